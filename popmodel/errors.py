@@ -1,0 +1,66 @@
+"""The one family of errors that popmodel raises on purpose.
+
+A `PopmodelError` is something a user can act on: the command line prints its message and its
+hint, each on one line and without a traceback, and ends with its exit status. Any other exception
+is a defect of popmodel.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class PopmodelError(Exception):
+    """A failure that the user can act on.
+
+    Parameters
+    ----------
+    message : str
+        One line: what went wrong and where.
+    hint : str, optional
+        One line: what to do about it.
+    """
+
+    exit_status = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(PopmodelError):
+    """The command or call was given arguments that do not make sense."""
+
+    exit_status = 2
+
+
+class ThresholdError(PopmodelError):
+    """A threshold asked for with ``--fail-under`` was missed."""
+
+    exit_status = 3
+
+
+class FileError(PopmodelError):
+    """A file cannot be used; the message begins with its name and, where known, the line."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        problem: str,
+        *,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        where = os.fspath(path) if line is None else f"{os.fspath(path)}:{line}"
+        super().__init__(f"{where}: {problem}", hint)
+        self.path = os.fspath(path)
+        self.line = line
+
+
+class TraceError(FileError):
+    """A trace is damaged, truncated or not a trace."""
+
+
+class ReplayError(PopmodelError):
+    """A run cannot be replayed: deadlock, unmatched messages, calls that are not modelled."""
