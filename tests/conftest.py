@@ -1,0 +1,27 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_traces() -> Path:
+    """The reference traces that may not be copied into the repository."""
+    where = Path(os.environ.get("POPMODEL_SHARED", ROOT.parent / "shared" / "traces"))
+    if not where.is_dir():
+        pytest.skip(f"reference traces not found at {where}")
+    return where
+
+
+@pytest.fixture(autouse=True)
+def _private_cache(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keep the caches of traces read in tests out of the user's cache directory."""
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
