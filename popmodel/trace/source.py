@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import difflib
 import errno
+import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from popmodel.errors import TraceError
 
 try:
-    from isal import igzip as _gzip
-    from isal.isal_zlib import IsalError as _DeflateError
+    from isal import igzip, isal_zlib
 except ImportError:  # no wheel for this platform: the standard library does, more slowly
-    import gzip as _gzip  # type: ignore[no-redef]
-
-    _DeflateError = zlib.error
+    _decompress: Callable[[BinaryIO], BinaryIO] = gzip.GzipFile
+    _DAMAGED: tuple[type[Exception], ...] = (zlib.error,)
+else:
+    _decompress = igzip.IGzipFile
+    _DAMAGED = (zlib.error, isal_zlib.IsalError)
 
 GZIP_MAGIC = b"\x1f\x8b"
 CHUNK = 1 << 20
@@ -58,7 +60,7 @@ def open_source(path: Path) -> Iterator[Source]:
         if magic != GZIP_MAGIC:
             yield _Plain(file, path)
             return
-        with _gzip.open(file, "rb") as text:
+        with _decompress(file) as text:
             yield _Gzip(text, path)
 
 
@@ -104,7 +106,7 @@ class _Plain:
 
 
 class _Gzip:
-    def __init__(self, text: io.BufferedIOBase, path: Path) -> None:
+    def __init__(self, text: BinaryIO, path: Path) -> None:
         self._text = text
         self._path = path
 
@@ -116,7 +118,7 @@ class _Gzip:
             raise TraceError(
                 self._path, "the compressed file is truncated: it ends too early", hint=again
             ) from None
-        except (_DeflateError, zlib.error) as error:
+        except _DAMAGED as error:
             raise TraceError(
                 self._path, f"the compressed data are damaged: {error}", hint=again
             ) from None
