@@ -540,8 +540,6 @@ def _unusable(run: Observables) -> dict[str, str]:
     return reasons
 
 
-def _least_node_mean(
-    mpi: Times, threads: NDArray[np.int64], node: NDArray[np.int32]
-) -> float:
+def _least_node_mean(mpi: Times, threads: NDArray[np.int64], node: NDArray[np.int32]) -> float:
     _, member = np.unique(node, return_inverse=True)
     return float((np.bincount(member, threads * mpi) / np.bincount(member, threads)).min())

@@ -24,6 +24,7 @@ import numpy as np
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.replay.program import COLLECTIVES, Collectives, Messages, Op, Program
+from popmodel.trace.intervals import Intervals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -498,15 +499,15 @@ class _Builder:
     def _time_outside_mpi(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Time outside MPI up to each call's entry, and up to each process's end, ns."""
         begin, end = self.trace.begin, self._ends()
-        disabled = _TimeInState(self.trace, _DISABLED)
-        before_entry = disabled.until(self.masters[self.process], self.entry)
-        before_exit = disabled.until(self.masters[self.process], self.exit)
+        disabled = Intervals.in_state(self.trace.states, _DISABLED)
+        before_entry = disabled.before(self.masters[self.process], self.entry)
+        before_exit = disabled.before(self.masters[self.process], self.exit)
         inside = (self.exit - before_exit) - (self.entry - before_entry)
         passed = np.concatenate([[0], np.cumsum(inside)])
         in_mpi = passed[:-1] - passed[self.offsets[:-1]][self.process]
         outside = self.entry - before_entry - begin - in_mpi
         total = passed[self.offsets[1:]] - passed[self.offsets[:-1]]
-        tail = end - disabled.until(self.masters, end) - begin - total
+        tail = end - disabled.before(self.masters, end) - begin - total
         return outside.astype(np.float64), tail.astype(np.float64)
 
     def _ends(self) -> NDArray[np.int64]:
@@ -532,30 +533,6 @@ class _Builder:
             f"rank {self.process[call]} in {self.names[self.code[call]]} at "
             f"{self.entry[call] / 1e9:.9f} s"
         )
-
-
-class _TimeInState:
-    """Accumulated time in one state, by location and instant."""
-
-    def __init__(self, trace: Trace, state: int) -> None:
-        states = trace.states
-        rows = np.flatnonzero(states.state == state)
-        self.offsets = np.searchsorted(rows, states.offsets).astype(np.int64)
-        self.begin = np.ascontiguousarray(states.begin[rows], dtype=np.int64)
-        self.end = np.ascontiguousarray(states.end[rows], dtype=np.int64)
-        self.passed = np.concatenate([[0], np.cumsum(self.end - self.begin)])
-
-    def until(self, location: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Time in the state at `location` before `time`, ns."""
-        if not len(self.begin):
-            return np.zeros(len(time), dtype=np.int64)
-        first = self.offsets[location]
-        i = _kernel.locate(self.offsets, self.begin, location, time)
-        some = i >= first
-        last = np.where(some, i, 0)
-        whole = self.passed[last] - self.passed[first]
-        part = np.minimum(time, self.end[last]) - self.begin[last]
-        return np.where(some, whole + part, 0)
 
 
 def _rows(a: NDArray[np.int64], b: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
