@@ -36,7 +36,8 @@ def command(
     from popmodel import provenance
     from popmodel.cli.output import target
     from popmodel.report.info import VIEWS
-    from popmodel.trace import info, read
+    from popmodel.trace import read
+    from popmodel.trace.info import info
 
     goal = target(output, format, force=force)
     facts = info(read(trace, application=application, cache=not no_cache))

@@ -96,7 +96,8 @@ def command(
     from popmodel.report.metrics import VIEWS, document
     from popmodel.report.names import run_names
     from popmodel.report.render import Format
-    from popmodel.trace import info, read
+    from popmodel.trace import read
+    from popmodel.trace.info import info
 
     goal = target(output, format, force=force)
     known = load_families()

@@ -57,11 +57,10 @@ def document(
 
 def screen(document: Document, style: Style) -> list[str]:
     """The replays below each other: what they share, what differs, and what came out."""
-    runs = document["runs"]
-    varied = _varied(runs)
+    varied = _varied(document["runs"])
     lines = pairs(_shared(document, varied), style)
-    heads, rows = _table(document, varied)
-    lines += ["", *table(heads, rows, style, first="network")]
+    for first, heads, rows in _tables(document, varied):
+        lines += ["", *table(heads, rows, style, first=first)]
     if document["notes"]:
         lines += ["", "notes"]
         for note in document["notes"]:
@@ -90,14 +89,11 @@ def records(document: Document) -> list[Record]:
 def markdown(document: Document) -> list[str]:
     """The same as the screen, as Markdown tables."""
     varied = _varied(document["runs"])
-    heads, rows = _table(document, varied)
-    body = [[row.label, *(cell.text for cell in row.cells)] for row in rows]
-    return [
-        *markdown_table(["replay", ""], _shared(document, varied)),
-        "",
-        *markdown_table(["network", *(" ".join(head).strip() for head in heads)], body),
-        *(line for note in document["notes"] for line in ("", note)),
-    ]
+    lines = markdown_table(["replay", ""], _shared(document, varied))
+    for first, heads, rows in _tables(document, varied):
+        body = [[row.label, *(cell.text for cell in row.cells)] for row in rows]
+        lines += ["", *markdown_table([first, *(" ".join(head).strip() for head in heads)], body)]
+    return lines + [line for note in document["notes"] for line in ("", note)]
 
 
 _WRITERS: dict[str, Callable[[Any], str]] = {
@@ -118,17 +114,13 @@ def _write(name: str, value: Any) -> str:
 
 
 def _words(name: str) -> str:
-    return {"cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
+    return {"name": "network", "cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
 
 
 def _varied(runs: Sequence[Run]) -> list[str]:
-    """Parameters of the network in which the replays differ; the name heads the lines anyway."""
+    """Parameters of the network in which the replays differ."""
     first = runs[0]["network"]
-    return [
-        name
-        for name in first
-        if name != "name" and any(run["network"][name] != first[name] for run in runs)
-    ]
+    return [name for name in first if any(run["network"][name] != first[name] for run in runs)]
 
 
 def _shared(document: Document, varied: Sequence[str]) -> list[tuple[str, str]]:
@@ -142,34 +134,36 @@ def _shared(document: Document, varied: Sequence[str]) -> list[tuple[str, str]]:
     return facts + [
         (_words(name), _write(name, value))
         for name, value in run["network"].items()
-        if name not in varied and name != "name"
+        if name not in varied
     ]
 
 
-def _table(document: Document, varied: Sequence[str]) -> tuple[list[list[str]], list[Row]]:
-    """Columns: what differs, the runtime, its change, the extremes over ranks."""
+def _tables(
+    document: Document, varied: Sequence[str]
+) -> list[tuple[str, list[list[str]], list[Row]]]:
+    """What came out for each network, and the extremes over the ranks."""
     measured = document["measured_runtime"]
-    heads = [
-        *(["", _words(name)] for name in varied),
-        ["", "runtime"],
-        ["vs mea-", "sured"],
-        ["least", "compute"],
-        ["most", "compute"],
-        ["first", "end"],
-    ]
-    rows = []
-    for run in document["runs"]:
+    results, extremes = [], []
+    for number, run in enumerate(document["runs"], start=1):
         compute = [rank["compute"] for rank in run["ranks"]]
-        cells = [
+        ends = [rank["end"] for rank in run["ranks"]]
+        result = [
             *(_write(name, run["network"][name]) for name in varied),
             format_time(run["runtime"]),
             f"{100 * (run['runtime'] / measured - 1):+.1f} %",
-            format_time(min(compute)),
-            format_time(max(compute)),
-            format_time(min(rank["end"] for rank in run["ranks"])),
         ]
-        rows.append(Row(run["network"]["name"], tuple(Cell(text) for text in cells)))
-    return heads, rows
+        range_ = [format_time(each) for each in (min(compute), max(compute), min(ends), max(ends))]
+        results.append(Row(str(number), tuple(Cell(text) for text in result)))
+        extremes.append(Row(str(number), tuple(Cell(text) for text in range_)))
+    heads = [(["", *_words(name).split(" ", 1)])[-2:] for name in varied]
+    return [
+        ("run", [*heads, ["", "runtime"], ["against", "measured"]], results),
+        (
+            "run",
+            [["compute", "least"], ["compute", "most"], ["end", "first"], ["end", "last"]],
+            extremes,
+        ),
+    ]
 
 
 VIEWS = Views(screen, records, markdown)

@@ -129,7 +129,7 @@ def table(
     lines = list(rows)
     labels = [" " * (indent * row.depth) + clean(row.label) for row in lines]
     needed = max([least_label, *(display_width(label) for label in [*labels, first])])
-    for longest_head in (style.width // 4, 10, 8):  # rather short names than a second block
+    for longest_head in (style.width // 4, 10):  # rather short names than a second block
         widths = [_column_width(index, heads, lines, longest_head) for index in range(len(heads))]
         label_width = min(needed, max(style.width - max(widths, default=0) - GAP, SMALLEST_LABEL))
         blocks = _blocks(widths, style.width - label_width)
