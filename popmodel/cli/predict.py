@@ -1,0 +1,7 @@
+"""x."""
+
+EXAMPLES = ("popmodel predict",)
+
+
+def command() -> None:
+    """Do predict."""
