@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import popmodel
+from popmodel._version import __version__
 from popmodel.errors import FileError
 
 HEAD_BYTES = 64 * 1024
@@ -87,7 +87,7 @@ def collect(
     """
     moment = (now or datetime.now(UTC)).astimezone(UTC)
     return Provenance(
-        popmodel=popmodel.__version__,
+        popmodel=__version__,
         command=shlex.join(["popmodel", *arguments]),
         host=os.uname().nodename,
         time=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -12,10 +12,10 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-import popmodel
+from popmodel._version import __version__
 from popmodel.errors import UsageError
 
-VERBS = ("info", "metrics", "replay", "predict", "explain")
+VERBS = ("info", "metrics", "replay", "explain")
 """In the order of the help. Each is a module here with `command` and `EXAMPLES`."""
 
 # typer brings its own copy of click since 0.16 or uses the installed one: its public exception
@@ -48,12 +48,26 @@ class Verbs(TyperGroup):
         # \b keeps the lines of the examples as they are.
         examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in module.EXAMPLES)])
         single.command(cmd_name, epilog=examples)(module.command)
-        return get_command(single)
+        command = get_command(single)
+        for parameter in command.params:
+            # Newer typer would convert each text by pydantic, which takes 80 ms to load; ours stay
+            # the texts they are. Where typer has no such attribute this changes nothing.
+            parameter._runtime_param = _AsTyped()  # type: ignore[attr-defined]
+        return command
+
+
+class _AsTyped:
+    """Stands in for typer's converter of one parameter."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ARG002 (typer's signature)
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        return value
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"popmodel {popmodel.__version__}")
+        print(f"popmodel {__version__}")
         raise typer.Exit
 
 

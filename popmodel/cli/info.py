@@ -12,6 +12,7 @@ from popmodel.cli.options import (
     ForceOption,
     FormatOption,
     OutputOption,
+    whole_number,
 )
 
 EXAMPLES = (
@@ -27,7 +28,7 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
-    application: ApplicationOption = 1,
+    application: ApplicationOption = "1",
 ) -> None:
     """Say what a trace holds.
 
@@ -40,6 +41,7 @@ def command(
     from popmodel.trace.info import info
 
     goal = target(output, format, force=force)
-    facts = info(read(trace, application=application, cache=not no_cache))
+    which = whole_number("--application", application)
+    facts = info(read(trace, application=which, cache=not no_cache))
     stamp = provenance.collect(ctx.obj, [trace]).to_dict()
     goal.write({"schema": "popmodel/info/1", **facts, "provenance": stamp}, VIEWS)

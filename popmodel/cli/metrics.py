@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,11 +14,15 @@ from popmodel.cli.options import (
     ForceOption,
     FormatOption,
     OutputOption,
+    choice,
+    whole_number,
 )
 from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
     from popmodel.metrics.measure import Run
+    from popmodel.metrics.observables import OutsideMPI
+    from popmodel.metrics.scaling import Mode
 
 EXAMPLES = (
     "popmodel metrics run.prv",
@@ -30,24 +33,13 @@ EXAMPLES = (
 )
 
 
-class ScalingMode(StrEnum):
-    """How runs of different sizes are compared."""
-
-    AUTO = "auto"
-    STRONG = "strong"
-    WEAK = "weak"
-
-
-class OutsideMPI(StrEnum):
-    """Readings of the time that a process spends outside MPI."""
-
-    EVERYWHERE = "everywhere"
-    NOT_IN_MPI = "not-in-mpi"
+SCALING_MODES: dict[str, Mode | None] = {"auto": None, "strong": "strong", "weak": "weak"}
+READINGS: dict[str, OutsideMPI] = {"everywhere": "everywhere", "not-in-mpi": "not-in-mpi"}
 
 
 def command(
     ctx: typer.Context,
-    traces: Annotated[list[str], typer.Argument(metavar="TRACE...", help="Traces, one per run.")],
+    traces: Annotated[list[str], typer.Argument(metavar="TRACE", help="Traces, one per run.")],
     family: Annotated[
         str | None,
         typer.Option(
@@ -57,16 +49,23 @@ def command(
         ),
     ] = None,
     scaling: Annotated[
-        ScalingMode, typer.Option(help="Whether the runs do the same work or work that grows.")
-    ] = ScalingMode.AUTO,
+        str,
+        typer.Option(
+            metavar="|".join(SCALING_MODES),
+            help="Whether the runs do the same work or work that grows.",
+        ),
+    ] = "auto",
     reference: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="The run to compare with, by number from 1 or by name."),
     ] = None,
     outside_mpi: Annotated[
-        OutsideMPI,
-        typer.Option(help="Time outside MPI: useful and OpenMP, or all that is not in a call."),
-    ] = OutsideMPI.EVERYWHERE,
+        str,
+        typer.Option(
+            metavar="|".join(READINGS),
+            help="What time outside MPI is: useful code and OpenMP, or all outside of calls.",
+        ),
+    ] = "everywhere",
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,7 +78,7 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
-    application: ApplicationOption = 1,
+    application: ApplicationOption = "1",
 ) -> None:
     """Say how efficient runs are, and why.
 
@@ -100,6 +99,9 @@ def command(
     from popmodel.trace.info import info
 
     goal = target(output, format, force=force)
+    which = whole_number("--application", application)
+    mode = SCALING_MODES[choice("--scaling", scaling, tuple(SCALING_MODES))]
+    reading = READINGS[choice("--outside-mpi", outside_mpi, tuple(READINGS))]
     known = load_families()
     chosen = None if family is None else _chosen(family, tuple(known))
     thresholds = [parse(text, known) for text in fail_under or []]
@@ -107,12 +109,11 @@ def command(
     compared_with = None if reference is None else _index(reference, traces, names)
     runs, warnings = [], []
     for path in traces:
-        trace = read(path, application=application, cache=not no_cache)
+        trace = read(path, application=which, cache=not no_cache)
         runs.append(analyse(trace))
         warnings.append(info(trace)["warnings"])
 
-    mode = None if scaling is ScalingMode.AUTO else scaling.value
-    aggregates = [run.observables.aggregates(outside_mpi.value) for run in runs]
+    aggregates = [run.observables.aggregates(reading) for run in runs]
     comparable = [
         Comparable(name, values, run.observables.absent)
         for name, values, run in zip(names, aggregates, runs, strict=True)
@@ -123,7 +124,8 @@ def command(
             name: scaled.evaluations[index]
             if name == "scaling"
             else member.evaluate(
-                run.aggregates | scaled.aggregates(index), {**run.absent, **scaled.absent(index)}
+                {**run.aggregates, **scaled.aggregates(index)},
+                {**run.absent, **scaled.absent(index)},
             )
             for name, member in known.items()
         }

@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from popmodel.cli.options import FORMATS, choice
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.report.colour import depth_of
 from popmodel.report.render import Document, Format, Views, render
@@ -52,14 +53,17 @@ class Target:
         return terminal_style()
 
 
-def target(output: str | None, format: Format | None, *, force: bool) -> Target:
+def target(output: str | None, format_name: str | None, *, force: bool) -> Target:
     """What ``-o``, ``--format`` and ``--force`` ask for together.
 
     Raises
     ------
     UsageError
-        If the format cannot be told, contradicts the suffix, or the file exists.
+        If the format is unknown, cannot be told, contradicts the suffix, or the file exists.
     """
+    format = None
+    if format_name is not None:
+        format = Format(choice("--format", format_name, FORMATS))
     if output is None or output == "-":
         return Target(format or Format.TABLE, None, force)
     path = Path(output)

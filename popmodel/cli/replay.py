@@ -14,6 +14,7 @@ from popmodel.cli.options import (
     ForceOption,
     FormatOption,
     OutputOption,
+    whole_number,
 )
 from popmodel.errors import UsageError
 from popmodel.units import parse_bandwidth, parse_size, parse_time
@@ -60,7 +61,7 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
-    application: ApplicationOption = 1,
+    application: ApplicationOption = "1",
 ) -> None:
     """Say what another network would change.
 
@@ -76,6 +77,7 @@ def command(
     from popmodel.trace import read
 
     goal = target(output, format, force=force)
+    which = whole_number("--application", application)
     networks = _networks(
         network,
         latency=latency,
@@ -84,7 +86,7 @@ def command(
         collectives=collectives,
         cpu_factor=cpu_factor,
     )
-    source = read(trace, application=application, cache=not no_cache)
+    source = read(trace, application=which, cache=not no_cache)
     program = from_trace(source)
     executions = [replay(program, scenario) for scenario in networks]
     stamp = provenance.collect(ctx.obj, [trace]).to_dict()

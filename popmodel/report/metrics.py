@@ -206,7 +206,7 @@ def markdown(document: Document) -> list[str]:
         regions = run["observables"]["regions"]
         shown = [[row.label, *_texts(row)] for row in _region_rows(regions)]
         if shown:
-            heads = [f"Parallel regions of {name}", "instances", "PE %", "LB %", "lost, thread s"]
+            heads = [f"Parallel regions of {name}", "instances", "PE %", "LB %", "thread time lost"]
             lines += ["", *markdown_table(heads, shown)]
     told = [*_notes(runs, names), *(warning_text(warning) for warning in _warnings(runs, names))]
     lines += [line for note in told for line in ("", note)]
@@ -336,7 +336,7 @@ def _regions(run: Run, name: str, style: Style) -> list[str]:
     if not regions:
         return []
     title = f"parallel regions of {name}" if name else "parallel regions"
-    heads = [["", "times"], ["PE", "%"], ["LB", "%"], ["lost", "thread s"]]
+    heads = [["", "times"], ["PE", "%"], ["LB", "%"], ["thread", "time lost"]]
     lines = ["", *table(heads, _region_rows(regions), style, first=title)]
     left_out = len(regions) - REGIONS_SHOWN
     if left_out > 0:
@@ -354,7 +354,7 @@ def _region_rows(regions: Sequence[Mapping[str, Any]]) -> list[Row]:
                 Cell(count(region["count"])),
                 Cell(percent(region["parallel_efficiency"]), region["parallel_efficiency"]),
                 Cell(percent(region["load_balance"]), region["load_balance"]),
-                Cell(f"{region['cost']:.4g}"),
+                Cell(format_time(region["cost"])),
             ),
             depth=1,
         )

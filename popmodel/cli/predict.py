@@ -1,7 +1,0 @@
-"""x."""
-
-EXAMPLES = ("popmodel predict",)
-
-
-def command() -> None:
-    """Do predict."""
