@@ -1,7 +1,402 @@
-// Replays a program on a network.
+// Replays a program on a network without shared resources: a longest path, computed by running
+// each process until it blocks and waking it when what it waits for has happened. The result does
+// not depend on the order in which processes run.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <vector>
 
 namespace nb = nanobind;
 
-void bind_replay(nb::module_ &) {}
+namespace {
+
+template <typename T> using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Numbers shared with popmodel.replay.program.Op.
+enum Op : uint8_t {
+    SEND,
+    ISEND,
+    RECEIVE,
+    POST,
+    WAIT_RECEIVE,
+    WAIT_SEND,
+    COLLECTIVE,
+    ARRIVE,
+    WAIT_COLLECTIVE
+};
+
+// Numbers shared with popmodel.replay.engine.
+enum Rule : uint8_t {
+    SYNCHRONISING, // all leave when the last has arrived, plus the cost
+    FROM_ROOT,     // members leave when the root has arrived, plus the cost; the root goes on
+    TO_ROOT,       // the root leaves when all have arrived, plus the cost; members go on
+    TO_ROOT_PAID   // the same, and members pay the cost too
+};
+
+constexpr double UNKNOWN = -1.0; // times are never negative
+constexpr int32_t NOBODY = -1;
+
+struct Network {
+    double cpu;                        // multiplies every burst
+    const double *transfer;            // per message: latency and size / bandwidth, ns
+    const uint8_t *rendezvous;         // per message: does the sender wait for the receive?
+    const double *collective_cost;     // per collective, ns
+    const double *member_cost;         // per collective, ns: of members that do not wait
+    const uint8_t *collective_rule;    // per collective
+    const double *send_overhead;       // per message, ns, before the message leaves
+    const double *receive_before;      // per message, ns, before a receive is posted or waited for
+    const double *receive_after;       // per message, ns, after the message has arrived
+    bool sender_waits_for_transfer;    // a rendezvous sender ends with the transfer, or when posted
+};
+
+struct MessageState {
+    double sent = UNKNOWN;    // rendezvous: when the sender was ready
+    double posted = UNKNOWN;  // when the receive was posted
+    double arrival = UNKNOWN; // when the message is with the receiver
+    int32_t receiver = NOBODY; // process waiting for the arrival
+    int32_t sender = NOBODY;   // process waiting for the receive to be posted
+};
+
+struct CollectiveState {
+    double latest = 0;      // latest arrival so far
+    double root = UNKNOWN;  // arrival of the root
+    int32_t missing = 0;    // members still to arrive
+    int32_t waiting = NOBODY; // head of the list of waiting processes
+};
+
+template <typename T> nb::ndarray<nb::numpy, T, nb::ndim<1>> give(std::vector<T> &&values) {
+    auto *kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+class Engine {
+  public:
+    Engine(size_t processes, const int64_t *offsets, const uint8_t *kind, const int32_t *target,
+           const double *burst, const double *tail, size_t messages, size_t collectives,
+           const int32_t *members, const int32_t *root, const Network &network)
+        : processes_(processes), offsets_(offsets), kind_(kind), target_(target), burst_(burst),
+          tail_(tail), root_(root), net_(network), message_(messages), collective_(collectives),
+          clock_(processes, 0.0), next_(offsets, offsets + processes), begun_(processes, 0),
+          next_waiting_(processes, NOBODY) {
+        for (size_t c = 0; c < collectives; c++)
+            collective_[c].missing = members[c];
+    }
+
+    void run() {
+        ready_.reserve(processes_);
+        for (size_t p = processes_; p-- > 0;)
+            ready_.push_back(int32_t(p));
+        while (!ready_.empty()) {
+            int32_t p = ready_.back();
+            ready_.pop_back();
+            advance(p);
+        }
+    }
+
+    std::vector<double> &clock() { return clock_; }
+    std::vector<int64_t> &next() { return next_; }
+
+  private:
+    // Runs process p until it blocks or ends.
+    void advance(int32_t p) {
+        double t = clock_[p];
+        int64_t i = next_[p];
+        const int64_t end = offsets_[p + 1];
+        bool begun = begun_[p];
+        for (; i < end; i++, begun = false) {
+            if (!begun)
+                t += burst_[i] * net_.cpu;
+            if (!step(p, Op(kind_[i]), target_[i], t, begun)) {
+                clock_[p] = t;
+                next_[p] = i;
+                begun_[p] = 1;
+                return;
+            }
+        }
+        clock_[p] = t + tail_[p] * net_.cpu;
+        next_[p] = i;
+    }
+
+    // Carries out one operation; false when the process has to wait.
+    bool step(int32_t p, Op op, int32_t x, double &t, bool begun) {
+        switch (op) {
+        case SEND:
+        case ISEND: return send(p, x, t, begun, op == SEND);
+        case RECEIVE:
+            if (!begun) {
+                t += net_.receive_before[x];
+                post(x, t);
+            }
+            return receive(p, x, t);
+        case POST: post(x, t); return true;
+        case WAIT_RECEIVE:
+            if (!begun)
+                t += net_.receive_before[x];
+            return receive(p, x, t);
+        case WAIT_SEND: return wait_send(p, x, t);
+        case COLLECTIVE:
+            if (!begun)
+                arrive(p, x, t);
+            return leave(p, x, t);
+        case ARRIVE: arrive(p, x, t); return true;
+        case WAIT_COLLECTIVE: return leave(p, x, t);
+        }
+        return true;
+    }
+
+    bool send(int32_t p, int32_t x, double &t, bool begun, bool blocking) {
+        MessageState &m = message_[x];
+        if (!begun) {
+            t += net_.send_overhead[x];
+            if (!net_.rendezvous[x]) {
+                m.sent = t;
+                deliver(m, t + net_.transfer[x]);
+                return true;
+            }
+            m.sent = t;
+            if (m.posted != UNKNOWN)
+                deliver(m, std::max(m.sent, m.posted) + net_.transfer[x]);
+        }
+        return !blocking || !net_.rendezvous[x] || wait_posted(p, x, m, t);
+    }
+
+    bool wait_send(int32_t p, int32_t x, double &t) {
+        MessageState &m = message_[x];
+        if (!net_.rendezvous[x] || !net_.sender_waits_for_transfer)
+            return true;
+        return wait_posted(p, x, m, t);
+    }
+
+    bool wait_posted(int32_t p, int32_t x, MessageState &m, double &t) {
+        if (m.posted == UNKNOWN) {
+            m.sender = p;
+            return false;
+        }
+        double start = std::max(m.sent, m.posted);
+        t = std::max(t, net_.sender_waits_for_transfer ? start + net_.transfer[x] : start);
+        return true;
+    }
+
+    void deliver(MessageState &m, double arrival) {
+        m.arrival = arrival;
+        wake(m.receiver);
+    }
+
+    void post(int32_t x, double t) {
+        MessageState &m = message_[x];
+        m.posted = t;
+        if (net_.rendezvous[x] && m.sent != UNKNOWN)
+            deliver(m, std::max(m.sent, t) + net_.transfer[x]);
+        wake(m.sender);
+    }
+
+    bool receive(int32_t p, int32_t x, double &t) {
+        MessageState &m = message_[x];
+        if (m.arrival == UNKNOWN) {
+            m.receiver = p;
+            return false;
+        }
+        t = std::max(t, m.arrival) + net_.receive_after[x];
+        return true;
+    }
+
+    void arrive(int32_t p, int32_t x, double t) {
+        CollectiveState &c = collective_[x];
+        c.latest = std::max(c.latest, t);
+        c.missing--;
+        bool root = root_[x] == p;
+        if (root)
+            c.root = t;
+        if (c.missing == 0 || (root && net_.collective_rule[x] == FROM_ROOT)) {
+            int32_t waiting = c.waiting;
+            c.waiting = NOBODY;
+            while (waiting != NOBODY) {
+                int32_t following = next_waiting_[waiting];
+                ready_.push_back(waiting);
+                waiting = following;
+            }
+        }
+    }
+
+    bool leave(int32_t p, int32_t x, double &t) {
+        CollectiveState &c = collective_[x];
+        const double cost = net_.collective_cost[x];
+        const bool root = root_[x] == p;
+        switch (net_.collective_rule[x]) {
+        case FROM_ROOT:
+            if (root)
+                return true;
+            if (c.root == UNKNOWN)
+                return wait_collective(p, c);
+            t = std::max(t, c.root + cost);
+            return true;
+        case TO_ROOT:
+            if (!root)
+                return true;
+            break;
+        case TO_ROOT_PAID:
+            if (!root) {
+                t += net_.member_cost[x];
+                return true;
+            }
+            break;
+        default: break;
+        }
+        if (c.missing > 0)
+            return wait_collective(p, c);
+        t = std::max(t, c.latest + cost);
+        return true;
+    }
+
+    bool wait_collective(int32_t p, CollectiveState &c) {
+        next_waiting_[p] = c.waiting;
+        c.waiting = p;
+        return false;
+    }
+
+    void wake(int32_t &process) {
+        if (process != NOBODY) {
+            ready_.push_back(process);
+            process = NOBODY;
+        }
+    }
+
+    const size_t processes_;
+    const int64_t *offsets_;
+    const uint8_t *kind_;
+    const int32_t *target_;
+    const double *burst_;
+    const double *tail_;
+    const int32_t *root_;
+    const Network net_;
+    std::vector<MessageState> message_;
+    std::vector<CollectiveState> collective_;
+    std::vector<double> clock_;
+    std::vector<int64_t> next_;
+    std::vector<uint8_t> begun_;
+    std::vector<int32_t> next_waiting_;
+    std::vector<int32_t> ready_;
+};
+
+// The engine indexes without checks, so a program is checked once before it runs.
+void check(size_t processes, const In<int64_t> &offsets, const In<uint8_t> &kind,
+           const In<int32_t> &target, size_t operations, size_t messages, size_t collectives) {
+    if (offsets.size() != processes + 1 || offsets.data()[0] != 0 ||
+        offsets.data()[processes] != int64_t(operations))
+        throw std::invalid_argument("offsets do not cover the operations");
+    for (size_t p = 0; p < processes; p++)
+        if (offsets.data()[p] > offsets.data()[p + 1])
+            throw std::invalid_argument("offsets must not decrease");
+    for (size_t i = 0; i < operations; i++) {
+        const uint8_t op = kind.data()[i];
+        const int32_t x = target.data()[i];
+        if (op > WAIT_COLLECTIVE || x < 0 ||
+            size_t(x) >= (op >= COLLECTIVE ? collectives : messages))
+            throw std::invalid_argument("operation " + std::to_string(i) +
+                                        " has an unknown kind or target");
+    }
+}
+
+nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<double> burst,
+                 In<double> tail, In<int32_t> members, In<int32_t> root, double cpu,
+                 In<double> transfer, In<uint8_t> rendezvous, In<double> send_overhead,
+                 In<double> receive_before, In<double> receive_after,
+                 bool sender_waits_for_transfer, In<double> collective_cost,
+                 In<double> member_cost, In<uint8_t> collective_rule) {
+    const size_t processes = tail.size(), operations = kind.size();
+    const size_t messages = transfer.size(), collectives = members.size();
+    if (target.size() != operations || burst.size() != operations ||
+        rendezvous.size() != messages || send_overhead.size() != messages ||
+        receive_before.size() != messages || receive_after.size() != messages ||
+        root.size() != collectives || collective_cost.size() != collectives ||
+        member_cost.size() != collectives || collective_rule.size() != collectives)
+        throw std::invalid_argument("columns of different lengths");
+    check(processes, offsets, kind, target, operations, messages, collectives);
+    Network network{cpu,
+                    transfer.data(),
+                    rendezvous.data(),
+                    collective_cost.data(),
+                    member_cost.data(),
+                    collective_rule.data(),
+                    send_overhead.data(),
+                    receive_before.data(),
+                    receive_after.data(),
+                    sender_waits_for_transfer};
+    std::vector<double> end;
+    std::vector<int64_t> next;
+    {
+        nb::gil_scoped_release released;
+        Engine engine(processes, offsets.data(), kind.data(), target.data(), burst.data(),
+                      tail.data(), messages, collectives, members.data(), root.data(), network);
+        engine.run();
+        end = std::move(engine.clock());
+        next = std::move(engine.next());
+    }
+    return nb::make_tuple(give(std::move(end)), give(std::move(next)));
+}
+
+// Index of the last time <= `time` (or < `time`) in the slice of `group`, or the slice's begin - 1.
+nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> locate(In<int64_t> offsets, In<int64_t> times,
+                                                    In<int64_t> group, In<int64_t> time) {
+    std::vector<int64_t> found(group.size());
+    for (size_t i = 0; i < group.size(); i++) {
+        const int64_t g = group.data()[i];
+        if (g < 0 || size_t(g) + 1 >= offsets.size())
+            throw std::invalid_argument("group outside the offsets");
+        const int64_t *begin = times.data() + offsets.data()[g];
+        const int64_t *end = times.data() + offsets.data()[g + 1];
+        found[i] = std::upper_bound(begin, end, time.data()[i]) - times.data() - 1;
+    }
+    return give(std::move(found));
+}
+
+// First-in-first-out completion of requests whose identity a trace does not record.
+// action: 0 nothing, 1 opens a request, 2 completes the oldest open one, 3 completes all open ones.
+// Returns for each row the row that completes the request it opens, or -1.
+nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> complete_requests(In<int64_t> offsets,
+                                                               In<uint8_t> action) {
+    std::vector<int64_t> completed(action.size(), -1);
+    std::vector<int64_t> open;
+    for (size_t p = 0; p + 1 < offsets.size(); p++) {
+        open.clear();
+        size_t first = 0;
+        for (int64_t i = offsets.data()[p]; i < offsets.data()[p + 1]; i++) {
+            switch (action.data()[i]) {
+            case 1: open.push_back(i); break;
+            case 2:
+                if (first < open.size())
+                    completed[size_t(open[first++])] = i;
+                break;
+            case 3:
+                while (first < open.size())
+                    completed[size_t(open[first++])] = i;
+                break;
+            default: break;
+            }
+        }
+    }
+    return give(std::move(completed));
+}
+
+} // namespace
+
+void bind_replay(nb::module_ &module) {
+    module.def("replay", &replay, nb::arg("offsets"), nb::arg("kind"), nb::arg("target"),
+               nb::arg("burst"), nb::arg("tail"), nb::arg("members"), nb::arg("root"),
+               nb::arg("cpu"), nb::arg("transfer"), nb::arg("rendezvous"),
+               nb::arg("send_overhead"), nb::arg("receive_before"), nb::arg("receive_after"),
+               nb::arg("sender_waits_for_transfer"), nb::arg("collective_cost"),
+               nb::arg("member_cost"), nb::arg("collective_rule"),
+               "Replay a program; returns the time at which each process ends or is stuck (ns) and "
+               "the operation at which it is then.");
+    module.def("locate", &locate, nb::arg("offsets"), nb::arg("times"), nb::arg("group"),
+               nb::arg("time"));
+    module.def("complete_requests", &complete_requests, nb::arg("offsets"), nb::arg("action"));
+}

@@ -1,0 +1,210 @@
+"""Text written by people, as an expression that is safe to evaluate.
+
+Signatures and metric families hold formulas as text. They may come from anyone, so they are never
+given to ``eval`` or to ``sympy.sympify`` (which executes code, and reads ``N``, ``S``, ``beta`` and
+others as its own objects). The text is parsed to a syntax tree, every node of the tree must be one
+that this module knows, and the tree is then walked: with numbers and arrays by
+`Expression.evaluate`, with symbols by `Expression.sympy`. Both walks share one code path.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from popmodel.expressions.algebra import (
+    Algebra,
+    FloatAlgebra,
+    NumericAlgebra,
+    SymbolicAlgebra,
+    walk,
+)
+from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, read_tree
+
+if TYPE_CHECKING:
+    import numpy as np
+    import sympy
+
+__all__ = ["MAX_LENGTH", "Expression", "ExpressionError", "parse"]
+
+MAX_EXPONENT = 64  # of a constant power: exact arithmetic on 9**9**9 would never end
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed expression; made by `parse`.
+
+    Attributes
+    ----------
+    text : str
+        The text as written.
+    names : frozenset of str
+        The names that need a value.
+    calls : frozenset of str
+        The functions that it calls.
+    """
+
+    text: str
+    names: frozenset[str]
+    calls: frozenset[str]
+    _tree: ast.expr = field(repr=False, compare=False)
+
+    def evaluate(
+        self,
+        values: Mapping[str, float | np.ndarray],
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> float | np.ndarray:
+        """Compute the value for numbers, or elementwise for arrays that broadcast together.
+
+        Parameters
+        ----------
+        values : mapping of str to float or ndarray
+            At least the names of the expression; others are ignored.
+        functions : mapping of str to callable, optional
+            Numeric forms of the extra functions that `parse` was told about.
+
+        Returns
+        -------
+        float or ndarray
+            A float (a bool for a condition) when all values are numbers, else an array.
+
+        Raises
+        ------
+        ExpressionError
+            If a name has no value, or the result is not a number or infinite although the
+            values are finite.
+        """
+        import numpy as np
+
+        self._check_functions(functions)
+        environment = {name: _as_float64(self, name, values) for name in self.names}
+        with np.errstate(all="ignore"):
+            result = np.asarray(walk(self._tree, environment, NumericAlgebra(functions)))
+            if result.dtype != bool:
+                finite_input = all(bool(np.all(np.isfinite(v))) for v in environment.values())
+                sound = np.isfinite(result) if finite_input else ~np.isnan(result)
+                if not bool(np.all(sound)):
+                    raise ExpressionError(
+                        self.text,
+                        f"has no finite value for {_shown(environment)}",
+                        hint="look for a division by zero, a root or logarithm of a number "
+                        "below zero, or a power that is too large",
+                    )
+        return result.item() if result.ndim == 0 else result
+
+    def sympy(
+        self,
+        symbols: Mapping[str, sympy.Expr] | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> sympy.Expr:
+        """Give the expression as a SymPy expression.
+
+        Parameters
+        ----------
+        symbols : mapping of str to sympy.Expr, optional
+            What stands for a name; a name that is not in it becomes a positive symbol.
+        functions : mapping of str to callable, optional
+            Symbolic forms of the extra functions that `parse` was told about.
+        """
+        import sympy
+
+        self._check_functions(functions)
+        given = symbols or {}
+        environment = {
+            name: given[name] if name in given else sympy.Symbol(name, positive=True)
+            for name in self.names
+        }
+        return walk(self._tree, environment, SymbolicAlgebra(functions))
+
+    def _check_functions(self, functions: Mapping[str, Callable[..., Any]] | None) -> None:
+        for name in self.calls - FUNCTIONS.keys() - (functions or {}).keys():
+            raise ExpressionError(self.text, f"function {name!r} was given no meaning")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse(text: str, functions: Mapping[str, int] | None = None) -> Expression:
+    """Read an expression.
+
+    Allowed are numbers, names, ``+ - * / ** % //``, comparisons, ``and``, ``or``, ``not``,
+    ``a if condition else b`` and calls of ``min max sqrt log log2 exp abs ceiling floor
+    is_square``.
+
+    Parameters
+    ----------
+    text : str
+        The expression, at most `MAX_LENGTH` characters.
+    functions : mapping of str to int, optional
+        Further functions by name, with the number of their arguments.
+
+    Raises
+    ------
+    ExpressionError
+        If the text is anything else; it tells the column and what is wrong.
+    """
+    tree, names, calls = read_tree(text, functions or {})
+    expression = Expression(text, frozenset(names), frozenset(calls), tree)
+    _check_constant_powers(expression)
+    return expression
+
+
+def _check_constant_powers(expression: Expression) -> None:
+    """Refuse constant powers that exact arithmetic could not finish in memory or time."""
+    leading = len(expression.text) - len(expression.text.lstrip())
+    for node in ast.walk(expression._tree):
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)):
+            continue
+        column = leading + node.col_offset + 1
+        exponent = _constant(node.right)
+        if exponent is not None and not abs(exponent) <= MAX_EXPONENT:
+            raise ExpressionError(
+                expression.text, f"an exponent is larger than {MAX_EXPONENT}", column=column
+            )
+        value = _constant(node)
+        if value is not None and not math.isfinite(value):
+            raise ExpressionError(expression.text, "a power is too large", column=column)
+
+
+def _constant(node: ast.expr) -> float | None:
+    """Value of a subtree without names, infinite if it has none; None for other subtrees."""
+    calls = {part.func for part in ast.walk(node) if isinstance(part, ast.Call)}
+    names = {part for part in ast.walk(node) if isinstance(part, ast.Name)} - calls
+    if names or not {call.id for call in calls if isinstance(call, ast.Name)} <= set(FUNCTIONS):
+        return None
+    algebra: Algebra = NumericAlgebra() if calls else FloatAlgebra()
+    try:
+        value = walk(node, {}, algebra)
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
+    return math.inf if isinstance(value, complex) else float(value)
+
+
+def _as_float64(expression: Expression, name: str, values: Mapping[str, float | np.ndarray]) -> Any:
+    import numpy as np
+
+    if name not in values:
+        near = difflib.get_close_matches(name, values, n=1)
+        known = ", ".join(sorted(values)) or "none"
+        raise ExpressionError(
+            expression.text,
+            f"unknown name {name!r}",
+            hint=f"did you mean {near[0]}?" if near else f"known names: {known}",
+        )
+    return np.asarray(values[name], dtype=np.float64)[()]
+
+
+def _shown(environment: Mapping[str, Any]) -> str:
+    """Name the values that led to a failure, shortly."""
+    import numpy as np
+
+    parts = []
+    for name, value in sorted(environment.items()):
+        array = np.asarray(value)
+        few = f"{array.item():.6g}" if array.ndim == 0 else f"an array of {array.size}"
+        parts.append(f"{name} = {few}")
+    return ", ".join(parts) or "these constants"

@@ -1,0 +1,199 @@
+"""What a formula may contain: every node of its syntax tree is checked against this grammar."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+
+from popmodel.errors import PopmodelError
+
+MAX_LENGTH = 2000  # characters; the longest formula anybody should want to read is far shorter
+MAX_DEPTH = 100  # nested operations, so that the walk never meets Python's recursion limit
+
+# name -> (least, most) number of arguments; None is any number
+FUNCTIONS: Mapping[str, tuple[int, int | None]] = {
+    "min": (1, None),
+    "max": (1, None),
+    "sqrt": (1, 1),
+    "log": (1, 2),
+    "log2": (1, 1),
+    "exp": (1, 1),
+    "abs": (1, 1),
+    "ceiling": (1, 1),
+    "floor": (1, 1),
+    "is_square": (1, 1),
+}
+
+
+class ExpressionError(PopmodelError):
+    """An expression cannot be read, or has no value.
+
+    Parameters
+    ----------
+    text : str
+        The expression.
+    problem : str
+        What is wrong with it.
+    column : int, optional
+        Where, counted from 1.
+    hint : str, optional
+        What to do about it.
+    """
+
+    def __init__(
+        self, text: str, problem: str, *, column: int | None = None, hint: str | None = None
+    ) -> None:
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        where = "" if column is None else f", column {column}"
+        super().__init__(f"expression {shown!r}{where}: {problem}", hint)
+        self.text = text
+        self.problem = problem
+        self.column = column
+
+
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.FloorDiv)
+COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+
+_REFUSED: Mapping[type[ast.AST], str] = {
+    ast.Attribute: "attributes (a.b) are not allowed",
+    ast.Subscript: "indexing (a[b]) is not allowed",
+    ast.Lambda: "lambda is not allowed",
+    ast.ListComp: "comprehensions are not allowed",
+    ast.SetComp: "comprehensions are not allowed",
+    ast.DictComp: "comprehensions are not allowed",
+    ast.GeneratorExp: "comprehensions are not allowed",
+    ast.NamedExpr: "assignment (:=) is not allowed",
+    ast.JoinedStr: "text is not allowed",
+    ast.Starred: "unpacking (*a) is not allowed",
+    ast.List: "lists are not allowed",
+    ast.Tuple: "tuples are not allowed",
+    ast.Dict: "dictionaries are not allowed",
+    ast.Set: "sets are not allowed",
+}
+
+
+def read_tree(text: str, functions: Mapping[str, int]) -> tuple[ast.expr, set[str], set[str]]:
+    """Parse a text and check it against the grammar.
+
+    Parameters
+    ----------
+    text : str
+        The expression.
+    functions : mapping of str to int
+        Functions beyond `FUNCTIONS`, with the number of their arguments.
+
+    Returns
+    -------
+    tree : ast.expr
+        Contains nothing but what this module allows.
+    names, calls : set of str
+        Names that need a value, and functions that are called.
+
+    Raises
+    ------
+    ExpressionError
+        If the text is not in the grammar.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(
+            text,
+            f"has {len(text)} characters, more than the {MAX_LENGTH} allowed",
+            hint="give parts of it a name of their own",
+        )
+    for column, character in enumerate(text, start=1):
+        if not (" " <= character <= "~" or character in "\t\n"):
+            raise ExpressionError(text, f"unexpected character {character!r}", column=column)
+    if not text.strip():
+        raise ExpressionError(text, "is empty", hint="write a number or a formula")
+    flat = text.replace("\n", " ").replace("\t", " ")
+    leading = len(flat) - len(flat.lstrip())
+    try:
+        tree = ast.parse(flat.strip(), mode="eval").body
+    except SyntaxError as error:
+        # Python gives 0 when the text ends too early
+        column = leading + error.offset if error.offset else len(flat.rstrip()) + 1
+        problem = error.msg or "cannot be read"
+        raise ExpressionError(text, f"does not parse ({problem})", column=column) from None
+    except (MemoryError, RecursionError):
+        raise ExpressionError(text, "is nested too deeply") from None
+    known = dict(FUNCTIONS) | {name: (n, n) for name, n in functions.items()}
+    names: set[str] = set()
+    calls: set[str] = set()
+    _check(tree, 0, leading, text, known, names, calls)
+    return tree, names, calls
+
+
+def _check(
+    node: ast.expr,
+    depth: int,
+    leading: int,
+    text: str,
+    known: Mapping[str, tuple[int, int | None]],
+    names: set[str],
+    calls: set[str],
+) -> None:
+    """Refuse every node that is not in the grammar; collect names and calls."""
+
+    def refuse(problem: str, hint: str | None = None) -> ExpressionError:
+        return ExpressionError(text, problem, column=leading + node.col_offset + 1, hint=hint)
+
+    if depth > MAX_DEPTH:
+        raise refuse(f"is nested more than {MAX_DEPTH} deep", "give parts of it a name")
+    children: Iterable[ast.expr]
+    match node:
+        case ast.Constant(value=value):
+            # bool is an int to Python, but True in a formula is a mistake
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise refuse(f"{ast.unparse(node)[:20]} is not a number")
+            try:
+                finite = math.isfinite(float(value))
+            except OverflowError:
+                finite = False
+            if not finite:
+                raise refuse("a number is too large")
+            children = ()
+        case ast.Name(id=name):
+            if name in known:
+                raise refuse(f"{name!r} is a function and needs its arguments in brackets")
+            names.add(name)
+            children = ()
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
+            children = (operand,)
+        case ast.BinOp(left=left, op=op, right=right):
+            if type(op) not in OPERATORS:
+                raise refuse(
+                    "this operator is not allowed",
+                    "a power is written **" if isinstance(op, ast.BitXor) else None,
+                )
+            children = (left, right)
+        case ast.BoolOp(values=values):
+            children = values
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            if not all(isinstance(op, COMPARISONS) for op in ops):
+                raise refuse("'in' and 'is' are not allowed")
+            children = (left, *comparators)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            children = (test, body, orelse)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                raise refuse(f"unknown function {name!r}", hint)
+            if keywords:
+                raise refuse(f"{name} takes no named arguments")
+            least, most = known[name]
+            if len(args) < least or (most is not None and len(args) > most):
+                wanted = f"{least}" if most == least else f"{least} or more"
+                if most is not None and most != least:
+                    wanted = f"{least} to {most}"
+                raise refuse(f"{name} takes {wanted} arguments, not {len(args)}")
+            calls.add(name)
+            children = args
+        case ast.Call():
+            raise refuse("only a function by its name can be called")
+        case _:
+            raise refuse(_REFUSED.get(type(node), f"{type(node).__name__} is not allowed"))
+    for child in children:
+        _check(child, depth + 1, leading, text, known, names, calls)

@@ -1,0 +1,210 @@
+"""The machine profile: load, check, look up and save what is known about a machine.
+
+The format is JSON, schema ``popmodel/machine/1``; `popmodel.machine.schema` lists every key. What
+a profile does not contain is unknown: asking for it is an error, never a silent default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from popmodel.errors import PopmodelError, UsageError
+from popmodel.machine.checks import ProfileError, check_document
+from popmodel.machine.quantity import Quantity
+from popmodel.machine.topology import Cache, Topology
+
+SCHEMA = "popmodel/machine/1"
+DEFAULT_PRESET = "sandybridge-fdr"
+
+# section of a profile -> the part of the measurement that fills it
+_SUITE = {"memory": "memory", "openmp": "openmp", "net": "net", "coll": "net", "core": "core"}
+
+
+class MissingQuantity(PopmodelError):
+    """A computation needs something that the profile does not know."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A checked machine profile.
+
+    Attributes
+    ----------
+    name : str
+        Name that reports print.
+    path : str
+        File it was read from.
+    is_preset : bool
+        Whether it was bundled with popmodel rather than given by the user.
+    topology : Topology
+        What the hardware is.
+    document : mapping
+        The profile as JSON types.
+    quantities : mapping of str to Quantity
+        Every quantity by its path, such as ``memory.b1`` or ``net.inter.classes[0].alpha``.
+    """
+
+    name: str
+    path: str
+    is_preset: bool
+    topology: Topology
+    document: Mapping[str, Any] = field(repr=False)
+    quantities: Mapping[str, Quantity] = field(repr=False)
+
+    def get(self, path: str) -> Quantity:
+        """Give a quantity by its path.
+
+        Raises
+        ------
+        MissingQuantity
+            If the profile does not have it.
+        """
+        if path in self.quantities:
+            return self.quantities[path]
+        raise self.missing(path)
+
+    def missing(self, path: str) -> MissingQuantity:
+        """Make the error for a quantity or table that the profile does not have."""
+        part = _SUITE.get(path.split(".")[0])
+        hint = "add it to the profile, with its source"
+        if part is not None:
+            hint += f", or measure it: popmodel bench --only {part}"
+        return MissingQuantity(f"machine {self.name} ({self.path}) does not know {path}", hint)
+
+    @property
+    def origin(self) -> str:
+        """``measured`` if all quantities are, else ``preset`` or ``user``, whichever is there."""
+        origins = {quantity.origin for quantity in self.quantities.values()}
+        return next((one for one in ("preset", "user") if one in origins), "measured")
+
+    @property
+    def overlap(self) -> str:
+        """How a core overlaps arithmetic and data transfer: ``none``, ``ecm`` or ``full``."""
+        return str(self.document["core"].get("overlap", "none"))
+
+    def tiers(self) -> list[str]:
+        """Give the tiers of the network that are known."""
+        return [tier for tier in ("intra", "inter") if tier in self.document["net"]]
+
+    def constructs(self) -> list[str]:
+        """Give the OpenMP constructs whose overhead is known."""
+        return sorted(self.document["openmp"])
+
+    def thread_counts(self, construct: str) -> list[int]:
+        """Give the thread counts for which the overhead of a construct is known."""
+        if construct not in self.document["openmp"]:
+            raise self.missing(f"openmp.{construct}")
+        return list(self.document["openmp"][construct]["T"])
+
+    def active_counts(self) -> list[int]:
+        """Give the numbers of active cores for which the clock is known, rising."""
+        return sorted(int(key) for key in self.document["core"]["freq"])
+
+    def size_classes(self, tier: str) -> int:
+        """Give the number of message size classes of a tier of the network."""
+        if tier not in self.document["net"]:
+            raise self.missing(f"net.{tier}")
+        return len(self.document["net"][tier]["classes"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the profile as JSON."""
+        Path(path).write_text(json.dumps(self.document, indent=1) + "\n", encoding="utf-8")
+
+
+def presets() -> list[str]:
+    """Give the names of the bundled profiles."""
+    folder = resources.files("popmodel.machine") / "presets"
+    names = [entry.name for entry in folder.iterdir()]
+    return sorted(name.removesuffix(".json") for name in names if name.endswith(".json"))
+
+
+def load(source: str | os.PathLike[str]) -> Profile:
+    """Read a machine profile from a file, or a bundled one by its name.
+
+    Parameters
+    ----------
+    source : path or str
+        A file, or one of `presets`.
+
+    Raises
+    ------
+    ProfileError
+        If the file cannot be read or is no profile; the message names the key.
+    UsageError
+        If there is neither such a file nor such a preset.
+    """
+    name = os.fspath(source)
+    if name in presets() and not Path(name).exists():
+        # a preset is a plain file: popmodel is not run from a zip archive
+        where = Path(str(resources.files("popmodel.machine") / "presets" / f"{name}.json"))
+        return _read(where, is_preset=True)
+    if not Path(name).exists() and os.sep not in name and not name.endswith(".json"):
+        known = presets()
+        near = difflib.get_close_matches(name, known, n=1)
+        raise UsageError(
+            f"no machine {name!r}: neither a file nor a bundled profile",
+            f"did you mean {near[0]}?" if near else f"bundled are {', '.join(known)}",
+        )
+    return _read(Path(name), is_preset=False)
+
+
+def from_document(
+    document: Mapping[str, Any], path: str = "profile", *, is_preset: bool = False
+) -> Profile:
+    """Check a profile given as JSON types and give it as a `Profile`.
+
+    Raises
+    ------
+    ProfileError
+        As `load`.
+    """
+    declared = document.get("schema")
+    if declared != SCHEMA:
+        raise ProfileError(
+            path,
+            f"schema is {declared!r}, not {SCHEMA!r}",
+            hint="a machine profile is written by popmodel bench",
+        )
+    quantities = check_document(document, path)
+    topology = _topology(document["topology"])
+    tier = "inter" if topology.nodes > 1 else "intra"
+    if tier not in document["net"]:
+        raise ProfileError(path, f"net.{tier} is missing")
+    name = str(document.get("name", Path(path).stem))
+    return Profile(name, path, is_preset, topology, document, quantities)
+
+
+def _read(path: Path, *, is_preset: bool) -> Profile:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ProfileError(path, f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ProfileError(path, "is not a text file") from error
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ProfileError(path, f"is not JSON: {error.msg}", line=error.lineno) from error
+    if not isinstance(document, dict):
+        raise ProfileError(path, "is not a machine profile: the JSON document is no table")
+    return from_document(document, os.fspath(path), is_preset=is_preset)
+
+
+def _topology(table: Mapping[str, Any]) -> Topology:
+    return Topology(
+        nodes=table.get("nodes", 1),
+        cores_per_node=table["cores_per_node"],
+        sockets=table.get("sockets", 1),
+        domains=table.get("domains", table.get("sockets", 1)),
+        caches=tuple(
+            Cache(entry["level"], entry["bytes"], entry["shared_by"]) for entry in table["caches"]
+        ),
+        memory_per_node=table.get("memory_per_node"),
+    )

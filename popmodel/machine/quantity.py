@@ -1,0 +1,119 @@
+"""A number with its interval and where it comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+ORIGINS = ("measured", "preset", "user")
+FIELDS = ("value", "low", "high", "origin", "n", "samples", "source", "unit")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number in SI units, with what is known about it.
+
+    Attributes
+    ----------
+    value : float
+        Best estimate (the median of its distribution).
+    low, high : float or None
+        5 % and 95 % quantiles, so that [low, high] holds 90 %; None where nothing is known about
+        the spread, and the value is then taken as exact.
+    origin : str
+        How the value was obtained: measured, preset or user in a machine profile; user, static,
+        trace or fit in a signature.
+    n : int or None
+        Number of samples behind it.
+    samples : str or None
+        File with the raw samples.
+    source : str or None
+        Publication or benchmark that the value comes from.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    origin: str = "user"
+    n: int | None = None
+    samples: str | None = None
+    source: str | None = None
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether there is an interval that is wider than nothing."""
+        return self.low is not None and self.high is not None and self.low < self.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what is known as JSON types."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def read_quantity(
+    entry: object, unit: str, *, zero: bool = False, origins: tuple[str, ...] = ORIGINS
+) -> Quantity:
+    """Read a quantity from its JSON or TOML form.
+
+    Parameters
+    ----------
+    entry : object
+        A table with at least ``value``.
+    unit : str
+        Unit that the value must be in; a table that states another one is refused.
+    zero : bool
+        Whether the value may be 0.
+    origins : tuple of str
+        The origins that are allowed.
+
+    Raises
+    ------
+    ValueError
+        If the entry is no quantity; the message says why and is meant to follow "KEY: ".
+    """
+    if not isinstance(entry, Mapping):
+        raise ValueError(
+            f"should be a table with value, low, high, origin and source, not {_shown(entry)}"
+        )
+    unknown = [key for key in entry if key not in FIELDS]
+    if unknown:
+        raise ValueError(f"unknown key {unknown[0]!r}; known are {', '.join(FIELDS)}")
+    if entry.get("unit", unit) != unit:
+        raise ValueError(f"should be in {unit}, not {entry['unit']}")
+    numbers = {key: _number(entry[key], key) for key in ("value", "low", "high") if key in entry}
+    if "value" not in numbers:
+        raise ValueError("has no value")
+    for key, number in numbers.items():
+        if number < 0 or (number == 0 and not zero):
+            raise ValueError(f"{key} should be {'at least' if zero else 'above'} 0, not {number}")
+    if ("low" in numbers) != ("high" in numbers):
+        raise ValueError("needs both low and high, or neither")
+    low, high = numbers.get("low"), numbers.get("high")
+    if low is not None and high is not None and not low <= numbers["value"] <= high:
+        raise ValueError(f"value {numbers['value']:g} is not between low {low:g} and high {high:g}")
+    origin = entry.get("origin", "user")
+    if origin not in origins:
+        raise ValueError(f"origin should be one of {', '.join(origins)}, not {_shown(origin)}")
+    count = entry.get("n")
+    if count is not None and (isinstance(count, bool) or not isinstance(count, int)):
+        raise ValueError(f"n should be a whole number, not {_shown(count)}")
+    for key in ("samples", "source"):
+        if not isinstance(entry.get(key, ""), str):
+            raise ValueError(f"{key} should be text, not {_shown(entry[key])}")
+    return Quantity(
+        numbers["value"], low, high, origin, count, entry.get("samples"), entry.get("source")
+    )
+
+
+def _number(value: object, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{key} should be a number, not {_shown(value)}")
+    if not math.isfinite(value):
+        raise ValueError(f"{key} should be finite, not {value}")
+    return float(value)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,175 @@
+"""What a machine profile may contain: every key with its type and unit, as one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Number:
+    """A quantity with an interval, in ``unit``; ``zero`` tells whether it may be 0."""
+
+    unit: str
+    zero: bool = False
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A plain number above 0, without an interval."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """A whole number of at least 1."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Free text, or one of ``choices``."""
+
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Any JSON value: informative, never used in a computation."""
+
+
+@dataclass(frozen=True)
+class Optional:
+    """The entry may be null."""
+
+    of: Entry
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """A list of equal entries, at least one."""
+
+    of: Entry
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table whose keys are free: construct names, cache levels, distances."""
+
+    of: Entry
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with known keys; those in ``required`` must be there."""
+
+    keys: dict[str, Entry]
+    required: tuple[str, ...] = ()
+
+
+Entry: TypeAlias = Number | Exact | Count | Text | Plain | Optional | Sequence | Named | Table
+
+_TIER = Table(
+    {
+        "classes": Sequence(
+            Table(
+                {"upto": Optional(Exact()), "alpha": Number("s"), "beta": Number("s/B", True)},
+                required=("alpha", "beta"),
+            )
+        ),
+        "eager_threshold": Number("B", True),
+        "os": Number("s", True),
+        "or": Number("s", True),
+        "o_ctl": Number("s", True),
+        "g": Number("s", True),
+        "G": Number("s/B", True),
+    },
+    required=("classes",),
+)
+
+_CONSTRUCT = Table(
+    {
+        "T": Sequence(Count()),
+        "seconds": Sequence(Number("s", True)),
+        "fit": Table({key: Number("s", True) for key in ("a", "b", "d", "s")}),
+    },
+    required=("T", "seconds"),
+)
+
+PROFILE = Table(
+    {
+        "schema": Text(("popmodel/machine/1",)),
+        "name": Text(),
+        "description": Text(),
+        "host": Named(Plain()),
+        "topology": Table(
+            {
+                "nodes": Count(),
+                "cores_per_node": Count(),
+                "sockets": Count(),
+                "domains": Count(),
+                "caches": Sequence(
+                    Table(
+                        {"level": Text(), "bytes": Count(), "shared_by": Count()},
+                        required=("level", "bytes", "shared_by"),
+                    )
+                ),
+                "memory_per_node": Count(),
+            },
+            required=("cores_per_node", "caches"),
+        ),
+        "core": Table(
+            {
+                "freq": Named(Number("Hz")),
+                "flop_per_cycle": Number("1/cycle"),
+                "load_per_cycle": Number("1/cycle"),
+                "store_per_cycle": Number("1/cycle"),
+                "loop_cycles": Number("cycle", True),
+                "smt_factor": Number("1"),
+                "overlap": Text(("none", "ecm", "full")),
+            },
+            required=("freq", "flop_per_cycle"),
+        ),
+        "memory": Table(
+            {
+                "b1": Number("B/s"),
+                "bsat": Number("B/s"),
+                "q": Number("1"),
+                "cache_bw": Named(Number("B/s")),
+                "copy_bw": Number("B/s"),
+                "line_transfer": Named(Number("s")),
+                "kappa": Number("1"),
+                "kappa_fs": Number("1", True),
+            },
+            required=("b1", "bsat", "q"),
+        ),
+        "openmp": Named(_CONSTRUCT),
+        "net": Table(
+            {
+                "intra": _TIER,
+                "inter": _TIER,
+                "nic_G": Number("s/B", True),
+                "shm_k": Number("1"),
+                "thread_factor": Number("1", True),
+                "overlap": Number("1", True),
+                "reduce_gamma": Number("s/B", True),
+            },
+        ),
+        "coll": Named(
+            Sequence(
+                Table(
+                    {
+                        "P": Count(),
+                        "ppn": Count(),
+                        "bytes": Number("B", True),
+                        "seconds": Number("s"),
+                        "algorithm": Text(),
+                    },
+                    required=("P", "ppn", "bytes", "seconds"),
+                )
+            )
+        ),
+        "noise": Named(Plain()),
+        "quality": Named(Plain()),
+        "provenance": Plain(),
+    },
+    required=("schema", "topology", "core", "memory", "openmp", "net"),
+)

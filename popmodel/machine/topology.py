@@ -1,0 +1,83 @@
+"""What the hardware of a machine is: nodes, sockets, memory domains, cores, caches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One level of cache.
+
+    Attributes
+    ----------
+    level : str
+        Name, such as ``L3``.
+    bytes : int
+        Size of one instance.
+    shared_by : int
+        Cores that share one instance.
+    """
+
+    level: str
+    bytes: int
+    shared_by: int
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A machine of equal nodes.
+
+    Attributes
+    ----------
+    nodes : int
+        Number of nodes.
+    cores_per_node : int
+        Cores of a node.
+    sockets, domains : int
+        Sockets, and memory domains (NUMA), of a node.
+    caches : tuple of Cache
+        Data caches from the innermost outwards.
+    memory_per_node : int or None
+        Bytes of memory of a node.
+    """
+
+    nodes: int
+    cores_per_node: int
+    sockets: int
+    domains: int
+    caches: tuple[Cache, ...]
+    memory_per_node: int | None = None
+
+    @property
+    def cores_per_domain(self) -> int:
+        """Cores that share the bandwidth of a memory domain."""
+        return math.ceil(self.cores_per_node / self.domains)
+
+    @property
+    def cores_per_socket(self) -> int:
+        """Cores of a socket."""
+        return math.ceil(self.cores_per_node / self.sockets)
+
+    @property
+    def last_level_cache(self) -> Cache:
+        """The outermost cache."""
+        return self.caches[-1]
+
+    def active_per_domain(self, busy_cores: int) -> int:
+        """Give the busy cores of the fullest memory domain, processes spread over the domains."""
+        return max(1, min(self.cores_per_domain, math.ceil(busy_cores / self.domains)))
+
+    def processes_per_last_level_cache(self, processes: int, threads: int) -> int:
+        """Give how many processes of a node share one instance of the outermost cache.
+
+        Parameters
+        ----------
+        processes, threads : int
+            Processes of the node and threads of each; processes are spread over the caches, the
+            threads of a process stay together.
+        """
+        instances = max(1, self.cores_per_node // self.last_level_cache.shared_by)
+        spanned = math.ceil(threads / self.last_level_cache.shared_by)
+        return max(1, math.ceil(processes * spanned / instances))

@@ -1,0 +1,171 @@
+"""From a traced run to its observables.
+
+The rules are those of PyPOP's statistics, which they reproduce to the nanosecond
+(``tests/metrics/test_pypop.py``): useful time is state 1 (running); time in MPI comes from the MPI
+events; a parallel region lasts from a nonzero value of the parallel-construct event on the master
+to the next zero; a worker runs user code inside its outlined functions; a counter read at time t
+belongs to the running record with begin < t <= end, and only the first read at that t counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.errors import ReplayError
+from popmodel.kernel import _kernel
+from popmodel.metrics.observables import Observables
+from popmodel.metrics.regions import RegionTimes, measure_regions
+from popmodel.network.network import PRESETS
+from popmodel.replay import from_trace, replay
+from popmodel.trace.intervals import Intervals, where_nonzero
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.network.network import Network
+    from popmodel.trace import Trace
+
+__all__ = ["Run", "analyse"]
+
+_RUNNING, _DISABLED = 1, 14
+_PARALLEL = (60000001, 60002)
+_OUTLINED = (60000018, 60012)
+_COUNTERS = {"instructions": (42000050, "PAPI_TOT_INS"), "cycles": (42000059, "PAPI_TOT_CYC")}
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Run:
+    """A measured run.
+
+    Attributes
+    ----------
+    trace : str
+        Where it comes from.
+    observables : Observables
+        What was measured and replayed.
+    notes : tuple of str
+        What the replay took as local or left out, one line each.
+    """
+
+    trace: str
+    observables: Observables
+    notes: tuple[str, ...]
+
+
+def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
+    """Measure a run, and replay it on a network to get its ideal runtime.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run.
+    network : Network, optional
+        The network whose runtime counts as ideal.
+
+    Returns
+    -------
+    Run
+        A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
+        a run that cannot be replayed, too.
+    """
+    bounds = np.asarray(trace.process_offsets, dtype=np.int64)
+    masters = bounds[:-1]
+    is_master = np.zeros(bounds[-1], dtype=bool)
+    is_master[masters] = True
+
+    running = Intervals.in_state(trace.states, _RUNNING)
+    calls = trace.calls()
+    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    parallel = where_nonzero(trace.events, _PARALLEL, trace.end).at(masters)
+    outlined = where_nonzero(trace.events, _OUTLINED, trace.end)
+
+    omp_useful = np.where(is_master, running.within(parallel), running.within(outlined))
+    useful = np.where(is_master, running.total(), omp_useful)
+    in_mpi = in_calls.total()
+    runtime = int(_traced(trace).max(initial=0))
+    regions = (
+        measure_regions(trace, running, in_calls, parallel, outlined) if len(parallel) else None
+    )
+    replayed, notes = _replayed(trace, network)
+    run = Observables(
+        runtime=runtime / _NS,
+        threads=np.diff(bounds),
+        node=np.asarray(trace.node_of_location)[masters],
+        useful=useful / _NS,
+        omp_useful=omp_useful / _NS,
+        in_mpi=in_mpi / _NS,
+        serial_useful=(useful - omp_useful)[masters] / _NS,
+        in_openmp=parallel.total()[masters] / _NS,
+        serial_mpi=(in_mpi - in_calls.within(parallel))[masters] / _NS,
+        has_mpi=bool(len(in_calls)),
+        has_openmp=bool(len(parallel)),
+        **replayed,
+        **{name: _counted(trace, running, *which) for name, which in _COUNTERS.items()},
+        **_losses(regions, int(runtime * bounds[-1] - useful.sum() - in_mpi.sum()) / _NS),
+    )
+    return Run(trace.path, run, notes)
+
+
+def _traced(trace: Trace) -> NDArray[np.int64]:
+    """Time of each location in any state but tracing disabled, ns; gaps do not count."""
+    states = trace.states
+    length = np.where(states.state == _DISABLED, 0, states.end - states.begin)
+    sums = np.concatenate([[0], np.cumsum(length)])
+    return sums[states.offsets[1:]] - sums[states.offsets[:-1]]
+
+
+def _replayed(trace: Trace, network: Network) -> tuple[dict[str, Any], tuple[str, ...]]:
+    try:
+        program = from_trace(trace)
+    except ReplayError as error:
+        reason = error.message
+        return {"absent": {"ideal_runtime": reason, "not_in_mpi": reason}}, ()
+    outside = program.compute() / _NS
+    try:
+        execution = replay(program, network)
+    except ReplayError as error:
+        return {"not_in_mpi": outside, "absent": {"ideal_runtime": error.message}}, program.notes
+    return {"not_in_mpi": outside, "ideal_runtime": execution.runtime}, program.notes
+
+
+def _counted(
+    trace: Trace, running: Intervals, type_: int, label: str
+) -> NDArray[np.float64] | None:
+    """Sum of a hardware counter over useful time by location; None where it was never read."""
+    events = trace.events
+    rows = np.flatnonzero(events.type == type_)
+    if not len(rows):
+        named = [t for t, text in trace.labels.event_types.items() if text.startswith(label)]
+        rows = np.flatnonzero(np.isin(events.type, named)) if named else rows
+    if not len(rows):
+        return None
+    location = np.searchsorted(events.offsets, rows, side="right") - 1
+    time, value = events.time[rows], events.value[rows]
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (time[1:] != time[:-1]) | (location[1:] != location[:-1])
+    index = _kernel.locate(running.offsets, running.begin, location, time - 1)
+    inside = first & (index >= running.offsets[location])
+    inside[inside] = time[inside] <= running.end[index[inside]]
+    sums = np.zeros(len(events.offsets) - 1, dtype=np.int64)
+    np.add.at(sums, location[inside], value[inside])
+    return sums.astype(np.float64)
+
+
+def _losses(regions: RegionTimes | None, idle: float) -> dict[str, Any]:
+    """Observables about parallel regions; `idle` is the thread time neither useful nor in MPI."""
+    if regions is None:
+        regions = RegionTimes(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, ())
+    return {
+        "idle_serial": max(idle - regions.idle_imbalance - regions.idle_scheduling, 0.0),
+        "idle_imbalance": regions.idle_imbalance,
+        "idle_scheduling": regions.idle_scheduling,
+        "openmp_imbalance": regions.imbalance,
+        "openmp_synchronisation": regions.synchronisation,
+        "openmp_scheduling": regions.scheduling,
+        "openmp_mpi": regions.mpi,
+        "regions": regions.regions,
+    }

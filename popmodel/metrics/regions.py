@@ -1,0 +1,227 @@
+"""OpenMP parallel regions: what their threads do inside, and which regions cost most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.metrics.observables import Region
+from popmodel.trace.intervals import Intervals, alone, where_nonzero
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.trace import Trace
+
+__all__ = ["RegionTimes", "measure_regions"]
+
+_SYNCHRONISATION_STATE = 5
+_SYNCHRONISATION = (60000005, 60000006, 60000007, 60000008, 60000009, 60004)
+_LINE_OF = {60000018: 60000118, 60012: 60013}
+_NS = 1e9
+# Pairs of region instance and thread that are looked at together: bounds the memory.
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class RegionTimes:
+    """What happens inside parallel regions, in seconds.
+
+    Attributes
+    ----------
+    imbalance : float
+        Busiest minus mean useful time of an instance, summed over instances; mean over processes
+        weighted by their threads.
+    synchronisation, scheduling, mpi : float
+        Mean over all threads.
+    idle_imbalance, idle_scheduling : float
+        Idle thread time of the teams as TALP divides it, summed.
+    regions : tuple of Region
+        By cost, the highest first.
+    """
+
+    imbalance: float
+    synchronisation: float
+    scheduling: float
+    mpi: float
+    idle_imbalance: float
+    idle_scheduling: float
+    regions: tuple[Region, ...]
+
+
+def measure_regions(
+    trace: Trace,
+    running: Intervals,
+    in_calls: Intervals,
+    parallel: Intervals,
+    outlined: Intervals,
+) -> RegionTimes:
+    """Measure the parallel regions of a run.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run.
+    running, in_calls : Intervals
+        Useful time and MPI calls of all threads.
+    parallel : Intervals
+        Parallel regions on the masters.
+    outlined : Intervals
+        Outlined functions on all threads: who takes part in a region.
+    """
+    synchronising = alone(
+        [
+            Intervals.in_state(trace.states, _SYNCHRONISATION_STATE),
+            *(where_nonzero(trace.events, (t,), trace.end) for t in _SYNCHRONISATION),
+        ],
+        [running, in_calls],
+    )
+    in_mpi_only = alone([in_calls], [running])
+    bounds = np.asarray(trace.process_offsets, dtype=np.int64)
+    process = np.searchsorted(bounds, parallel.location, side="right") - 1
+    threads = np.diff(bounds)[process]
+    label, names = _names(trace, parallel, outlined)
+
+    sums = np.zeros((len(names), len(_COLUMNS)))
+    for block in _blocks(threads):
+        columns = _instances(
+            parallel, block, bounds[process[block]], threads[block],
+            running, in_mpi_only, synchronising, outlined,
+        )  # fmt: skip
+        np.add.at(sums, label[block], columns)
+    total = dict(zip(_COLUMNS, sums.sum(axis=0).tolist(), strict=True))
+    all_threads = float(bounds[-1]) * _NS
+    return RegionTimes(
+        imbalance=total["imbalance"] / all_threads,
+        synchronisation=total["synchronisation"] / all_threads,
+        scheduling=total["scheduling"] / all_threads,
+        mpi=total["mpi"] / all_threads,
+        idle_imbalance=total["idle_imbalance"] / _NS,
+        idle_scheduling=total["idle_scheduling"] / _NS,
+        regions=_by_cost(names, sums, np.bincount(label, minlength=len(names))),
+    )
+
+
+_COLUMNS = (
+    "wall", "thread_time", "useful", "mean_useful", "max_useful", "imbalance", "synchronisation",
+    "scheduling", "mpi", "idle_imbalance", "idle_scheduling",
+)  # fmt: skip
+
+
+def _instances(
+    parallel: Intervals,
+    block: slice,
+    first: NDArray[np.int64],
+    threads: NDArray[np.int64],
+    running: Intervals,
+    in_mpi: Intervals,
+    synchronising: Intervals,
+    outlined: Intervals,
+) -> NDArray[np.float64]:
+    """Columns `_COLUMNS` of the region instances of a block, ns; imbalance is times threads."""
+    starts = np.cumsum(threads) - threads
+    thread = np.arange(threads.sum()) - np.repeat(starts, threads)
+    location = np.repeat(first, threads) + thread
+    begin = np.repeat(parallel.begin[block], threads)
+    end = np.repeat(parallel.end[block], threads)
+    useful = running.inside(location, begin, end)
+    mpi = in_mpi.inside(location, begin, end)
+    waiting = synchronising.inside(location, begin, end)
+    idle = end - begin - useful - mpi
+    team = (thread == 0) | (outlined.starts(location, begin, end)[1] > 0)
+    wall = parallel.end[block] - parallel.begin[block]
+    per_thread = {
+        name: np.add.reduceat(values, starts)
+        for name, values in {
+            "useful": useful,
+            "synchronisation": waiting,
+            "scheduling": idle - waiting,
+            "mpi": mpi,
+        }.items()
+    }
+    busiest = np.maximum.reduceat(useful, starts)
+    least_idle = np.minimum.reduceat(np.where(team, idle, np.iinfo(np.int64).max), starts)
+    shared = least_idle * np.add.reduceat(team.astype(np.int64), starts)
+    mean = per_thread["useful"] / threads
+    columns = {
+        **per_thread,
+        "wall": wall,
+        "thread_time": wall * threads,
+        "mean_useful": mean,
+        "max_useful": busiest,
+        "imbalance": (busiest - mean) * threads,
+        "idle_imbalance": np.add.reduceat(np.where(team, idle, 0), starts) - shared,
+        "idle_scheduling": shared,
+    }
+    return np.stack([columns[name] for name in _COLUMNS], axis=1).astype(np.float64)
+
+
+def _blocks(threads: NDArray[np.int64]) -> Iterator[slice]:
+    """Runs of instances that have about `_BLOCK` threads together."""
+    ends = np.cumsum(threads)
+    begin = 0
+    while begin < len(threads):
+        done = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, done + _BLOCK, side="right")))
+        yield slice(begin, end)
+        begin = end
+
+
+def _names(
+    trace: Trace, parallel: Intervals, outlined: Intervals
+) -> tuple[NDArray[np.int64], list[str]]:
+    """Name of each region instance: the function that its master runs first, as an index."""
+    first, count = outlined.starts(parallel.location, parallel.begin, parallel.end)
+    events = trace.events
+    has = count > 0
+    rows = parallel.row.copy()
+    rows[has] = outlined.row[first[has]]
+    values = np.stack([events.type[rows].astype(np.int64), events.value[rows]], axis=1)
+    distinct, index = np.unique(values, axis=0, return_inverse=True)
+    index = index.reshape(-1)
+    example = np.zeros(len(distinct), dtype=np.int64)
+    example[index] = rows
+    names = [
+        _name(trace, int(type_), int(value), int(row))
+        for (type_, value), row in zip(distinct.tolist(), example.tolist(), strict=True)
+    ]
+    return index, names
+
+
+def _name(trace: Trace, type_: int, value: int, row: int) -> str:
+    labels = trace.labels.event_values
+    name = labels.get(type_, {}).get(value, "").strip() or f"region {value}"
+    events = trace.events
+    line_type = _LINE_OF.get(type_)
+    for other in range(row + 1, min(row + 4, len(events.time))):
+        if events.type[other] == line_type and events.time[other] == events.time[row]:
+            where = labels.get(line_type, {}).get(int(events.value[other]), "").split(" ")[0]
+            file, _, line = where.rpartition(":")
+            if file and line not in ("", "0"):
+                return f"{name} ({where})"
+    return name
+
+
+def _by_cost(
+    names: list[str], sums: NDArray[np.float64], counts: NDArray[np.int64]
+) -> tuple[Region, ...]:
+    regions = []
+    for name, values, count in zip(names, sums.tolist(), counts.tolist(), strict=True):
+        column = dict(zip(_COLUMNS, values, strict=True))
+        busiest = column["max_useful"]
+        regions.append(
+            Region(
+                name=name,
+                count=count,
+                wall=column["wall"] / _NS,
+                parallel_efficiency=(
+                    column["useful"] / column["thread_time"] if column["thread_time"] else 1.0
+                ),
+                load_balance=column["mean_useful"] / busiest if busiest else 1.0,
+                cost=(column["thread_time"] - column["useful"]) / _NS,
+            )
+        )
+    return tuple(sorted(regions, key=lambda r: (-r.cost, r.name)))

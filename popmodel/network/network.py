@@ -1,0 +1,127 @@
+"""Networks: the parameters and rules that a replay charges for communication."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from popmodel.errors import UsageError
+
+__all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "preset"]
+
+#: What is charged for a message, and when a rendezvous sender goes on.
+#:
+#: ``alpha-beta``
+#:     A message takes latency + size / bandwidth; a rendezvous transfer starts when both sides
+#:     are ready and both end with it.
+#: ``dimemas``
+#:     The latency is processor time of the sender and again of the receiver; a rendezvous sender
+#:     waits until the receive is posted and goes on; the wait for an isend is free.
+RULES = ("alpha-beta", "dimemas")
+
+#: Who waits for whom in a collective.
+#:
+#: ``dimemas``
+#:     All members leave when the last has arrived, except from Reduce, whose non-roots go on.
+#: ``synchronising``
+#:     All members leave when the last has arrived.
+#: ``rooted``
+#:     Members of Bcast and Scatter wait for the root only; of Reduce and Gather only the root
+#:     waits; the others synchronise.
+#: ``algorithm``
+#:     Collectives are carried out as point-to-point messages.
+READINGS = ("dimemas", "synchronising", "rooted", "algorithm")
+
+#: How often a collective of n members pays its fan-in and its fan-out: once, n - 1 times,
+#: ceil(log2 n) times.
+COST_FACTORS = ("constant", "linear", "logarithmic")
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network without shared resources, as the replay sees it.
+
+    Attributes
+    ----------
+    name : str
+        The preset it was made from.
+    rules : str
+        One of `RULES`.
+    latency : float
+        Seconds a message takes beside its size.
+    bandwidth : float
+        B/s of one message; infinite means that size costs nothing.
+    eager_threshold : float
+        Bytes from which a blocking send waits for its receive to be posted.
+    collectives : str
+        One of `READINGS`.
+    collective_cost : str
+        One of `COST_FACTORS`.
+    cpu_factor : float
+        Speed of the processors relative to the traced ones: 2 halves every compute burst.
+
+    Messages of a process to itself take no time.
+    """
+
+    name: str = "ideal"
+    rules: str = "alpha-beta"
+    latency: float = 0.0
+    bandwidth: float = math.inf
+    eager_threshold: float = 32 * 1024
+    collectives: str = "dimemas"
+    collective_cost: str = "logarithmic"
+    cpu_factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse values that no network has."""
+        for value, choices, what in (
+            (self.rules, RULES, "rules"),
+            (self.collectives, READINGS, "reading of collectives"),
+            (self.collective_cost, COST_FACTORS, "cost factor of collectives"),
+        ):
+            if value not in choices:
+                raise UsageError(f"unknown {what} {value!r}", f"choose one of {', '.join(choices)}")
+        if not 0 <= self.latency < math.inf:
+            raise UsageError(f"latency must be zero or more and finite, not {self.latency:g} s")
+        if not self.bandwidth > 0:
+            raise UsageError(f"bandwidth must be more than zero, not {self.bandwidth:g} B/s")
+        if not self.eager_threshold >= 0:
+            raise UsageError(
+                f"eager threshold must be zero or more, not {self.eager_threshold:g} B"
+            )
+        if not 0 < self.cpu_factor < math.inf:
+            raise UsageError(
+                f"CPU factor must be more than zero and finite, not {self.cpu_factor:g}"
+            )
+
+    def with_(self, **changes: Any) -> Network:
+        """The same network with other values."""
+        return replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: infinite values are None."""
+        return {
+            key: None if isinstance(value, float) and math.isinf(value) else value
+            for key, value in asdict(self).items()
+        }
+
+
+PRESETS = {
+    "ideal": Network(),
+    "alpha-beta": Network(name="alpha-beta", latency=2e-6, bandwidth=10e9),
+    "dimemas": Network(
+        name="dimemas", rules="dimemas", latency=5e-6, bandwidth=1e9, collective_cost="constant"
+    ),
+}
+
+
+def preset(name: str) -> Network:
+    """Return the network of that name; an unknown name is a `UsageError` with near ones."""
+    try:
+        return PRESETS[name]
+    except KeyError:
+        near = difflib.get_close_matches(name, PRESETS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(PRESETS)}"
+        raise UsageError(f"unknown network {name!r}", hint) from None

@@ -1,0 +1,173 @@
+"""What a message between two processes costs.
+
+All times are in seconds and sizes in bytes. Every function takes numbers, NumPy arrays that
+broadcast together, or SymPy expressions.
+
+Sources: R. Hockney, Parallel Computing 20 (1994) 389 (``alpha + beta m``); A. Alexandrov et al.,
+LogGP, SPAA 1995 (overhead, latency, gap per byte).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from popmodel.expressions.elementary import Value, choose, maximum
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """Hockney parameters of the messages of at most ``upto`` bytes (None: of any size).
+
+    Attributes
+    ----------
+    upto : number or None
+        Largest message of the class, bytes.
+    alpha : value
+        Time of an empty message, s.
+    beta : value
+        Time per byte, s/B.
+    """
+
+    upto: Value | None
+    alpha: Value
+    beta: Value
+
+
+def transfer_time(size: Value, latency: Value, bandwidth: Value) -> Value:
+    """Give ``latency + size / bandwidth``; an infinite bandwidth costs nothing per byte."""
+    return latency + size / bandwidth
+
+
+def hockney(size: Value, alpha: Value, beta: Value) -> Value:
+    """Give ``alpha + beta size`` (Hockney 1994)."""
+    return alpha + beta * size
+
+
+def by_size(size: Value, classes: Sequence[SizeClass]) -> Value:
+    """Give the Hockney time of a message in its size class.
+
+    A message never takes less time than the largest one of the class below: where measured
+    classes do not quite meet, the curve is flat up to the point where the upper one is reached.
+
+    Parameters
+    ----------
+    size : value
+        Bytes.
+    classes : sequence of SizeClass
+        By rising ``upto``; the last one has none.
+    """
+    if not classes or classes[-1].upto is not None:
+        raise ValueError("the last size class must have no upper bound")
+    floor: Value = 0.0
+    times: list[Value] = []
+    for entry in classes:
+        times.append(maximum(hockney(size, entry.alpha, entry.beta), floor))
+        if entry.upto is not None:
+            floor = maximum(hockney(entry.upto, entry.alpha, entry.beta), floor)
+    result = times[-1]
+    for entry, time in zip(classes[-2::-1], times[-2::-1], strict=True):
+        result = choose(size <= entry.upto, time, result)
+    return result
+
+
+def contended(classes: Sequence[SizeClass], flows: Value, shared_gap: Value) -> list[SizeClass]:
+    """Give the classes of a message that shares a resource with others.
+
+    ``G_eff = max(G, flows * G_shared)``: alone, a message is limited by its own path; with enough
+    flows, by the shared adapter or memory.
+
+    Parameters
+    ----------
+    classes : sequence of SizeClass
+        Of a message alone.
+    flows : value
+        Messages that pass the resource at the same time.
+    shared_gap : value
+        Time per byte of the resource, s/B.
+    """
+    return [
+        SizeClass(entry.upto, entry.alpha, maximum(entry.beta, flows * shared_gap))
+        for entry in classes
+    ]
+
+
+def eager(
+    size: Value, send_overhead: Value, latency: Value, gap: Value, receive_overhead: Value
+) -> Value:
+    """Give the LogGP time from the call of the sender to the return of a waiting receiver.
+
+    The sender itself is busy for ``send_overhead`` only.
+    """
+    return send_overhead + latency + maximum(size - 1, 0) * gap + receive_overhead
+
+
+def rendezvous(
+    size: Value,
+    sender_ready: Value,
+    receiver_ready: Value,
+    *,
+    send_overhead: Value,
+    latency: Value,
+    gap: Value,
+    receive_overhead: Value,
+    control_overhead: Value,
+) -> Value:
+    """Give the time at which a message with a full handshake has arrived.
+
+    Request and clearance each cross the network once before the data may leave.
+
+    Parameters
+    ----------
+    size : value
+        Bytes.
+    sender_ready, receiver_ready : value
+        When each side makes its call, s.
+    send_overhead, latency, gap, receive_overhead : value
+        LogGP parameters, s and s/B.
+    control_overhead : value
+        Time to handle a control message, s.
+    """
+    request = sender_ready + send_overhead + latency
+    start = maximum(request, receiver_ready) + control_overhead
+    data = latency + maximum(size - 1, 0) * gap
+    return start + latency + control_overhead + data + receive_overhead
+
+
+def exchange(forward: Value, backward: Value) -> Value:
+    """Give the time of a send and a receive at once on a full-duplex network (MPI_Sendrecv)."""
+    return maximum(forward, backward)
+
+
+def ring_of_blocking_sends(one: Value, processes: Value, is_eager: Value) -> Value:
+    """Give the time of a periodic shift by a blocking send followed by a receive.
+
+    While messages are eager all processes send at once. Beyond the eager threshold every send
+    waits for its receive; the ring is broken at one process only and the messages follow each
+    other around it.
+
+    Parameters
+    ----------
+    one : value
+        Time of one message, s.
+    processes : value
+        Length of the ring.
+    is_eager : bool or condition
+        Whether the message is sent without a handshake.
+    """
+    return choose(is_eager, one, processes * one)
+
+
+def exposed(communication: Value, overhead: Value, progress: Value, interior: Value) -> Value:
+    """Give the part of a communication that computation does not hide.
+
+    Parameters
+    ----------
+    communication, overhead : value
+        Its whole time, and the part the processor itself spends on it, s.
+    progress : value
+        Fraction of the computation during which data really move, in 0..1.
+    interior : value
+        Computation available to hide it, s.
+    """
+    return maximum(overhead, communication - progress * interior)

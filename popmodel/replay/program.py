@@ -1,0 +1,168 @@
+"""The program of a run: what every process does, in order, without the waiting.
+
+A program holds, per process, compute bursts and MPI operations; the replay decides when each of
+them happens on a given network. Times are nanoseconds in float64, exact for integers up to 2**53
+(104 days).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["COLLECTIVES", "Collectives", "Messages", "Op", "Program"]
+
+
+class Op(IntEnum):
+    """Operations of a program; the compiled engine uses the same numbers."""
+
+    SEND = 0  #: blocking send of a message
+    ISEND = 1  #: nonblocking send
+    RECEIVE = 2  #: blocking receive: posts and waits
+    POST = 3  #: nonblocking receive: posts
+    WAIT_RECEIVE = 4  #: waits for a message whose receive was posted
+    WAIT_SEND = 5  #: waits for a message sent without blocking
+    COLLECTIVE = 6  #: blocking collective: arrives and waits
+    ARRIVE = 7  #: nonblocking collective: arrives
+    WAIT_COLLECTIVE = 8  #: waits for a collective that this process has arrived at
+
+
+#: Kinds of collectives; a collective's ``kind`` is an index into this tuple. Variants with counts
+#: per process (Gatherv, ...) are of the kind of their plain form.
+COLLECTIVES = (
+    "init",
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "alltoall",
+    "gather",
+    "scatter",
+    "allgather",
+    "scan",
+    "reduce_scatter",
+)
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Point-to-point messages of a program, one row each.
+
+    Attributes
+    ----------
+    sender, receiver : int32[M]
+        Process indices.
+    size, tag : int64[M]
+        Bytes, and the MPI tag.
+    mode : int8[M]
+        0 standard (the network's eager threshold decides), 1 buffered (never waits for its
+        receive).
+    """
+
+    sender: NDArray[np.int32]
+    receiver: NDArray[np.int32]
+    size: NDArray[np.int64]
+    tag: NDArray[np.int64]
+    mode: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+
+@dataclass(frozen=True)
+class Collectives:
+    """Collective operations of a program, one row each.
+
+    Attributes
+    ----------
+    kind : int8[C]
+        Index into `COLLECTIVES`.
+    communicator : int64[C]
+        Communicator id of the trace; 0 stands for all processes.
+    members : int32[C]
+        Number of processes that have to take part.
+    root : int32[C]
+        Process index of the root, or -1.
+    sent, received : int64[C]
+        Largest number of bytes that one member sends and receives.
+    root_sent : int64[C]
+        Bytes that the root sends; 0 where there is no root.
+    """
+
+    kind: NDArray[np.int8]
+    communicator: NDArray[np.int64]
+    members: NDArray[np.int32]
+    root: NDArray[np.int32]
+    sent: NDArray[np.int64]
+    received: NDArray[np.int64]
+    root_sent: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What every process does, in order.
+
+    Attributes
+    ----------
+    offsets : int64[P + 1]
+        Operations of process p are ``offsets[p] .. offsets[p + 1]``.
+    kind : uint8[N]
+        `Op` of each operation.
+    target : int32[N]
+        Row of `messages` or `collectives` that the operation is about.
+    burst : float64[N]
+        Compute time before the operation, ns.
+    tail : float64[P]
+        Compute time after the last operation of each process, ns.
+    call : int32[N]
+        Row of `call_name` and `call_time` that the operation stems from, for messages to people.
+    call_name : tuple of str
+        Distinct names of MPI calls; `call_code` indexes it.
+    call_code, call_time : int32[K], int64[K]
+        Name and time of entry (ns) of each call.
+    communicators : dict of int to int32 array
+        Members of each communicator, as process indices in the order of their ranks.
+    nodes : int32[P]
+        Node of each process.
+    notes : tuple of str
+        What was left out of the program or taken as local, one line each.
+    """
+
+    offsets: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    target: NDArray[np.int32]
+    burst: NDArray[np.float64]
+    tail: NDArray[np.float64]
+    messages: Messages
+    collectives: Collectives
+    call: NDArray[np.int32]
+    call_name: tuple[str, ...]
+    call_code: NDArray[np.int32]
+    call_time: NDArray[np.int64]
+    communicators: dict[int, NDArray[np.int32]]
+    nodes: NDArray[np.int32]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def processes(self) -> int:
+        """Number of processes."""
+        return len(self.offsets) - 1
+
+    @property
+    def operations(self) -> int:
+        """Number of MPI operations over all processes."""
+        return len(self.kind)
+
+    def compute(self) -> NDArray[np.float64]:
+        """Sum of the compute bursts of each process, ns."""
+        sums = np.concatenate([[0.0], np.cumsum(self.burst)])
+        return sums[self.offsets[1:]] - sums[self.offsets[:-1]] + self.tail

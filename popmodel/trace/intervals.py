@@ -1,0 +1,185 @@
+"""Sets of intervals by location: how long, how much of it before an instant or inside others.
+
+Times are integer nanoseconds, so that sums and differences are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.kernel import _kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from popmodel.trace.trace import Events, States
+
+__all__ = ["Intervals", "alone", "where_nonzero"]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Disjoint intervals of each location, in order of time.
+
+    Attributes
+    ----------
+    offsets : int64[L + 1]
+        Intervals of location l are ``offsets[l] .. offsets[l + 1]``.
+    begin, end : int64[N]
+        Nanoseconds.
+    row : int64[N]
+        Where an interval stems from: the row of the event that opened it, or -1.
+    """
+
+    offsets: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    row: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        offsets: NDArray[np.int64],
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+        row: NDArray[np.int64] | None = None,
+    ) -> Intervals:
+        """Intervals from columns; `row` defaults to -1."""
+        return cls(
+            np.ascontiguousarray(offsets, dtype=np.int64),
+            np.ascontiguousarray(begin, dtype=np.int64),
+            np.ascontiguousarray(end, dtype=np.int64),
+            np.full(len(begin), -1, dtype=np.int64) if row is None else row,
+        )
+
+    @classmethod
+    def in_state(cls, states: States, state: int) -> Intervals:
+        """Records of one state."""
+        rows = np.flatnonzero(states.state == state)
+        return cls.of(
+            np.searchsorted(rows, states.offsets), states.begin[rows], states.end[rows], rows
+        )
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @property
+    def location(self) -> NDArray[np.int64]:
+        """Location of each interval."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    def at(self, locations: NDArray[np.int64]) -> Intervals:
+        """The intervals of these locations only; the others have none."""
+        kept = np.zeros(len(self.offsets) - 1, dtype=bool)
+        kept[locations] = True
+        rows = np.flatnonzero(kept[self.location])
+        return Intervals(
+            np.searchsorted(rows, self.offsets), self.begin[rows], self.end[rows], self.row[rows]
+        )
+
+    def total(self) -> NDArray[np.int64]:
+        """Summed length by location, ns."""
+        return self._by_location(self.end - self.begin)
+
+    def before(
+        self, location: NDArray[np.int64], time: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Length of a location's intervals before an instant, ns, for each pair."""
+        if not len(self):
+            return np.zeros(len(time), dtype=np.int64)
+        passed = self._passed()
+        first = self.offsets[location]
+        index = _kernel.locate(self.offsets, self.begin, location, time)
+        some = index >= first
+        index = np.where(some, index, 0)
+        length = passed[index] - passed[first] + np.minimum(time, self.end[index])
+        return np.where(some, length - self.begin[index], 0)
+
+    def inside(
+        self,
+        location: NDArray[np.int64],
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Length of a location's intervals between two instants, ns, for each triple."""
+        return self.before(location, end) - self.before(location, begin)
+
+    def within(self, other: Intervals) -> NDArray[np.int64]:
+        """Length that both sets share, by location, ns."""
+        return other._by_location(self.inside(other.location, other.begin, other.end))
+
+    def starts(
+        self,
+        location: NDArray[np.int64],
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """First interval of a location that begins in ``begin <= t < end``, and how many do."""
+        first = _kernel.locate(self.offsets, self.begin, location, begin - 1) + 1
+        last = _kernel.locate(self.offsets, self.begin, location, end - 1) + 1
+        return first, last - first
+
+    def _by_location(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        sums = np.concatenate([[0], np.cumsum(values)])
+        return sums[self.offsets[1:]] - sums[self.offsets[:-1]]
+
+    def _passed(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(self.end - self.begin)])
+
+
+def where_nonzero(events: Events, types: Sequence[int], end: int) -> Intervals:
+    """Intervals in which the last event of `types` had a value other than 0.
+
+    Parameters
+    ----------
+    events : Events
+        Of a trace.
+    types : sequence of int
+        Event types; usually one of them occurs.
+    end : int
+        Where an interval ends that is still open, ns.
+    """
+    chosen = events.type == types[0]
+    for type_ in types[1:]:
+        chosen |= events.type == type_
+    rows = np.flatnonzero(chosen)
+    offsets = np.searchsorted(rows, events.offsets)
+    time, on = events.time[rows], events.value[rows] != 0
+    before = np.zeros(len(on), dtype=bool)
+    before[1:] = on[:-1]
+    before[offsets[:-1][offsets[:-1] < len(on)]] = False
+    opening = np.flatnonzero(on & ~before)
+    closing = np.flatnonzero(~on & before)
+    ends = np.full(len(opening), end, dtype=np.int64)
+    following = np.searchsorted(closing, opening)
+    closed = following < len(closing)
+    # The next closing event has to be of the same location as the opening one.
+    location = np.searchsorted(offsets, opening, side="right")
+    closed[closed] = closing[following[closed]] < offsets[location[closed]]
+    ends[closed] = time[closing[following[closed]]]
+    return Intervals.of(np.searchsorted(opening, offsets), time[opening], ends, rows[opening])
+
+
+def alone(wanted: Sequence[Intervals], others: Sequence[Intervals]) -> Intervals:
+    """Where at least one of `wanted` holds and none of `others`."""
+    sets = [*wanted, *others]
+    if not any(len(s) for s in wanted):
+        return Intervals.of(np.zeros_like(sets[0].offsets), *np.empty((2, 0), np.int64))
+    count = len(sets[0].offsets) - 1
+    location = np.concatenate([s.location for s in sets for _ in range(2)])
+    time = np.concatenate([t for s in sets for t in (s.begin, s.end)])
+    step = np.concatenate([np.full(len(s), d, np.int32) for s in sets for d in (1, -1)])
+    mine = np.concatenate([np.full(2 * len(s), i < len(wanted)) for i, s in enumerate(sets)])
+    order = np.lexsort((time, location))
+    location, time = location[order], time[order]
+    step, mine = step[order], mine[order]
+    # Every set is balanced within a location, so the sums are 0 again where the next one begins.
+    held = (np.cumsum(np.where(mine, step, 0)) > 0) & (np.cumsum(np.where(mine, 0, step)) == 0)
+    rows = np.flatnonzero(held[:-1] & (time[1:] > time[:-1]))
+    bounds = np.searchsorted(location[rows], np.arange(count + 1))
+    return Intervals.of(bounds, time[rows], time[rows + 1])

@@ -1,0 +1,92 @@
+"""The cost of a message: limits, size classes, handshake, numbers against symbols."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from popmodel.network import point_to_point as p2p
+from popmodel.network.point_to_point import SizeClass
+
+CLASSES = [SizeClass(1000.0, 1e-6, 1e-9), SizeClass(None, 1.5e-6, 5e-10)]
+
+
+def test_transfer_time_with_infinite_bandwidth_is_the_latency() -> None:
+    assert p2p.transfer_time(1e6, 5e-6, float("inf")) == 5e-6
+    assert p2p.transfer_time(1e6, 5e-6, 1e9) == pytest.approx(1.005e-3)
+
+
+def test_size_classes_are_chosen_by_size_and_meet() -> None:
+    assert p2p.by_size(500.0, CLASSES) == pytest.approx(1.5e-6)
+    assert p2p.by_size(1000.0, CLASSES) == pytest.approx(2.0e-6)
+    assert p2p.by_size(2000.0, CLASSES) == pytest.approx(2.5e-6)
+    times = p2p.by_size(np.array([500.0, 1000.0, 2000.0]), CLASSES)
+    np.testing.assert_allclose(times, [1.5e-6, 2.0e-6, 2.5e-6])
+
+
+def test_size_classes_need_an_open_end() -> None:
+    with pytest.raises(ValueError, match="last size class must have no upper bound"):
+        p2p.by_size(1.0, CLASSES[:1])
+
+
+@given(
+    sizes=st.lists(st.floats(0, 1e7), min_size=2, max_size=2).map(sorted),
+    alphas=st.lists(st.floats(1e-7, 1e-5), min_size=3, max_size=3),
+    betas=st.lists(st.floats(0, 1e-8), min_size=3, max_size=3),
+)
+def test_a_larger_message_is_never_faster(
+    sizes: list[float], alphas: list[float], betas: list[float]
+) -> None:
+    bounds = (100.0, 1e5, None)
+    classes = [SizeClass(*entry) for entry in zip(bounds, alphas, betas, strict=True)]
+    small, large = (p2p.by_size(size, classes) for size in sizes)
+    assert large >= small * (1 - 1e-12)
+
+
+def test_contention_only_matters_when_the_shared_part_is_the_bottleneck() -> None:
+    few = p2p.contended(CLASSES, flows=2, shared_gap=1e-10)
+    many = p2p.contended(CLASSES, flows=20, shared_gap=1e-10)
+    assert [entry.beta for entry in few] == [1e-9, 5e-10]
+    assert [entry.beta for entry in many] == [2e-9, 2e-9]
+
+
+def test_eager_is_overhead_latency_and_gap() -> None:
+    assert p2p.eager(1, 1.0, 2.0, 4.0, 0.5) == 3.5
+    assert p2p.eager(3, 1.0, 2.0, 4.0, 0.5) == 11.5
+    assert p2p.eager(0, 1.0, 2.0, 4.0, 0.5) == 3.5
+
+
+def test_rendezvous_waits_for_the_later_side() -> None:
+    costs = {
+        "send_overhead": 1.0,
+        "latency": 10.0,
+        "gap": 0.5,
+        "receive_overhead": 2.0,
+        "control_overhead": 0.25,
+    }
+    early_receiver = p2p.rendezvous(5, 0.0, 0.0, **costs)
+    assert early_receiver == 1 + 10 + 0.25 + 10 + 0.25 + 10 + 2 + 2
+    assert p2p.rendezvous(5, 0.0, 100.0, **costs) == early_receiver - 11 + 100
+
+
+def test_ring_serialises_beyond_the_eager_threshold() -> None:
+    assert p2p.ring_of_blocking_sends(2.0, 8, True) == 2.0
+    assert p2p.ring_of_blocking_sends(2.0, 8, False) == 16.0
+    assert p2p.exchange(2.0, 3.0) == 3.0
+
+
+def test_overlap_cannot_hide_the_overhead() -> None:
+    assert p2p.exposed(10.0, 1.0, 0.0, 100.0) == 10.0
+    assert p2p.exposed(10.0, 1.0, 0.5, 10.0) == 5.0
+    assert p2p.exposed(10.0, 1.0, 1.0, 100.0) == 1.0
+
+
+def test_one_expression_serves_numbers_and_symbols() -> None:
+    m, a, b, c, d = sympy.symbols("m a b c d", positive=True)
+    symbolic = p2p.by_size(m, [SizeClass(1000, a, b), SizeClass(None, c, d)])
+    for size in (10, 1000, 1001, 5000):
+        values = {m: size, a: 1e-6, b: 1e-9, c: 1.5e-6, d: 5e-10}
+        assert float(symbolic.subs(values)) == pytest.approx(p2p.by_size(size, CLASSES))

@@ -1,0 +1,96 @@
+"""A plain replay: sweeps over the processes until none can move.
+
+It shares nothing with the compiled engine but the rules: no ready stack, no wake-up lists, every
+condition is looked up anew in each sweep. Slow on purpose, and short enough to be read.
+"""
+
+from __future__ import annotations
+
+from popmodel.replay.program import Op, Program
+
+SYNCHRONISING, FROM_ROOT, TO_ROOT, TO_ROOT_PAID = range(4)
+
+
+def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int]]:
+    """End of every process (or where it is stuck), as the compiled engine gives them."""
+    kinds = program.kind.tolist()
+    targets = program.target.tolist()
+    begin, end = program.offsets[:-1].tolist(), program.offsets[1:].tolist()
+    root = program.collectives.root.tolist()
+    cost = {name: getattr(c, "tolist", lambda c=c: c)() for name, c in costs.items()}
+    sent: dict[int, float] = {}
+    posted: dict[int, float] = {}
+    arrived: dict[int, dict[int, float]] = {}
+    clock = [0.0] * program.processes
+    at = list(begin)
+    started = [False] * program.processes
+
+    def arrival(m: int) -> float | None:
+        if m not in sent:
+            return None
+        if not cost["rendezvous"][m]:
+            return sent[m] + cost["transfer"][m]
+        if m not in posted:
+            return None
+        return max(sent[m], posted[m]) + cost["transfer"][m]
+
+    def sender_end(m: int, t: float) -> float | None:
+        if m not in posted:
+            return None
+        transfer = cost["transfer"][m] if cost["sender_waits_for_transfer"] else 0.0
+        return max(t, max(sent[m], posted[m]) + transfer)
+
+    def leave(p: int, c: int, t: float) -> float | None:
+        rule, here = cost["collective_rule"][c], arrived.get(c, {})
+        if rule == FROM_ROOT:
+            if p == root[c]:
+                return t
+            if root[c] not in here:
+                return None
+            return max(t, here[root[c]] + cost["collective_cost"][c])
+        if rule in (TO_ROOT, TO_ROOT_PAID) and p != root[c]:
+            return t + (cost["member_cost"][c] if rule == TO_ROOT_PAID else 0.0)
+        if len(here) < program.collectives.members[c]:
+            return None
+        return max(t, max(here.values()) + cost["collective_cost"][c])
+
+    def attempt(p: int) -> float | None:
+        """Time after the next operation of p, or None while it has to wait."""
+        i, t = at[p], clock[p]
+        op, x = Op(kinds[i]), targets[i]
+        if not started[p]:
+            t += float(program.burst[i]) * cpu
+            if op in (Op.SEND, Op.ISEND):
+                t += cost["send_overhead"][x]
+                sent[x] = t
+            if op in (Op.RECEIVE, Op.WAIT_RECEIVE):
+                t += cost["receive_before"][x]
+            if op in (Op.RECEIVE, Op.POST):
+                posted[x] = t
+            if op in (Op.COLLECTIVE, Op.ARRIVE):
+                arrived.setdefault(x, {})[p] = t
+            clock[p], started[p] = t, True
+        if op in (Op.RECEIVE, Op.WAIT_RECEIVE):
+            there = arrival(x)
+            return None if there is None else max(t, there) + cost["receive_after"][x]
+        if op == Op.SEND and cost["rendezvous"][x]:
+            return sender_end(x, t)
+        if op == Op.WAIT_SEND and cost["rendezvous"][x] and cost["sender_waits_for_transfer"]:
+            return sender_end(x, t)
+        if op in (Op.COLLECTIVE, Op.WAIT_COLLECTIVE):
+            return leave(p, x, t)
+        return t
+
+    moved = True
+    while moved:
+        moved = False
+        for p in range(program.processes):
+            while at[p] < end[p]:
+                after = attempt(p)
+                if after is None:
+                    break
+                clock[p], at[p], started[p], moved = after, at[p] + 1, False, True
+    for p in range(program.processes):
+        if at[p] == end[p]:
+            clock[p] += float(program.tail[p]) * cpu
+    return clock, at
