@@ -44,3 +44,32 @@ class Scanner:
     def lengths(self) -> npt.NDArray[np.int64]: ...
     def take(self, buffer: bytearray | memoryview) -> int: ...
     def decoder(self) -> Decoder: ...
+
+def locate(
+    offsets: npt.NDArray[np.int64],
+    times: npt.NDArray[np.int64],
+    group: npt.NDArray[np.integer],
+    time: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]: ...
+def complete_requests(
+    offsets: npt.NDArray[np.int64], action: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.int64]: ...
+def replay(
+    offsets: npt.NDArray[np.int64],
+    kind: npt.NDArray[np.uint8],
+    target: npt.NDArray[np.int32],
+    burst: npt.NDArray[np.float64],
+    tail: npt.NDArray[np.float64],
+    members: npt.NDArray[np.int32],
+    root: npt.NDArray[np.int32],
+    cpu: float,
+    transfer: npt.NDArray[np.float64],
+    rendezvous: npt.NDArray[np.uint8],
+    send_overhead: npt.NDArray[np.float64],
+    receive_before: npt.NDArray[np.float64],
+    receive_after: npt.NDArray[np.float64],
+    sender_waits_for_transfer: bool,
+    collective_cost: npt.NDArray[np.float64],
+    member_cost: npt.NDArray[np.float64],
+    collective_rule: npt.NDArray[np.uint8],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]: ...

@@ -7,21 +7,22 @@ import errno
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, Protocol, cast
 
 from popmodel.errors import TraceError
 
 try:
-    from isal import igzip, isal_zlib
+    from isal import igzip as _igzip
+    from isal.isal_zlib import IsalError
 except ImportError:  # no wheel for this platform: the standard library does, more slowly
-    _decompress: Callable[[BinaryIO], BinaryIO] = gzip.GzipFile
-    _DAMAGED: tuple[type[Exception], ...] = (zlib.error,)
+    _GzipFile: Any = gzip.GzipFile
+    _DAMAGED: Any = zlib.error
 else:
-    _decompress = igzip.IGzipFile
-    _DAMAGED = (zlib.error, isal_zlib.IsalError)
+    _GzipFile = _igzip.IGzipFile
+    _DAMAGED = (zlib.error, IsalError)
 
 GZIP_MAGIC = b"\x1f\x8b"
 CHUNK = 1 << 20
@@ -60,8 +61,12 @@ def open_source(path: Path) -> Iterator[Source]:
         if magic != GZIP_MAGIC:
             yield _Plain(file, path)
             return
-        with _decompress(file) as text:
+        with _decompressed(file) as text:
             yield _Gzip(text, path)
+
+
+def _decompressed(file: io.FileIO) -> io.BufferedIOBase:
+    return cast("io.BufferedIOBase", _GzipFile(fileobj=file))
 
 
 def _peek(file: io.FileIO, path: Path) -> bytes:
@@ -106,7 +111,7 @@ class _Plain:
 
 
 class _Gzip:
-    def __init__(self, text: BinaryIO, path: Path) -> None:
+    def __init__(self, text: io.BufferedIOBase, path: Path) -> None:
         self._text = text
         self._path = path
 
