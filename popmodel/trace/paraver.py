@@ -94,7 +94,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
 def _stored(path: Path, application: int, cache: bool) -> Stored:
     """Take a trace from the cache, or scan it and put it there."""
     key = store.key_of(path, application) if cache else None
-    if key is not None and (found := store.load(key)) is not None:
+    if key is not None and (found := store.load(key)) is not None and _is_whole(*found):
         return found
     with _Scratch(path) if cache else nullcontext() as scratch:
         with open_source(path) as source:
@@ -222,6 +222,23 @@ def _facts(
         "warnings": _warnings(header, application, scanner),
     }
     return facts, arrays
+
+
+def _is_whole(facts: dict[str, Any], arrays: columns.Arrays) -> bool:
+    """Whether a file of the cache holds a whole trace."""
+    locations = len(arrays.get("node_of_location", ()))
+    processes = arrays.get("process_offsets")
+    groups = arrays.get("communicators.offsets")
+    return (
+        {"applications", "duration", "nodes", "warnings"} <= facts.keys()
+        and processes is not None
+        and columns.is_partition(processes, len(processes) - 1)
+        and processes[-1] == locations
+        and groups is not None
+        and columns.is_partition(groups, len(arrays.get("communicators.id", ())))
+        and groups[-1] == len(arrays.get("communicators.rank", ()))
+        and columns.fit(arrays, locations)
+    )
 
 
 def _communicators(arrays: columns.Arrays) -> dict[int, Int32]:
