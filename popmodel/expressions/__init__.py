@@ -13,7 +13,7 @@ import ast
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from popmodel.expressions.algebra import (
@@ -51,7 +51,7 @@ class Expression:
     text: str
     names: frozenset[str]
     calls: frozenset[str]
-    _tree: ast.expr
+    _tree: ast.expr = field(repr=False, compare=False)
 
     def evaluate(
         self,

@@ -4,6 +4,11 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 namespace popmodel::scan {
 namespace {
@@ -175,8 +180,15 @@ std::uint8_t *Arena::take(std::size_t bytes) {
         offset_ = 0;
     }
     if (slab_ == slabs_.size()) {
-        const std::size_t size = slabs_.empty() ? std::size_t{1} << 18 : std::size_t{1} << 21;
-        slabs_.push_back({std::unique_ptr<std::uint8_t[]>(new std::uint8_t[size]), size});
+        constexpr std::size_t page = std::size_t{1} << 21;
+        const std::size_t size = slabs_.empty() ? page / 8 : page;
+        auto *memory = static_cast<std::uint8_t *>(std::aligned_alloc(size, size));
+        if (!memory) throw std::bad_alloc();
+        slabs_.push_back({std::unique_ptr<std::uint8_t[], Free>(memory), size});
+#if defined(__linux__)
+        // Hardly any page faults; where the system has no such pages nothing is lost.
+        if (size == page) madvise(memory, size, MADV_HUGEPAGE);
+#endif
     }
     std::uint8_t *taken = slabs_[slab_].memory.get() + offset_;
     offset_ += bytes;

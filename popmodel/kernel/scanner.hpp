@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -116,8 +117,11 @@ class Arena {
     std::size_t used() const { return used_; }
 
   private:
+    struct Free {
+        void operator()(std::uint8_t *memory) const { std::free(memory); }
+    };
     struct Slab {
-        std::unique_ptr<std::uint8_t[]> memory;
+        std::unique_ptr<std::uint8_t[], Free> memory;
         std::size_t size;
     };
     std::vector<Slab> slabs_;

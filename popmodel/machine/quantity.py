@@ -22,8 +22,9 @@ class Quantity:
     low, high : float or None
         5 % and 95 % quantiles, so that [low, high] holds 90 %; None where nothing is known about
         the spread, and the value is then taken as exact.
-    origin : {'measured', 'preset', 'user'}
-        How the value was obtained.
+    origin : str
+        How the value was obtained: measured, preset or user in a machine profile; user, static,
+        trace or fit in a signature.
     n : int or None
         Number of samples behind it.
     samples : str or None
@@ -50,7 +51,9 @@ class Quantity:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-def read_quantity(entry: object, unit: str, *, zero: bool = False) -> Quantity:
+def read_quantity(
+    entry: object, unit: str, *, zero: bool = False, origins: tuple[str, ...] = ORIGINS
+) -> Quantity:
     """Read a quantity from its JSON or TOML form.
 
     Parameters
@@ -61,6 +64,8 @@ def read_quantity(entry: object, unit: str, *, zero: bool = False) -> Quantity:
         Unit that the value must be in; a table that states another one is refused.
     zero : bool
         Whether the value may be 0.
+    origins : tuple of str
+        The origins that are allowed.
 
     Raises
     ------
@@ -88,8 +93,8 @@ def read_quantity(entry: object, unit: str, *, zero: bool = False) -> Quantity:
     if low is not None and high is not None and not low <= numbers["value"] <= high:
         raise ValueError(f"value {numbers['value']:g} is not between low {low:g} and high {high:g}")
     origin = entry.get("origin", "user")
-    if origin not in ORIGINS:
-        raise ValueError(f"origin should be one of {', '.join(ORIGINS)}, not {_shown(origin)}")
+    if origin not in origins:
+        raise ValueError(f"origin should be one of {', '.join(origins)}, not {_shown(origin)}")
     count = entry.get("n")
     if count is not None and (isinstance(count, bool) or not isinstance(count, int)):
         raise ValueError(f"n should be a whole number, not {_shown(count)}")

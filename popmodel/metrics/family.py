@@ -376,9 +376,10 @@ def _check_identities(
             scale = np.maximum(scale, 1.0)
         wrong = ~(np.abs(left - right) <= TOLERANCE * scale)
         if np.any(wrong):
+            less = f" less {len(each.parts) - 1}" if each.operation == "sum" else ""
             raise IdentityError(
-                f"family {family.id}: {each.parent} is {left[wrong].flat[0]!r}, but the"
-                f" {each.operation} of {', '.join(each.parts)} gives {right[wrong].flat[0]!r}"
+                f"family {family.id}: {each.parent} is {left[wrong][0]:.12g}, but the"
+                f" {each.operation} of {', '.join(each.parts)}{less} is {right[wrong][0]:.12g}"
             )
 
 

@@ -69,6 +69,14 @@ ALGORITHMS: Mapping[str, Mapping[str, Cost]] = {
     "allreduce": {"recursive_doubling": allreduce_recursive_doubling},
 }
 
+DEFAULT_ALGORITHM: Mapping[str, str] = {
+    "barrier": "dissemination",
+    "bcast": "binomial",
+    "reduce": "binomial",
+    "allreduce": "recursive_doubling",
+}
+"""What is assumed where no measurement tells which algorithm an MPI library uses."""
+
 
 def over_nodes(
     operation: str,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from popmodel.kernel import _kernel
+from popmodel.trace.container import Shape, Writer
+from popmodel.trace.spill import Spill
 from popmodel.trace.trace import Events, Int64, Messages, States
 
 SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
@@ -28,7 +30,13 @@ SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
 TIME_ORDER = {"states": "begin", "events": "time", "messages": "physical_send"}
 """The column by which the rows of a location are ordered."""
 
-Tables = dict[str, dict[str, np.ndarray]]
+ROWS = 1 << 16
+"""Rows decoded at a time when columns go to a file."""
+BLOCK = 1 << 23
+"""Bytes of spilled streams read at a time."""
+
+Arrays = dict[str, np.ndarray]
+"""Columns by name, as ``events.time``; ``events.offsets`` and the like are the partitions."""
 
 
 def offsets_of(counts: Int64) -> Int64:
@@ -38,52 +46,81 @@ def offsets_of(counts: Int64) -> Int64:
     return offsets
 
 
-def offsets_of_tables(scanner: _kernel.Scanner) -> dict[str, Int64]:
-    """Offsets of the three tables by location."""
-    return {
-        table: offsets_of(counts) for table, counts in zip(SCHEMA, scanner.counts(), strict=True)
-    }
+def shapes_of(counts: Iterable[Int64]) -> dict[str, Shape]:
+    """Shapes of all columns and offsets, by name, from the rows of each table by location."""
+    shapes = {}
+    for (table, columns), each in zip(SCHEMA.items(), counts, strict=True):
+        rows = int(each.sum())
+        shapes[f"{table}.offsets"] = Shape("<i8", len(each) + 1)
+        for name, kind in columns.items():
+            shapes[f"{table}.{name}"] = Shape(np.dtype(kind).newbyteorder("<").str, rows)
+    return shapes
 
 
-def empty(rows: Mapping[str, int]) -> Tables:
+def empty(rows: Mapping[str, int]) -> Arrays:
     """Columns in memory, not yet filled, with the given number of rows in each table."""
     return {
-        table: {name: np.empty(rows[table], kind) for name, kind in columns.items()}
+        f"{table}.{name}": np.empty(rows[table], kind)
         for table, columns in SCHEMA.items()
+        for name, kind in columns.items()
     }
 
 
-def in_order(tables: Tables) -> list[np.ndarray]:
-    """All columns in the order that the decoder takes."""
-    return [column for columns in tables.values() for column in columns.values()]
+def in_memory(scanner: _kernel.Scanner) -> Arrays:
+    """Columns and offsets of all that the scanner holds."""
+    offsets = {
+        table: offsets_of(each) for table, each in zip(SCHEMA, scanner.counts(), strict=True)
+    }
+    arrays = empty({table: int(each[-1]) for table, each in offsets.items()})
+    scanner.decoder().fill(*arrays.values())
+    arrays |= {f"{table}.offsets": each for table, each in offsets.items()}
+    sort_locations(arrays, scanner)
+    return arrays
 
 
-def sort_locations(tables: Tables, offsets: Mapping[str, Int64], scanner: _kernel.Scanner) -> None:
+def write(scanner: _kernel.Scanner, spill: Spill | None, writer: Writer) -> None:
+    """Append all columns and offsets to a file, a block of rows at a time."""
+    for table, each in zip(SCHEMA, scanner.counts(), strict=True):
+        writer.append(f"{table}.offsets", offsets_of(each))
+    block = empty(dict.fromkeys(SCHEMA, ROWS))
+    if spill is None:
+        _write_decoded(scanner.decoder(), block, writer)
+        return
+    decoder = _kernel.Decoder()
+    for _ in spill.blocks(decoder, BLOCK):
+        _write_decoded(decoder, block, writer)
+
+
+def _write_decoded(decoder: _kernel.Decoder, block: Arrays, writer: Writer) -> None:
+    while any(filled := decoder.fill(*block.values())):
+        for (table, columns), rows in zip(SCHEMA.items(), filled, strict=True):
+            for name in columns:
+                writer.append(f"{table}.{name}", block[f"{table}.{name}"][:rows])
+
+
+def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> None:
     """Put the rows of those locations in time order that the scanner found out of it.
 
     Rows of equal time keep their order, because the order of entry and exit matters.
     """
-    for (table, columns), locations in zip(tables.items(), scanner.disordered(), strict=True):
+    for (table, columns), locations in zip(SCHEMA.items(), scanner.disordered(), strict=True):
+        offsets = arrays[f"{table}.offsets"]
         for location in locations:
-            rows = slice(offsets[table][location], offsets[table][location + 1])
-            order = np.argsort(columns[TIME_ORDER[table]][rows], kind="stable")
-            for column in columns.values():
+            rows = slice(offsets[location], offsets[location + 1])
+            order = np.argsort(arrays[f"{table}.{TIME_ORDER[table]}"][rows], kind="stable")
+            for name in columns:
+                column = arrays[f"{table}.{name}"]
                 column[rows] = column[rows][order]
 
 
-def in_memory(scanner: _kernel.Scanner) -> tuple[Tables, dict[str, Int64]]:
-    """Columns of everything that the scanner holds, and the offsets of the tables."""
-    offsets = offsets_of_tables(scanner)
-    tables = empty({table: int(each[-1]) for table, each in offsets.items()})
-    scanner.decoder().fill(*in_order(tables))
-    sort_locations(tables, offsets, scanner)
-    return tables, offsets
-
-
-def as_records(tables: Tables, offsets: Mapping[str, Int64]) -> tuple[States, Events, Messages]:
-    """Return the tables as the three kinds of records."""
+def as_records(arrays: Arrays) -> tuple[States, Events, Messages]:
+    """Return the arrays as the three kinds of records."""
     return (
-        States(offsets["states"], **tables["states"]),
-        Events(offsets["events"], **tables["events"]),
-        Messages(offsets["messages"], **tables["messages"]),
+        States(**_table(arrays, "states")),
+        Events(**_table(arrays, "events")),
+        Messages(**_table(arrays, "messages")),
     )
+
+
+def _table(arrays: Arrays, table: str) -> dict[str, np.ndarray]:
+    return {name: arrays[f"{table}.{name}"] for name in ("offsets", *SCHEMA[table])}

@@ -147,9 +147,7 @@ def _open_after(events: Events, location: np.ndarray, passed: np.ndarray) -> _Op
     return _Open(location[rows], events.type[rows], events.value[rows])
 
 
-def _scaled_counters(
-    events: Events, location: np.ndarray, inside: np.ndarray, begin: int
-) -> Int64:
+def _scaled_counters(events: Events, location: np.ndarray, inside: np.ndarray, begin: int) -> Int64:
     """Values of all events, the first reading inside of each counter scaled to its part inside."""
     counter = (events.type >= COUNTER_RANGE.start) & (events.type < COUNTER_RANGE.stop)
     rows = np.flatnonzero(counter)

@@ -45,9 +45,7 @@ def test_families_have_the_ids_that_other_programs_rely_on(family: str) -> None:
 
 def closed_form(family: Family) -> dict[str, Any]:
     """Every metric in symbols of the aggregates alone."""
-    expressions: dict[str, Any] = {
-        name: sympy.Symbol(name, positive=True) for name in AGGREGATES
-    }
+    expressions: dict[str, Any] = {name: sympy.Symbol(name, positive=True) for name in AGGREGATES}
     for id in family.order:
         expressions[id] = family.metrics[id].formula.sympy(expressions)
     return expressions
@@ -83,7 +81,9 @@ def test_a_wrong_decomposition_is_not_proved() -> None:
 def test_global_efficiency_is_speedup_per_core() -> None:
     """GE / PE_ref * cores / cores_ref = speed-up: ties the three scaling roots together."""
     expressions = closed_form(load_families()["scaling"])
-    symbol = {name: sympy.Symbol(name, positive=True) for name in (*AGGREGATES, "reference_threads")}
+    symbol = {
+        name: sympy.Symbol(name, positive=True) for name in (*AGGREGATES, "reference_threads")
+    }
     reference_efficiency = symbol["reference_useful_sum"] / (
         symbol["reference_threads"] * symbol["reference_runtime"]
     )

@@ -1,0 +1,130 @@
+"""From the work of an average process to the aggregates that the metric formulas use.
+
+Sections of the POP documents on the model of imbalance: a process that is slow in every step lacks
+load balance, processes that are slow in turns lose time by serialisation (`terms.imbalance`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from popmodel.expressions.elementary import Value, maximum
+from popmodel.model.placement import Placement
+from popmodel.model.terms import imbalance
+from popmodel.model.work import Work
+
+INSTRUCTIONS_ABSENT = "the signature does not count instructions"
+NO_MPI = "no MPI calls"
+NODE_UNKNOWN = "the model does not say which node has the slower processes"
+NO_REFERENCE = "one prediction has no reference run"
+
+# how the parts of the runtime are named, in display order
+PARTS = (
+    "parallel loops",
+    "imbalance and waiting",
+    "serial code",
+    "messages",
+    "OpenMP overhead",
+)
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """A modelled run.
+
+    Attributes
+    ----------
+    aggregates : dict of str to value
+        Names of `popmodel.metrics.observables.AGGREGATES`.
+    absent : dict of str to str
+        Reasons for the names that are missing.
+    time : dict of str to value
+        Parts of the runtime of an average process, by the names in `PARTS`; they add up to it.
+    """
+
+    aggregates: dict[str, Value]
+    absent: dict[str, str]
+    time: dict[str, Value]
+
+    @property
+    def runtime(self) -> Value:
+        """Runtime, s."""
+        return self.aggregates["runtime"]
+
+
+def observe(
+    work: Work, placement: Placement, spread: Mapping[str, Value], *, has_mpi: bool
+) -> Modelled:
+    """Give the aggregates of a run.
+
+    Parameters
+    ----------
+    work : Work
+        What an average process does.
+    placement : Placement
+        P and T.
+    spread : mapping of str to value
+        ``persistent_cv`` and ``transient_cv`` at this number of processes; those missing are 0.
+    has_mpi : bool
+        Whether the program communicates at all.
+    """
+    processes, threads = float(placement.processes), float(placement.threads)
+    persistent = spread.get("persistent_cv", 0.0)
+    transient = spread.get("transient_cv", 0.0)
+    steps = maximum(work.steps, 1.0)
+    overall = 1 + imbalance.slowest_overall(persistent, transient, steps, placement.processes)
+    # without communication nobody waits before the end
+    per_step = (
+        1 + imbalance.slowest_per_step(persistent, transient, placement.processes)
+        if has_mpi
+        else overall
+    )
+    computing = work.serial + work.stretched  # what grows with the work of a process
+    outside = computing + work.overhead
+    outside_max = computing * overall + work.overhead
+    ideal = computing * per_step + work.overhead
+    runtime = ideal + work.transfer
+    uneven = work.stretched - work.share
+    all_threads = processes * threads
+    aggregates: dict[str, Value] = {
+        "processes": processes,
+        "threads": all_threads,
+        "runtime": runtime,
+        "useful_mean": work.share + work.serial / threads,
+        "useful_max": computing * overall,
+        "useful_sum": all_threads * work.share + processes * work.serial,
+        "omp_useful_mean": work.share,
+        # under a static schedule the master has the largest share
+        "master_useful_mean": computing,
+        "master_useful_max": computing * overall,
+        "serial_useful_mean": work.serial,
+        "in_openmp_mean": work.parallel,
+        "serial_openmp_max": outside_max,
+        "outside_mpi_mean": outside,
+        "outside_mpi_max": outside_max,
+        "openmp_imbalance": uneven,
+        "openmp_synchronisation": work.synchronising,
+        "openmp_scheduling": work.overhead - work.synchronising + uneven,
+        "openmp_mpi": 0.0 * runtime,
+        "mpi_mean": (runtime - outside) / threads,
+        "mpi_min": (runtime - outside_max) / threads,
+        "idle_serial": processes * (threads - 1) * (runtime - work.parallel),
+        "idle_imbalance": all_threads * uneven,
+        "idle_scheduling": all_threads * work.overhead,
+        "cycles_sum": processes * work.serial_cycles + all_threads * work.region_cycles,
+    }
+    absent = {"instructions": INSTRUCTIONS_ABSENT, "reference": NO_REFERENCE}
+    if has_mpi:
+        aggregates["ideal_runtime"] = ideal
+    else:
+        absent["ideal_runtime"] = NO_MPI
+    if placement.nodes == 1 or not np.any(aggregates["mpi_mean"] - aggregates["mpi_min"]):
+        aggregates["mpi_node_min"] = aggregates["mpi_mean"]
+    else:
+        absent["mpi_node_min"] = NODE_UNKNOWN
+    waiting = ideal - outside
+    parts = (work.share, uneven + waiting, work.serial, work.transfer, work.overhead)
+    return Modelled(aggregates, absent, dict(zip(PARTS, parts, strict=True)))

@@ -1,0 +1,86 @@
+"""Values of the machine for the terms: numbers, arrays of draws, or symbols, by the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from popmodel.expressions.elementary import Value
+from popmodel.machine.profile import Profile
+from popmodel.model.terms import openmp
+from popmodel.network.point_to_point import SizeClass
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A machine profile together with values for its quantities.
+
+    Attributes
+    ----------
+    profile : Profile
+        Which quantities there are, and the topology.
+    values : callable
+        Path of a quantity -> its value.
+    symbolic : bool
+        Whether the values are SymPy symbols.
+    left_out : set of str
+        Quantities that a term would use but the profile does not know, where the model can do
+        without: the effect is then not in the prediction, and reports say so.
+    """
+
+    profile: Profile
+    values: Callable[[str], Value]
+    symbolic: bool = False
+    left_out: set[str] = field(default_factory=set)
+
+    def get(self, path: str) -> Value:
+        """Give a quantity that is needed; an error if the profile does not know it."""
+        self.profile.get(path)
+        return self.values(path)
+
+    def optional(self, path: str) -> Value | None:
+        """Give a quantity, or None and a note that its effect is left out."""
+        if path in self.profile.quantities:
+            return self.values(path)
+        self.left_out.add(path)
+        return None
+
+    def frequency(self, active: int) -> Value:
+        """Give the clock with some active cores of a node, Hz; linear between known counts."""
+        counts = self.profile.active_counts()
+        nearest = min(max(active, counts[0]), counts[-1])
+        upper = next(count for count in counts if count >= nearest)
+        at_upper = self.get(f"core.freq.{upper}")
+        if upper == nearest:
+            return at_upper
+        lower = max(count for count in counts if count < nearest)
+        at_lower = self.get(f"core.freq.{lower}")
+        return at_lower + (at_upper - at_lower) * ((nearest - lower) / (upper - lower))
+
+    def overhead(self, construct: str, threads: int) -> Value:
+        """Give the overhead of entering an OpenMP construct once with T threads, s."""
+        path = f"openmp.{construct}"
+        counts = self.profile.thread_counts(construct)
+        if threads > 1 and threads not in counts and f"{path}.fit.a" in self.profile.quantities:
+            law = {key: self.get(f"{path}.fit.{key}") for key in ("a", "b", "d", "s")}
+            socket = self.profile.topology.cores_per_socket
+            return openmp.overhead_law(threads, **law, cores_per_socket=socket)
+        seconds = [self.get(f"{path}.seconds[{index}]") for index in range(len(counts))]
+        if threads < counts[0] or (len(counts) < 2 and threads not in counts):
+            raise self.profile.missing(f"{path} at {threads} threads")
+        return openmp.interpolate_overhead(threads, counts, seconds)
+
+    def size_classes(self, tier: str) -> list[SizeClass]:
+        """Give the message parameters of a tier of the network, of a message alone."""
+        table = self.profile.document["net"][tier]["classes"] if self._knows(tier) else []
+        return [
+            SizeClass(
+                entry.get("upto"),
+                self.get(f"net.{tier}.classes[{index}].alpha"),
+                self.get(f"net.{tier}.classes[{index}].beta"),
+            )
+            for index, entry in enumerate(table)
+        ]
+
+    def _knows(self, tier: str) -> bool:
+        return self.profile.size_classes(tier) > 0  # raises if the tier is not known

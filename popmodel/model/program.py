@@ -1,0 +1,156 @@
+"""The region tree of an application: what a signature describes, without any number in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from popmodel.expressions import Expression
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What one innermost iteration of a loop does.
+
+    Attributes
+    ----------
+    flops, loads, stores : Expression
+        Floating-point operations, and loads and stores of 8 bytes that reach the first cache.
+    bytes : mapping of str to Expression
+        Bytes that cross the level of that name: a cache level, or ``MEM`` for main memory.
+    """
+
+    flops: Expression
+    loads: Expression
+    stores: Expression
+    bytes: Mapping[str, Expression]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A body that is executed ``count`` times."""
+
+    name: str
+    count: Expression
+    body: tuple[Item, ...]
+    every: Expression
+
+
+@dataclass(frozen=True)
+class Serial:
+    """A loop of ``trip`` iterations that only the master thread executes."""
+
+    name: str
+    trip: Expression
+    costs: Costs
+    every: Expression
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """A loop whose ``trip`` iterations are shared by the threads, ``inner`` iterations in each.
+
+    Attributes
+    ----------
+    constructs : mapping of str to Expression
+        How often each OpenMP construct is entered per execution.
+    chunk : Expression or None
+        Chunk of the static schedule; None is one block per thread.
+    """
+
+    name: str
+    trip: Expression
+    inner: Expression
+    costs: Costs
+    constructs: Mapping[str, Expression]
+    chunk: Expression | None
+    every: Expression
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Every process exchanges ``bytes`` with the one ``by`` steps along a grid dimension."""
+
+    name: str
+    dim: int
+    by: Expression
+    bytes: Expression
+    every: Expression
+
+
+@dataclass(frozen=True)
+class PointToPoint:
+    """Every process sends ``bytes`` to the rank ``to``; a rank outside 0..P-1 is no message.
+
+    Attributes
+    ----------
+    mode : {'send', 'sendrecv'}
+        A blocking send before the receive, or both at once.
+    """
+
+    name: str
+    to: Expression
+    bytes: Expression
+    mode: str
+    every: Expression
+
+
+@dataclass(frozen=True)
+class Collective:
+    """All processes take part in operation ``op`` with ``bytes`` per process."""
+
+    name: str
+    op: str
+    bytes: Expression
+    every: Expression
+
+
+Item: TypeAlias = Loop | Serial | Parallel | Shift | PointToPoint | Collective
+
+COMMUNICATION = (Shift, PointToPoint, Collective)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A Cartesian decomposition.
+
+    Attributes
+    ----------
+    dims : tuple of Expression, or None
+        Processes along each dimension; None asks for the grid with the least surface.
+    cells : tuple of Expression, or None
+        Global extent along each dimension.
+    periodic : tuple of bool
+        Whether neighbours wrap around, by dimension.
+    """
+
+    dims: tuple[Expression, ...] | None
+    cells: tuple[Expression, ...] | None
+    periodic: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What must hold for the application to run.
+
+    Attributes
+    ----------
+    require : tuple of Expression
+        Conditions.
+    memory_per_rank : Expression or None
+        Bytes of memory of a process.
+    """
+
+    require: tuple[Expression, ...] = ()
+    memory_per_rank: Expression | None = None
+
+
+def items(program: tuple[Item, ...]) -> list[Item]:
+    """Give every item of a program, loops and what is in them included."""
+    found: list[Item] = []
+    for item in program:
+        found.append(item)
+        if isinstance(item, Loop):
+            found.extend(items(item.body))
+    return found

@@ -1,0 +1,80 @@
+"""Every symbol of the model: what it means, its unit, what values it takes, where they come from.
+
+Equations never see a bare number: what a term needs it takes from the machine profile by its path,
+from the signature, or from the placement, under the names listed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """One symbol.
+
+    Attributes
+    ----------
+    name : str
+        Name in formulas, or path in the machine profile.
+    meaning : str
+        What it is.
+    unit : str
+        SI unit.
+    domain : str
+        Values that it takes.
+    source : {'request', 'signature', 'placement', 'machine', 'model'}
+        Where its value comes from.
+    """
+
+    name: str
+    meaning: str
+    unit: str
+    domain: str
+    source: str
+
+
+_TABLE = (
+    Symbol("P", "number of processes", "1", ">= 1, whole", "request"),
+    Symbol("T", "threads per process", "1", ">= 1, whole", "request"),
+    Symbol("rank", "number of a process", "1", "0..P-1", "placement"),
+    Symbol("ppn", "processes per node", "1", "1..cores per node", "placement"),
+    Symbol("nodes", "nodes used", "1", ">= 1, whole", "placement"),
+    Symbol("A", "active cores of the fullest memory domain", "1", ">= 1", "placement"),
+    Symbol("P0", "processes along the first grid dimension", "1", ">= 1", "signature"),
+    Symbol("P1", "processes along the second grid dimension", "1", ">= 1", "signature"),
+    Symbol("P2", "processes along the third grid dimension", "1", ">= 1", "signature"),
+    Symbol("n0", "local cells along the first grid dimension", "1", "> 0", "signature"),
+    Symbol("n1", "local cells along the second grid dimension", "1", "> 0", "signature"),
+    Symbol("n2", "local cells along the third grid dimension", "1", "> 0", "signature"),
+    Symbol("core.freq", "clock at a number of active cores of a node", "Hz", "> 0", "machine"),
+    Symbol("core.flop_per_cycle", "peak floating-point rate", "1/cycle", "> 0", "machine"),
+    Symbol("core.load_per_cycle", "peak rate of 8-byte loads", "1/cycle", "> 0", "machine"),
+    Symbol("core.store_per_cycle", "peak rate of 8-byte stores", "1/cycle", "> 0", "machine"),
+    Symbol("core.loop_cycles", "cycles of loop control per iteration", "cycle", ">= 0", "machine"),
+    Symbol("memory.b1", "memory bandwidth of one core", "B/s", "> 0", "machine"),
+    Symbol("memory.bsat", "saturated bandwidth of a domain", "B/s", ">= b1", "machine"),
+    Symbol("memory.q", "sharpness of the saturation", "1", ">= 1", "machine"),
+    Symbol("memory.kappa", "usable fraction of a cache", "1", "0..1", "machine"),
+    Symbol("memory.cache_bw", "bandwidth of a cache level for one core", "B/s", "> 0", "machine"),
+    Symbol("openmp", "overhead of an OpenMP construct at T threads", "s", ">= 0", "machine"),
+    Symbol("alpha", "time of an empty message", "s", "> 0", "machine"),
+    Symbol("beta", "time per byte of a message", "s/B", ">= 0", "machine"),
+    Symbol("net.nic_G", "time per byte through the adapter of a node", "s/B", ">= 0", "machine"),
+    Symbol("net.reduce_gamma", "time per byte of a reduction", "s/B", ">= 0", "machine"),
+    Symbol("imbalance.persistent_cv", "spread of work, same every step", "1", ">= 0", "signature"),
+    Symbol("imbalance.transient_cv", "spread of work, new every step", "1", ">= 0", "signature"),
+    Symbol("lambda_T", "stretch of a shared loop by uneven shares", "1", ">= 0", "model"),
+    Symbol("q(n)", "expected maximum of n standard normal values", "1", ">= 0", "model"),
+)
+
+SYMBOLS: Mapping[str, Symbol] = {symbol.name: symbol for symbol in _TABLE}
+"""All symbols by name."""
+
+RESERVED: Mapping[str, str] = {
+    symbol.name: f"the {symbol.meaning}"
+    for symbol in _TABLE
+    if symbol.name.isidentifier() and symbol.source in ("request", "placement", "signature")
+}
+"""Names that a signature may use in formulas, or must not define: name -> meaning."""

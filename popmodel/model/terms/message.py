@@ -1,0 +1,150 @@
+"""Messages of an application on a placement: who sends where, over which tier, at what cost.
+
+The costs themselves are those of `popmodel.network`. Sources: design of the tiers as in Hockney's
+model per distance; L. Adhianto and B. Chapman, ICPADS 2006, eq. 1 (efficiency of message passing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.expressions.elementary import Value, maximum
+from popmodel.network import point_to_point as p2p
+
+Ranks = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Where the messages of one communication go.
+
+    Attributes
+    ----------
+    messages : int
+        Messages between different processes.
+    within : bool
+        Whether any of them stays inside a node.
+    flows : int
+        Messages that leave the node from which most leave; 0 if none does.
+    chain : int
+        Longest chain of processes each of which sends to the next.
+    """
+
+    messages: int
+    within: bool
+    flows: int
+    chain: int
+
+
+def grid_neighbours(extent: Sequence[int], dim: int, by: int, *, periodic: bool) -> Ranks:
+    """Give the rank ``by`` steps along a dimension for every rank of a grid.
+
+    Parameters
+    ----------
+    extent : sequence of int
+        Processes along each dimension; the last one varies fastest with the rank.
+    dim, by : int
+        Dimension and distance.
+    periodic : bool
+        Whether the dimension wraps around.
+
+    Returns
+    -------
+    ndarray of int64, shape (P,)
+        The neighbour, or -1 where there is none.
+    """
+    shape = tuple(extent)
+    coordinates = np.array(np.unravel_index(np.arange(int(np.prod(shape))), shape))
+    target = coordinates[dim] + by
+    inside = (target >= 0) & (target < shape[dim])
+    coordinates[dim] = target % shape[dim]
+    neighbours = np.ravel_multi_index(tuple(coordinates), shape).astype(np.int64)
+    return neighbours if periodic else np.where(inside, neighbours, -1)
+
+
+def traffic(targets: Ranks, per_node: int) -> Traffic:
+    """Describe a communication in which rank r sends to ``targets[r]``.
+
+    Parameters
+    ----------
+    targets : ndarray of int64, shape (P,)
+        Receivers; a number outside 0..P-1, or the rank itself, is no message.
+    per_node : int
+        Processes of a node, which has consecutive ranks.
+    """
+    ranks = np.arange(targets.size)
+    sends = (targets >= 0) & (targets < targets.size) & (targets != ranks)
+    source, target = ranks[sends] // per_node, targets[sends] // per_node
+    leaving = np.bincount(source[source != target])
+    arriving = np.bincount(target[source != target])
+    flows = max(leaving.max(initial=0), arriving.max(initial=0))
+    return Traffic(
+        int(sends.sum()), bool((source == target).any()), int(flows), _longest_chain(targets, sends)
+    )
+
+
+def _longest_chain(targets: Ranks, sends: NDArray[np.bool_]) -> int:
+    """Count the processes of the longest chain of messages, a ring counting once around."""
+    length = [0] * targets.size  # messages that follow from a rank on; 0 is not known yet
+    for start in range(targets.size):
+        path: dict[int, int] = {}
+        rank = start
+        while sends[rank] and not length[rank] and rank not in path:
+            path[rank] = len(path)
+            rank = int(targets[rank])
+        walked = list(path)
+        if rank in path:  # a ring: each of its processes has the whole ring ahead
+            ring = len(path) - path[rank]
+            for member in walked[path[rank] :]:
+                length[member] = ring
+            walked = walked[: path[rank]]
+        for member in reversed(walked):
+            length[member] = length[int(targets[member])] + 1
+    return max(length, default=0)
+
+
+def exchange_time(
+    size: Value,
+    where: Traffic,
+    within: Sequence[p2p.SizeClass] | None,
+    between: Sequence[p2p.SizeClass] | None,
+) -> Value:
+    """Give the time of a communication in which all processes send at once.
+
+    The slowest message counts, because the next step needs it. Size classes are those of the
+    message with all its competitors (`popmodel.network.point_to_point.contended`).
+
+    Parameters
+    ----------
+    size : value
+        Bytes of each message.
+    where : Traffic
+        Where they go.
+    within, between : sequence of SizeClass, or None
+        Parameters inside a node, and between nodes; those not needed may be None.
+    """
+    times: list[Value] = []
+    if where.within and within is not None:
+        times.append(p2p.by_size(size, within))
+    if where.flows and between is not None:
+        times.append(p2p.by_size(size, between))
+    if not times:
+        return 0.0
+    return maximum(*times) if len(times) > 1 else times[0]
+
+
+def message_passing_ratio(hybrid: Value, pure: Value) -> Value:
+    """Give ``e_mp``, communication of P processes over that of P T processes (eq. 1).
+
+    Larger is worse; its inverse reads as an efficiency.
+
+    Parameters
+    ----------
+    hybrid, pure : value
+        Time of all communication with T threads per process, and with one process per core, s.
+    """
+    return hybrid / pure

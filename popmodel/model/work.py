@@ -1,0 +1,70 @@
+"""What an average process does in a part of its program: the vector that a region tree adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from popmodel.expressions.elementary import Value, maximum
+
+
+@dataclass(frozen=True)
+class Work:
+    """Times and amounts of one process; times in seconds.
+
+    Attributes
+    ----------
+    serial : value
+        Master outside parallel regions.
+    share : value
+        Useful time in parallel regions, average over the threads.
+    stretched : value
+        Useful time in parallel regions of the busiest thread.
+    overhead : value
+        OpenMP constructs.
+    synchronising : value
+        The part of ``overhead`` in which threads wait for each other.
+    single_thread : value
+        What the parallel loops would take with one thread and without OpenMP.
+    transfer : value
+        Messages and collectives, no waiting included.
+    steps : value
+        How often processes meet in communication.
+    serial_cycles, region_cycles : value
+        Processor cycles of ``serial``, and of ``share`` per thread.
+    flops, memory_bytes : value
+        Operations and memory traffic of all threads.
+    """
+
+    serial: Value = 0.0
+    share: Value = 0.0
+    stretched: Value = 0.0
+    overhead: Value = 0.0
+    synchronising: Value = 0.0
+    single_thread: Value = 0.0
+    transfer: Value = 0.0
+    steps: Value = 0.0
+    serial_cycles: Value = 0.0
+    region_cycles: Value = 0.0
+    flops: Value = 0.0
+    memory_bytes: Value = 0.0
+
+    def plus(self, other: Work) -> Work:
+        """Give one part after the other; meetings of a step are counted once."""
+        sums: dict[str, Any] = {
+            entry.name: getattr(self, entry.name) + getattr(other, entry.name)
+            for entry in fields(self)
+        }
+        return Work(**sums | {"steps": maximum(self.steps, other.steps)})
+
+    def times(self, count: Value) -> Work:
+        """Give the part executed ``count`` times."""
+        scaled: dict[str, Any] = {
+            entry.name: getattr(self, entry.name) * count for entry in fields(self)
+        }
+        return replace(self, **scaled)
+
+    @property
+    def parallel(self) -> Value:
+        """Wall time in parallel regions."""
+        return self.stretched + self.overhead
