@@ -369,7 +369,9 @@ class _Builder:
         new[1:] = (group[:, 1:] != group[:, :-1]).any(axis=0)
         starts = np.flatnonzero(new)
         turn = np.empty(len(order), dtype=np.int64)
-        turn[order] = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+        turn[order] = np.arange(len(order)) - np.repeat(
+            starts, np.diff(np.append(starts, len(order)))
+        )
         pairs, instance = _rows(communicator, turn)
         count = len(pairs)
         first = np.full(count, -1, dtype=np.int64)
@@ -418,7 +420,9 @@ class _Builder:
         following = np.minimum(call + 1, max(self.count - 1, 0))
         call = np.where(fits, call, following)
         fits = self.entry[call] == time if self.count else np.zeros(len(rows), dtype=bool)
-        values[events.type[rows[fits]].astype(np.int64) - _SENT, call[fits]] = events.value[rows[fits]]
+        values[events.type[rows[fits]].astype(np.int64) - _SENT, call[fits]] = events.value[
+            rows[fits]
+        ]
         sent, received, root, communicator = values[:, index]
         return sent, received, root != 0, communicator.copy()
 
@@ -535,7 +539,9 @@ class _Builder:
         )
 
 
-def _rows(a: NDArray[np.int64], b: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows(
+    a: NDArray[np.int64], b: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Distinct rows of two columns, in order, and the index of each row among them."""
     order = np.lexsort((b, a))
     pairs = np.stack([a[order], b[order]], axis=1)

@@ -86,9 +86,7 @@ class Intervals:
         """Summed length by location, ns."""
         return self._by_location(self.end - self.begin)
 
-    def before(
-        self, location: NDArray[np.int64], time: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def before(self, location: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
         """Length of a location's intervals before an instant, ns, for each pair."""
         if not len(self):
             return np.zeros(len(time), dtype=np.int64)

@@ -96,7 +96,9 @@ def test_ideal_runtime_of_a_real_trace_to_the_nanosecond(
     program = from_trace(read(trace_file(row["trace"], request)))
     execution = replay(program, network(0.0, 0.0, limit, cpu=cpu))
     # Half a nanosecond is what Dimemas' print rounds away when bursts are halved.
-    assert abs(execution.runtime * 1e9 - nanoseconds(row["runtime"])) <= (0.51 if cpu != 1 else 1e-3)
+    assert abs(execution.runtime * 1e9 - nanoseconds(row["runtime"])) <= (
+        0.51 if cpu != 1 else 1e-3
+    )
     # Ends by task, where the sums are ends: not with blocked rendezvous sends (EPOCH), and the sums
     # with nonblocking collectives exceed even the runtime.
     if cpu == 1 and limit == 32 * 1024 and not row["trace"].startswith(("epoch", "mixnbc")):
