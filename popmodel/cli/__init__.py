@@ -1,6 +1,76 @@
-"""The command line."""
+"""The command line.
+
+`main` is the only place that turns an error into lines on standard error and an exit status:
+0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted, 141 the reader of the
+output went away. Each verb is one module, listed in `popmodel.cli.app`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from popmodel.cli.streams import complain, discard_out, flush_out
+from popmodel.errors import PopmodelError
+
+INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
+READER_GONE = 141  # and one that SIGPIPE ended
 
 
-def main() -> int:
-    """Run the command line and return its exit status."""
-    return 0
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments after the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    # On import NumPy starts a pool of BLAS threads, of which nothing here makes use: on a node with
+    # many cores that costs more than most commands.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        # Imported here so that Ctrl-C during the import ends as quietly as later.
+        from popmodel.cli.app import run
+
+        status = run(arguments)
+        flush_out()
+    except PopmodelError as error:
+        _show_traceback_if_asked()
+        complain(error.message, error.hint)
+        return error.exit_status
+    except BrokenPipeError:
+        discard_out()
+        return READER_GONE
+    except KeyboardInterrupt:
+        discard_out()
+        print("popmodel: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except MemoryError:
+        _show_traceback_if_asked()
+        complain(
+            "there is not enough memory for this",
+            "use a machine with more memory, or look at a part of the run",
+        )
+        return 1
+    except Exception as error:  # a defect of popmodel: say so in one line, keep the details near
+        _show_traceback_if_asked()
+        complain(
+            f"unexpected {type(error).__name__}: {error}",
+            "this is a defect of popmodel; POPMODEL_DEBUG=1 shows where it happened",
+        )
+        return 1
+    return status
+
+
+def _show_traceback_if_asked() -> None:
+    if os.environ.get("POPMODEL_DEBUG"):
+        import traceback
+
+        traceback.print_exc()

@@ -1,1 +1,8 @@
-"""Efficiencies."""
+"""Efficiencies: from times and counters of a run to metrics that explain one another.
+
+``observables``  what is measured, and the scalars that formulas use
+``families/``    the metrics as data: formula, parts, meaning, advice, source
+``hierarchy``    reads and checks those files; ``family`` evaluates them
+``scaling``      runs compared with a reference run
+``explain``      a metric in words
+"""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from popmodel.errors import PopmodelError
 from popmodel.expressions import Expression, ExpressionError
-from popmodel.metrics.observables import AGGREGATES
+from popmodel.metrics.observables import AGGREGATES, REASONS
 
 TOLERANCE = 1e-9
 """Relative difference up to which the two sides of an identity, or a bound, count as equal."""
@@ -247,7 +247,7 @@ class Family:
             if each.parent in explained:
                 parts = [part for part in each.parts if part in self.metrics]
                 below = [row for part in parts for row in self._rows(part, 1, expanded)]
-                walks.append(Walk(self._heading(each), (Row(0, each.parent), *below)))
+                walks.append(Walk(equation(self, each), (Row(0, each.parent), *below)))
             explained.add(each.parent)
         return tuple(walks)
 
@@ -280,10 +280,20 @@ class Family:
             if other.view_of == metric:
                 yield Row(depth + 1, id, view=True)
 
-    def _heading(self, decomposition: Decomposition) -> str:
-        names = [self.metrics[part].name for part in decomposition.parts if part in self.metrics]
-        sign = " x " if decomposition.operation == "product" else " + "
-        return f"{self.metrics[decomposition.parent].name} = {sign.join(names)}"
+
+def label(family: Family, name: str) -> str:
+    """What people call a metric of the family or an aggregate."""
+    metric = family.metrics.get(name)
+    return AGGREGATES[name].symbol if metric is None else metric.name
+
+
+def equation(family: Family, decomposition: Decomposition) -> str:
+    """A decomposition as an equation between names."""
+    names = [label(family, part) for part in decomposition.parts]
+    parent = label(family, decomposition.parent)
+    if decomposition.operation == "product":
+        return f"{parent} = {' x '.join(names)}"
+    return f"{parent} = {' + '.join(names)} - {len(names) - 1}"
 
 
 def _compute(
@@ -340,17 +350,14 @@ def _reason(name: str, absent: Mapping[str, str]) -> str:
     for quantity in (name, *aggregate.needs):
         if quantity in absent:
             return absent[quantity]
-    if "reference" in aggregate.needs:
-        return "no reference run"
+    for quantity in aggregate.needs:
+        return REASONS[quantity][0]
     return f"not known: {aggregate.meaning}"
 
 
 def _why_undefined(family: Family, metric: Metric, known: Mapping[str, Any]) -> str:
     zero = [name for name in sorted(metric.formula.names) if not np.all(known[name])]
-    named = [
-        family.metrics[name].name if name in family.metrics else AGGREGATES[name].symbol
-        for name in zero
-    ]
+    named = [label(family, name) for name in zero]
     cause = " and ".join(f"{name} is 0" for name in named) or "the formula divides by 0"
     return f"undefined: {cause}"
 
@@ -369,9 +376,10 @@ def _check_identities(
             scale = np.maximum(scale, 1.0)
         wrong = ~(np.abs(left - right) <= TOLERANCE * scale)
         if np.any(wrong):
+            less = f" less {len(each.parts) - 1}" if each.operation == "sum" else ""
             raise IdentityError(
-                f"family {family.id}: {each.parent} is {left[wrong].flat[0]!r}, but the"
-                f" {each.operation} of {', '.join(each.parts)} gives {right[wrong].flat[0]!r}"
+                f"family {family.id}: {each.parent} is {left[wrong][0]:.12g}, but the"
+                f" {each.operation} of {', '.join(each.parts)}{less} is {right[wrong][0]:.12g}"
             )
 
 

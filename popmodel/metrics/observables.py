@@ -479,19 +479,26 @@ _SCALARS = (
     "openmp_mpi",
 )
 
-_REASONS = {
-    "ideal_runtime": "no replay on an ideal network",
-    "not_in_mpi": "the time outside MPI calls was not measured",
-    "instructions": "no hardware counter of instructions",
-    "cycles": "no hardware counter of cycles",
-    "idle_serial": "idle time of threads was not measured",
-    "idle_imbalance": "idle time of threads was not measured",
-    "idle_scheduling": "idle time of threads was not measured",
-    "openmp_imbalance": "parallel regions were not analysed one by one",
-    "openmp_synchronisation": "synchronisation inside parallel regions was not measured",
-    "openmp_scheduling": "scheduling inside parallel regions was not measured",
-    "openmp_mpi": "MPI inside parallel regions was not measured",
+NO_MPI = "no MPI calls"
+_NO_IDLE = "idle time of threads was not measured"
+
+REASONS: Mapping[str, tuple[str, ...]] = {
+    "ideal_runtime": ("no replay on an ideal network", NO_MPI),
+    "not_in_mpi": ("the time outside MPI calls was not measured",),
+    "instructions": ("no hardware counter of instructions",),
+    "cycles": ("no hardware counter of cycles",),
+    "idle_serial": (_NO_IDLE,),
+    "idle_imbalance": (_NO_IDLE,),
+    "idle_scheduling": (_NO_IDLE,),
+    "openmp_imbalance": ("parallel regions were not analysed one by one",),
+    "openmp_synchronisation": ("synchronisation inside parallel regions was not measured",),
+    "openmp_scheduling": ("scheduling inside parallel regions was not measured",),
+    "openmp_mpi": ("MPI inside parallel regions was not measured",),
+    "reference": ("no reference run",),
+    "reference_instructions": ("the reference run has no hardware counter of instructions",),
+    "reference_cycles": ("the reference run has no hardware counter of cycles",),
 }
+"""Why a quantity may be missing; the first reason is the one if nothing else is known."""
 
 
 def _column(name: str, values: Any, size: int) -> Times:
@@ -515,7 +522,11 @@ def _check_not_negative(name: str, values: Times) -> None:
 
 def _missing(run: Observables) -> dict[str, str]:
     """The default reasons of quantities that were not given."""
-    return {name: reason for name, reason in _REASONS.items() if getattr(run, name) is None}
+    return {
+        name: reasons[0]
+        for name, reasons in REASONS.items()
+        if hasattr(run, name) and getattr(run, name) is None
+    }
 
 
 def _unusable(run: Observables) -> dict[str, str]:
@@ -523,7 +534,7 @@ def _unusable(run: Observables) -> dict[str, str]:
     reasons = {}
     if not run.has_mpi:
         # A replay of nothing reproduces the run: transfer would read as a flawless 1.
-        reasons["ideal_runtime"] = "no MPI calls"
+        reasons["ideal_runtime"] = NO_MPI
     for name in ("instructions", "cycles"):
         counts = getattr(run, name)
         if counts is None:

@@ -23,80 +23,21 @@ import numpy as np
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
+from popmodel.replay.mpi_calls import BUFFERED, Action, action_of, collective_of
 from popmodel.replay.program import COLLECTIVES, Collectives, Messages, Op, Program
 from popmodel.trace.intervals import Intervals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.trace import Calls, Trace
+    from popmodel.trace import Trace
+    from popmodel.trace.calls import Calls
 
 __all__ = ["from_trace"]
 
-# What a call does to the program.
-_LOCAL, _SEND, _ISEND, _RECEIVE, _IRECEIVE, _SENDRECEIVE, _START = range(7)
-_WAIT, _WAITALL, _COLLECTIVE, _ICOLLECTIVE, _IGNORED = range(7, 12)
-
-_ACTION = {
-    "MPI_Send": _SEND,
-    "MPI_Ssend": _SEND,
-    "MPI_Bsend": _SEND,
-    "MPI_Rsend": _SEND,
-    "MPI_Isend": _ISEND,
-    "MPI_Issend": _ISEND,
-    "MPI_Ibsend": _ISEND,
-    "MPI_Irsend": _ISEND,
-    "MPI_Recv": _RECEIVE,
-    "MPI_Mrecv": _RECEIVE,
-    "MPI_Irecv": _IRECEIVE,
-    "MPI_Imrecv": _IRECEIVE,
-    "MPI_Sendrecv": _SENDRECEIVE,
-    "MPI_Sendrecv_replace": _SENDRECEIVE,
-    "MPI_Start": _START,
-    "MPI_Startall": _START,
-    "MPI_Wait": _WAIT,
-    "MPI_Waitany": _WAIT,
-    "MPI_Waitsome": _WAIT,
-    "MPI_Waitall": _WAITALL,
-    # A trace holds the tests that succeeded; the misses before are only counted.
-    "MPI_Test": _WAIT,
-    "MPI_Testany": _WAIT,
-    "MPI_Testsome": _WAIT,
-    "MPI_Testall": _WAITALL,
-    "MPI_Init": _COLLECTIVE,
-    "MPI_Init_thread": _COLLECTIVE,
-}
-_BUFFERED = ("MPI_Bsend", "MPI_Ibsend")
-
-_POINT_TO_POINT, _COLLECTIVE_TYPE, _OTHER, _ONE_SIDED, _IO = range(50000001, 50000006)
 _SENT, _RECEIVED, _ROOT, _COMMUNICATOR = 50100001, 50100002, 50100003, 50100004
 _APPLICATION = 40000001
 _DISABLED = 14
-
-
-def collective_kind(name: str) -> tuple[str, bool] | None:
-    """Kind of the collective of an MPI call and whether it blocks; None if it is not modelled."""
-    base = name.removeprefix("MPI_").lower()
-    if base in ("init", "init_thread"):
-        return "init", True
-    blocking = True
-    if base not in _KIND_OF_NAME and base.startswith("i"):
-        base, blocking = base[1:], False
-    kind = _KIND_OF_NAME.get(base)
-    return None if kind is None else (kind, blocking)
-
-
-_KIND_OF_NAME = {
-    **{kind: kind for kind in COLLECTIVES if kind != "init"},
-    "alltoallv": "alltoall",
-    "alltoallw": "alltoall",
-    "gatherv": "gather",
-    "scatterv": "scatter",
-    "allgatherv": "allgather",
-    "exscan": "scan",
-    "reduce_scatter_block": "reduce_scatter",
-    "reducescat": "reduce_scatter",
-}
 
 
 def from_trace(trace: Trace) -> Program:
@@ -141,7 +82,7 @@ class _Builder:
         self._classify(calls)
         self.notes: list[str] = []
         # Operations: the call they stem from, their order inside the call, kind and target.
-        self.ops: list[tuple[NDArray, int, Op, NDArray]] = []
+        self.ops: list[tuple[NDArray[np.int64], int, Op, NDArray[np.int32]]] = []
 
     def _classify(self, calls: Calls) -> None:
         key = calls.type.astype(np.int64) << 32 | (calls.value.astype(np.int64) & 0xFFFFFFFF)
@@ -150,28 +91,21 @@ class _Builder:
         for k in distinct.tolist():
             type_, value = k >> 32, k & 0xFFFFFFFF
             name = self.trace.mpi_name(type_, value)
-            action, kind = _ACTION.get(name, _LOCAL), -1
-            known = collective_kind(name) if type_ == _COLLECTIVE_TYPE else None
-            if action == _COLLECTIVE:
-                kind = COLLECTIVES.index("init")
-            elif known is not None:
-                kind = COLLECTIVES.index(known[0])
-                action = _COLLECTIVE if known[1] else _ICOLLECTIVE
-            elif type_ in (_COLLECTIVE_TYPE, _ONE_SIDED, _IO):
-                action = _IGNORED
+            action = action_of(type_, name)
+            collective = collective_of(name)
             names.append(name)
             actions.append(action)
-            kinds.append(kind)
+            kinds.append(-1 if collective is None else COLLECTIVES.index(collective))
         self.names = tuple(names)
         self.code = code.astype(np.int32)
         self.action = np.array(actions, dtype=np.int8)[code] if names else np.empty(0, np.int8)
         self.kind = np.array(kinds, dtype=np.int8)[code] if names else np.empty(0, np.int8)
-        buffered = np.array([n in _BUFFERED for n in names], dtype=np.int8)
+        buffered = np.array([n in BUFFERED for n in names], dtype=np.int8)
         self.buffered = buffered[code] if names else np.empty(0, np.int8)
 
     def build(self) -> Program:
         ignored = np.bincount(
-            self.code[self.action == _IGNORED], minlength=len(self.names)
+            self.code[self.action == Action.IGNORED], minlength=len(self.names)
         ).tolist()
         self.notes += [
             f"{n} {name} calls are local time: not modelled by the replay"
@@ -203,22 +137,25 @@ class _Builder:
         sender = process_of[records.sender]
         receiver = process_of[records.receiver]
         sending = self._find(
-            self.entry, sender, records.logical_send, (_SEND, _ISEND, _SENDRECEIVE, _START)
+            self.entry,
+            sender,
+            records.logical_send,
+            (Action.SEND, Action.ISEND, Action.SENDRECEIVE, Action.START),
         )
         posting = self._find(
             self.entry,
             receiver,
             records.logical_receive,
-            (_RECEIVE, _SENDRECEIVE, _START),
+            (Action.RECEIVE, Action.SENDRECEIVE, Action.START),
             ends=records.physical_receive,
         )
-        later = self._find(self.exit, receiver, records.logical_receive, (_IRECEIVE,))
+        later = self._find(self.exit, receiver, records.logical_receive, (Action.IRECEIVE,))
         posting = np.where(posting >= 0, posting, later)
         completing = self._find(
             self.exit,
             receiver,
             records.physical_receive,
-            (_RECEIVE, _SENDRECEIVE, _WAIT, _WAITALL),
+            (Action.RECEIVE, Action.SENDRECEIVE, Action.WAIT, Action.WAITALL),
         )
         inside = (
             (records.logical_send >= trace.begin)
@@ -273,7 +210,9 @@ class _Builder:
             candidate = found[open_]
             good = wanted[candidate]
             if ends is not None:
-                good &= (self.exit[candidate] == ends[open_]) | (self.action[candidate] == _START)
+                good &= (self.exit[candidate] == ends[open_]) | (
+                    self.action[candidate] == Action.START
+                )
             result[open_[good]] = candidate[good]
             open_ = open_[~good]
             found[open_] -= 1
@@ -287,11 +226,11 @@ class _Builder:
         target: NDArray[np.int32],
     ) -> None:
         """Operations of the calls, in the order they have inside one call: post, send, wait."""
-        simple = (post == wait) & (self.action[post] == _RECEIVE)
+        simple = (post == wait) & (self.action[post] == Action.RECEIVE)
         self._add(post[simple], 2, Op.RECEIVE, target[simple])
         self._add(post[~simple], 0, Op.POST, target[~simple])
         self._add(wait[~simple], 2, Op.WAIT_RECEIVE, target[~simple])
-        blocking = np.isin(self.action[send], (_SEND, _SENDRECEIVE))
+        blocking = np.isin(self.action[send], (Action.SEND, Action.SENDRECEIVE))
         self._add(send[blocking], 1, Op.SEND, target[blocking])
         self._add(send[~blocking], 1, Op.ISEND, target[~blocking])
         self.isend_call = send[~blocking]
@@ -341,9 +280,9 @@ class _Builder:
     def _note_calls_without_record(
         self, sending: NDArray[np.int64], posting: NDArray[np.int64]
     ) -> None:
-        sends = np.isin(self.action, (_SEND, _ISEND, _SENDRECEIVE))
+        sends = np.isin(self.action, (Action.SEND, Action.ISEND, Action.SENDRECEIVE))
         sends[sending[sending >= 0]] = False
-        receives = np.isin(self.action, (_RECEIVE, _IRECEIVE, _SENDRECEIVE))
+        receives = np.isin(self.action, (Action.RECEIVE, Action.IRECEIVE, Action.SENDRECEIVE))
         receives[posting[posting >= 0]] = False
         index = np.flatnonzero(sends | receives)
         if len(index):
@@ -357,7 +296,7 @@ class _Builder:
     # -- collectives ---------------------------------------------------------------------------
 
     def _collectives(self) -> Collectives:
-        index = np.flatnonzero(np.isin(self.action, (_COLLECTIVE, _ICOLLECTIVE)))
+        index = np.flatnonzero(np.isin(self.action, (Action.COLLECTIVE, Action.ICOLLECTIVE)))
         sent, received, root, communicator = self._collective_attributes(index)
         init = self.kind[index] == COLLECTIVES.index("init")
         # MPI_Init comes before any communicator: a turn of its own, over all processes.
@@ -369,7 +308,9 @@ class _Builder:
         new[1:] = (group[:, 1:] != group[:, :-1]).any(axis=0)
         starts = np.flatnonzero(new)
         turn = np.empty(len(order), dtype=np.int64)
-        turn[order] = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+        turn[order] = np.arange(len(order)) - np.repeat(
+            starts, np.diff(np.append(starts, len(order)))
+        )
         pairs, instance = _rows(communicator, turn)
         count = len(pairs)
         first = np.full(count, -1, dtype=np.int64)
@@ -389,7 +330,7 @@ class _Builder:
         largest = np.zeros((2, count), dtype=np.int64)
         np.maximum.at(largest[0], instance, sent)
         np.maximum.at(largest[1], instance, received)
-        blocking = self.action[index] == _COLLECTIVE
+        blocking = self.action[index] == Action.COLLECTIVE
         target = instance.astype(np.int32)
         self._add(index[blocking], 0, Op.COLLECTIVE, target[blocking])
         self._add(index[~blocking], 0, Op.ARRIVE, target[~blocking])
@@ -405,7 +346,9 @@ class _Builder:
             root_sent,
         )
 
-    def _collective_attributes(self, index: NDArray[np.int64]) -> tuple[NDArray, ...]:
+    def _collective_attributes(
+        self, index: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
         """Bytes sent and received, root flag and communicator of the calls `index`."""
         events = self.trace.events
         values = np.zeros((4, self.count), dtype=np.int64)
@@ -418,7 +361,8 @@ class _Builder:
         following = np.minimum(call + 1, max(self.count - 1, 0))
         call = np.where(fits, call, following)
         fits = self.entry[call] == time if self.count else np.zeros(len(rows), dtype=bool)
-        values[events.type[rows[fits]].astype(np.int64) - _SENT, call[fits]] = events.value[rows[fits]]
+        rows, call = rows[fits], call[fits]
+        values[events.type[rows].astype(np.int64) - _SENT, call] = events.value[rows]
         sent, received, root, communicator = values[:, index]
         return sent, received, root != 0, communicator.copy()
 
@@ -446,8 +390,8 @@ class _Builder:
         action = np.zeros(self.count, dtype=np.uint8)
         action[self.isend_call] = 1
         action[self.nonblocking_call] = 1
-        action[(self.action == _WAIT) & ~completes_receive] = 2
-        action[self.action == _WAITALL] = 3
+        action[(self.action == Action.WAIT) & ~completes_receive] = 2
+        action[self.action == Action.WAITALL] = 3
         completed = _kernel.complete_requests(self.offsets, action)
         wait = completed[self.isend_call]
         self._add(wait[wait >= 0], 3, Op.WAIT_SEND, self.isend_message[wait >= 0])
@@ -535,7 +479,9 @@ class _Builder:
         )
 
 
-def _rows(a: NDArray[np.int64], b: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows(
+    a: NDArray[np.int64], b: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Distinct rows of two columns, in order, and the index of each row among them."""
     order = np.lexsort((b, a))
     pairs = np.stack([a[order], b[order]], axis=1)

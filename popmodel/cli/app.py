@@ -1,0 +1,155 @@
+"""The program: its verbs, their help, and how a command line becomes a call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from popmodel._version import __version__
+from popmodel.errors import UsageError
+
+VERBS = ("info", "metrics", "replay", "explain")
+"""In the order of the help. Each is a module here with `command` and `EXAMPLES`."""
+
+# typer brings its own copy of click since 0.16 or uses the installed one: its public exception
+# leads to the right base classes in both cases.
+ClickUsageError: type[Exception] = typer.BadParameter.__bases__[0]
+ClickException: type[Exception] = ClickUsageError.__bases__[0]
+
+
+class _AsTyped:
+    """Stands in for typer's converter of one parameter: the value stays the text it is.
+
+    Newer typer converts by pydantic, which takes longer to load than a small trace takes to read.
+    """
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ARG002 (typer's signature)
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        return value
+
+
+def _as_typed(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        parameter._runtime_param = _AsTyped()  # an unused attribute where typer has no such thing
+    return parameters
+
+
+class Verb(TyperCommand):
+    """A verb, whose options arrive as they were typed."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, ``--help`` included."""
+        return _as_typed(super().get_params(ctx))
+
+
+class Verbs(TyperGroup):
+    """Finds a verb's module when it is asked for, so that no verb pays for the others."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, ``--help`` included."""
+        return _as_typed(super().get_params(ctx))
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (typer's signature)
+        """Names of the verbs, in the order of the help."""
+        return list(VERBS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that the arguments begin with; a misspelt one is answered by near names."""
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], VERBS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"the verbs are {', '.join(VERBS)}"
+            raise UsageError(f"unknown verb '{args[0]}'", hint)
+        return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """The verb as typer's command, or None if there is no such verb."""
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(f"popmodel.cli.{cmd_name}")
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        # \b keeps the lines of the examples as they are.
+        examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in module.EXAMPLES)])
+        single.command(cmd_name, cls=Verb, epilog=examples)(module.command)
+        return get_command(single)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"popmodel {__version__}")
+        raise typer.Exit
+
+
+def _callback(
+    ctx: typer.Context,
+    version: Annotated[  # noqa: ARG001 (its callback acts)
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Efficiencies of MPI + OpenMP programs (POP metrics) and predictions.
+
+    From a trace: how efficiently a run used its cores, where the loss is, and what another network
+    would change. From a model: which split of processes and threads to use.
+    """
+    if ctx.invoked_subcommand is None:
+        # As click does since 8.2: a call without a verb is wrong usage, answered by the help.
+        typer.echo(ctx.get_help(), err=True)
+        raise typer.Exit(2)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what a command line says.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        The arguments after the program's name.
+
+    Returns
+    -------
+    int
+        The exit status.
+
+    Raises
+    ------
+    PopmodelError
+        Whatever the user can act on, wrong usage included.
+    """
+    app = typer.Typer(
+        cls=Verbs, rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=True
+    )
+    app.callback(
+        invoke_without_command=True,
+        subcommand_metavar="VERB ...",
+        epilog="Every verb explains itself: popmodel VERB --help",
+    )(_callback)
+    program = get_command(app)
+    if "_POPMODEL_COMPLETE" in os.environ:  # a shell asks for completions
+        program.main(prog_name="popmodel")
+    try:
+        with program.make_context("popmodel", list(arguments), obj=tuple(arguments)) as context:
+            program.invoke(context)
+    except typer.Exit as ended:
+        return int(ended.exit_code)
+    except ClickUsageError as error:
+        verb = " ".join(["popmodel", *(word for word in arguments[:1] if word in VERBS)])
+        raise UsageError(_message(error), f"{verb} --help explains the options") from error
+    except ClickException as error:
+        raise UsageError(_message(error)) from error
+    return 0
+
+
+def _message(error: Exception) -> str:
+    """Click's message in this program's style: no capital, no full stop."""
+    text = str(error.format_message()).strip().rstrip(".")  # type: ignore[attr-defined]
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,82 @@
+"""Options that several verbs share, each declared once, and readers of their texts.
+
+Every option that is not a flag arrives as the text that was typed. It is read here and not by
+typer: the messages are this program's own, and typer would load a validation library for it that
+costs more time than reading a small trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Annotated, TypeAlias
+
+import typer
+
+from popmodel.errors import UsageError
+
+FORMATS = ("table", "json", "csv", "markdown")
+
+FormatOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        help="How the result is written. Without it the suffix of -o decides, else table.",
+        show_default=False,
+    ),
+]
+OutputOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write to FILE (.json, .csv, .md or .txt) instead of standard output (-).",
+        show_default=False,
+    ),
+]
+ForceOption: TypeAlias = Annotated[
+    bool, typer.Option("--force", help="Replace FILE if it exists.", show_default=False)
+]
+CacheOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache",
+        help="Parse the trace anew and keep no parsed copy of it.",
+        show_default=False,
+    ),
+]
+ApplicationOption: TypeAlias = Annotated[
+    str, typer.Option("--application", metavar="N", help="Which application of the trace, from 1.")
+]
+
+
+def choice(option: str, text: str, choices: Sequence[str]) -> str:
+    """One of some words.
+
+    Raises
+    ------
+    UsageError
+        If it is none of them.
+    """
+    if text in choices:
+        return text
+    near = get_close_matches(text, choices, 1)
+    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(choices)}"
+    raise UsageError(f"{option}: unknown value '{text}'", hint)
+
+
+def whole_number(option: str, text: str, least: int = 1) -> int:
+    """A whole number.
+
+    Raises
+    ------
+    UsageError
+        If the text is no whole number, or one below `least`.
+    """
+    number = text.strip()
+    # More digits are no count of anything and may exceed what Python converts.
+    if number.isascii() and number.isdigit() and len(number) <= 18 and int(number) >= least:
+        return int(number)
+    raise UsageError(f"{option}: '{text}' is not a whole number from {least}")

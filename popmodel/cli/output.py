@@ -1,0 +1,151 @@
+"""Where a result goes: standard output or a file, in which format."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from popmodel.cli.options import FORMATS, choice
+from popmodel.cli.streams import write_out
+from popmodel.errors import FileError, UsageError
+from popmodel.report.colour import depth_of
+from popmodel.report.render import Document, Format, Views, render
+from popmodel.report.terminal import Style
+
+SUFFIXES = {
+    ".json": Format.JSON,
+    ".csv": Format.CSV,
+    ".md": Format.MARKDOWN,
+    ".txt": Format.TABLE,
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where and how one result is written; `path` is None for standard output."""
+
+    format: Format
+    path: Path | None
+    force: bool
+
+    def write(self, document: Document, views: Views) -> None:
+        """Render a document and write it.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written; what was there before is still there then.
+        """
+        text = render(document, views, self.format, self._style())
+        if self.path is None:
+            write_out(text)
+        else:
+            write_file(self.path, text, force=self.force)
+
+    def _style(self) -> Style:
+        if self.path is not None:
+            return Style()
+        return terminal_style()
+
+
+def target(output: str | None, format_name: str | None, *, force: bool) -> Target:
+    """What ``-o``, ``--format`` and ``--force`` ask for together.
+
+    Raises
+    ------
+    UsageError
+        If the format is unknown, cannot be told, contradicts the suffix, or the file exists.
+    """
+    format = None
+    if format_name is not None:
+        format = Format(choice("--format", format_name, FORMATS))
+    if output is None or output == "-":
+        return Target(format or Format.TABLE, None, force)
+    path = Path(output)
+    by_suffix = SUFFIXES.get(path.suffix.lower())
+    if by_suffix is None and format is None:
+        raise UsageError(
+            f"-o {output}: the suffix does not tell the format",
+            "use .json, .csv, .md or .txt, or say --format",
+        )
+    if by_suffix is not None and format is not None and by_suffix is not format:
+        raise UsageError(
+            f"-o {output} asks for {by_suffix} but --format for {format}", "leave one of them out"
+        )
+    # Refused before the work as well as after it: nobody waits an hour for this line.
+    try:
+        _refuse_existing(path, force)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    return Target(format or by_suffix or Format.TABLE, path, force)
+
+
+def terminal_style() -> Style:
+    """Width and colours of standard output; 80 columns where it is no terminal."""
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    columns = shutil.get_terminal_size((80, 24)).columns
+    return Style(columns, depth_of(os.environ, terminal=terminal))
+
+
+def write_file(path: Path, text: str, *, force: bool) -> None:
+    """Write a file as a whole or not at all: to a temporary file beside it, then renamed.
+
+    A device or a pipe (``/dev/stderr``, ``>(...)`` of a shell) is written to directly.
+    """
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        _refuse_existing(path, force)
+        if _is_special(path):
+            path.write_bytes(data)
+        else:
+            _replace(path, data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> FileError:
+    problem = f"cannot be written: {error.strerror}"
+    return FileError(path, problem, hint="choose another place with -o")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    real = Path(os.path.realpath(path))  # a symbolic link stays one
+    descriptor, name = tempfile.mkstemp(prefix=f".{real.name[:100]}.", dir=real.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        temporary.chmod(_mode(real))
+        temporary.replace(real)
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            temporary.unlink()
+        raise
+
+
+def _mode(path: Path) -> int:
+    """Permissions of the file that is replaced, else those that a new file gets."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _refuse_existing(path: Path, force: bool) -> None:
+    if path.is_dir():
+        raise UsageError(f"-o {path}: is a directory", "name a file in it")
+    if not force and path.is_file():
+        raise UsageError(f"-o {path}: the file exists", "use --force to replace it")

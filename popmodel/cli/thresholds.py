@@ -1,0 +1,118 @@
+"""``--fail-under``: limits that a metric must not fall below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from popmodel.errors import PopmodelError, ThresholdError, UsageError
+
+if TYPE_CHECKING:
+    from popmodel.metrics.family import Family
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """One limit; without a family it holds in every family that is shown and has the metric."""
+
+    text: str
+    family: str | None
+    metric: str
+    limit: float
+
+
+def parse(text: str, families: Mapping[str, Family]) -> Threshold:
+    """Read ``METRIC=VALUE`` or ``FAMILY.METRIC=VALUE``.
+
+    Raises
+    ------
+    UsageError
+        If it is neither, or names what does not exist.
+    """
+    name, sign, number = text.partition("=")
+    where = f"--fail-under {text}"
+    if not sign:
+        raise UsageError(f"{where}: no value", "write METRIC=VALUE, e.g. parallel_efficiency=0.8")
+    family, dot, metric = name.strip().rpartition(".")
+    if dot and family not in families:
+        raise UsageError(f"{where}: no family '{family}'", f"families: {', '.join(families)}")
+    ids = dict.fromkeys(
+        known
+        for key, member in families.items()
+        if not dot or key == family
+        for known in member.metrics
+    )
+    if metric not in ids:
+        near = get_close_matches(metric, ids, 1)
+        hint = f"did you mean {near[0]}?" if near else "popmodel explain lists the metrics"
+        raise UsageError(f"{where}: no metric '{metric}'", hint)
+    return Threshold(text, family or None, metric, _limit(number, where))
+
+
+def check(
+    thresholds: Sequence[Threshold],
+    runs: Mapping[str, Mapping[str, Any]],
+    shown: Sequence[str],
+) -> None:
+    """Hold the metrics of runs against limits.
+
+    Parameters
+    ----------
+    thresholds : sequence of Threshold
+        The limits.
+    runs : mapping of str to mapping
+        By name of the run its families, each an evaluation with `values` and `absent`.
+    shown : sequence of str
+        The families that a limit without family is looked up in; all if none of them has it.
+
+    Raises
+    ------
+    ThresholdError
+        If a metric is below its limit; names all that are.
+    PopmodelError
+        If a metric has no value, so that the limit cannot be checked.
+    """
+    missed, unknown = [], []
+    for threshold in thresholds:
+        for run, families in runs.items():
+            for family in _families(threshold, families, shown):
+                evaluation = families[family]
+                where = f"{family}.{threshold.metric} of {run}"
+                value = evaluation.values.get(threshold.metric)
+                if value is None:
+                    unknown.append(f"{where} ({evaluation.absent[threshold.metric]})")
+                elif value < threshold.limit:
+                    missed.append(f"{where} is {value:.4g}, less than {threshold.limit:g}")
+    if missed:
+        raise ThresholdError("; ".join(missed))
+    if unknown:
+        raise PopmodelError(
+            f"--fail-under cannot be checked: no value for {'; '.join(unknown)}",
+            "leave the threshold out or analyse runs that have the metric",
+        )
+
+
+def _families(threshold: Threshold, families: Mapping[str, Any], shown: Sequence[str]) -> list[str]:
+    if threshold.family is not None:
+        return [threshold.family]
+    having = [
+        name
+        for name, evaluation in families.items()
+        if threshold.metric in evaluation.values or threshold.metric in evaluation.absent
+    ]
+    return [name for name in having if name in shown] or having
+
+
+def _limit(text: str, where: str) -> float:
+    hint = "write a fraction such as 0.8 or a percentage such as 80%"
+    number = text.strip()
+    try:
+        limit = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        raise UsageError(f"{where}: '{number}' is not a number", hint) from None
+    if not math.isfinite(limit) or limit < 0:
+        raise UsageError(f"{where}: a limit is zero or more and finite", hint)
+    return limit

@@ -1,0 +1,237 @@
+"""Runs of one program compared with one of them, the reference run.
+
+The formulas are those of the family ``scaling``; this module decides which run is the reference,
+whether the problem grew with the cores, and says why (POP Standard Metrics, Computation Scaling).
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Literal
+
+from popmodel.errors import UsageError
+from popmodel.metrics.family import Evaluation
+from popmodel.metrics.hierarchy import load_families
+from popmodel.metrics.observables import REASONS
+
+Mode = Literal["strong", "weak"]
+
+_SHARED = ("runtime", "useful_sum", "instructions_sum", "cycles_sum")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a comparison needs to know of one run.
+
+    Parameters
+    ----------
+    name : str
+        How to refer to the run, such as the path of its trace.
+    aggregates : mapping of str to float
+        As `Observables.aggregates` gives them.
+    absent : mapping of str to str, optional
+        Reasons for what is missing, as `Observables.absent`.
+    """
+
+    name: str
+    aggregates: Mapping[str, float]
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The comparison of all runs with the reference run.
+
+    Parameters
+    ----------
+    mode : {"strong", "weak"}
+        Whether all runs do the same work, or work that grows with the cores.
+    reference : int
+        Index of the reference run.
+    why : str
+        Why this mode and this reference, in words.
+    evaluations : tuple of Evaluation
+        The metrics of family ``scaling``, one evaluation per run.
+    """
+
+    mode: Mode
+    reference: int
+    why: str
+    evaluations: tuple[Evaluation, ...]
+
+    def aggregates(self, index: int) -> dict[str, float]:
+        """What the comparison adds to the aggregates of one run, for other families."""
+        values = self.evaluations[index].values
+        name = "computation_scaling"
+        return {name: values[name]} if name in values else {}
+
+    def absent(self, index: int) -> dict[str, str]:
+        """Reasons for what the comparison could not add, by the name of the aggregate."""
+        reasons = self.evaluations[index].absent
+        name = "computation_scaling"
+        return {name: reasons[name]} if name in reasons else {}
+
+
+def scale(
+    runs: Sequence[Run],
+    mode: Mode | None = None,
+    reference: int | str | None = None,
+    work: Sequence[float] | None = None,
+) -> Scaling:
+    """Compare runs with a reference run.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        At least one. Several runs of the same configuration are each compared on their own.
+    mode : {"strong", "weak"}, optional
+        Default: found out from the instructions, strong without counters, weak if `work` is given.
+    reference : int or str, optional
+        Index of the reference run, or its name. Default: the run with the fewest cores, among
+        those with the fewest threads per process, among those the first.
+    work : sequence of float, optional
+        Amount of work of each run, for weak scaling. Default: proportional to the cores.
+
+    Raises
+    ------
+    UsageError
+        If the reference is not one of the runs, or if mode and work do not go together.
+    """
+    if not runs:
+        raise ValueError("no runs to compare")
+    _check_work(runs, mode, work)
+    chosen, why_reference = _choose_reference(runs, reference)
+    if len(runs) == 1 and mode is None and work is None:
+        mode, why_mode = "strong", "strong scaling: there is nothing to compare"
+    elif mode is not None:
+        why_mode = f"{mode} scaling: asked for"
+    elif work is not None:
+        mode, why_mode = "weak", "weak scaling: the work of each run is given"
+    else:
+        mode, why_mode = _detect_mode(runs, chosen)
+    if mode == "weak" and work is None:
+        work = [_cores(run) for run in runs]
+        why_mode += "; work taken as proportional to the cores"
+    ratios = [1.0] * len(runs) if work is None else [amount / work[chosen] for amount in work]
+    family = load_families()["scaling"]
+    base = runs[chosen]
+    shared = {
+        f"reference_{name}": base.aggregates[name] for name in _SHARED if name in base.aggregates
+    }
+    evaluations = []
+    for run, ratio in zip(runs, ratios, strict=True):
+        origin = "" if run is base else f" (reference run {base.name})"
+        missing = _missing_counters(base, origin)
+        aggregates = {**run.aggregates, **shared, "work_ratio": ratio}
+        evaluations.append(family.evaluate(aggregates, {**missing, **run.absent}))
+    return Scaling(mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations))
+
+
+def _cores(run: Run) -> float:
+    return run.aggregates["threads"]
+
+
+def _check_work(runs: Sequence[Run], mode: Mode | None, work: Sequence[float] | None) -> None:
+    if mode not in (None, "strong", "weak"):
+        raise UsageError(f"unknown kind of scaling {mode!r}", "choose strong or weak")
+    if work is None:
+        return
+    if mode == "strong":
+        raise UsageError(
+            "work per run is given, but in strong scaling all runs do the same work",
+            "ask for weak scaling, or leave out the work",
+        )
+    if len(work) != len(runs):
+        raise UsageError(
+            f"work is given for {len(work)} runs, but there are {len(runs)}",
+            "give one number per run",
+        )
+    for run, amount in zip(runs, work, strict=True):
+        if not (math.isfinite(amount) and amount > 0):
+            raise UsageError(
+                f"the work of run {run.name} is {amount:g}", "give a positive number per run"
+            )
+
+
+def _choose_reference(runs: Sequence[Run], wanted: int | str | None) -> tuple[int, str]:
+    if len(runs) == 1 and wanted is None:
+        return 0, "a single run is its own reference, so its scaling metrics are 1"
+    if isinstance(wanted, int):
+        if not 0 <= wanted < len(runs):
+            raise UsageError(
+                f"reference {wanted} is not one of the {len(runs)} runs",
+                f"count from 0 to {len(runs) - 1}, or give the name of a run",
+            )
+        return wanted, f"reference {runs[wanted].name}: asked for"
+    if wanted is not None:
+        return _find_by_name(runs, wanted), f"reference {wanted}: asked for"
+    keys = [(_cores(run), _cores(run) / run.aggregates["processes"]) for run in runs]
+    chosen = keys.index(min(keys))
+    fewest, threads = keys[chosen]
+    why = f"reference {runs[chosen].name}: fewest cores ({fewest:g})"
+    if sum(cores == fewest for cores, _ in keys) > 1:
+        why += f", then fewest threads per process ({threads:g})"
+    if keys.count(keys[chosen]) > 1:
+        why += f", the first of {keys.count(keys[chosen])} such runs"
+    return chosen, why
+
+
+def _find_by_name(runs: Sequence[Run], wanted: str) -> int:
+    for name_of in (str, lambda name: PurePath(name).name, lambda name: PurePath(name).stem):
+        found = [index for index, run in enumerate(runs) if name_of(run.name) == wanted]
+        if len(found) > 1:
+            raise UsageError(
+                f"reference {wanted!r} is the name of {len(found)} runs",
+                "choose the reference by its position",
+            )
+        if found:
+            return found[0]
+    names = [run.name for run in runs]
+    near = difflib.get_close_matches(wanted, names, n=1)
+    raise UsageError(
+        f"reference {wanted!r} is not the name of a run",
+        f"did you mean {near[0]!r}?" if near else f"runs: {', '.join(names)}",
+    )
+
+
+def _detect_mode(runs: Sequence[Run], reference: int) -> tuple[Mode, str]:
+    """Strong if, in most runs, instructions stay rather than grow with the cores."""
+    base = runs[reference]
+    votes = []
+    for run in runs:
+        more_cores = math.log(_cores(run) / _cores(base))
+        counts = (
+            run.aggregates.get("instructions_sum", 0.0),
+            base.aggregates.get("instructions_sum", 0.0),
+        )
+        if more_cores == 0 or min(counts) <= 0:
+            continue  # such a run cannot tell the two apart
+        growth = math.log(counts[0] / counts[1])
+        votes.append(abs(growth) < abs(growth - more_cores))
+    if not votes:
+        return "strong", (
+            "strong scaling: no run with instruction counters and another number of cores"
+            " shows whether the work grew"
+        )
+    if 2 * sum(votes) > len(votes):
+        return "strong", (
+            f"strong scaling: in {sum(votes)} of {len(votes)} runs the instructions stay nearer"
+            " to those of the reference than to growth with the cores"
+        )
+    return "weak", (
+        f"weak scaling: in {len(votes) - sum(votes)} of {len(votes)} runs the instructions"
+        " grow with the cores"
+    )
+
+
+def _missing_counters(reference: Run, origin: str) -> dict[str, str]:
+    """Reasons for the counters that the reference run lacks, by the names of the aggregates."""
+    return {
+        f"reference_{counter}": reference.absent.get(counter, REASONS[counter][0]) + origin
+        for counter in ("instructions", "cycles")
+        if f"{counter}_sum" not in reference.aggregates
+    }

@@ -1,0 +1,115 @@
+"""Where a result comes from: what was run, where, when, and on which inputs.
+
+Every result carries this, so that a number found in a report a year later can be traced to the
+version and the files that gave it. Apart from the host's name and the command as it was typed
+nothing about the person is recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from popmodel._version import __version__
+from popmodel.errors import FileError
+
+HEAD_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input file.
+
+    `head_sha256` covers the first 64 KiB only: enough, with the size, to tell files apart without
+    reading a trace of many gigabytes a second time.
+    """
+
+    path: str
+    size: int
+    head_sha256: str
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What is stamped on a result.
+
+    Attributes
+    ----------
+    popmodel : str
+        Version of the program.
+    command : str
+        The command as it can be typed into a shell again.
+    host : str
+        Name of the machine that popmodel ran on (not of the one that was measured).
+    time : str
+        When, in UTC, ISO 8601 with seconds.
+    inputs : tuple of Input
+        The files that were read, in the order of the command line.
+    """
+
+    popmodel: str
+    command: str
+    host: str
+    time: str
+    inputs: tuple[Input, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self) | {"inputs": [asdict(source) for source in self.inputs]}
+
+
+def collect(
+    arguments: Sequence[str],
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    *,
+    now: datetime | None = None,
+) -> Provenance:
+    """Describe this run of popmodel.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        The command line after the program's name.
+    inputs : iterable of path
+        The files that the result depends on.
+    now : datetime, optional
+        The time to state; the present by default.
+
+    Raises
+    ------
+    FileError
+        If an input can no longer be read.
+    """
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    return Provenance(
+        popmodel=__version__,
+        command=shlex.join(["popmodel", *arguments]),
+        host=os.uname().nodename,
+        time=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        inputs=tuple(describe_input(path) for path in inputs),
+    )
+
+
+def describe_input(path: str | os.PathLike[str]) -> Input:
+    """Size and fingerprint of one input file.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    """
+    import hashlib
+
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(HEAD_BYTES)
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise FileError(path, problem, hint="the file is named in the result's inputs") from error
+    return Input(os.fspath(path), size, hashlib.sha256(head).hexdigest())

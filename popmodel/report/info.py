@@ -1,0 +1,102 @@
+"""What a trace holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from popmodel.report.export import Record, markdown_table
+from popmodel.report.render import Document, Views
+from popmodel.report.terminal import Cell, Row, Style, count, pairs, plural, table
+from popmodel.report.warnings import warning_lines
+from popmodel.units import format_time
+
+
+def screen(document: Document, style: Style) -> list[str]:
+    """The trace on a terminal: its shape, its records, its calls by number, its warnings."""
+    lines = pairs(_facts(document), style)
+    for title, numbers in _tables(document):
+        lines += ["", *_numbers(title, numbers, style)]
+    return [*lines, *warning_lines(document["warnings"], style)]
+
+
+def records(document: Document) -> list[Record]:
+    """One line per quantity: group, name, value."""
+    rows: list[tuple[str, str, Any]] = [
+        ("trace", "processes", document["processes"]),
+        ("trace", "threads", sum(_threads(document))),
+        ("trace", "nodes", document["nodes"]),
+        ("trace", "runtime", document["runtime"]),
+    ]
+    for group in ("records", "calls", "regions"):
+        rows += [(group, name, value) for name, value in (document.get(group) or {}).items()]
+    rows += [("counters", name, 1) for name in document["counters"]]
+    rows += [("warnings", entry["text"], entry["count"]) for entry in document["warnings"]]
+    return [
+        {"trace": document["trace"], "group": group, "name": name, "value": value}
+        for group, name, value in rows
+    ]
+
+
+def markdown(document: Document) -> list[str]:
+    """The same as the screen, as Markdown tables."""
+    lines = markdown_table(["trace", ""], _facts(document))
+    for title, numbers in _tables(document):
+        rows = [(name, count(value)) for name, value in numbers.items()]
+        lines += ["", *markdown_table([title, "number"], rows)]
+    warned = [(entry["text"], count(entry["count"])) for entry in document["warnings"]]
+    return [*lines, "", *markdown_table(["warning", "times"], warned)] if warned else lines
+
+
+def describe_threads(threads: list[int]) -> str:
+    """Threads per process in words: ``2 each``, or how many processes have how many."""
+    numbers = Counter(threads)
+    if len(numbers) == 1:
+        return f"{count(threads[0])} each"
+    return ", ".join(
+        f"{count(number)} in {plural(processes, 'process', 'processes')}"
+        for number, processes in sorted(numbers.items())
+    )
+
+
+def _threads(document: Document) -> list[int]:
+    return [int(number) for number in document["threads"]]
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    facts = [
+        ("trace", str(document["trace"])),
+        ("processes", count(document["processes"])),
+        ("threads", describe_threads(_threads(document))),
+        ("nodes", _nodes(document["nodes"])),
+        ("runtime", format_time(document["runtime"])),
+        ("counters", ", ".join(document["counters"]) or "none"),
+    ]
+    applications = document.get("applications", 1)
+    if applications != 1:
+        facts.insert(1, ("application", f"{document.get('application', 1)} of {applications}"))
+    return facts
+
+
+def _nodes(nodes: Any) -> str:
+    """Number of nodes; a trace need not know them."""
+    if nodes is None or nodes == 0 or nodes == []:
+        return "not recorded"
+    return count(nodes) if isinstance(nodes, int) else count(len(nodes))
+
+
+def _tables(document: Document) -> list[tuple[str, dict[str, int]]]:
+    titles = {"records": "records", "calls": "MPI calls", "regions": "parallel regions"}
+    return [
+        (title, dict(sorted(document[group].items(), key=lambda item: -item[1])))
+        for group, title in titles.items()
+        if document.get(group)
+    ]
+
+
+def _numbers(title: str, numbers: dict[str, int], style: Style) -> list[str]:
+    rows = [Row(name, (Cell(count(number)),), depth=1) for name, number in numbers.items()]
+    return table([["number"]], rows, style, first=title)
+
+
+VIEWS = Views(screen, records, markdown)

@@ -1,0 +1,394 @@
+"""Efficiencies of measured runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from popmodel.metrics.hierarchy import load_families
+from popmodel.report.export import Record, markdown_table
+from popmodel.report.names import run_names
+from popmodel.report.render import Document, Views
+from popmodel.report.terminal import (
+    Cell,
+    Row,
+    Style,
+    count,
+    display_width,
+    paragraph,
+    percent,
+    table,
+)
+from popmodel.report.warnings import warning_lines, warning_text
+from popmodel.units import format_time
+
+if TYPE_CHECKING:
+    from popmodel.metrics.family import Evaluation, Family
+    from popmodel.metrics.measure import Run as MeasuredRun
+    from popmodel.metrics.scaling import Scaling
+
+REGIONS_SHOWN = 10
+SCALING = "scaling"
+
+Run = Mapping[str, Any]
+
+
+def document(
+    runs: Sequence[MeasuredRun],
+    evaluations: Sequence[Mapping[str, Evaluation]],
+    scaling: Scaling,
+    warnings: Sequence[Sequence[Mapping[str, Any]]],
+) -> dict[str, Any]:
+    """The plain data of measured runs, ``popmodel/metrics/1``.
+
+    Parameters
+    ----------
+    runs : sequence of popmodel.metrics.measure.Run
+        The runs.
+    evaluations : sequence of mapping of str to Evaluation
+        For each run its families by id.
+    scaling : Scaling
+        The runs against their reference run.
+    warnings : sequence of sequence of mapping
+        For each run what is wrong with its trace: ``{"text", "count", "line"}``.
+    """
+    return {
+        "schema": "popmodel/metrics/1",
+        "runs": [
+            _run(run, families, told)
+            for run, families, told in zip(runs, evaluations, warnings, strict=True)
+        ],
+        "scaling": {
+            "mode": scaling.mode,
+            "reference": runs[scaling.reference].trace,
+            "why": scaling.why,
+        },
+    }
+
+
+def _run(
+    run: MeasuredRun, families: Mapping[str, Evaluation], warnings: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    observables = run.observables
+    team = {int(number) for number in observables.threads}
+    lowest = {
+        name: (evaluation.family.lowest_leaf(evaluation), evaluation)
+        for name, evaluation in families.items()
+        if name != SCALING
+    }
+    return {
+        "trace": run.trace,
+        "processes": len(observables.threads),
+        # One number where all processes have the same number of threads, else one for each.
+        "threads": team.pop() if len(team) == 1 else observables.threads.tolist(),
+        "runtime": float(observables.runtime),
+        "ideal_runtime": observables.ideal_runtime,
+        "observables": observables.to_dict(),
+        "metrics": {name: dict(evaluation.values) for name, evaluation in families.items()},
+        "absent": {name: dict(evaluation.absent) for name, evaluation in families.items()},
+        "lowest": {
+            name: {
+                "metric": leaf.id,
+                "value": evaluation.values[leaf.id],
+                "advice": " ".join(leaf.advice.split()),
+            }
+            for name, (leaf, evaluation) in lowest.items()
+            if leaf is not None
+        },
+        "notes": list(run.notes),
+        "family_notes": {
+            name: [" ".join(note.split()) for note in evaluation.notes]
+            for name, evaluation in families.items()
+            if evaluation.notes
+        },
+        "warnings": [dict(warning) for warning in warnings],
+    }
+
+
+class Reasons:
+    """Numbers the reasons for missing values in the order in which a screen meets them."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def mark(self, reason: str) -> str:
+        """What stands in place of a value."""
+        return f"-[{self._numbers.setdefault(reason, len(self._numbers) + 1)}]"
+
+    def texts(self) -> list[str]:
+        """The reasons, each behind its number."""
+        return [f"[{number}] {reason}" for reason, number in self._numbers.items()]
+
+    def lines(self, style: Style) -> list[str]:
+        """The same for a screen, after an empty line; nothing if no value was missing."""
+        drawn = [""] if self._numbers else []
+        for text in self.texts():
+            drawn += paragraph(text, style, rest="    ")
+        return drawn
+
+
+def screen(document: Document, style: Style) -> list[str]:
+    """The runs side by side: their size, one tree per family, what to look at, what is missing."""
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
+    families = _families(runs)
+    reasons = Reasons()
+    heads = [[name] for name in names] if len(runs) > 1 else [["%"]]
+    labels = _widest_label(families)
+    lines = table([[name] for name in names], _sizes(runs, reasons), style, least_label=labels)
+    for family in families:
+        for heading, rows in _trees(family, runs, reasons):
+            lines += [""]
+            title = f"{heading}, %" if len(runs) > 1 else heading
+            if display_width(title) > labels:
+                lines += paragraph(title, style)
+                title = ""
+            lines += table(heads, rows, style, first=title, least_label=labels)
+        lines += _legend(family, style)
+        lines += _lowest(family, runs, names, style)
+    if len(runs) > 1:
+        rows = _scaling_rows(runs, reasons)
+        lines += ["", *table(heads, rows, style, first="Scaling, ratios", least_label=labels)]
+        lines += paragraph(_scaling_words(document), style, first=" ")
+    lines += reasons.lines(style)
+    for run, name in zip(runs, names, strict=True):
+        lines += _regions(run, name if len(runs) > 1 else "", style)
+    notes = _notes(runs, names)
+    lines += ["", "notes"] if notes else []
+    for note in notes:
+        lines += paragraph(note, style, first=" - ")
+    lines += warning_lines(_warnings(runs, names), style)
+    lines += _other_families(runs, style)
+    return lines
+
+
+def records(document: Document) -> list[Record]:
+    """One line per run, family and metric, with a value or the reason why there is none."""
+    rows: list[Record] = []
+    names = run_names([run["trace"] for run in document["runs"]])
+    for name, run in zip(names, document["runs"], strict=True):
+        head = {
+            "run": name,
+            "trace": run["trace"],
+            "processes": run["processes"],
+            "threads": describe_team(run["threads"]),
+        }
+        basics = {"runtime": run["runtime"], "ideal_runtime": run["ideal_runtime"]}
+        for metric, value in basics.items():
+            rows.append({**head, "family": "", "metric": metric, "value": value, "absent": ""})
+        for family, values in run["metrics"].items():
+            for metric, value in values.items():
+                row = {"family": family, "metric": metric, "value": value, "absent": ""}
+                rows.append(head | row)
+            for metric, reason in run["absent"][family].items():
+                row = {"family": family, "metric": metric, "value": None, "absent": reason}
+                rows.append(head | row)
+    return rows
+
+
+def markdown(document: Document) -> list[str]:
+    """The same trees as Markdown tables, with the reasons and the regions below."""
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
+    reasons = Reasons()
+    sizes = [[row.label, *_texts(row)] for row in _sizes(runs, reasons)]
+    lines = markdown_table(["", *names], sizes)
+    for family in _families(runs):
+        for heading, rows in _trees(family, runs, reasons):
+            body = [[" " * (2 * row.depth) + row.label, *_texts(row)] for row in rows]
+            lines += ["", *markdown_table([f"{heading}, %", *names], body)]
+    if len(runs) > 1:
+        body = [[row.label, *_texts(row)] for row in _scaling_rows(runs, reasons)]
+        lines += ["", *markdown_table(["Scaling, ratios", *names], body)]
+        lines += ["", _scaling_words(document)]
+    lines += [line for reason in reasons.texts() for line in ("", reason)]
+    for run, name in zip(runs, names, strict=True):
+        regions = run["observables"]["regions"]
+        shown = [[row.label, *_texts(row)] for row in _region_rows(regions)]
+        if shown:
+            heads = [f"Parallel regions of {name}", "instances", "PE %", "LB %", "thread time lost"]
+            lines += ["", *markdown_table(heads, shown)]
+    told = [*_notes(runs, names), *(warning_text(warning) for warning in _warnings(runs, names))]
+    lines += [line for note in told for line in ("", note)]
+    return lines
+
+
+def describe_team(threads: int | Sequence[int]) -> str:
+    """Threads per process: ``4``, or ``1..4`` where processes differ."""
+    if isinstance(threads, int):
+        return str(threads)
+    least, most = min(threads), max(threads)
+    return str(least) if least == most else f"{least}..{most}"
+
+
+def _texts(row: Row) -> list[str]:
+    return [cell.text for cell in row.cells]
+
+
+def _families(runs: Sequence[Run]) -> list[Family]:
+    """The families of the runs in the order of the definition, scaling (drawn apart) left out."""
+    return [
+        family
+        for name, family in load_families().items()
+        if name != SCALING and name in runs[0]["metrics"]
+    ]
+
+
+def _sizes(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
+    def ideal(run: Run) -> str:
+        if run["ideal_runtime"] is not None:
+            return format_time(run["ideal_runtime"])
+        why = run["observables"]["absent"].get("ideal_runtime", "not replayed")
+        return reasons.mark(why)
+
+    teams = [f"{count(run['processes'])} x {describe_team(run['threads'])}" for run in runs]
+    return [
+        Row("processes x threads", tuple(Cell(team) for team in teams)),
+        Row("runtime", tuple(Cell(format_time(run["runtime"])) for run in runs)),
+        Row("ideal runtime", tuple(Cell(ideal(run)) for run in runs)),
+    ]
+
+
+def _trees(
+    family: Family, runs: Sequence[Run], reasons: Reasons
+) -> Iterable[tuple[str, list[Row]]]:
+    """Heading and rows of each tree of a family: its own, its second readings, its views."""
+    for walk in family.tree():
+        rows = []
+        for line in walk.rows:
+            name = family.metrics[line.metric].name
+            cells = tuple(_cell(run, family.id, line.metric, reasons) for run in runs)
+            rows.append(Row(f"({name})" if line.view else name, cells, line.depth))
+        yield (walk.heading or family.title), rows
+
+
+def _cell(
+    run: Run,
+    family: str,
+    metric: str,
+    reasons: Reasons,
+    *,
+    ratio: bool = False,
+) -> Cell:
+    value = run["metrics"][family].get(metric)
+    if value is None:
+        return Cell(reasons.mark(run["absent"][family][metric]))
+    # A ratio to another run may be far above 1: its colour would say nothing.
+    return Cell(f"{value:.3f}") if ratio else Cell(percent(value), value)
+
+
+def _widest_label(families: Sequence[Family]) -> int:
+    """Width of the label column of all trees, so that they stand in line."""
+    return max(
+        (
+            row.depth + len(family.metrics[row.metric].name) + 2 * row.view
+            for family in families
+            for walk in family.tree()
+            for row in walk.rows
+        ),
+        default=0,
+    )
+
+
+def _legend(family: Family, style: Style) -> list[str]:
+    if not any(metric.view_of for metric in family.metrics.values()):
+        return []
+    text = "in brackets: other views of the same loss; they overlap and do not add up"
+    return paragraph(text, style, first=" ")
+
+
+def _lowest(family: Family, runs: Sequence[Run], names: Sequence[str], style: Style) -> list[str]:
+    """The lowest leaf over the runs, and what to do about it."""
+    found = [
+        (run["lowest"][family.id]["value"], index)
+        for index, run in enumerate(runs)
+        if run["lowest"].get(family.id)
+    ]
+    if not found:
+        return []
+    value, index = min(found)
+    lowest = runs[index]["lowest"][family.id]
+    where = f" in {names[index]}" if len(runs) > 1 else ""
+    title = family.metrics[lowest["metric"]].name
+    text = f"{title} is the lowest, {percent(value)} %{where}. {lowest['advice']}"
+    return ["", *paragraph(text, style, first="-> ")]
+
+
+def _scaling_words(document: Document) -> str:
+    scaling = document["scaling"]
+    return f"{scaling['why']}."
+
+
+def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
+    family = load_families()[SCALING]
+    shown = [line.metric for walk in family.tree() for line in walk.rows]
+    return [
+        Row(
+            family.metrics[metric].name,
+            tuple(_cell(run, SCALING, metric, reasons, ratio=True) for run in runs),
+        )
+        for metric in dict.fromkeys(shown)
+    ]
+
+
+def _regions(run: Run, name: str, style: Style) -> list[str]:
+    regions = run["observables"]["regions"]
+    if not regions:
+        return []
+    title = f"parallel regions of {name}" if name else "parallel regions"
+    heads = [["", "times"], ["PE", "%"], ["LB", "%"], ["thread", "time lost"]]
+    lines = ["", *table(heads, _region_rows(regions), style, first=title)]
+    left_out = len(regions) - REGIONS_SHOWN
+    if left_out > 0:
+        lines += paragraph(f"and {count(left_out)} cheaper ones (all with --format json)", style)
+    return lines
+
+
+def _region_rows(regions: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """The regions that lose most thread time."""
+    costly = sorted(regions, key=lambda region: -region["cost"])[:REGIONS_SHOWN]
+    return [
+        Row(
+            region["name"],
+            (
+                Cell(count(region["count"])),
+                Cell(percent(region["parallel_efficiency"]), region["parallel_efficiency"]),
+                Cell(percent(region["load_balance"]), region["load_balance"]),
+                Cell(format_time(region["cost"])),
+            ),
+            depth=1,
+        )
+        for region in costly
+    ]
+
+
+def _notes(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
+    """Notes on the runs; one that holds for all runs is told once, without their names."""
+    told: dict[str, list[str]] = {}
+    for run, name in zip(runs, names, strict=True):
+        notes = [*run["notes"], *(note for one in run["family_notes"].values() for note in one)]
+        for note in dict.fromkeys(notes):
+            told.setdefault(note, []).append(name)
+    return [
+        note if len(where) == len(runs) else f"{', '.join(where)}: {note}"
+        for note, where in told.items()
+    ]
+
+
+def _warnings(runs: Sequence[Run], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Warnings about the traces, with the run that each is about if there are several."""
+    return [
+        {**warning, "text": f"{name}: {warning['text']}" if len(runs) > 1 else warning["text"]}
+        for run, name in zip(runs, names, strict=True)
+        for warning in run["warnings"]
+    ]
+
+
+def _other_families(runs: Sequence[Run], style: Style) -> list[str]:
+    others = [name for name in load_families() if name not in runs[0]["metrics"]]
+    if not others:
+        return []
+    return ["", *paragraph(f"other families: {', '.join(others)} (--family)", style)]
+
+
+VIEWS = Views(screen, records, markdown)

@@ -1,0 +1,265 @@
+"""Text for a terminal: tables, trees, bars, paragraphs.
+
+Plain functions from data to lines. Nothing here writes, and nothing here knows what it shows. Every
+line is at most `width` columns wide; what does not fit is shortened in the middle, and a table with
+too many columns is continued below. A number is never broken or shortened.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from popmodel.report.colour import Depth, heat
+
+GAP = 2
+SMALLEST_LABEL = 12
+
+
+@dataclass(frozen=True)
+class Style:
+    """What the place that shows the text can do."""
+
+    width: int = 80
+    depth: Depth = Depth.NONE
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of a table.
+
+    Attributes
+    ----------
+    text : str
+        What is printed.
+    efficiency : float or None
+        Colours the figure in a heat map, where there are colours.
+    """
+
+    text: str
+    efficiency: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: a label, indented by its depth in a tree, and its figures."""
+
+    label: str
+    cells: tuple[Cell, ...] = ()
+    depth: int = 0
+
+
+def clean(text: str) -> str:
+    """Text that cannot move the cursor, colour the screen or break a line.
+
+    Names in traces come from programs and files of others.
+    """
+    return "".join(
+        character if character.isprintable() else ("?" if character > "\x7f" else " ")
+        for character in text
+    )
+
+
+def display_width(text: str) -> int:
+    """Columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.combining(character)
+        else 2
+        if unicodedata.east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )
+
+
+def shorten(text: str, width: int) -> str:
+    """Text of at most `width` columns: too long a text loses its middle.
+
+    The end of a name (``..._16proc.prv``) tells traces apart as much as its beginning.
+    """
+    text = clean(text)
+    if display_width(text) <= width:
+        return text
+    if width <= 2:
+        return "." * width
+    head = (width - 2) // 2
+    return _fitting(text, head) + ".." + _fitting(text[::-1], width - 2 - head)[::-1]
+
+
+def table(
+    heads: Sequence[Sequence[str]],
+    rows: Iterable[Row],
+    style: Style,
+    *,
+    first: str = "",
+    indent: int = 1,
+    align: str = "right",
+    least_label: int = 0,
+) -> list[str]:
+    """A table with a label column and columns of figures.
+
+    Parameters
+    ----------
+    heads : sequence of sequence of str
+        For each column the lines above it; all columns have the same number of lines. Names that
+        are too long are shortened.
+    rows : iterable of Row
+        The lines; a row may have fewer cells than there are columns.
+    style : Style
+        Width and colours.
+    first : str
+        Head of the label column, printed beside the last line of the heads.
+    indent : int
+        Columns per level of depth.
+    align : str
+        ``right`` or ``left``, for the figures.
+    least_label : int
+        Least width of the label column, so that tables below each other stand in line.
+
+    Returns
+    -------
+    list of str
+        Lines without trailing blanks. Columns that do not fit are continued below after an empty
+        line, with the labels repeated.
+    """
+    lines = list(rows)
+    labels = [" " * (indent * row.depth) + clean(row.label) for row in lines]
+    needed = max([least_label, *(display_width(label) for label in [*labels, first])])
+    for longest_head in (style.width // 4, 10):  # rather short names than a second block
+        widths = [_column_width(index, heads, lines, longest_head) for index in range(len(heads))]
+        label_width = min(needed, max(style.width - max(widths, default=0) - GAP, SMALLEST_LABEL))
+        blocks = _blocks(widths, style.width - label_width)
+        if len(blocks) == 1:
+            break
+    drawn: list[str] = []
+    for block in blocks:
+        if drawn:
+            drawn.append("")
+        drawn += _head_lines(heads, widths, block, label_width, first, align)
+        for label, row in zip(labels, lines, strict=True):
+            text = _pad(shorten(label, label_width), label_width, "left")
+            for index in block:
+                cell = row.cells[index] if index < len(row.cells) else Cell("")
+                text += " " * GAP + _figure(cell, widths[index], style.depth, align)
+            drawn.append(text.rstrip(" "))
+    return drawn
+
+
+def pairs(entries: Iterable[tuple[str, str]], style: Style) -> list[str]:
+    """Names and values below each other; long values are continued under their beginning."""
+    known = list(entries)
+    label_width = max((display_width(name) for name, _ in known), default=0)
+    drawn: list[str] = []
+    for name, value in known:
+        head = _pad(name, label_width, "left") + " " * GAP
+        drawn += paragraph(value, style, first=head, rest=" " * (label_width + GAP))
+    return drawn
+
+
+def paragraph(text: str, style: Style, *, first: str = "", rest: str | None = None) -> list[str]:
+    """Text wrapped between words; a word that is longer than the line is shortened.
+
+    Parameters
+    ----------
+    text : str
+        The text; line ends count as blanks.
+    style : Style
+        Its width is that of the lines.
+    first, rest : str
+        What the first and the other lines begin with; `rest` is as wide a blank by default.
+    """
+    following = " " * display_width(first) if rest is None else rest
+    room = max(style.width - max(display_width(first), display_width(following)), SMALLEST_LABEL)
+    words = " ".join(shorten(word, room) for word in text.split())
+    wrapped = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False) or [""]
+    return [
+        ((first if index == 0 else following) + line).rstrip(" ")
+        for index, line in enumerate(wrapped)
+    ]
+
+
+def bar(fraction: float, width: int) -> str:
+    """A bar for a part of a whole; any part above zero that rounds to nothing shows nothing."""
+    return "#" * round(min(max(fraction, 0.0), 1.0) * width)
+
+
+def percent(fraction: float, digits: int = 1) -> str:
+    """A fraction in per cent without the sign: 0.8125 is ``81.2``."""
+    return f"{100 * fraction:.{digits}f}"
+
+
+def count(number: int) -> str:
+    """A whole number with its thousands apart: ``1,024,000``."""
+    return f"{number:,}"
+
+
+def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
+    """``1 process``, ``4 processes``."""
+    return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"
+
+
+def _fitting(text: str, width: int) -> str:
+    """The longest beginning of a text that takes at most `width` columns."""
+    end = width
+    while display_width(text[:end]) > width:
+        end -= 1
+    return text[:end]
+
+
+def _pad(text: str, width: int, align: str) -> str:
+    blank = " " * max(width - display_width(text), 0)
+    return blank + text if align == "right" else text + blank
+
+
+def _column_width(
+    index: int, heads: Sequence[Sequence[str]], rows: Sequence[Row], longest_head: int
+) -> int:
+    """Width of a column: that of its figures, or of its head up to a limit if that is more."""
+    figures = max(
+        (display_width(row.cells[index].text) for row in rows if index < len(row.cells)), default=0
+    )
+    head = max((display_width(clean(line)) for line in heads[index]), default=0)
+    return max(figures, min(head, longest_head))
+
+
+def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns in groups that fit side by side; a column that never fits has its own group."""
+    blocks: list[list[int]] = [[]]
+    taken = 0
+    for index, width in enumerate(widths):
+        if blocks[-1] and taken + GAP + width > room:
+            blocks.append([])
+            taken = 0
+        blocks[-1].append(index)
+        taken += GAP + width
+    return blocks
+
+
+def _head_lines(
+    heads: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    block: Sequence[int],
+    label_width: int,
+    first: str,
+    align: str,
+) -> list[str]:
+    height = max((len(head) for head in heads), default=0)
+    drawn = []
+    for level in range(height):
+        label = first if level == height - 1 else ""
+        line = _pad(shorten(label, label_width), label_width, "left")
+        for index in block:
+            name = shorten(heads[index][level], widths[index])
+            line += " " * GAP + _pad(name, widths[index], align)
+        if line.strip():
+            drawn.append(line.rstrip(" "))
+    return drawn
+
+
+def _figure(cell: Cell, width: int, depth: Depth, align: str) -> str:
+    text = _pad(cell.text, width, align)
+    return text if cell.efficiency is None else heat(text, cell.efficiency, depth)

@@ -1,0 +1,39 @@
+"""Tables of a trace as pandas data frames, for interactive use."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.errors import UsageError
+from popmodel.trace.trace import Trace, location_of_row
+
+if TYPE_CHECKING:
+    import pandas
+
+TABLES = ("states", "events", "messages", "calls")
+
+
+def frame(trace: Trace, table: str) -> pandas.DataFrame:
+    """Return one table of a trace, with the process and the thread (from 0) of each row.
+
+    Raises
+    ------
+    UsageError
+        There is no such table.
+    """
+    import pandas
+
+    if table not in TABLES:
+        raise UsageError(f"a trace has no table {table!r}", "take one of " + ", ".join(TABLES))
+    records = trace.calls() if table == "calls" else getattr(trace, table)
+    location = location_of_row(records.offsets)
+    process = trace.process_of_location()[location]
+    data = {"process": process, "thread": location - trace.process_offsets[process]}
+    for field in dataclasses.fields(records):
+        column = getattr(records, field.name)
+        if field.name != "offsets" and isinstance(column, np.ndarray):
+            data[field.name] = column
+    return pandas.DataFrame(data)

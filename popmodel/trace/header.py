@@ -1,0 +1,136 @@
+"""The first line of a Paraver trace: duration, nodes, applications and their processes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LARGEST_TIME = 2**63 - 1
+
+
+class HeaderError(ValueError):
+    """The line is no header; the text says what was expected and what was found."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """One application of the header: threads and node (from 1) of each task."""
+
+    threads: tuple[int, ...]
+    nodes: tuple[int, ...]
+    communicators: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a trace's first line says.
+
+    Attributes
+    ----------
+    duration : int
+        Nanoseconds.
+    unit : int
+        Nanoseconds per unit of the times in the records: 1, or 1000 for traces in microseconds.
+    nodes : tuple of int
+        CPUs of each node; empty where the header states 0 nodes.
+    applications : tuple of Application
+    """
+
+    duration: int
+    unit: int
+    nodes: tuple[int, ...]
+    applications: tuple[Application, ...]
+
+
+class _Reader:
+    """Takes a line apart from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def take(self, pattern: str, expected: str) -> re.Match[str]:
+        found = re.compile(pattern, re.ASCII).match(self.text, self.at)
+        if found is None:
+            rest = self.text[self.at : self.at + 24]
+            where = f"found {rest!r}" if rest else "the line ends"
+            raise HeaderError(f"the header lacks {expected} at column {self.at + 1}: {where}")
+        self.at = found.end()
+        return found
+
+    def number(self, expected: str, least: int = 0) -> int:
+        column = self.at + 1
+        digits = self.take(r"\d+", expected)[0]
+        if len(digits) > 19 or int(digits) > LARGEST_TIME:
+            raise HeaderError(f"{expected} in the header, at column {column}, exceeds 64 bits")
+        if int(digits) < least:
+            raise HeaderError(
+                f"{expected} in the header, at column {column}, is {digits}, "
+                f"at least {least} is needed"
+            )
+        return int(digits)
+
+
+def parse_header(line: str) -> Header:
+    """Parse the first line of a trace.
+
+    Parameters
+    ----------
+    line : str
+        ``#Paraver (date):duration[_ns]:nodes:applications:tasks(threads:node,...),communicators``
+        without its line end.
+
+    Raises
+    ------
+    HeaderError
+        Naming the part that is missing or wrong and its column.
+    """
+    reader = _Reader(line)
+    reader.take(r"#Paraver \(", "'#Paraver ('")
+    reader.take(r"[^)]*\):", "the date, closed by '):'")
+    duration = reader.number("the duration")
+    unit = 1 if reader.take(r"(_ns)?:", "':' or '_ns:'")[1] else 1000
+    if duration * unit > LARGEST_TIME:
+        raise HeaderError("the duration in the header exceeds 64 bits in nanoseconds")
+    nodes = _nodes(reader)
+    reader.take(":", "':'")
+    count = reader.number("the number of applications", least=1)
+    applications = []
+    for number in range(1, count + 1):
+        reader.take(":", f"':' before application {number}")
+        applications.append(_application(reader, len(nodes)))
+    reader.take(r"\s*$", "its end")
+    return Header(duration * unit, unit, nodes, tuple(applications))
+
+
+def _nodes(reader: _Reader) -> tuple[int, ...]:
+    count = reader.number("the number of nodes")
+    if count == 0:
+        reader.take(r"(\(\))?", "")
+        return ()
+    reader.take(r"\(", "'(' and the CPUs of each node")
+    cpus = [reader.number("the CPUs of node 1")]
+    for node in range(2, count + 1):
+        reader.take(",", f"',' before node {node}")
+        cpus.append(reader.number(f"the CPUs of node {node}"))
+    reader.take(r"\)", f"')' after {count} nodes")
+    return tuple(cpus)
+
+
+def _application(reader: _Reader, nodes: int) -> Application:
+    count = reader.number("the number of tasks", least=1)
+    reader.take(r"\(", "'(' and the threads of each task")
+    threads, node_of = [], []
+    for task in range(1, count + 1):
+        if task > 1:
+            reader.take(",", f"',' before task {task}")
+        threads.append(reader.number(f"the threads of task {task}", least=1))
+        reader.take(":", f"':' and the node of task {task}")
+        node = reader.number(f"the node of task {task}")
+        if nodes and not 1 <= node <= nodes:
+            raise HeaderError(f"the header puts task {task} on node {node}, it has {nodes}")
+        node_of.append(node)
+    reader.take(r"\)", f"')' after {count} tasks")
+    listed = reader.take(r"(,)?", "")[1]
+    communicators = reader.number("the number of communicators") if listed else 0
+    return Application(tuple(threads), tuple(node_of), communicators)

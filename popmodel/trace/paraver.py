@@ -1,0 +1,290 @@
+"""Reads Paraver traces: ``x.prv`` or ``x.prv.gz``, and ``x.pcf`` and ``x.row`` beside it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from popmodel.errors import TraceError, UsageError
+from popmodel.kernel import _kernel
+from popmodel.trace import columns, container, store
+from popmodel.trace.header import Application, Header, HeaderError, parse_header
+from popmodel.trace.labels import Labels, parse_pcf, parse_row, read_beside
+from popmodel.trace.source import CHUNK, Source, open_source
+from popmodel.trace.spill import Spill
+from popmodel.trace.trace import Int32, Trace, TraceWarning
+
+LONGEST_HEADER = 1 << 26
+HELD = 1 << 25
+"""Bytes that the scanner may hold before its records go to disk."""
+MEMORY = 1 << 26
+"""Bytes of columns that are kept in memory when the cache cannot be written to."""
+TRUNCATED = "the file ends in the middle of a record"
+
+Stored = tuple[dict[str, Any], columns.Arrays]
+"""Facts and arrays of a trace, as they stand in a cached file."""
+
+INTERCOMMUNICATORS = "intercommunicators, passed over"
+NOTICES = (
+    "comment lines, passed over",
+    "states out of time order, sorted",
+    "events out of time order, sorted",
+    "communications out of time order, sorted",
+    "states that begin before the state before them ends",
+    "records after the end that the header states",
+    "communications with another application, left out",
+    "communicators listed again with other ranks, the last list counts",
+    INTERCOMMUNICATORS,
+)
+"""Texts of what the scanner tallies, in its order."""
+
+
+def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
+    """Read one application of a Paraver trace.
+
+    Parameters
+    ----------
+    path : path
+        A ``.prv`` file, plain or compressed with gzip; ``.pcf`` and ``.row`` files of the same
+        name are used where they exist.
+    application : int
+        Which application of the trace, from 1.
+    cache : bool
+        Keep the parsed trace in the user's cache directory and take it from there next time; the
+        records then stay on disk and are mapped, so that memory does not grow with the trace.
+        Otherwise nothing is written, and the records are held in memory.
+
+    Raises
+    ------
+    TraceError
+        The file cannot be read, is damaged, truncated or no trace.
+    UsageError
+        There is no such application in the trace.
+    """
+    source_path = Path(path)
+    facts, arrays = _stored(source_path, application, cache)
+    labels, names, missing = read_labels(source_path)
+    states, events, messages = columns.as_records(arrays)
+    return Trace(
+        path=os.fspath(path),
+        application=application,
+        applications=facts["applications"],
+        begin=0,
+        end=facts["duration"],
+        nodes=tuple(facts["nodes"]),
+        process_offsets=arrays["process_offsets"],
+        node_of_location=arrays["node_of_location"],
+        communicators=_communicators(arrays),
+        states=states,
+        events=events,
+        messages=messages,
+        labels=labels,
+        names=names,
+        warnings=(*(TraceWarning(*each) for each in facts["warnings"]), *missing),
+    )
+
+
+def _stored(path: Path, application: int, cache: bool) -> Stored:
+    """Take a trace from the cache, or scan it and put it there."""
+    key = store.key_of(path, application) if cache else None
+    if key is not None and (found := store.load(key)) is not None:
+        return found
+    scratch = _Scratch(path) if cache else None
+    with open_source(path) as source:
+        header, scanner, spill = scan(source, path, application, scratch)
+    facts, extra = _facts(header, application, scanner)
+    shapes = columns.shapes_of(scanner.counts())
+    small = spill is None and sum(shape.size for shape in shapes.values()) <= MEMORY
+    if scratch is None or (small and not scratch.is_cache):
+        return facts, columns.in_memory(scanner) | extra
+
+    def fill(writer: container.Writer) -> None:
+        columns.write(scanner, spill, writer)
+        for name, values in extra.items():
+            writer.append(name, values)
+
+    shapes |= {
+        name: container.Shape(values.dtype.str, len(values)) for name, values in extra.items()
+    }
+    with scratch.explained():
+        arrays = store.keep(
+            scratch.folder,
+            key if scratch.is_cache else None,
+            facts,
+            shapes,
+            fill,
+            lambda arrays: columns.sort_locations(arrays, scanner),
+        )
+    return facts, arrays
+
+
+class _Scratch:
+    """Where files are made while a trace is read: the cache, or else the folder of the moment."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with store.explained(path, store.folder(), cached=True):
+            cache = store.usable_folder()
+        self.is_cache = cache is not None
+        self._folder = cache
+
+    @property
+    def folder(self) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.gettempdir())
+        return self._folder
+
+    def explained(self) -> AbstractContextManager[None]:
+        return store.explained(self._path, self.folder, cached=self.is_cache)
+
+
+def scan(
+    source: Source, path: Path, application: int, scratch: _Scratch | None
+) -> tuple[Header, _kernel.Scanner, Spill | None]:
+    """Scan all of a trace's text.
+
+    Returns
+    -------
+    header : Header
+    scanner : Scanner
+        It holds all records, unless
+    spill : Spill or None
+        there were so many that they went to disk.
+    """
+    view = memoryview(bytearray(CHUNK))
+    line, rest = read_header_line(source, path, view)
+    try:
+        header = parse_header(line)
+    except HeaderError as error:
+        raise TraceError(path, str(error), line=1) from None
+    check_application(header, path, application)
+    scanner = _kernel.Scanner(
+        [list(each.threads) for each in header.applications],
+        sum(header.nodes),
+        header.unit,
+        header.duration,
+        application,
+        1,
+    )
+    spill = None
+    try:
+        scanner.feed(rest)
+        while size := source.readinto(view):
+            scanner.feed(view[:size])
+            if scratch is not None and scanner.held > HELD:
+                with scratch.explained():
+                    if spill is None:
+                        locations = sum(header.applications[application - 1].threads)
+                        spill = Spill(store.nameless(scratch.folder), locations)
+                    spill.drain(scanner, view)
+        scanner.finish()
+    except _kernel.ScanError as error:
+        number, reason = error.args
+        hint = "copy the trace or run the program again" if reason == TRUNCATED else None
+        raise TraceError(path, reason, line=number, hint=hint) from None
+    if spill is not None and scratch is not None:
+        with scratch.explained():
+            spill.drain(scanner, view)
+    return header, scanner, spill
+
+
+def _facts(
+    header: Header, number: int, scanner: _kernel.Scanner
+) -> tuple[dict[str, Any], columns.Arrays]:
+    """All that a trace needs besides its records."""
+    application = header.applications[number - 1]
+    found = scanner.communicators()
+    ranks = list(found.values())
+    nodes = np.maximum(np.array(application.nodes, np.int32) - 1, 0).astype(np.int32)
+    arrays: columns.Arrays = {
+        "process_offsets": columns.offsets_of(np.array(application.threads, np.int64)),
+        "node_of_location": np.repeat(nodes, application.threads),
+        "communicators.id": np.array(list(found), np.int64),
+        "communicators.offsets": columns.offsets_of(np.array([len(each) for each in ranks])),
+        "communicators.rank": np.concatenate([np.empty(0, np.int32), *ranks]),
+    }
+    facts: dict[str, Any] = {
+        "applications": len(header.applications),
+        "duration": header.duration,
+        "nodes": list(header.nodes),
+        "warnings": _warnings(header, application, scanner),
+    }
+    return facts, arrays
+
+
+def _communicators(arrays: columns.Arrays) -> dict[int, Int32]:
+    edges = arrays["communicators.offsets"].tolist()
+    ranks = arrays["communicators.rank"]
+    return {
+        number: ranks[begin:end]
+        for number, begin, end in zip(
+            arrays["communicators.id"].tolist(), edges, edges[1:], strict=False
+        )
+    }
+
+
+def read_header_line(source: Source, path: Path, view: memoryview) -> tuple[str, bytes]:
+    """Return the first line and the bytes read after it."""
+    text = bytearray()
+    found = -1
+    while found < 0 and len(text) < LONGEST_HEADER:
+        size = source.readinto(view)
+        if not size:
+            break
+        begin = len(text)
+        text += view[:size]
+        if begin == 0 and not text.startswith(b"#Paraver "[: len(text)]):
+            what = "the file is binary" if b"\0" in text[:4096] else "not a Paraver trace"
+            raise TraceError(
+                path,
+                f"{what}: it does not begin with '#Paraver'",
+                hint="give the .prv or .prv.gz file that Extrae wrote",
+            )
+        found = text.find(b"\n", begin)
+    if not text:
+        raise TraceError(path, "the file is empty", hint="trace the run again")
+    line = text if found < 0 else text[:found]
+    return line.decode("ascii", "backslashreplace").rstrip("\r"), bytes(text[len(line) + 1 :])
+
+
+def check_application(header: Header, path: Path, application: int) -> None:
+    """Raise `UsageError` unless the trace has such an application."""
+    count = len(header.applications)
+    if not 1 <= application <= count:
+        there = "1 only" if count == 1 else f"1 to {count}"
+        raise UsageError(
+            f"{path}: there is no application {application}", f"the trace has application {there}"
+        )
+
+
+def read_labels(path: Path) -> tuple[Labels, tuple[str, ...] | None, list[TraceWarning]]:
+    """Names from the files beside a trace, and a warning where there are none."""
+    pcf = read_beside(path, ".pcf")
+    row = read_beside(path, ".row")
+    warnings = []
+    if pcf is None:
+        warnings.append(TraceWarning("no .pcf file beside the trace, built-in names are used"))
+    labels = Labels() if pcf is None else parse_pcf(pcf)
+    names = None if row is None else parse_row(row).get("THREAD")
+    return labels, names, warnings
+
+
+def _warnings(
+    header: Header, application: Application, scanner: _kernel.Scanner
+) -> list[tuple[str, int, int | None]]:
+    """What the scanner tallied and what the header lacks: text, count, first line."""
+    tallies = scanner.tallies()
+    found: list[tuple[str, int, int | None]] = [
+        (text, count, line) for text, (count, line) in zip(NOTICES, tallies, strict=True) if count
+    ]
+    if not header.nodes:
+        found.append(("the header states no nodes, all processes count as on one", 1, 1))
+    listed = len(scanner.communicators()) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
+    if lacking := max(0, application.communicators - listed):
+        found.append(("communicators that the header counts are not listed", lacking, None))
+    return found

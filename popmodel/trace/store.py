@@ -1,0 +1,175 @@
+"""Where the columns of a trace live: in memory, in the user's cache, or in a temporary file.
+
+A cached trace is a file of its own, found by the trace's path and application and used only if it
+was made from a file of the same size, time of change and beginning. It is written beside its final
+name and renamed, so that readers never see a part of one. What does not fit is made anew; nothing
+in it is believed without a check.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from popmodel.errors import TraceError
+from popmodel.trace import container
+
+HEAD = 1 << 16
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a cached trace was made from."""
+
+    path: str
+    application: int
+    size: int
+    changed: int
+    head: str
+
+    def facts(self) -> dict[str, Any]:
+        """Return the key as it stands in a cached file."""
+        return dict(vars(self))
+
+    @property
+    def name(self) -> str:
+        """Name of the file in the cache."""
+        origin = f"{self.path}\0{self.application}".encode(errors="surrogateescape")
+        return hashlib.blake2b(origin, digest_size=16).hexdigest() + ".trace"
+
+
+def key_of(path: Path, application: int) -> Key | None:
+    """Return the key of a trace, or None where the file cannot be read: others report why."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            head = hashlib.blake2b(file.read(HEAD), digest_size=16).hexdigest()
+    except OSError:
+        return None
+    return Key(str(path.absolute()), application, status.st_size, status.st_mtime_ns, head)
+
+
+def folder() -> Path:
+    """Return the folder of cached traces.
+
+    ``$POPMODEL_CACHE_DIR``, else ``popmodel`` in ``$XDG_CACHE_HOME``, else ``~/.cache/popmodel``.
+    """
+    if own := os.environ.get("POPMODEL_CACHE_DIR"):
+        return Path(own)
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "popmodel"
+    return Path(os.path.expanduser("~/.cache")) / "popmodel"  # noqa: PTH111 (never raises)
+
+
+def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:
+    """Return the cached trace of that key, or None where there is none that can be believed."""
+    try:
+        with (folder() / key.name).open("rb", buffering=0) as file:
+            facts, arrays = container.load(file)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # absent, or not what was written: it is made anew
+    return (facts, arrays) if facts.get("key") == key.facts() else None
+
+
+def usable_folder() -> Path | None:
+    """Return the folder of cached traces if files can be made in it, else None.
+
+    Raises
+    ------
+    OSError
+        Its disk is full: that deserves to be said, unlike a folder that is not ours to write.
+    """
+    where = folder()
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+        nameless(where).close()
+    except OSError as error:
+        if error.errno in _FULL:
+            raise
+        return None
+    return where
+
+
+def nameless(where: Path) -> io.FileIO:
+    """Open a new file that vanishes when it is closed and no longer mapped."""
+    descriptor, name = tempfile.mkstemp(prefix="partial-", dir=where)
+    Path(name).unlink()
+    return io.FileIO(descriptor, "r+")
+
+
+Fill = Callable[[container.Writer], None]
+Finish = Callable[[Arrays], None]
+
+
+def keep(
+    where: Path,
+    key: Key | None,
+    facts: Mapping[str, Any],
+    shapes: Mapping[str, container.Shape],
+    fill: Fill,
+    finish: Finish,
+) -> Arrays:
+    """Write a trace to a file and map it: into the cache, or, without a key, to a nameless one.
+
+    Parameters
+    ----------
+    where : Path
+        The folder.
+    fill : callable
+        Appends to all arrays.
+    finish : callable
+        May change the arrays in place afterwards.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written, for instance because the disk is full; nothing is left of it.
+    """
+    descriptor, name = tempfile.mkstemp(prefix="partial-", dir=where)
+    with io.FileIO(descriptor, "r+") as file:
+        try:
+            writer = container.Writer(file, {**facts, "key": key and key.facts()}, shapes)
+            fill(writer)
+            writer.finish()
+            _, arrays = container.load(file, writable=True)
+            finish(arrays)
+            if key is not None:
+                Path(name).replace(where / key.name)
+                name = ""
+        finally:
+            if name:
+                Path(name).unlink()
+    for array in arrays.values():
+        array.flags.writeable = False
+    return arrays
+
+
+@contextmanager
+def explained(path: Path, where: Path, *, cached: bool) -> Iterator[None]:
+    """Turn a failure to write into an error that tells what to do."""
+    try:
+        yield
+    except OSError as error:
+        way_out = (
+            "use --no-cache (cache=False) or name another folder in POPMODEL_CACHE_DIR"
+            if cached
+            else "name another folder in TMPDIR"
+        )
+        if error.errno in _FULL:
+            problem = f"no room for its records in {where}: {os.strerror(error.errno).lower()}"
+            raise TraceError(path, problem, hint=f"free some space there, {way_out}") from None
+        problem = f"its records cannot be written to {where}: {error.strerror or error}"
+        raise TraceError(path, problem, hint=way_out) from None

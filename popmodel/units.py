@@ -1,0 +1,189 @@
+"""Quantities with units, as people write and read them.
+
+Inside popmodel times are seconds, sizes bytes and bandwidths bytes per second. Only the edges, the
+command line and the reports, know other units. Decimal prefixes are powers of 1000 (1 GB = 1e9 B),
+binary ones powers of 1024 (1 GiB = 2**30 B).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from popmodel.errors import UsageError
+
+TIME_UNITS = {
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,  # the Greek letter; the line above is the micro sign
+    "ns": 1e-9,
+    "min": 60.0,
+    "h": 3600.0,
+}
+SIZE_UNITS = {
+    "B": 1,
+    "kB": 10**3,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+BANDWIDTH_UNITS = {f"{unit}/s": float(size) for unit, size in SIZE_UNITS.items()} | {
+    # Vendors quote links in bits. "Gb/s" is refused: too many people write it for bytes.
+    "kbit/s": 1e3 / 8,
+    "Mbit/s": 1e6 / 8,
+    "Gbit/s": 1e9 / 8,
+}
+
+_QUANTITY = re.compile(
+    r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s.+-].*)?", re.DOTALL
+)
+
+_ACCEPTED_TIME = "write a number with ns, us, ms, s, min or h, for example 5us"
+_ACCEPTED_SIZE = "write a number with B, kB, MB, GB, KiB, MiB or GiB, for example 32KiB, or inf"
+_ACCEPTED_BANDWIDTH = (
+    "write a number with kB/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s, for example 1GB/s, or inf"
+)
+
+
+def parse_time(text: str) -> float:
+    """Read a time such as ``5us``; a bare number is in seconds.
+
+    Returns
+    -------
+    float
+        Seconds, finite and not negative.
+
+    Raises
+    ------
+    UsageError
+        If the text is no time; the message names the text, the hint the accepted units.
+    """
+    return float(_parse(text, "time", TIME_UNITS, _ACCEPTED_TIME))
+
+
+def parse_size(text: str) -> float:
+    """Read a size such as ``32KiB`` or ``inf``; a bare number is in bytes.
+
+    Returns
+    -------
+    int or float
+        Bytes, not negative; an ``int`` whenever the size is a whole number of bytes.
+
+    Raises
+    ------
+    UsageError
+        If the text is no size.
+    """
+    if text.strip().lower() == "inf":
+        return math.inf
+    size = _parse(text, "size", SIZE_UNITS, _ACCEPTED_SIZE)
+    return int(size) if size == int(size) else size
+
+
+def parse_bandwidth(text: str) -> float:
+    """Read a bandwidth such as ``1GB/s``, ``10Gbit/s`` or ``inf``; a bare number is in bytes/s.
+
+    Returns
+    -------
+    float
+        Bytes per second, greater than zero, possibly infinite.
+
+    Raises
+    ------
+    UsageError
+        If the text is no bandwidth, or is zero.
+    """
+    if text.strip().lower() == "inf":
+        return math.inf
+    bandwidth = float(_parse(text, "bandwidth", BANDWIDTH_UNITS, _ACCEPTED_BANDWIDTH))
+    if bandwidth == 0:
+        raise UsageError(f"'{text}': a bandwidth must be greater than zero", _ACCEPTED_BANDWIDTH)
+    return bandwidth
+
+
+def format_time(seconds: float, *, digits: int = 4, trim: bool = False) -> str:
+    """Write a time with `digits` significant digits in the unit that suits it.
+
+    Parameters
+    ----------
+    seconds : float
+        The time; negative ones (a change) keep their sign.
+    digits : int
+        Significant digits.
+    trim : bool
+        Leave out zeros at the end of a fraction: ``5 us`` for ``5.000 us``.
+    """
+    return _format(seconds, (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)), digits, trim)
+
+
+def format_size(size: float, *, digits: int = 4, trim: bool = True) -> str:
+    """Write a size in bytes with binary prefixes: ``32 KiB``."""
+    scale = (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30), ("TiB", 2.0**40))
+    return _format(size, scale, digits, trim)
+
+
+def format_bandwidth(bandwidth: float, *, digits: int = 4, trim: bool = True) -> str:
+    """Write a bandwidth in bytes per second with decimal prefixes: ``1.5 GB/s``."""
+    scale = (("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12))
+    return _format(bandwidth, scale, digits, trim)
+
+
+def _parse(text: str, what: str, units: dict[str, float] | dict[str, int], accepted: str) -> float:
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise UsageError(f"'{text}' is not a {what}", accepted)
+    number, unit = match[1], (match[2] or "").rstrip()
+    if unit and unit not in units:
+        raise UsageError(f"'{text}': '{unit}' is not a unit of {what}", accepted)
+    factor: float = units[unit] if unit else 1
+    # Integers are multiplied as integers: 32KiB is 32768 and 7us not 6.999999999999999e-06.
+    if factor < 1 and (inverse := round(1 / factor)) > 0:
+        value = float(number) / inverse
+    elif re.fullmatch(r"[+-]?\d+", number) and len(number) < 20:
+        value = int(number) * factor
+    else:
+        value = float(number) * factor
+    if value < 0:
+        raise UsageError(f"'{text}': a {what} cannot be negative", accepted)
+    if math.isinf(value):
+        raise UsageError(f"'{text}': this {what} is too large", accepted)
+    return value
+
+
+def _format(value: float, scale: tuple[tuple[str, float], ...], digits: int, trim: bool) -> str:
+    if not math.isfinite(value):
+        return "inf" if value > 0 else "-inf" if value < 0 else "nan"
+    magnitude = abs(value)
+    if magnitude == 0:
+        unit = "s" if scale[0][0] == "ns" else scale[0][0]
+        return f"0 {unit}"
+    index = 0
+    text = _significant(magnitude / scale[0][1], digits)
+    # 999.96 us has four digits as 1.000 ms, so the limit is applied to the rounded text.
+    while index < len(scale) - 1 and float(text) >= round(scale[index + 1][1] / scale[index][1]):
+        index += 1
+        text = _significant(magnitude / scale[index][1], digits)
+    unit = scale[index][0]
+    if trim and "." in text:
+        text = text.rstrip("0").rstrip(".")
+    if unit == "B" and magnitude == int(magnitude):
+        text = str(int(magnitude))
+    return f"{'-' if value < 0 else ''}{text} {unit}"
+
+
+def _significant(number: float, digits: int) -> str:
+    """Fixed-point text with `digits` significant digits, never an exponent for what is usual."""
+    if number >= 10 ** (digits + 3):
+        return f"{number:.{digits - 1}e}"
+    exponent = math.floor(math.log10(number))
+    text = f"{number:.{max(digits - 1 - exponent, 0)}f}"
+    if len(text.replace(".", "").lstrip("0")) > digits and "." in text:
+        text = f"{number:.{max(digits - 2 - exponent, 0)}f}"  # 9.9996 became 10.000
+    return text

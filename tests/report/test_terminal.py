@@ -1,0 +1,171 @@
+"""Drawing on a terminal."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from popmodel.report.colour import Depth, depth_of, heat
+from popmodel.report.terminal import (
+    Cell,
+    Row,
+    Style,
+    bar,
+    clean,
+    count,
+    display_width,
+    pairs,
+    paragraph,
+    percent,
+    plural,
+    shorten,
+    table,
+)
+
+TREE = [
+    Row("Parallel efficiency", (Cell("63.1", 0.631), Cell("58.0", 0.58))),
+    Row("Load balance", (Cell("97.0", 0.97), Cell("-[1]")), depth=1),
+    Row("Communication efficiency", (Cell("65.1", 0.651),), depth=1),
+]
+
+
+def test_a_table_is_a_tree_with_a_column_per_run() -> None:
+    drawn = table([["a", "2 x 2"], ["b", "4 x 1"]], TREE, Style(60), first="%")
+    assert drawn == [
+        "                               a      b",
+        "%                          2 x 2  4 x 1",
+        "Parallel efficiency         63.1   58.0",
+        " Load balance               97.0   -[1]",
+        " Communication efficiency   65.1",
+    ]
+
+
+def test_columns_that_do_not_fit_are_continued_below() -> None:
+    heads = [[f"run {number}"] for number in range(5)]
+    rows = [Row("Speed-up", tuple(Cell(f"{number}.00") for number in range(5)))]
+    assert table(heads, rows, Style(32)) == [
+        "          run 0  run 1  run 2",
+        "Speed-up   0.00   1.00   2.00",
+        "",
+        "          run 3  run 4",
+        "Speed-up   3.00   4.00",
+    ]
+
+
+def test_long_names_lose_their_middle_and_figures_nothing() -> None:
+    rows = [Row("a_function_with_a_very_long_name@file.c:123", (Cell("123456.789"),))]
+    assert table([["a_trace_with_a_long_name"]], rows, Style(40)) == [
+        "                              a_tr..name",
+        "a_function_wi..me@file.c:123  123456.789",
+    ]
+
+
+def test_text_columns_stand_on_the_left() -> None:
+    drawn = table([["why"]], [Row("x", (Cell("so"),))], Style(40), first="name", align="left")
+    assert drawn == ["name  why", "x     so"]
+
+
+def test_a_table_without_rows_has_its_head() -> None:
+    assert table([["a"]], [], Style(40), first="none") == ["none  a"]
+
+
+def test_pairs_continue_long_values_below() -> None:
+    facts = [("trace", "run"), ("counters", "PAPI_TOT_INS, PAPI_TOT_CYC, PAPI_L3_TCM")]
+    assert pairs(facts, Style(30)) == [
+        "trace     run",
+        "counters  PAPI_TOT_INS,",
+        "          PAPI_TOT_CYC,",
+        "          PAPI_L3_TCM",
+    ]
+
+
+def test_a_paragraph_hangs_and_keeps_figures_whole() -> None:
+    assert paragraph("a loss of -12.5 % here", Style(16), first=" ! ") == [
+        " ! a loss of",
+        "   -12.5 % here",
+    ]
+    assert paragraph("", Style(16), first="x ") == ["x"]
+    assert paragraph("/a/very/long/path/that/has/no/blank", Style(20)) == ["/a/very/l../no/blank"]
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    assert clean("a\x1b[31mb\nc\x85") == "a [31mb c?"
+    assert shorten("\x1b]0;title\x07", 40) == " ]0;title "
+
+
+def test_wide_and_combining_characters_count_as_they_are_shown() -> None:
+    assert display_width("計算") == 4
+    assert display_width("e\u0301") == 1
+    assert display_width(shorten("計算計算計算計算", 9)) <= 9
+
+
+@given(st.text(max_size=40), st.integers(1, 30))
+def test_shortened_text_fits(text: str, width: int) -> None:
+    assert display_width(shorten(text, width)) <= width
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=50), st.integers(0, 4)), max_size=5),
+    st.lists(st.text(max_size=40), min_size=1, max_size=7),
+    st.integers(40, 120),
+)
+def test_tables_fit_their_width(
+    labels: list[tuple[str, int]], heads: list[str], width: int
+) -> None:
+    rows = [
+        Row(label, tuple(Cell("100.0", 1.0) for _ in heads), depth=depth) for label, depth in labels
+    ]
+    drawn = table([[head] for head in heads], rows, Style(width))
+    assert all(display_width(line) <= width for line in drawn)
+    assert sum(line.count("100.0") for line in drawn) >= len(rows) * len(heads)
+
+
+@given(st.text(max_size=200), st.integers(20, 80))
+def test_paragraphs_fit_their_width(text: str, width: int) -> None:
+    assert all(display_width(line) <= width for line in paragraph(text, Style(width), first=" - "))
+
+
+def test_small_pieces() -> None:
+    assert bar(0.5, 20) == "#" * 10
+    assert bar(0.01, 20) == ""
+    assert bar(7.0, 3) == "###"
+    assert percent(0.81249) == "81.2"
+    assert count(1234567) == "1,234,567"
+    assert plural(1, "process", "processes") == "1 process"
+    assert plural(2, "process", "processes") == "2 processes"
+    assert plural(1024, "thread") == "1,024 threads"
+
+
+def test_a_heat_map_sets_both_colours() -> None:
+    rows = [Row("PE", (Cell("50.0", 0.5), Cell("100.0", 1.0), Cell("-[1]")))]
+    drawn = table([["a"], ["b"], ["c"]], rows, Style(60, Depth.TRUE))
+    assert drawn[1] == (
+        "PE  \x1b[38;2;0;0;0;48;2;230;108;94m50.0\x1b[0m"
+        "  \x1b[38;2;0;0;0;48;2;100;186;106m100.0\x1b[0m  -[1]"
+    )
+
+
+def test_colours_go_from_red_over_yellow_to_green() -> None:
+    assert heat("x", 0.1, Depth.SIXTEEN) == "\x1b[30;41mx\x1b[0m"
+    assert heat("x", 0.7, Depth.SIXTEEN) == "\x1b[30;43mx\x1b[0m"
+    assert heat("x", 1.2, Depth.SIXTEEN) == "\x1b[30;42mx\x1b[0m"
+    assert heat("x", 0.1, Depth.PALETTE) == "\x1b[38;5;16;48;5;167mx\x1b[0m"
+    assert heat("x", 0.98, Depth.PALETTE) == "\x1b[38;5;16;48;5;71mx\x1b[0m"
+    assert heat("x", 0.85, Depth.TRUE) == "\x1b[38;2;0;0;0;48;2;213;213;108mx\x1b[0m"
+    assert heat("x", 0.8, Depth.TRUE) == "\x1b[38;2;0;0;0;48;2;248;212;104mx\x1b[0m"
+    assert heat("x", 1.5, Depth.TRUE) == heat("x", 1.0, Depth.TRUE)
+    assert heat("x", 0.5, Depth.NONE) == "x"
+
+
+def test_colour_depth_follows_the_terminal_and_the_user() -> None:
+    xterm = {"TERM": "xterm-256color"}
+    assert depth_of(xterm, terminal=True) is Depth.PALETTE
+    assert depth_of(xterm | {"COLORTERM": "truecolor"}, terminal=True) is Depth.TRUE
+    assert depth_of({"TERM": "linux"}, terminal=True) is Depth.SIXTEEN
+    assert depth_of({"TERM": "dumb"}, terminal=True) is Depth.NONE
+    assert depth_of({}, terminal=True) is Depth.NONE
+    assert depth_of(xterm, terminal=False) is Depth.NONE
+    assert depth_of(xterm | {"FORCE_COLOR": "1"}, terminal=False) is Depth.PALETTE
+    assert depth_of(xterm | {"FORCE_COLOR": "0"}, terminal=False) is Depth.NONE
+    assert depth_of(xterm | {"FORCE_COLOR": "1", "NO_COLOR": "1"}, terminal=True) is Depth.NONE
+    assert depth_of(xterm | {"NO_COLOR": ""}, terminal=True) is Depth.PALETTE
