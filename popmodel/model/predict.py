@@ -24,6 +24,7 @@ from popmodel.model.signature import Signature
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import DEFAULT_COUNT, Draws, group, interval, shares
 from popmodel.model.work import Work
+from popmodel.units import format_size
 
 _NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a line
 
@@ -123,6 +124,7 @@ class _Run:
     extent: tuple[int, ...]
     memory: float | None
     left_out: set[str]
+    remarks: set[str]
 
 
 class _Study:
@@ -170,7 +172,7 @@ class _Study:
         modelled = observe(work, placement, self._spread(placement, drawn), has_mpi=self.has_mpi)
         limit = self.signature.limits.memory_per_rank
         memory = None if limit is None else _nominal(model.value(limit))
-        return _Run(work, modelled, model.extent, memory, parameters.left_out)
+        return _Run(work, modelled, model.extent, memory, parameters.left_out, parameters.remarks)
 
     def _spread(self, placement: Placement, drawn: Draws) -> dict[str, Value]:
         known = {name: drawn[f"imbalance.{name}"] for name in self.signature.imbalance}
@@ -225,7 +227,7 @@ class _Study:
         ), None
 
     def notes(self, placement: Placement, run: _Run) -> list[str]:
-        notes = []
+        notes = sorted(run.remarks)
         e_mt = _multithreading(run.work, placement)
         if e_mt is not None and openmp.threads_bring_nothing(e_mt.value, placement.threads):
             notes.append(
@@ -279,8 +281,8 @@ def _check_memory(
         return
     needed = memory * placement.per_node
     raise UsageError(
-        f"{signature.name} needs {needed / 2**30:.3g} GiB on a node "
-        f"({placement.per_node} processes), a node has {available / 2**30:.3g} GiB",
+        f"{signature.name} needs {format_size(needed, digits=3)} on a node "
+        f"({placement.per_node} processes), a node has {format_size(available, digits=3)}",
         "use more processes, or a smaller problem",
     )
 
