@@ -31,6 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
+    # On import NumPy starts a pool of BLAS threads, of which nothing here makes use: on a node with
+    # many cores that costs more than most commands.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         # Imported here so that Ctrl-C during the import ends as quietly as later.

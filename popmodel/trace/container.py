@@ -63,13 +63,14 @@ class Writer:
         self._file = file
         # The places depend on the length of the table, which the places are part of: they are
         # counted from its end.
-        places, at = {}, 0
+        places, begins, at = {}, {}, 0
         for name, shape in shapes.items():
-            places[name] = [shape.kind, shape.rows, at]
+            places[name] = (shape.kind, shape.rows, at)
+            begins[name] = at
             at += -(-shape.size // _ALIGNMENT) * _ALIGNMENT
         table = json.dumps({"facts": facts, "arrays": places}).encode()
         start = _start(len(table))
-        self._at = {name: start + place[2] for name, place in places.items()}
+        self._at = {name: start + begin for name, begin in begins.items()}
         self._end = {name: self._at[name] + shape.size for name, shape in shapes.items()}
         head = _HEAD.pack(MAGIC, VERSION, zlib.crc32(table), len(table), start + at)
         _write(file.fileno(), head + table, 0)
@@ -79,7 +80,7 @@ class Writer:
         """Write the next elements of an array."""
         if self._at[name] + values.nbytes > self._end[name]:
             raise ValueError(f"array {name} is full")
-        _write(self._file.fileno(), memoryview(values).cast("B"), self._at[name])
+        _write(self._file.fileno(), values.data.cast("B"), self._at[name])
         self._at[name] += values.nbytes
 
     def finish(self) -> None:

@@ -201,14 +201,14 @@ def _facts(
     found = scanner.communicators()
     ranks = list(found.values())
     nodes = np.maximum(np.array(application.nodes, np.int32) - 1, 0).astype(np.int32)
-    arrays = {
+    arrays: columns.Arrays = {
         "process_offsets": columns.offsets_of(np.array(application.threads, np.int64)),
         "node_of_location": np.repeat(nodes, application.threads),
         "communicators.id": np.array(list(found), np.int64),
         "communicators.offsets": columns.offsets_of(np.array([len(each) for each in ranks])),
         "communicators.rank": np.concatenate([np.empty(0, np.int32), *ranks]),
     }
-    facts = {
+    facts: dict[str, Any] = {
         "applications": len(header.applications),
         "duration": header.duration,
         "nodes": list(header.nodes),

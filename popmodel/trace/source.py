@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import difflib
 import errno
+import gzip
 import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 from popmodel.errors import TraceError
 
 try:
-    from isal import igzip as _gzip
-    from isal.isal_zlib import IsalError as _DeflateError
+    from isal import igzip as _igzip
+    from isal.isal_zlib import IsalError
 except ImportError:  # no wheel for this platform: the standard library does, more slowly
-    import gzip as _gzip  # type: ignore[no-redef]
-
-    _DeflateError = zlib.error
+    _GzipFile: Any = gzip.GzipFile
+    _DAMAGED: Any = zlib.error
+else:
+    _GzipFile = _igzip.IGzipFile
+    _DAMAGED = (zlib.error, IsalError)
 
 GZIP_MAGIC = b"\x1f\x8b"
 CHUNK = 1 << 20
@@ -58,8 +61,12 @@ def open_source(path: Path) -> Iterator[Source]:
         if magic != GZIP_MAGIC:
             yield _Plain(file, path)
             return
-        with _gzip.open(file, "rb") as text:
+        with _decompressed(file) as text:
             yield _Gzip(text, path)
+
+
+def _decompressed(file: io.FileIO) -> io.BufferedIOBase:
+    return cast("io.BufferedIOBase", _GzipFile(fileobj=file))
 
 
 def _peek(file: io.FileIO, path: Path) -> bytes:
@@ -116,7 +123,7 @@ class _Gzip:
             raise TraceError(
                 self._path, "the compressed file is truncated: it ends too early", hint=again
             ) from None
-        except (_DeflateError, zlib.error) as error:
+        except _DAMAGED as error:
             raise TraceError(
                 self._path, f"the compressed data are damaged: {error}", hint=again
             ) from None

@@ -49,7 +49,7 @@ class Spill:
         while size := scanner.take(buffer):
             self._append(buffer[:size])
         self._segments.append(_Segment(blob, self._end))
-        self._append(memoryview(lengths.astype(np.uint32)).cast("B"))
+        self._append(lengths.astype(np.uint32).data.cast("B"))
 
     def _append(self, data: memoryview) -> None:
         while data:
@@ -59,7 +59,7 @@ class Spill:
 
     def _lengths(self, segment: _Segment, first: int, stop: int) -> np.ndarray:
         lengths = np.empty(stop - first, np.uint32)
-        self._read(memoryview(lengths).cast("B"), segment.lengths + 4 * first)
+        self._read(lengths.data.cast("B"), segment.lengths + 4 * first)
         return lengths.astype(np.int64)
 
     def _read(self, view: memoryview, at: int) -> None:

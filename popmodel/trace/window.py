@@ -25,25 +25,25 @@ _SPANNING = np.array(sorted({*MPI_TYPES, *OPENMP_TYPES}), np.uint32)
 def cut(trace: Trace, begin: int, end: int) -> Trace:
     """Return the part of a trace between two times.
 
-    States are clipped; those that would be empty are left out. Events inside are kept, both edges
-    included. A call, a region or another thing of MPI or OpenMP that is open at `begin` is opened
-    there, and one that is open at `end` is closed there. The first reading of a counter after
-    `begin` counts since a reading before it: it is scaled by the part of that time which lies
-    inside, as if the count had risen evenly. Messages are kept when one of their times lies
-    inside.
+    States are clipped; those of which nothing is left are dropped. Events inside are kept, both
+    edges included. A call, a region or another thing of MPI or OpenMP that is open at `begin` is
+    opened there, and one that is open at `end` is closed there. A counter's reading counts since
+    the reading before it: where that time extends over an edge, the count is divided in proportion
+    to the time, as if it had risen evenly, and a reading at the edge is added (of 0 at `begin`).
+    Messages are kept when one of their times lies inside.
 
-    Cutting twice gives the same as cutting once to the common part, apart from the rounding of
-    counters.
+    Cutting twice gives the same as cutting once to the common part, except that a counter that is
+    divided twice is rounded twice.
 
     Parameters
     ----------
     begin, end : int
-        Nanoseconds, within the window that the trace has.
+        Nanoseconds; what lies outside the trace's own window is left out.
 
     Raises
     ------
     UsageError
-        `end` is not after `begin`, or nothing of the window lies in the trace.
+        `end` is not after `begin`, or the trace covers nothing of the window.
     """
     if not begin < end:
         raise UsageError(
@@ -61,7 +61,7 @@ def cut(trace: Trace, begin: int, end: int) -> Trace:
         begin=begin,
         end=end,
         states=_states(trace.states, begin, end),
-        events=_events(trace, begin, end),
+        events=_events(trace.events, begin, end),
         messages=_messages(trace.messages, begin, end),
         _derived={},
     )
@@ -102,64 +102,89 @@ def _messages(messages: Messages, begin: int, end: int) -> Messages:
     return Messages(_recount(messages.offsets, kept), **columns)
 
 
-def _events(trace: Trace, begin: int, end: int) -> Events:
-    events = trace.events
-    location = location_of_row(events.offsets)
-    inside = (events.time >= begin) & (events.time <= end)
-    value = _scaled_counters(events, location, inside, begin)
+def _events(events: Events, begin: int, end: int) -> Events:
+    spanning = np.isin(events.type, _SPANNING)
+    counter = (events.type >= COUNTER_RANGE.start) & (events.type < COUNTER_RANGE.stop)
+    lines = _Lines(events, np.flatnonzero(spanning | counter))
+    value = events.value
 
-    opened = _open_after(events, location, events.time < begin)
-    closed = _open_after(events, location, events.time <= end)
-    row_location = np.concatenate([opened.location, location[inside], closed.location])
-    order = np.argsort(row_location, kind="stable")
-    return Events(
-        offsets_of(np.bincount(row_location, minlength=trace.locations)),
-        np.concatenate(
-            [
-                np.full(len(opened.type), begin, np.int64),
-                events.time[inside],
-                np.full(len(closed.type), end, np.int64),
-            ]
-        )[order],
-        np.concatenate([opened.type, events.type[inside], closed.type])[order],
-        np.concatenate([opened.value, value[inside], np.zeros(len(closed.type), np.int64)])[order],
+    # Each of these has, for every location and type, one row of the events, or -1.
+    before = lines.last(events.time < begin)
+    until = lines.last(events.time <= end)
+    after = lines.first(events.time > begin)
+    beyond = lines.first(events.time > end)
+    at_begin = lines.first(events.time == begin)
+
+    # Counters over the first edge: nothing counted there yet, the next reading loses its part.
+    over = counter[before] & (before >= 0) & (after >= 0) & (at_begin < 0)
+    left, right = before[over], after[over]
+    share = (events.time[right] - begin) / (events.time[right] - events.time[left])
+    scaled = value.copy()
+    scaled[right] = np.rint(value[right] * share).astype(np.int64)
+    # Counters over the second edge: the next reading's part up to there.
+    over_end = counter[until] & (until >= 0) & (beyond >= 0)
+    over_end &= events.time[until] < end
+    first, last = until[over_end], beyond[over_end]
+    counted = (end - np.maximum(events.time[first], begin)) / (
+        events.time[last] - events.time[first]
+    )
+    reading = np.rint(value[last] * counted).astype(np.int64)
+
+    opened = before[(before >= 0) & spanning[before] & (value[before] != 0)]
+    closed = until[(until >= 0) & spanning[until] & (value[until] != 0)]
+    inside = np.flatnonzero((events.time >= begin) & (events.time <= end))
+    entering = np.sort(np.concatenate([opened, left]))
+    return _joined(
+        events.offsets,
+        (entering, begin, np.where(spanning[entering], value[entering], 0)),
+        (inside, events.time[inside], scaled[inside]),
+        (first, end, reading),
+        (np.sort(closed), end, np.zeros(len(closed), np.int64)),
+        types=events.type,
     )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Open:
-    """What is open on some locations, in the order in which it was opened."""
+class _Lines:
+    """The events of one type on one location, for every type and location that matters."""
 
-    location: np.ndarray
-    type: UInt32
-    value: Int64
+    def __init__(self, events: Events, rows: Int64) -> None:
+        types, index = np.unique(events.type[rows], return_inverse=True)
+        self._rows = rows
+        self._line = location_of_row(events.offsets)[rows].astype(np.int64) * len(types) + index
+        self._count = (len(events.offsets) - 1) * len(types)
+
+    def last(self, which: np.ndarray) -> Int64:
+        """Row of the last event of each line among those chosen, or -1."""
+        chosen = which[self._rows]
+        found = np.full(self._count, -1, np.int64)
+        found[self._line[chosen]] = self._rows[chosen]  # of equal indices the last assignment stays
+        return found
+
+    def first(self, which: np.ndarray) -> Int64:
+        """Row of the first event of each line among those chosen, or -1."""
+        chosen = which[self._rows]
+        found = np.full(self._count, -1, np.int64)
+        found[self._line[chosen][::-1]] = self._rows[chosen][::-1]
+        return found
 
 
-def _open_after(events: Events, location: np.ndarray, passed: np.ndarray) -> _Open:
-    """Find the types whose latest value, among the events passed, is not 0."""
-    rows = np.flatnonzero(passed & np.isin(events.type, _SPANNING))
-    # The last row of each location and type: sort by both, keeping the order of the rows.
-    order = np.lexsort((events.type[rows], location[rows]))
-    rows = rows[order]
-    last = np.ones(len(rows), bool)
-    last[:-1] = (np.diff(location[rows]) != 0) | (np.diff(events.type[rows].astype(np.int64)) != 0)
-    rows = np.sort(rows[last & (events.value[rows] != 0)])
-    return _Open(location[rows], events.type[rows], events.value[rows])
+def _joined(
+    offsets: Int64,
+    *parts: tuple[Int64, int | Int64, Int64],
+    types: UInt32,
+) -> Events:
+    """Join groups of events, given by the rows they come from, their times and their values.
 
-
-def _scaled_counters(events: Events, location: np.ndarray, inside: np.ndarray, begin: int) -> Int64:
-    """Values of all events, the first reading inside of each counter scaled to its part inside."""
-    counter = (events.type >= COUNTER_RANGE.start) & (events.type < COUNTER_RANGE.stop)
-    rows = np.flatnonzero(counter)
-    order = np.lexsort((events.type[rows], location[rows]))
-    rows = rows[order]
-    if not len(rows):
-        return events.value
-    same = (np.diff(location[rows]) == 0) & (np.diff(events.type[rows].astype(np.int64)) == 0)
-    before, after = rows[:-1][same], rows[1:][same]
-    straddles = (events.time[before] < begin) & (events.time[after] > begin)
-    before, after = before[straddles], after[straddles]
-    share = (events.time[after] - begin) / (events.time[after] - events.time[before])
-    value = events.value.copy()
-    value[after] = np.rint(value[after] * share).astype(np.int64)
-    return value
+    On each location the groups follow one another in the order given.
+    """
+    rows = np.concatenate([part[0] for part in parts])
+    location = np.searchsorted(offsets, rows, side="right") - 1
+    order = np.argsort(location, kind="stable")
+    time = np.concatenate([np.broadcast_to(part[1], part[0].shape) for part in parts])
+    value = np.concatenate([part[2] for part in parts])
+    return Events(
+        offsets_of(np.bincount(location, minlength=len(offsets) - 1)),
+        time[order],
+        types[rows][order],
+        value[order],
+    )

@@ -1,0 +1,75 @@
+"""Types of the compiled core."""
+
+import numpy as np
+import numpy.typing as npt
+
+class ScanError(ValueError):
+    """A record that cannot be used; its arguments are the line, from 1, and the reason."""
+
+class Decoder:
+    """Turns streams of locations into columns."""
+
+    def __init__(self) -> None: ...
+    def restart(
+        self,
+        blobs: list[bytearray],
+        lengths: npt.NDArray[np.int64],
+        first: int,
+        fresh: bool,
+    ) -> None: ...
+    def fill(self, *columns: npt.NDArray[np.generic]) -> tuple[int, int, int]: ...
+
+class Scanner:
+    """Scans the records of one application."""
+
+    def __init__(
+        self,
+        threads: list[list[int]],
+        cpus: int,
+        unit: int,
+        duration: int,
+        application: int,
+        line: int,
+    ) -> None: ...
+    def feed(self, text: bytes | bytearray | memoryview) -> None: ...
+    def finish(self) -> None: ...
+    @property
+    def held(self) -> int: ...
+    @property
+    def lines(self) -> int: ...
+    def counts(self) -> list[npt.NDArray[np.int64]]: ...
+    def disordered(self) -> list[npt.NDArray[np.int64]]: ...
+    def communicators(self) -> dict[int, npt.NDArray[np.int32]]: ...
+    def tallies(self) -> list[tuple[int, int]]: ...
+    def lengths(self) -> npt.NDArray[np.int64]: ...
+    def take(self, buffer: bytearray | memoryview) -> int: ...
+    def decoder(self) -> Decoder: ...
+
+def locate(
+    offsets: npt.NDArray[np.int64],
+    times: npt.NDArray[np.int64],
+    group: npt.NDArray[np.integer],
+    time: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]: ...
+def complete_requests(
+    offsets: npt.NDArray[np.int64], action: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.int64]: ...
+def replay(
+    offsets: npt.NDArray[np.int64],
+    kind: npt.NDArray[np.uint8],
+    target: npt.NDArray[np.int32],
+    burst: npt.NDArray[np.float64],
+    tail: npt.NDArray[np.float64],
+    members: npt.NDArray[np.int32],
+    root: npt.NDArray[np.int32],
+    cpu: float,
+    transfer: npt.NDArray[np.float64],
+    rendezvous: npt.NDArray[np.uint8],
+    send_overhead: npt.NDArray[np.float64],
+    receive_before: npt.NDArray[np.float64],
+    receive_after: npt.NDArray[np.float64],
+    sender_waits_for_transfer: bool,
+    collective_cost: npt.NDArray[np.float64],
+    member_cost: npt.NDArray[np.float64],
+    collective_rule: npt.NDArray[np.uint8],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]: ...
