@@ -15,7 +15,7 @@ from typer.main import get_command
 from popmodel._version import __version__
 from popmodel.errors import UsageError
 
-VERBS = ("info", "metrics", "replay", "explain")
+VERBS = ("info", "metrics", "replay", "predict", "explain")
 """In the order of the help. Each is a module here with `command` and `EXAMPLES`."""
 
 # typer brings its own copy of click since 0.16 or uses the installed one: its public exception
