@@ -353,14 +353,20 @@ class _Builder:
         events = self.trace.events
         values = np.zeros((4, self.count), dtype=np.int64)
         rows = np.flatnonzero((events.type >= _SENT) & (events.type <= _COMMUNICATOR))
+        location = np.searchsorted(events.offsets, rows, side="right") - 1
+        owner = self.masters[self.process]
+
+        def belongs(call: NDArray[np.int64]) -> NDArray[np.bool_]:
+            return (owner[call] == location) & (self.entry[call] == events.time[rows])
+
         # The attributes stand on the line of the entry event, after it; or, in traces of other
         # writers, before it at the same time.
         call = np.searchsorted(self.row, rows, side="right") - 1
-        time = events.time[rows]
-        fits = (call >= 0) & (self.entry[np.maximum(call, 0)] == time)
+        call = np.clip(call, 0, max(self.count - 1, 0))
         following = np.minimum(call + 1, max(self.count - 1, 0))
-        call = np.where(fits, call, following)
-        fits = self.entry[call] == time if self.count else np.zeros(len(rows), dtype=bool)
+        if self.count:
+            call = np.where(belongs(call), call, following)
+        fits = belongs(call) if self.count else np.zeros(len(rows), dtype=bool)
         rows, call = rows[fits], call[fits]
         values[events.type[rows].astype(np.int64) - _SENT, call] = events.value[rows]
         sent, received, root, communicator = values[:, index]
