@@ -7,7 +7,6 @@ too many columns is continued below. A number is never broken or shortened.
 
 from __future__ import annotations
 
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -99,6 +98,7 @@ def table(
     indent: int = 1,
     align: str = "right",
     least_label: int = 0,
+    least_column: int = 0,
 ) -> list[str]:
     """A table with a label column and columns of figures.
 
@@ -117,8 +117,9 @@ def table(
         Columns per level of depth.
     align : str
         ``right`` or ``left``, for the figures.
-    least_label : int
-        Least width of the label column, so that tables below each other stand in line.
+    least_label, least_column : int
+        Least widths, so that tables below each other stand in line; dropped for the columns if
+        they would not fit side by side.
 
     Returns
     -------
@@ -129,8 +130,15 @@ def table(
     lines = list(rows)
     labels = [" " * (indent * row.depth) + clean(row.label) for row in lines]
     needed = max([least_label, *(display_width(label) for label in [*labels, first])])
-    for longest_head in (style.width // 4, 10):  # rather short names than a second block
-        widths = [_column_width(index, heads, lines, longest_head) for index in range(len(heads))]
+    for longest_head, least in (  # rather narrow columns and short names than a second block
+        (style.width // 4, least_column),
+        (style.width // 4, 0),
+        (10, 0),
+    ):
+        widths = [
+            max(_column_width(index, heads, lines, longest_head), least)
+            for index in range(len(heads))
+        ]
         label_width = min(needed, max(style.width - max(widths, default=0) - GAP, SMALLEST_LABEL))
         blocks = _blocks(widths, style.width - label_width)
         if len(blocks) == 1:
@@ -174,12 +182,16 @@ def paragraph(text: str, style: Style, *, first: str = "", rest: str | None = No
     """
     following = " " * display_width(first) if rest is None else rest
     room = max(style.width - max(display_width(first), display_width(following)), SMALLEST_LABEL)
-    words = " ".join(shorten(word, room) for word in text.split())
-    wrapped = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False) or [""]
-    return [
-        ((first if index == 0 else following) + line).rstrip(" ")
-        for index, line in enumerate(wrapped)
-    ]
+    lines = [first]
+    empty = True  # whether the last line has no word yet
+    for word in (shorten(word, room) for word in text.split()):
+        longer = lines[-1] + ("" if empty else " ") + word
+        if not empty and display_width(longer) > style.width:
+            lines.append(following + word)
+        else:
+            lines[-1] = longer
+        empty = False
+    return [line.rstrip(" ") for line in lines]
 
 
 def bar(fraction: float, width: int) -> str:
