@@ -311,7 +311,7 @@ inline std::int64_t Scanner::time(const char *&at, const char *line, int field) 
     return value * layout_.unit;
 }
 
-// cpu:application:task:thread: as one key of up to 15 characters, remembered with its location.
+// cpu:application:task:thread: as one key of up to 16 characters, remembered with its location.
 inline std::int64_t Scanner::locate(const char *&at, const char *line, int field) {
     const std::uint64_t low = load(at), high = load(at + 8);
     // Colons; a character after a colon may be taken for one, but no key that is remembered has it.
@@ -325,13 +325,14 @@ inline std::int64_t Scanner::locate(const char *&at, const char *line, int field
     found &= found - 1;
     found &= found - 1;
     if (POPMODEL_LIKELY(found != 0)) {
-        const auto length = static_cast<unsigned>(__builtin_ctzll(found));
+        // The last colon is part of the key, else a NUL before it could pass for padding.
+        const auto length = static_cast<unsigned>(__builtin_ctzll(found)) + 1;
         const std::uint64_t key_low = low & kMask[length < 8 ? length : 8];
         const std::uint64_t key_high = high & kMask[length < 8 ? 0 : length - 8];
         const Prefix &prefix = prefixes_[((key_low ^ key_high * 0x9E3779B97F4A7C15u) *
                                           0xD6E8FEB86659FD93u) >> prefix_shift_];
         if (POPMODEL_LIKELY(prefix.low == key_low && prefix.high == key_high)) {
-            at += length + 1;
+            at += length;
             return prefix.location;
         }
     }
@@ -365,8 +366,8 @@ POPMODEL_COLD std::int64_t Scanner::locate_carefully(const char *&at, const char
         application == layout_.application
             ? first_location_[static_cast<std::size_t>(task - 1)] + thread - 1
             : kElsewhere;
-    const std::ptrdiff_t length = at - 1 - from;
-    if (length <= 15) {
+    const std::ptrdiff_t length = at - from;
+    if (length <= 16) {
         const std::uint64_t low = load(from) & kMask[std::min<std::ptrdiff_t>(length, 8)];
         const std::uint64_t high = load(from + 8) & kMask[std::max<std::ptrdiff_t>(length - 8, 0)];
         prefixes_[((low ^ high * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u) >> prefix_shift_] = {

@@ -60,9 +60,6 @@ class Draws:
         self.factors = dict(factors or {})
         self._values: dict[str, Value] = {}
 
-    def __contains__(self, path: object) -> bool:
-        return path in self.quantities
-
     def __getitem__(self, path: str) -> Value:
         """Give a quantity: a float if it is exact, else an array of shape (count + 1,)."""
         if path not in self._values:

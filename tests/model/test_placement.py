@@ -58,15 +58,16 @@ def test_launch_lines() -> None:
 
 @given(st.integers(1, 400), st.integers(1, 3))
 def test_best_grid_uses_all_processes(processes: int, dimensions: int) -> None:
-    extent = best_grid(processes, [100.0, 200.0, 300.0][:dimensions])
+    extent = best_grid(processes, [100.0, 200.0, 300.0][:dimensions], [False] * dimensions)
     assert math.prod(extent) == processes
     assert len(extent) == dimensions
 
 
 def test_best_grid_cuts_the_longest_side_first() -> None:
-    assert best_grid(16, [512, 512, 512]) == (2, 2, 4)
-    assert best_grid(4, [1000, 10]) == (4, 1)
-    assert best_grid(1, [5, 5]) == (1, 1)
+    assert best_grid(16, [512, 512, 512], [False] * 3) == (2, 2, 4)
+    assert best_grid(16, [512, 512, 512], [True] * 3) == (1, 4, 4)
+    assert best_grid(4, [1000, 10], [False] * 2) == (4, 1)
+    assert best_grid(1, [5, 5], [True] * 2) == (1, 1)
 
 
 def test_names_of_cannon() -> None:
@@ -104,5 +105,5 @@ def test_a_grid_must_have_all_processes() -> None:
     with pytest.raises(UsageError, match="its grid is 2 x 3 = 6 processes, not 8"):
         names(demo, 8, 1, {})
     odd = signature.from_text(HEAD + "[decomp]\ngrid = ['P/2', 2]\n" + BODY)
-    with pytest.raises(UsageError, match="a grid extent is 'P/2' = 2.5, which is no number"):
+    with pytest.raises(UsageError, match=r"a grid extent is 'P/2' = 2\.5, which is no number"):
         names(odd, 5, 1, {})
