@@ -311,13 +311,85 @@ def test_a_threshold_that_cannot_be_checked_is_a_failure(trace: str, popmodel: C
     assert hint == "hint: leave the threshold out or analyse runs that have the metric"
 
 
-def test_hybrid_runs_show_the_hybrid_families(shared_traces: Path, popmodel: Call) -> None:
-    trace = str(shared_traces / "paraver" / "bt-mz.S.2x2.prv.gz")
-    _, out, _ = popmodel("metrics", trace)
-    assert "MPI + OpenMP (additive)" in out
-    assert "MPI + OpenMP (multiplicative)" in out
-    assert "MPI (multiplicative)" not in out
-    assert "z_solve_._omp_fn.0" in out
-    assert "and 3 cheaper ones (all with --format json)" in out
+def test_a_real_hybrid_run(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    trace = str(Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz")
+    status, out, err = popmodel("metrics", trace)
+    assert (status, err) == (0, "")
+    assert body(out) == BT_MZ.splitlines()
     markdown = popmodel("metrics", trace, "--format", "markdown")[1]
     assert "| Parallel regions of bt-mz.S.2x2 | instances | PE % | LB % |" in markdown
+    assert "| z\\_solve" not in markdown
+    assert "| z_solve_._omp_fn.0 | 244 |" in markdown
+
+
+BT_MZ = """\
+                                        bt-mz.S.2x2
+processes x threads                           2 x 2
+runtime                                    521.0 ms
+ideal runtime                              485.7 ms
+
+MPI + OpenMP (additive)                        %
+Parallel efficiency                         42.6
+ Process efficiency                         86.5
+  Process load balance                      95.4
+  Process communication efficiency          91.1
+   Process transfer efficiency              93.2
+   Process serialisation efficiency         97.9
+ Thread efficiency                          56.0
+  OpenMP parallel region efficiency         95.6
+   (OpenMP load balance)                    99.9
+   (OpenMP synchronisation efficiency)      99.6
+   (OpenMP scheduling efficiency)           96.0
+   (OpenMP MPI efficiency)                 100.0
+  Serial region efficiency                  60.4
+ in brackets: other views of the same loss; they overlap and
+ do not add up
+
+-> Serial region efficiency is the lowest, 60.4 %. Find the
+   longest serial code between parallel regions and
+   parallelise it. If that is not possible, use more
+   processes with fewer threads each.
+
+MPI + OpenMP (multiplicative)                  %
+Hybrid parallel efficiency                  42.6
+ MPI parallel efficiency                    86.5
+  MPI load balance                          95.0
+  MPI communication efficiency              91.1
+   MPI serialisation efficiency             97.7
+   MPI transfer efficiency                  93.2
+ OpenMP parallel efficiency                 49.2
+  OpenMP load balance                       51.7
+  OpenMP communication efficiency           95.2
+
+Hybrid parallel efficiency = Hybrid load balance x Hybrid
+communication efficiency
+                                               %
+Hybrid parallel efficiency                  42.6
+ Hybrid load balance                        49.1
+  MPI load balance                          95.0
+  OpenMP load balance                       51.7
+ Hybrid communication efficiency            86.7
+  MPI communication efficiency              91.1
+  OpenMP communication efficiency           95.2
+
+-> OpenMP load balance is the lowest, 51.7 %. Parallelise
+   serial code between regions first; then use dynamic or
+   guided schedules, smaller chunks, or collapsed loops.
+
+                                  PE    LB     thread
+parallel regions         times     %     %  time lost
+ z_solve_._omp_fn.0        244  46.3  97.0   23.68 ms
+ y_solve_._omp_fn.0        244  46.8  98.4   19.36 ms
+ x_solve_._omp_fn.0        244  46.8  98.1   19.29 ms
+ compute_rhs_._omp_fn.0    248  36.1  96.6   10.33 ms
+ copy_x_face_._omp_fn.1    488   5.9  77.5   3.893 ms
+ copy_x_face_._omp_fn.0    488   5.4  90.2   3.741 ms
+ copy_y_face_._omp_fn.1    488   5.1  90.2   3.733 ms
+ copy_y_face_._omp_fn.0    488   5.1  92.1   3.570 ms
+ add_._omp_fn.0            244  12.8  96.3   2.111 ms
+ initialize_._omp_fn.0       8  40.0  99.1   981.8 us
+and 3 cheaper ones (all with --format json)
+
+other families: mpi, mpi-additive, talp (--family)
+"""
