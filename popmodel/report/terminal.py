@@ -130,19 +130,16 @@ def table(
     lines = list(rows)
     labels = [" " * (indent * row.depth) + clean(row.label) for row in lines]
     needed = max([least_label, *(display_width(label) for label in [*labels, first])])
-    for longest_head, least in (  # rather narrow columns and short names than a second block
-        (style.width // 4, least_column),
-        (style.width // 4, 0),
-        (10, 0),
-    ):
-        widths = [
-            max(_column_width(index, heads, lines, longest_head), least)
-            for index in range(len(heads))
-        ]
-        label_width = min(needed, max(style.width - max(widths, default=0) - GAP, SMALLEST_LABEL))
-        blocks = _blocks(widths, style.width - label_width)
-        if len(blocks) == 1:
-            break
+    # Rather narrow columns and short names than columns that are continued below.
+    attempts = [
+        _layout(heads, lines, needed, style.width, longest_head, least)
+        for longest_head, least in (
+            (style.width // 4, least_column),
+            (style.width // 4, 0),
+            (10, 0),
+        )
+    ]
+    label_width, widths, blocks = next((one for one in attempts if len(one[2]) == 1), attempts[0])
     drawn: list[str] = []
     for block in blocks:
         if drawn:
@@ -236,6 +233,23 @@ def _column_width(
     )
     head = max((display_width(clean(line)) for line in heads[index]), default=0)
     return max(figures, min(head, longest_head))
+
+
+def _layout(
+    heads: Sequence[Sequence[str]],
+    rows: Sequence[Row],
+    needed: int,
+    width: int,
+    longest_head: int,
+    least_column: int,
+) -> tuple[int, list[int], list[list[int]]]:
+    """Widths of the labels and of the columns, and which columns stand side by side."""
+    widths = [
+        max(_column_width(index, heads, rows, longest_head), least_column)
+        for index in range(len(heads))
+    ]
+    label = min(needed, max(width - max(widths, default=0) - GAP, SMALLEST_LABEL))
+    return label, widths, _blocks(widths, width - label)
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:

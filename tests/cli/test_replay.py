@@ -21,7 +21,7 @@ def test_one_network(trace: str, popmodel: Call) -> None:
         "processes        2",
         "operations       2",
         "measured         9.000 ms",
-        "network          ideal",
+        "preset           ideal",
         "rules            alpha-beta",
         "latency          0 s",
         "bandwidth        inf",
