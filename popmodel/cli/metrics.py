@@ -92,7 +92,8 @@ def command(
     from popmodel.metrics.measure import analyse
     from popmodel.metrics.scaling import Run as Comparable
     from popmodel.metrics.scaling import scale
-    from popmodel.report.metrics import VIEWS, document
+    from popmodel.report.metrics import VIEWS
+    from popmodel.report.metrics_document import document
     from popmodel.report.names import run_names
     from popmodel.report.render import Format
     from popmodel.trace import read

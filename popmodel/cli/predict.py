@@ -68,7 +68,8 @@ def command(
     from popmodel.machine import profile as profiles
     from popmodel.metrics.hierarchy import load_families
     from popmodel.model import signature as signatures
-    from popmodel.model.predict import MAIN_FAMILY, predict
+    from popmodel.model.predict import predict
+    from popmodel.model.prediction import MAIN_FAMILY
     from popmodel.report.predict import views
 
     goal = target(output, format, force=force)

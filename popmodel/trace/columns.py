@@ -98,6 +98,29 @@ def _write_decoded(decoder: _kernel.Decoder, block: Arrays, writer: Writer) -> N
                 writer.append(f"{table}.{name}", block[f"{table}.{name}"][:rows])
 
 
+def fit(arrays: Arrays, locations: int) -> bool:
+    """Whether all columns are there, of the right types and lengths, partitioned by location."""
+    for table, columns in SCHEMA.items():
+        offsets = arrays.get(f"{table}.offsets")
+        if offsets is None or not is_partition(offsets, locations):
+            return False
+        for name, kind in columns.items():
+            column = arrays.get(f"{table}.{name}")
+            if column is None or column.dtype != kind or len(column) != offsets[-1]:
+                return False
+    return True
+
+
+def is_partition(offsets: np.ndarray, parts: int) -> bool:
+    """Whether these are the offsets of so many parts."""
+    return (
+        offsets.dtype == np.int64
+        and len(offsets) == parts + 1
+        and offsets[0] == 0
+        and bool(np.all(np.diff(offsets) >= 0))
+    )
+
+
 def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> None:
     """Put the rows of those locations in time order that the scanner found out of it.
 

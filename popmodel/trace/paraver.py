@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -92,35 +94,30 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
 def _stored(path: Path, application: int, cache: bool) -> Stored:
     """Take a trace from the cache, or scan it and put it there."""
     key = store.key_of(path, application) if cache else None
-    if key is not None and (found := store.load(key)) is not None:
+    if key is not None and (found := store.load(key)) is not None and _is_whole(*found):
         return found
-    scratch = _Scratch(path) if cache else None
-    with open_source(path) as source:
-        header, scanner, spill = scan(source, path, application, scratch)
-    facts, extra = _facts(header, application, scanner)
-    shapes = columns.shapes_of(scanner.counts())
-    small = spill is None and sum(shape.size for shape in shapes.values()) <= MEMORY
-    if scratch is None or (small and not scratch.is_cache):
-        return facts, columns.in_memory(scanner) | extra
+    with _Scratch(path) if cache else nullcontext() as scratch:
+        with open_source(path) as source:
+            header, scanner = scan(source, path, application, scratch)
+        facts, extra = _facts(header, application, scanner)
+        shapes = columns.shapes_of(scanner.counts())
+        if scratch is None or scratch.is_needless(shapes):
+            return facts, columns.in_memory(scanner) | extra
+        shapes |= {
+            name: container.Shape(values.dtype.str, len(values)) for name, values in extra.items()
+        }
 
-    def fill(writer: container.Writer) -> None:
-        columns.write(scanner, spill, writer)
-        for name, values in extra.items():
-            writer.append(name, values)
+        def fill(writer: container.Writer) -> None:
+            columns.write(scanner, scratch.spill, writer)
+            for name, values in extra.items():
+                writer.append(name, values)
 
-    shapes |= {
-        name: container.Shape(values.dtype.str, len(values)) for name, values in extra.items()
-    }
-    with scratch.explained():
-        arrays = store.keep(
-            scratch.folder,
-            key if scratch.is_cache else None,
-            facts,
-            shapes,
-            fill,
-            lambda arrays: columns.sort_locations(arrays, scanner),
-        )
-    return facts, arrays
+        def finish(arrays: columns.Arrays) -> None:
+            columns.sort_locations(arrays, scanner)
+
+        with scratch.explained():
+            kept_as = key if scratch.is_cache else None
+            return facts, store.keep(scratch.folder, kept_as, facts, shapes, fill, finish)
 
 
 class _Scratch:
@@ -132,6 +129,15 @@ class _Scratch:
             cache = store.usable_folder()
         self.is_cache = cache is not None
         self._folder = cache
+        self._file: io.FileIO | None = None
+        self.spill: Spill | None = None
+
+    def __enter__(self) -> _Scratch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
 
     @property
     def folder(self) -> Path:
@@ -142,19 +148,26 @@ class _Scratch:
     def explained(self) -> AbstractContextManager[None]:
         return store.explained(self._path, self.folder, cached=self.is_cache)
 
+    def is_needless(self, shapes: Mapping[str, container.Shape]) -> bool:
+        """Whether columns may stay in memory: there is no cache to keep, and they are small."""
+        size = sum(shape.size for shape in shapes.values())
+        return not self.is_cache and self.spill is None and size <= MEMORY
+
+    def drain(self, scanner: _kernel.Scanner, buffer: memoryview) -> None:
+        """Move what the scanner holds to the spill file, which is made when first needed."""
+        with self.explained():
+            if self.spill is None:
+                self._file = store.nameless(self.folder)
+                self.spill = Spill(self._file, len(scanner.lengths()))
+            self.spill.drain(scanner, buffer)
+
 
 def scan(
     source: Source, path: Path, application: int, scratch: _Scratch | None
-) -> tuple[Header, _kernel.Scanner, Spill | None]:
+) -> tuple[Header, _kernel.Scanner]:
     """Scan all of a trace's text.
 
-    Returns
-    -------
-    header : Header
-    scanner : Scanner
-        It holds all records, unless
-    spill : Spill or None
-        there were so many that they went to disk.
+    The scanner then holds the records; but with a scratch, if they are many, that one does.
     """
     view = memoryview(bytearray(CHUNK))
     line, rest = read_header_line(source, path, view)
@@ -171,26 +184,20 @@ def scan(
         application,
         1,
     )
-    spill = None
     try:
         scanner.feed(rest)
         while size := source.readinto(view):
             scanner.feed(view[:size])
             if scratch is not None and scanner.held > HELD:
-                with scratch.explained():
-                    if spill is None:
-                        locations = sum(header.applications[application - 1].threads)
-                        spill = Spill(store.nameless(scratch.folder), locations)
-                    spill.drain(scanner, view)
+                scratch.drain(scanner, view)
         scanner.finish()
     except _kernel.ScanError as error:
         number, reason = error.args
         hint = "copy the trace or run the program again" if reason == TRUNCATED else None
         raise TraceError(path, reason, line=number, hint=hint) from None
-    if spill is not None and scratch is not None:
-        with scratch.explained():
-            spill.drain(scanner, view)
-    return header, scanner, spill
+    if scratch is not None and scratch.spill is not None:
+        scratch.drain(scanner, view)
+    return header, scanner
 
 
 def _facts(
@@ -215,6 +222,23 @@ def _facts(
         "warnings": _warnings(header, application, scanner),
     }
     return facts, arrays
+
+
+def _is_whole(facts: dict[str, Any], arrays: columns.Arrays) -> bool:
+    """Whether a file of the cache holds a whole trace."""
+    locations = len(arrays.get("node_of_location", ()))
+    processes = arrays.get("process_offsets")
+    groups = arrays.get("communicators.offsets")
+    return (
+        {"applications", "duration", "nodes", "warnings"} <= facts.keys()
+        and processes is not None
+        and columns.is_partition(processes, len(processes) - 1)
+        and processes[-1] == locations
+        and groups is not None
+        and columns.is_partition(groups, len(arrays.get("communicators.id", ())))
+        and groups[-1] == len(arrays.get("communicators.rank", ()))
+        and columns.fit(arrays, locations)
+    )
 
 
 def _communicators(arrays: columns.Arrays) -> dict[int, Int32]:

@@ -70,9 +70,7 @@ class TraceWriter:
         where = self._where(process, thread)
         self._add(begin, f"1:{where}:{self._time(begin)}:{self._time(end)}:{state}", end)
 
-    def event(
-        self, process: int, thread: int, time: int, pairs: Iterable[tuple[int, int]]
-    ) -> None:
+    def event(self, process: int, thread: int, time: int, pairs: Iterable[tuple[int, int]]) -> None:
         """Add events of one time: pairs of type and value, on one line."""
         values = "".join(f":{type_}:{value}" for type_, value in pairs)
         if not values:

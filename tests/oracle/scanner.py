@@ -81,7 +81,7 @@ def scan(text: bytes, layout: Layout) -> Result:
     result = Result(*([[] for _ in range(locations)] for _ in range(3)))
     *lines, rest = text.split(b"\n")
     number = layout.line
-    for number, line in enumerate(lines, layout.line + 1):  # noqa: B007
+    for number, line in enumerate(lines, layout.line + 1):
         _Line(number, line, layout, first, result).scan()
     if rest:
         number = layout.line + len(lines) + 1

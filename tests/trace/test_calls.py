@@ -1,0 +1,138 @@
+"""MPI calls, paired."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from popmodel.errors import UsageError
+from popmodel.trace import Trace, read
+from popmodel.trace.calls import location_of_call
+from popmodel.trace.writer import TraceWriter
+
+DATA = Path(__file__).parent.parent / "data"
+TYPES = [50000001, 50000002, 50000003, 60000001]
+
+
+def traced(tmp_path: Path, writer: TraceWriter) -> Trace:
+    writer.write(tmp_path / "x.prv")
+    return read(tmp_path / "x.prv", cache=False)
+
+
+def test_entries_and_exits_are_paired_by_location(tmp_path: Path) -> None:
+    writer = TraceWriter([1, 1], duration=100)
+    writer.event(0, 0, 10, [(50000001, 3), (42000050, 5)])
+    writer.event(0, 0, 20, [(50000001, 0)])
+    writer.event(0, 0, 20, [(50000003, 43)])
+    writer.event(0, 0, 20, [(50000003, 0)])  # entry and exit at the same time
+    writer.event(1, 0, 15, [(50000002, 10), (50100001, 8), (50100004, 1)])
+    writer.event(1, 0, 90, [(50000002, 0)])
+    calls = traced(tmp_path, writer).calls()
+    assert calls.offsets.tolist() == [0, 2, 3]
+    assert calls.type.tolist() == [50000001, 50000003, 50000002]
+    assert calls.value.tolist() == [3, 43, 10]
+    assert calls.entry.tolist() == [10, 20, 15]
+    assert calls.exit.tolist() == [20, 20, 90]
+    assert calls.warnings == ()
+    assert location_of_call(calls).tolist() == [0, 0, 1]
+
+
+def test_what_cannot_be_paired_is_counted(tmp_path: Path) -> None:
+    writer = TraceWriter([1, 1, 1], duration=100)
+    writer.event(0, 0, 5, [(50000001, 0)])
+    writer.event(0, 0, 10, [(50000001, 1)])
+    writer.event(0, 0, 20, [(50000002, 8)])
+    writer.event(0, 0, 30, [(50000002, 0)])
+    writer.event(0, 0, 35, [(50000002, 0)])
+    writer.event(2, 0, 40, [(50000003, 32)])
+    calls = traced(tmp_path, writer).calls()
+    assert calls.offsets.tolist() == [0, 2, 2, 3]
+    assert calls.entry.tolist() == [10, 20, 40]
+    assert calls.exit.tolist() == [20, 30, 100]
+    assert [(each.text, each.count) for each in calls.warnings] == [
+        ("MPI calls without an exit, ended at the next call or the end", 2),
+        ("exits from MPI without an entry, left out", 2),
+    ]
+
+
+def plainly(trace: Trace) -> tuple[list[tuple], int, int]:
+    """Calls, unclosed calls and orphaned exits, one event after the other."""
+    found, unclosed, orphans = [], 0, 0
+    for location in range(trace.locations):
+        current = None
+        for row in range(*trace.events.offsets[location : location + 2]):
+            type_, value = int(trace.events.type[row]), int(trace.events.value[row])
+            time = int(trace.events.time[row])
+            if not 50000001 <= type_ <= 50000005:
+                continue
+            if current is not None:
+                found.append((location, *current, time))
+                unclosed += value != 0
+            elif value == 0:
+                orphans += 1
+            current = (type_, value, time) if value else None
+        if current is not None:
+            found.append((location, *current, trace.end))
+            unclosed += 1
+    return found, unclosed, orphans
+
+
+def vectorised(trace: Trace) -> tuple[list[tuple], int, int]:
+    calls = trace.calls()
+    rows = zip(
+        location_of_call(calls).tolist(),
+        calls.type.tolist(),
+        calls.value.tolist(),
+        calls.entry.tolist(),
+        calls.exit.tolist(),
+        strict=True,
+    )
+    counts = {each.text.split()[0]: each.count for each in calls.warnings}
+    return list(rows), counts.get("MPI", 0), counts.get("exits", 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 50), st.sampled_from(TYPES), st.integers(0, 2)),
+        max_size=25,
+    )
+)
+def test_pairing_at_once_is_pairing_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, records: list[tuple[int, int, int, int]]
+) -> None:
+    writer = TraceWriter([1, 1, 1], duration=60)
+    for process, time, type_, value in records:
+        writer.event(process, 0, time, [(type_, value)])
+    trace = traced(tmp_path_factory.mktemp("calls"), writer)
+    assert vectorised(trace) == plainly(trace)
+
+
+def test_calls_of_a_real_trace() -> None:
+    trace = read(DATA / "mixpers.4.prv.gz")
+    assert vectorised(trace) == plainly(trace)
+    calls = trace.calls()
+    assert calls is trace.calls()
+    assert np.array_equal(trace.events.time[calls.row], calls.entry)
+    names = {
+        trace.mpi_name(t, v) for t, v in zip(calls.type.tolist(), calls.value.tolist(), strict=True)
+    }
+    assert {"MPI_Startall", "MPI_Recv_init", "MPI_Waitall", "MPI_Allreduce"} <= names
+
+
+def test_tables_for_pandas() -> None:
+    trace = read(DATA / "bt-mz.S.2x2.prv.gz")
+    for table, rows in (("states", 19853), ("events", 48740), ("messages", 122), ("calls", None)):
+        frame = trace.to_dataframe(table)
+        assert list(frame.columns[:2]) == ["process", "thread"]
+        assert rows is None or len(frame) == rows
+        assert frame["process"].isin([0, 1]).all()
+        assert frame["thread"].isin([0, 1]).all()
+    with pytest.raises(UsageError) as caught:
+        trace.to_dataframe("counters")
+    assert caught.value.message == "a trace has no table 'counters'"
+    assert caught.value.hint == "take one of states, events, messages, calls"

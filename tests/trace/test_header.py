@@ -1,0 +1,101 @@
+"""The first line of a trace."""
+
+from __future__ import annotations
+
+import pytest
+
+from popmodel.trace.header import Application, Header, HeaderError, parse_header
+
+START = "#Paraver (20/11/2026 at 23:14):"
+
+
+def test_a_header_in_nanoseconds() -> None:
+    assert parse_header(START + "521_ns:2(4,2):1:2(2:1,1:2),3".replace("_ns", "_ns")) == Header(
+        521, 1, (4, 2), (Application((2, 1), (1, 2), 3),)
+    )
+
+
+def test_a_header_in_microseconds_without_nodes_and_communicators() -> None:
+    assert parse_header(START + "521:0:1:1(1:1)") == Header(
+        521_000, 1000, (), (Application((1,), (1,), 0),)
+    )
+
+
+def test_several_applications() -> None:
+    header = parse_header(START + "5_ns:1(8):2:2(1:1,1:1),3:1(4:1),1")
+    assert [each.threads for each in header.applications] == [(1, 1), (4,)]
+    assert [each.communicators for each in header.applications] == [3, 1]
+
+
+def test_more_than_65535_tasks() -> None:
+    tasks = ",".join(["1:1"] * 70_000)
+    assert (
+        len(parse_header(f"{START}5_ns:1(1):1:70000({tasks}),0").applications[0].threads) == 70_000
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("#Paraver", "the header lacks '#Paraver (' at column 1: found '#Paraver'"),
+        ("#Paraver (x):", "the header lacks the duration at column 14: the line ends"),
+        ("#Paraver (x", "the header lacks the date, closed by '):' at column 11: found 'x'"),
+        (START + "ab:1", "the header lacks the duration at column 32: found 'ab:1'"),
+        (START + "-5:1", "the header lacks the duration at column 32: found '-5:1'"),
+        (START + "5_us:", "the header lacks ':' or '_ns:' at column 33: found '_us:'"),
+        (
+            START + "5:1:1",
+            "the header lacks '(' and the CPUs of each node at column 35: found ':1'",
+        ),
+        (START + "5:2(4):1", "the header lacks ',' before node 2 at column 37: found '):1'"),
+        (START + "5:1(4,4):1", "the header lacks ')' after 1 nodes at column 37: found ',4):1'"),
+        (START + "5:1(4)", "the header lacks ':' at column 38: the line ends"),
+        (
+            START + "5:1(4):0",
+            "the number of applications in the header, at column 39, is 0, at least 1 is needed",
+        ),
+        (
+            START + "5:1(4):1",
+            "the header lacks ':' before application 1 at column 40: the line ends",
+        ),
+        (
+            START + "5:1(4):1:0()",
+            "the number of tasks in the header, at column 41, is 0, at least 1 is needed",
+        ),
+        (
+            START + "5:1(4):1:1",
+            "the header lacks '(' and the threads of each task at column 42: the line ends",
+        ),
+        (
+            START + "5:1(4):1:1(0:1)",
+            "the threads of task 1 in the header, at column 43, is 0, at least 1 is needed",
+        ),
+        (
+            START + "5:1(4):1:1(1)",
+            "the header lacks ':' and the node of task 1 at column 44: found ')'",
+        ),
+        (START + "5:1(4):1:1(1:2)", "the header puts task 1 on node 2, it has 1"),
+        (START + "5:1(4):1:2(1:1)", "the header lacks ',' before task 2 at column 46: found ')'"),
+        (
+            START + "5:1(4):1:1(1:1",
+            "the header lacks ')' after 1 tasks at column 46: the line ends",
+        ),
+        (
+            START + "5:1(4):1:1(1:1),",
+            "the header lacks the number of communicators at column 48: the line ends",
+        ),
+        (START + "5:1(4):1:1(1:1),0 x", "the header lacks its end at column 49: found ' x'"),
+        (
+            START + "99999999999999999999:1",
+            "the duration in the header, at column 32, exceeds 64 bits",
+        ),
+        (
+            START + "9999999999999999:1",
+            "the duration in the header exceeds 64 bits in nanoseconds",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_column(line: str, reason: str) -> None:
+    with pytest.raises(HeaderError) as caught:
+        parse_header(line)
+    assert str(caught.value) == reason

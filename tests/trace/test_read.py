@@ -1,0 +1,480 @@
+"""Reading whole files: real traces, several applications, and everything that can be wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from popmodel.errors import PopmodelError, TraceError, UsageError
+from popmodel.trace import Trace, columns, paraver, read, source
+from popmodel.trace.labels import Labels
+from popmodel.trace.writer import TraceWriter
+
+DATA = Path(__file__).parent.parent / "data"
+HEADER = "#Paraver (20/11/2026 at 23:14):1000_ns:1(4):1:2(2:1,1:1),1\n"
+STATE = "1:1:1:1:1:0:1000:1\n"
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def rows(table: object, *names: str) -> list[tuple]:
+    return list(zip(*(getattr(table, name).tolist() for name in names), strict=True))
+
+
+def same(one: Trace, other: Trace) -> bool:
+    """Whether two traces hold the same, in columns of the same types."""
+    for table, names in columns.SCHEMA.items():
+        for name in ("offsets", *names):
+            left, right = (getattr(getattr(each, table), name) for each in (one, other))
+            if left.dtype != right.dtype or not np.array_equal(left, right):
+                return False
+    assert {number: ranks.tolist() for number, ranks in one.communicators.items()} == {
+        number: ranks.tolist() for number, ranks in other.communicators.items()
+    }
+    assert one.process_offsets.tolist() == other.process_offsets.tolist()
+    assert one.node_of_location.tolist() == other.node_of_location.tolist()
+    assert (one.begin, one.end, one.nodes, one.applications, one.names, one.labels) == (
+        other.begin,
+        other.end,
+        other.nodes,
+        other.applications,
+        other.names,
+        other.labels,
+    )
+    assert one.warnings == other.warnings
+    return True
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "states", "events", "messages", "communicators"),
+    [
+        ("bt-mz.S.2x2", [2, 2], 19853, 48740, 122, 3),
+        ("cg.S.2", [1, 1], 20191, 20236, 3360, 3),
+        ("comd.4", [1] * 4, 2223, 2595, 984, 5),
+        ("ft.S.4", [1] * 4, 215, 515, 0, 5),
+        ("is.S.4", [1] * 4, 345, 825, 3, 5),
+        ("mix.4", [1] * 4, 3815, 6582, 420, 7),
+        ("mixnbc.4", [1] * 4, 3895, 6725, 420, 7),
+        ("mixpers.4", [1] * 4, 3911, 6680, 440, 7),
+        ("mixrma.4", [1] * 4, 3951, 6860, 420, 7),
+    ],
+)
+def test_real_traces(
+    name: str, threads: list[int], states: int, events: int, messages: int, communicators: int
+) -> None:
+    trace = read(DATA / f"{name}.prv.gz")
+    assert trace.threads.tolist() == threads
+    assert trace.processes == len(threads)
+    assert trace.locations == sum(threads) == len(trace.states.offsets) - 1
+    assert len(trace.states.begin) == states
+    assert len(trace.events.time) == events
+    assert len(trace.messages.size) == messages
+    assert len(trace.communicators) == communicators
+    assert trace.communicators[1].tolist() == list(range(trace.processes))
+    assert trace.warnings == ()
+    assert trace.names is not None
+    assert len(trace.names) == trace.locations
+
+
+def test_a_record_of_each_kind_lands_in_its_columns(tmp_path: Path) -> None:
+    text = (
+        HEADER
+        + "c:1:7:2:2:1\n"
+        + "1:3:1:2:1:0:10:1\n"
+        + "2:1:1:1:2:5:50000001:2:42000050:99\n"
+        + "3:1:1:1:1:1:2:3:1:2:1:3:4:8:-1\n"
+    )
+    trace = read(write(tmp_path / "x.prv", text))
+    assert trace.communicators[7].tolist() == [1, 0]
+    assert rows(trace.states, "begin", "end", "state") == [(0, 10, 1)]
+    assert trace.states.offsets.tolist() == [0, 0, 0, 1]
+    assert rows(trace.events, "time", "type", "value") == [(5, 50000001, 2), (5, 42000050, 99)]
+    assert trace.events.offsets.tolist() == [0, 0, 2, 2]
+    assert rows(trace.messages, *columns.SCHEMA["messages"]) == [(0, 2, 1, 2, 3, 4, 8, -1)]
+    assert trace.messages.offsets.tolist() == [0, 1, 1, 1]
+    assert trace.process_offsets.tolist() == [0, 2, 3]
+    assert trace.process_of_location().tolist() == [0, 0, 1]
+    assert (trace.begin, trace.end, trace.nodes) == (0, 1000, (4,))
+
+
+def test_plain_compressed_crlf_and_several_members_are_the_same(tmp_path: Path) -> None:
+    text = gzip.decompress((DATA / "is.S.4.prv.gz").read_bytes())
+    cut = len(text) // 2
+    forms = {
+        "plain.prv": text,
+        "crlf.prv": text.replace(b"\n", b"\r\n"),
+        "blank.prv": text.replace(b"\n2:", b"\n\n2:"),
+        "members.prv.gz": gzip.compress(text[:cut]) + gzip.compress(text[cut:]),
+        "padded.prv.gz": gzip.compress(text) + b"\0" * 100,
+        "no-suffix": gzip.compress(text),
+    }
+    first = read(write(tmp_path / "first.prv", text))
+    for name, content in forms.items():
+        assert same(read(write(tmp_path / name, content)), first), name
+
+
+def test_microseconds_become_nanoseconds(tmp_path: Path) -> None:
+    text = "#Paraver (x):1000:1(4):1:1(1:1),0\n1:1:1:1:1:1:20:1\n2:1:1:1:1:3:1:4\n"
+    trace = read(write(tmp_path / "x.prv", text))
+    assert trace.end == 1_000_000
+    assert rows(trace.states, "begin", "end") == [(1000, 20_000)]
+    assert rows(trace.events, "time", "value") == [(3000, 4)]
+
+
+def test_one_application_of_several(tmp_path: Path) -> None:
+    text = (
+        "#Paraver (x):1000_ns:1(4):2:2(1:1,1:1),1:1(2:1),1\n"
+        "c:1:1:2:1:2\nc:2:1:1:1\n"
+        "1:1:1:1:1:0:5:1\n1:3:2:1:2:0:6:1\n"
+        "3:1:1:1:1:1:2:3:2:1:1:3:4:8:0\n3:1:1:1:1:1:2:2:1:2:1:3:4:8:0\n"
+    )
+    path = write(tmp_path / "x.prv", text)
+    first, second = read(path, application=1), read(path, application=2)
+    assert first.communicators[1].tolist() == [0, 1]
+    assert second.communicators[1].tolist() == [0]
+    assert first.states.end.tolist() == [5]
+    assert second.states.end.tolist() == [6]
+    assert second.states.offsets.tolist() == [0, 0, 1]
+    assert first.applications == second.applications == 2
+    assert len(first.messages.size) == 1
+    dropped = "communications with another application, left out"
+    for trace in (first, second):
+        assert (dropped, 1, 6) in [(w.text, w.count, w.first_line) for w in trace.warnings]
+    for wrong in (0, 3, -1):
+        with pytest.raises(UsageError) as caught:
+            read(path, application=wrong)
+        assert caught.value.message == f"{path}: there is no application {wrong}"
+        assert caught.value.hint == "the trace has application 1 to 2"
+
+
+def test_more_than_65535_objects(tmp_path: Path) -> None:
+    count = 66_000
+    tasks = ",".join(["1:1"] * count)
+    lines = [f"#Paraver (x):1000_ns:1({count}):1:{count}({tasks}),0"]
+    lines += [f"1:{task}:1:{task}:1:0:{task % 7}:1" for task in range(1, count + 1)]
+    lines += [f"3:{count}:1:{count}:1:1:2:1:1:1:1:3:4:8:0"]
+    trace = read(write(tmp_path / "x.prv", "\n".join(lines) + "\n"))
+    assert trace.processes == count
+    assert trace.states.end.tolist() == [task % 7 for task in range(1, count + 1)]
+    assert trace.messages.sender.tolist() == [count - 1]
+
+
+def test_records_out_of_order_are_sorted_and_counted(tmp_path: Path) -> None:
+    text = HEADER + (
+        "1:1:1:1:1:10:20:1\n1:1:1:1:1:0:10:2\n"
+        "2:1:1:1:1:9:1:1\n2:1:1:1:1:4:1:2\n2:1:1:1:1:9:1:3\n2:1:1:1:1:4:1:4\n"
+        "3:1:1:1:1:7:7:3:1:2:1:8:8:1:0\n3:1:1:1:1:6:6:3:1:2:1:8:8:2:0\n"
+        "1:1:1:2:1:10:20:1\n"
+    )
+    for cache in (True, False):
+        trace = read(write(tmp_path / "x.prv", text), cache=cache)
+        assert rows(trace.states, "begin", "state") == [(0, 2), (10, 1), (10, 1)]
+        assert rows(trace.events, "time", "value") == [(4, 2), (4, 4), (9, 1), (9, 3)]
+        assert rows(trace.messages, "physical_send", "size") == [(6, 2), (7, 1)]
+        assert [(w.text, w.count, w.first_line) for w in trace.warnings] == [
+            ("states out of time order, sorted", 1, 3),
+            ("events out of time order, sorted", 2, 5),
+            ("communications out of time order, sorted", 1, 9),
+            ("communicators that the header counts are not listed", 1, None),
+            ("no .pcf file beside the trace, built-in names are used", 1, None),
+        ]
+
+
+def test_other_warnings(tmp_path: Path) -> None:
+    text = (
+        "#Paraver (x):1000_ns:0:1:1(1:0),0\n# comment\n1:1:1:1:1:0:20:1\n1:9:1:1:1:10:2000:1\n"
+        "c:1:1:1:1\nc:1:1:0\ni:1:2:1:1:1:1\n"
+    )
+    trace = read(write(tmp_path / "x.prv", text))
+    assert [(w.text, w.count, w.first_line) for w in trace.warnings] == [
+        ("comment lines, passed over", 1, 2),
+        ("states that begin before the state before them ends", 1, 4),
+        ("records after the end that the header states", 1, 4),
+        ("communicators listed again with other ranks, the last list counts", 1, 6),
+        ("intercommunicators, passed over", 1, 7),
+        ("the header states no nodes, all processes count as on one", 1, 1),
+        ("no .pcf file beside the trace, built-in names are used", 1, None),
+    ]
+    assert trace.nodes == ()
+    assert trace.node_of_location.tolist() == [0]
+
+
+def message_of(path: Path, **options: bool) -> tuple[str, str | None]:
+    with pytest.raises(TraceError) as caught:
+        read(path, **options)
+    assert caught.value.exit_status == 1
+    assert "\n" not in caught.value.message
+    return caught.value.message.removeprefix(str(path)), caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        (b"", ": the file is empty", "trace the run again"),
+        (
+            b"hello\n",
+            ": not a Paraver trace: it does not begin with '#Paraver'",
+            "give the .prv or .prv.gz file that Extrae wrote",
+        ),
+        (
+            b"\x7fELF\x02\x01\0\0\0\0",
+            ": the file is binary: it does not begin with '#Paraver'",
+            "give the .prv or .prv.gz file that Extrae wrote",
+        ),
+        (
+            b"#Paraver (x):9_ns:1(1)\n",
+            ":1: the header lacks ':' at column 23: the line ends",
+            None,
+        ),
+        (b"#Par", ":1: the header lacks '#Paraver (' at column 1: found '#Par'", None),
+        (
+            (HEADER + STATE + "1:1:1:1").encode(),
+            ":3: the file ends in the middle of a record",
+            "copy the trace or run the program again",
+        ),
+        (
+            (HEADER + STATE + "1:1:1:9:1:0:1:1\n").encode(),
+            ":3: task 9 is outside application 1, which has 2",
+            None,
+        ),
+        (
+            gzip.compress((HEADER + STATE * 100).encode())[:-20],
+            ": the compressed file is truncated: it ends too early",
+            "copy or compress the trace again",
+        ),
+    ],
+)
+def test_files_that_cannot_be_used(
+    tmp_path: Path, content: bytes, message: str, hint: str | None
+) -> None:
+    path = write(tmp_path / "x.prv", content)
+    assert message_of(path) == (message, hint)
+    assert message_of(path, cache=False) == (message, hint)
+
+
+def test_damaged_compression(tmp_path: Path) -> None:
+    content = bytearray((DATA / "is.S.4.prv.gz").read_bytes())
+    content[3000:3010] = b"\xff" * 10
+    message, hint = message_of(write(tmp_path / "x.prv.gz", content))
+    assert message.startswith((": the compressed data are damaged: ", ":"))
+    assert "damaged" in message or "record" in message
+    content = bytearray((DATA / "is.S.4.prv.gz").read_bytes())
+    content[-6] ^= 1  # the checksum
+    message, hint = message_of(write(tmp_path / "y.prv.gz", content))
+    assert message.startswith(": the compressed data are damaged: ")
+    assert hint == "copy or compress the trace again"
+    content = b"\x1f\x8bnonsense that is no gzip at all"
+    message, hint = message_of(write(tmp_path / "z.prv.gz", content))
+    assert message.startswith(": the compressed data are damaged: ")
+
+
+def test_the_standard_library_stands_in_for_isal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = read(DATA / "is.S.4.prv.gz", cache=False)
+    damaged = bytearray((DATA / "is.S.4.prv.gz").read_bytes())
+    damaged[-6] ^= 1
+    monkeypatch.setattr(source, "_GzipFile", gzip.GzipFile)
+    monkeypatch.setattr(source, "_DAMAGED", __import__("zlib").error)
+    assert same(read(DATA / "is.S.4.prv.gz", cache=False), wanted)
+    message, _ = message_of(write(tmp_path / "x.prv.gz", damaged))
+    assert message.startswith(": the compressed data are damaged: ")
+    message, _ = message_of(write(tmp_path / "y.prv.gz", damaged[:2000]))
+    assert message == ": the compressed file is truncated: it ends too early"
+
+
+def test_a_missing_file_names_near_ones(tmp_path: Path) -> None:
+    write(tmp_path / "run_16.prv.gz", b"")
+    assert message_of(tmp_path / "run_16.prv") == (
+        ": no such file",
+        f"did you mean {tmp_path / 'run_16.prv.gz'}?",
+    )
+    assert message_of(tmp_path / "other") == (": no such file", f"there are 1 traces in {tmp_path}")
+    assert message_of(tmp_path / "none" / "x.prv") == (
+        ": no such file",
+        f"there is no folder {tmp_path / 'none'}",
+    )
+
+
+def test_a_folder_is_no_trace(tmp_path: Path) -> None:
+    assert message_of(tmp_path) == (
+        ": is a folder, not a trace",
+        "name one .prv or .prv.gz file in it",
+    )
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path = write(tmp_path / "x.prv", HEADER)
+    monkeypatch.setattr(Path, "open", refuse)  # the tests may run as root, who may read all
+    assert message_of(path) == (": may not be read", "ask its owner for read access")
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.prv"
+    os.mkfifo(path)
+    writer = os.open(path, os.O_RDWR)
+    os.write(writer, HEADER.encode())
+    message, hint = message_of(path, cache=False)
+    os.close(writer)
+    assert message == ": cannot be read: illegal seek"
+    assert hint == "give a file; a trace cannot be read from a pipe"
+
+
+def test_the_pieces_of_a_long_trace_make_the_same_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("bt-mz.S.2x2", "comd.4"):
+        wanted = read(DATA / f"{name}.prv.gz", cache=False)
+        for held, rows_, block in ((1 << 13, 100, 1 << 12), (1 << 15, 1 << 16, 1 << 23)):
+            monkeypatch.setattr(paraver, "HELD", held)
+            monkeypatch.setattr(paraver, "CHUNK", 1 << 12)
+            monkeypatch.setattr(columns, "ROWS", rows_)
+            monkeypatch.setattr(columns, "BLOCK", block)
+            monkeypatch.setattr("popmodel.trace.store.load", lambda _key: None)
+            assert same(read(DATA / f"{name}.prv.gz"), wanted)
+
+
+def test_out_of_order_records_of_a_long_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = gzip.decompress((DATA / "comd.4.prv.gz").read_bytes()).splitlines(keepends=True)
+    begin = next(at for at, line in enumerate(text) if line.startswith(b"1"))
+    text[begin:] = text[: begin - 1 : -1]
+    path = write(tmp_path / "x.prv", b"".join(text))
+    wanted = read(path, cache=False)
+    assert all(np.all(np.diff(wanted.states.begin[a:b]) >= 0) for a, b in _edges(wanted))
+    monkeypatch.setattr(paraver, "HELD", 1 << 13)
+    monkeypatch.setattr(paraver, "CHUNK", 1 << 12)
+    assert same(read(path), wanted)
+
+
+def _edges(trace: Trace) -> list[tuple[int, int]]:
+    offsets = trace.states.offsets.tolist()
+    return list(pairwise(offsets))
+
+
+@st.composite
+def written(draw: st.DrawFn) -> tuple[TraceWriter, dict]:
+    """A trace of all kinds of records, and what must come out of it."""
+    threads = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    unit = draw(st.sampled_from(["ns", "us"]))
+    scale = 1 if unit == "ns" else 1000
+    times = st.integers(0, 10**12).map(lambda time: time * scale)
+    places = st.sampled_from([(p, t) for p, count in enumerate(threads) for t in range(count)])
+    communicators = draw(
+        st.dictionaries(
+            st.integers(1, 5), st.lists(st.integers(0, len(threads) - 1), max_size=4), max_size=2
+        )
+    )
+    writer = TraceWriter(threads, unit=unit, communicators=communicators)
+    wanted: dict = {"states": {}, "events": {}, "messages": {}, "communicators": communicators}
+    first = [sum(threads[:process]) for process in range(len(threads))]
+
+    def add(table: str, place: tuple[int, int], row: tuple) -> None:
+        wanted[table].setdefault(first[place[0]] + place[1], []).append(row)
+
+    for place, begin, length, state in draw(
+        st.lists(st.tuples(places, times, times, st.integers(0, 16)), max_size=8)
+    ):
+        writer.state(*place, begin, begin + length, state)
+        add("states", place, (begin, begin + length, state))
+    pairs = st.tuples(st.integers(0, 2**32 - 1), st.integers(-(2**63), 2**63 - 1))
+    for place, time, values in draw(
+        st.lists(st.tuples(places, times, st.lists(pairs, min_size=1, max_size=3)), max_size=8)
+    ):
+        writer.event(*place, time, values)
+        for type_, value in values:
+            add("events", place, (time, type_, value))
+    for sender, receiver, send, receive, size in draw(
+        st.lists(
+            st.tuples(
+                places,
+                places,
+                st.tuples(times, times),
+                st.tuples(times, times),
+                st.integers(0, 2**40),
+            ),
+            max_size=8,
+        )
+    ):
+        writer.message(sender, receiver, send, receive, size, tag=size % 7)
+        ends = [first[process] + thread for process, thread in (sender, receiver)]
+        add("messages", sender, (*ends, *send, *receive, size, size % 7))
+    return writer, wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(written(), st.sampled_from([".prv", ".prv.gz"]))
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[TraceWriter, dict], suffix: str
+) -> None:
+    writer, wanted = case
+    path = tmp_path_factory.mktemp("written") / f"x{suffix}"
+    writer.write(path)
+    trace = read(path, cache=False)
+    keys = {"states": 0, "events": 0, "messages": 3}
+    for table, names in columns.SCHEMA.items():
+        found = rows(getattr(trace, table), *names)
+        offsets = getattr(trace, table).offsets.tolist()
+        for location in range(trace.locations):
+            expected = sorted(wanted[table].get(location, []), key=lambda row: row[keys[table]])
+            assert found[offsets[location] : offsets[location + 1]] == expected
+    assert {n: r.tolist() for n, r in trace.communicators.items()} == wanted["communicators"]
+
+
+def test_written_labels_and_names_are_read(tmp_path: Path) -> None:
+    labels = Labels({1: "Running"}, {60000018: "function"}, {60000018: {1: "loop, a", 2: "loop b"}})
+    writer = TraceWriter([2], labels=labels, names=["THREAD 1.1.1", "THREAD 1.1.2"])
+    writer.event(0, 0, 5, [(60000018, 1)])
+    writer.write(tmp_path / "x.prv.gz")
+    trace = read(tmp_path / "x.prv.gz")
+    assert trace.labels == labels
+    assert trace.names == ("THREAD 1.1.1", "THREAD 1.1.2")
+    assert trace.warnings == ()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["x.pcf", "x.prv.gz", "x.row"]
+
+
+def test_the_writer_refuses_what_it_cannot_write() -> None:
+    with pytest.raises(PopmodelError, match="a trace cannot be written in 'ms'"):
+        TraceWriter([1], unit="ms")
+    with pytest.raises(PopmodelError, match="at least one pair of type and value"):
+        TraceWriter([1]).event(0, 0, 1, [])
+    with pytest.raises(PopmodelError, match="1500 ns is no whole number of microseconds"):
+        TraceWriter([1], unit="us").state(0, 0, 1500, 2000, 1)
+
+
+@pytest.mark.parametrize(
+    ("group", "run", "name"),
+    [
+        ("epoch", "1", "epoch_1proc"),
+        ("epoch", "16", "epoch_16proc"),
+        ("imagemagick", "8", "imagemagick_omp8"),
+        ("bt-mz.S.2x2", "2", "bt-mz.S.2x2"),
+    ],
+)
+def test_total_time_per_thread_is_what_pypop_finds(
+    shared_traces: Path, group: str, run: str, name: str
+) -> None:
+    folder = shared_traces / "paraver"
+    reference = json.loads((folder / "pypop_reference.json").read_text())
+    wanted = reference[group]["per_thread_statistics"][run]["Total Runtime"]
+    trace = read(folder / f"{name}.prv.gz")
+    length = np.where(trace.states.state == 14, 0, trace.states.end - trace.states.begin)
+    found = {}
+    for process, (begin, end) in enumerate(pairwise(trace.process_offsets.tolist()), 1):
+        for thread, location in enumerate(range(begin, end), 1):
+            rows_ = slice(*trace.states.offsets[location : location + 2])
+            found[f"{process}.{thread}"] = int(length[rows_].sum())
+    assert found == wanted

@@ -1,0 +1,375 @@
+"""The cache: used, refused when stale or damaged, and never in the way."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import struct
+import subprocess
+import sys
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from popmodel.errors import TraceError
+from popmodel.trace import container, paraver, read, store
+
+TEXT = (
+    "#Paraver (x):1000_ns:1(4):1:2(2:1,1:1),1\nc:1:1:2:1:2\n"
+    "1:1:1:1:1:0:10:1\n2:1:1:1:1:5:50000001:1\n3:1:1:1:1:1:2:3:1:2:1:3:4:8:9\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    where = tmp_path / "cache"
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(where))
+    return where
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A trace of three records."""
+    where = tmp_path / "x.prv"
+    where.write_text(TEXT)
+    return where
+
+
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was scanned instead of being taken from the cache."""
+    seen: list[str] = []
+    scan = paraver.scan
+
+    def watch(source, path, application, scratch):
+        seen.append(path.name)
+        return scan(source, path, application, scratch)
+
+    monkeypatch.setattr(paraver, "scan", watch)
+    return seen
+
+
+def cached(folder: Path) -> Path:
+    """The one file in the cache."""
+    (only,) = folder.iterdir()
+    return only
+
+
+def test_the_second_reading_comes_from_the_cache(
+    folder: Path, path: Path, scans: list[str]
+) -> None:
+    first, second = read(path), read(path)
+    assert scans == ["x.prv"]
+    assert cached(folder).suffix == ".trace"
+    for trace in (first, second):
+        assert trace.states.end.tolist() == [10]
+        assert trace.events.type.tolist() == [50000001]
+        assert trace.messages.tag.tolist() == [9]
+        assert trace.communicators[1].tolist() == [0, 1]
+        assert trace.threads.tolist() == [2, 1]
+        assert trace.nodes == (4,)
+        with pytest.raises(ValueError, match="read-only"):
+            trace.states.end[0] = 11
+    assert first.warnings == second.warnings
+
+
+def test_without_the_cache_nothing_is_written_or_used(
+    folder: Path, path: Path, scans: list[str]
+) -> None:
+    read(path, cache=False)
+    assert not folder.exists()
+    read(path)
+    read(path, cache=False)
+    assert scans == ["x.prv"] * 3
+
+
+def test_applications_are_kept_apart(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / "x.prv"
+    path.write_text(
+        "#Paraver (x):9_ns:1(4):2:1(1:1),0:1(1:1),0\n1:1:1:1:1:0:1:1\n1:1:2:1:1:0:2:1\n"
+    )
+    for _ in range(2):
+        assert [read(path, number).states.end.tolist() for number in (1, 2)] == [[1], [2]]
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_a_changed_trace_is_scanned_again(folder: Path, path: Path, scans: list[str]) -> None:
+    read(path)
+    status = path.stat()
+    path.write_text(TEXT.replace("0:10:1", "0:11:1"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))  # same size, same time
+    assert read(path).states.end.tolist() == [11]
+    os.utime(path, ns=(1, 1))
+    read(path)
+    path.write_text(TEXT + "1:1:1:1:1:10:12:1\n")
+    assert read(path).states.end.tolist() == [10, 12]
+    assert len(scans) == 4
+    cached(folder)  # the old ones were replaced
+
+
+def damage(name: str, content: bytes) -> bytes:
+    head = struct.Struct("<8sIIQQ")
+    magic, version, _, length, end = head.unpack(content[: head.size])
+    table = json.loads(content[head.size : head.size + length])
+
+    def rebuilt(table: dict) -> bytes:
+        text = json.dumps(table).encode().ljust(length)
+        return head.pack(magic, version, zlib.crc32(text), len(text), end) + text
+
+    if name == "empty":
+        return b""
+    if name == "short":
+        return content[:-1]
+    if name == "long":
+        return content + b"\0"
+    if name == "head only":
+        return content[:20]
+    if name == "magic":
+        return b"another!" + content[8:]
+    if name == "version":
+        return content[:8] + b"\xff" + content[9:]
+    if name == "table":
+        return content[: head.size + 5] + b"\xff" + content[head.size + 6 :]
+    if name == "array beyond the end":
+        table["arrays"]["states.end"][1] = 10**6
+    if name == "array before the beginning":
+        table["arrays"]["states.end"][2] = -(10**6)
+    if name == "array of another kind":
+        table["arrays"]["states.end"][0] = "|O8"
+    if name == "array of another length":
+        table["arrays"]["states.end"][1] = 0
+    if name == "array missing":
+        del table["arrays"]["events.time"]
+    if name == "offsets that fall":
+        at = table["arrays"]["states.offsets"][2] + -(-(head.size + length) // 64) * 64
+        content = content[: at + 8] + b"\x05" + content[at + 9 :]
+    if name == "facts missing":
+        del table["facts"]["duration"]
+    text = rebuilt(table)
+    return text + content[len(text) :]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "empty",
+        "short",
+        "long",
+        "head only",
+        "magic",
+        "version",
+        "table",
+        "array beyond the end",
+        "array before the beginning",
+        "array of another kind",
+        "array of another length",
+        "array missing",
+        "offsets that fall",
+        "facts missing",
+    ],
+)
+def test_a_damaged_file_is_made_anew(folder: Path, path: Path, scans: list[str], name: str) -> None:
+    read(path)
+    good = cached(folder).read_bytes()
+    cached(folder).write_bytes(damage(name, good))
+    assert read(path).states.end.tolist() == [10]
+    assert cached(folder).read_bytes() == good
+    read(path)
+    assert len(scans) == 2
+
+
+@pytest.mark.parametrize("obstacle", ["file in the way", "no permission", "unwritable"])
+def test_a_cache_that_cannot_be_written_is_done_without(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str
+) -> None:
+    where = tmp_path / "obstacle"
+    where.write_text("")
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(where / "cache"))
+    if obstacle != "file in the way":
+        monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "cache"))
+
+        def refuse(*_: object, **__: object) -> None:
+            raise OSError(errno.EACCES if obstacle == "no permission" else errno.EROFS, "no")
+
+        monkeypatch.setattr(store.tempfile, "mkstemp", refuse)
+    assert read(path).states.end.tolist() == [10]
+    assert read(path).warnings == read(path, cache=False).warnings
+
+
+def test_a_long_trace_goes_to_a_temporary_file_when_there_is_no_cache(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "obstacle").write_text("")
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "obstacle" / "cache"))
+    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "tmp"))
+    path.write_text(TEXT + "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(10, 5000)))
+    for name, value in (("HELD", 1 << 10), ("CHUNK", 1 << 12), ("MEMORY", 0)):
+        wanted = read(path, cache=False)
+        monkeypatch.setattr(paraver, name, value)
+        trace = read(path)
+        assert np.array_equal(trace.states.begin, wanted.states.begin)
+        assert len(trace.states.begin) == 4991
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from popmodel.trace import read, paraver
+from popmodel.errors import TraceError
+paraver.HELD = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    read(sys.argv[1])
+except TraceError as error:
+    print(error.message)
+    print(error.hint)
+    sys.exit(error.exit_status)
+"""
+
+
+@pytest.mark.parametrize("held", [1 << 25, 1 << 10])
+def test_a_full_disk_is_one_clear_error_and_leaves_nothing(
+    folder: Path, path: Path, held: int
+) -> None:
+    path.write_text(TEXT + "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(10, 5000)))
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path), str(held)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "POPMODEL_CACHE_DIR": str(folder)},
+    )
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.splitlines() == [
+        f"{path}: no room for its records in {folder}: file too large",
+        "free some space there, use --no-cache (cache=False) or name another folder in "
+        "POPMODEL_CACHE_DIR",
+    ]
+    assert list(folder.iterdir()) == []
+
+
+def fail_with(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pwrite(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+
+
+def test_other_failures_to_write(
+    folder: Path, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(errno.EIO, monkeypatch)
+    with pytest.raises(TraceError) as caught:
+        read(path)
+    assert caught.value.message == (
+        f"{path}: its records cannot be written to {folder}: Input/output error"
+    )
+    assert list(folder.iterdir()) == []
+
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(path / "cache"))
+    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(paraver, "MEMORY", 0)
+    fail_with(errno.ENOSPC, monkeypatch)
+    with pytest.raises(TraceError) as caught:
+        read(path)
+    assert caught.value.message == (
+        f"{path}: no room for its records in {tmp_path}: no space left on device"
+    )
+    assert caught.value.hint == "free some space there, name another folder in TMPDIR"
+
+
+def test_a_disk_too_full_for_the_folder_is_said(
+    folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(store.tempfile, "mkstemp", full)
+    with pytest.raises(TraceError, match=f"no room for its records in {folder}"):
+        read(path)
+    assert read(path, cache=False).states.end.tolist() == [10]
+
+
+def test_readers_at_the_same_time_see_whole_files(folder: Path, path: Path) -> None:
+    path.write_text(TEXT + "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(10, 3000)))
+
+    def once(_: int) -> int:
+        return int(read(path).states.end.sum())
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(once, range(40)))) == 1
+    cached(folder)
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", "/a")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/b")
+    monkeypatch.setenv("HOME", "/c")
+    assert store.folder() == Path("/a")
+    monkeypatch.delenv("POPMODEL_CACHE_DIR")
+    assert store.folder() == Path("/b/popmodel")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert store.folder() == Path("/c/.cache/popmodel")
+
+
+def test_the_container_takes_no_more_and_no_less_than_announced(tmp_path: Path) -> None:
+    with (tmp_path / "x").open("w+b", buffering=0) as file:
+        writer = container.Writer(file, {}, {"a": container.Shape("<i8", 2)})
+        writer.append("a", np.arange(1))
+        with pytest.raises(ValueError, match="array a lacks 8 bytes"):
+            writer.finish()
+        with pytest.raises(ValueError, match="array a is full"):
+            writer.append("a", np.arange(2))
+
+
+BOUNDED = """
+import re, sys
+from pathlib import Path
+from popmodel.trace import read
+trace = read(sys.argv[1])
+columns = sum(
+    getattr(getattr(trace, table), name).nbytes
+    for table, names in __import__("popmodel.trace.columns", fromlist=["SCHEMA"]).SCHEMA.items()
+    for name in names
+)
+# Not ru_maxrss: that one remembers the process which this one was forked from.
+peak = int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+print(peak * 1024, columns, len(trace.states.begin))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc/self/status")
+def test_memory_does_not_grow_with_the_trace(tmp_path: Path, folder: Path) -> None:
+    """A compressed trace of 300 MB of text is read in less than 150 MB, all of Python included."""
+    igzip = pytest.importorskip("isal.igzip")
+    block = b"".join(
+        b"1:%d:1:%d:1:@%07d00:@%07d50:1\n2:%d:1:%d:1:@%07d50:50000001:%d\n"
+        % (t, t, n, n, t, t, n, n % 2)
+        for n in range(20_000)
+        for t in (n % 4 + 1,)
+    )
+    path = tmp_path / "x.prv.gz"
+    blocks = 200
+    with igzip.open(path, "wb", compresslevel=0) as file:
+        file.write(b"#Paraver (x):999999999999_ns:1(4):1:4(1:1,1:1,1:1,1:1),0\n")
+        for number in range(blocks):
+            file.write(block.replace(b"@", b"%d" % (100 + number)))
+    done = subprocess.run(
+        [sys.executable, "-c", BOUNDED, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "POPMODEL_CACHE_DIR": str(folder)},
+    )
+    peak, columns, states = map(int, done.stdout.split())
+    assert states == blocks * 20_000
+    assert columns > 150e6
+    assert peak < 150e6
+    assert peak < 1.5 * columns
