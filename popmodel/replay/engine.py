@@ -151,6 +151,8 @@ def _collective_costs(program: Program, network: Network) -> dict[str, Any]:
                     network.collective_cost,
                 )
             rule[mine] = rules.get(kind, _SYNCHRONISING)
+        # Where nobody is known to be the root, nobody can go on early or be waited for.
+        rule[collectives.root < 0] = _SYNCHRONISING
     return {"collective_cost": cost, "member_cost": member_cost, "collective_rule": rule}
 
 

@@ -407,6 +407,53 @@ def test_a_window_of_everything_changes_nothing(tmp_path: Path) -> None:
     assert cut.end.tolist() == whole.end.tolist()
 
 
+def test_a_window_keeps_the_turns_of_collectives(tmp_path: Path) -> None:
+    """Rank 1 is still in the first barrier when the window begins, rank 0 has left it."""
+    script = Script(2)
+    script.compute(0, 100)
+    script.collective(0, "Barrier", length=20)
+    script.compute(1, 60)
+    script.collective(1, "Barrier", length=100)
+    for p in range(2):
+        script.compute(p, 200 * (p + 1))
+        script.collective(p, "Allreduce")
+        script.compute(p, 50)
+    script.end()
+    window = script.read(tmp_path).window(140, 10**6)
+    program = from_trace(window)
+    assert program.collectives.members.tolist() == [1, 2]
+    # From 140: 180 to go for rank 0, and 400 for rank 1 once it is out of the barrier.
+    assert [round(t * 1e9) for t in replay(program, IDEAL).end] == [450, 450]
+
+
+def test_a_collective_whose_root_lies_outside_the_window_waits_for_nobody(tmp_path: Path) -> None:
+    script = Script(2)
+    script.collective(0, "Bcast", root=True)
+    script.compute(0, 900)
+    script.compute(1, 500)
+    script.collective(1, "Bcast")
+    script.compute(1, 300)
+    script.end()
+    program = from_trace(script.read(tmp_path).window(100, 900))
+    rooted = replay(program, IDEAL.with_(collectives="rooted"))
+    assert [round(t * 1e9) for t in rooted.end] == [800, 700]
+
+
+def test_a_wait_for_a_collective_entered_before_the_window_waits_for_nobody(
+    tmp_path: Path,
+) -> None:
+    script = Script(2)
+    for p in range(2):
+        script.collective(p, "Iallreduce")
+        script.compute(p, 100 + 300 * p)
+        script.call(p, "Wait")
+        script.compute(p, 50)
+    script.end()
+    program = from_trace(script.read(tmp_path).window(50, 10**6))
+    assert program.operations == 0
+    assert [round(t * 1e9) for t in replay(program, IDEAL).end] == [110, 410]
+
+
 # -- round trip ------------------------------------------------------------------------------------
 
 NAMES = {
@@ -516,3 +563,28 @@ def test_a_trace_gives_back_the_program_it_was_written_from(
             replay(program, network)
         return
     assert replay(program, network).end == pytest.approx(expected, abs=1e-15)
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(runs(), st.floats(0, 0.9), st.floats(0.05, 1))
+def test_any_window_can_be_replayed_and_keeps_its_time_outside_mpi(
+    tmp_path: Path, run: tuple[Script, Program], start: float, share: float
+) -> None:
+    script, _ = run
+    trace = script.read(tmp_path)
+    begin = round(trace.end * start)
+    end = begin + max(1, round((trace.end - begin) * share))
+    if begin >= trace.end:
+        return
+    window = trace.window(begin, end)
+    program = from_trace(window)
+    # Eager: sends that the order of the random program leaves without partner do not wait.
+    replay(program, EAGER.with_(collectives="rooted"))
+    calls = window.calls()
+    for p in range(window.processes):
+        mine = slice(calls.offsets[p], calls.offsets[p + 1])
+        passed = min(script.clock[p], window.end) - window.begin
+        in_mpi = (calls.exit[mine] - calls.entry[mine]).sum()
+        assert program.compute()[p] == pytest.approx(max(passed - in_mpi, 0), abs=1e-6)
