@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,20 @@ def shared_traces() -> Path:
     if not where.is_dir():
         pytest.skip(f"reference traces not found at {where}")
     return where
+
+
+@pytest.fixture(scope="session")
+def real_trace(request: pytest.FixtureRequest) -> Callable[[str], Path]:
+    """Finds a real trace by name: the repository's own, else one of the reference traces."""
+
+    def find(name: str) -> Path:
+        own = ROOT / "tests" / "data" / f"{name}.prv.gz"
+        if own.exists():
+            return own
+        shared: Path = request.getfixturevalue("shared_traces")
+        return shared / "paraver" / f"{name}.prv.gz"
+
+    return find
 
 
 @pytest.fixture(autouse=True)

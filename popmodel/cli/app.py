@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from popmodel._version import __version__
 from popmodel.errors import UsageError
 
-VERBS = ("info", "metrics", "replay", "explain")
+VERBS = ("info", "metrics", "replay", "predict", "explain")
 """In the order of the help. Each is a module here with `command` and `EXAMPLES`."""
 
 # typer brings its own copy of click since 0.16 or uses the installed one: its public exception
@@ -24,8 +24,38 @@ ClickUsageError: type[Exception] = typer.BadParameter.__bases__[0]
 ClickException: type[Exception] = ClickUsageError.__bases__[0]
 
 
+class _AsTyped:
+    """Stands in for typer's converter of one parameter: the value stays the text it is.
+
+    Newer typer converts by pydantic, which takes longer to load than a small trace takes to read.
+    """
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ARG002 (typer's signature)
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        return value
+
+
+def _as_typed(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        parameter._runtime_param = _AsTyped()  # an unused attribute where typer has no such thing
+    return parameters
+
+
+class Verb(TyperCommand):
+    """A verb, whose options arrive as they were typed."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, ``--help`` included."""
+        return _as_typed(super().get_params(ctx))
+
+
 class Verbs(TyperGroup):
     """Finds a verb's module when it is asked for, so that no verb pays for the others."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, ``--help`` included."""
+        return _as_typed(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (typer's signature)
         """Names of the verbs, in the order of the help."""
@@ -47,22 +77,8 @@ class Verbs(TyperGroup):
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         # \b keeps the lines of the examples as they are.
         examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in module.EXAMPLES)])
-        single.command(cmd_name, epilog=examples)(module.command)
-        command = get_command(single)
-        for parameter in command.params:
-            # Newer typer would convert each text by pydantic, which takes 80 ms to load; ours stay
-            # the texts they are. Where typer has no such attribute this changes nothing.
-            parameter._runtime_param = _AsTyped()  # type: ignore[attr-defined]
-        return command
-
-
-class _AsTyped:
-    """Stands in for typer's converter of one parameter."""
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ARG002 (typer's signature)
-        if value is None:
-            return () if param.multiple or param.nargs == -1 else None
-        return value
+        single.command(cmd_name, cls=Verb, epilog=examples)(module.command)
+        return get_command(single)
 
 
 def _print_version(wanted: bool) -> None:
@@ -126,8 +142,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as ended:
         return int(ended.exit_code)
     except ClickUsageError as error:
-        where = getattr(error, "ctx", None)
-        verb = where.command_path if where is not None else "popmodel"
+        verb = " ".join(["popmodel", *(word for word in arguments[:1] if word in VERBS)])
         raise UsageError(_message(error), f"{verb} --help explains the options") from error
     except ClickException as error:
         raise UsageError(_message(error)) from error

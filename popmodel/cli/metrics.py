@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +14,7 @@ from popmodel.cli.options import (
     FormatOption,
     OutputOption,
     choice,
+    families,
     whole_number,
 )
 from popmodel.errors import UsageError
@@ -92,7 +92,8 @@ def command(
     from popmodel.metrics.measure import analyse
     from popmodel.metrics.scaling import Run as Comparable
     from popmodel.metrics.scaling import scale
-    from popmodel.report.metrics import VIEWS, document
+    from popmodel.report.metrics import VIEWS
+    from popmodel.report.metrics_document import document
     from popmodel.report.names import run_names
     from popmodel.report.render import Format
     from popmodel.trace import read
@@ -103,7 +104,7 @@ def command(
     mode = SCALING_MODES[choice("--scaling", scaling, tuple(SCALING_MODES))]
     reading = READINGS[choice("--outside-mpi", outside_mpi, tuple(READINGS))]
     known = load_families()
-    chosen = None if family is None else _chosen(family, tuple(known))
+    chosen = None if family is None else families(family, tuple(known))
     thresholds = [parse(text, known) for text in fail_under or []]
     names = run_names(traces)
     compared_with = None if reference is None else _index(reference, traces, names)
@@ -133,24 +134,11 @@ def command(
     ]
     if chosen is None:
         chosen = _fitting(runs) if goal.format is Format.TABLE else tuple(known)
-    shown = [{name: families[name] for name in (*chosen, "scaling")} for families in evaluated]
+    shown = [{name: run[name] for name in (*chosen, "scaling")} for run in evaluated]
     result = document(runs, shown, scaled, warnings)
     stamp = provenance.collect(ctx.obj, traces).to_dict()
     goal.write({**result, "provenance": stamp}, VIEWS)
     check(thresholds, dict(zip(names, evaluated, strict=True)), chosen)
-
-
-def _chosen(text: str, known: Sequence[str]) -> tuple[str, ...]:
-    """The families that ``--family`` names."""
-    if text == "all":
-        return tuple(known)
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
-            raise UsageError(f"--family {text}: no family '{name}'", hint)
-    return names
 
 
 def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:

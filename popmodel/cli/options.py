@@ -80,3 +80,22 @@ def whole_number(option: str, text: str, least: int = 1) -> int:
     if number.isascii() and number.isdigit() and len(number) <= 18 and int(number) >= least:
         return int(number)
     raise UsageError(f"{option}: '{text}' is not a whole number from {least}")
+
+
+def families(text: str, known: Sequence[str]) -> tuple[str, ...]:
+    """The families of metrics that ``--family`` names.
+
+    Raises
+    ------
+    UsageError
+        If there is no such family.
+    """
+    if text == "all":
+        return tuple(known)
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
+            raise UsageError(f"--family {text}: no family '{name}'", hint)
+    return names

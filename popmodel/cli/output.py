@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel.cli.options import FORMATS, choice
-from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.cli.streams import write_out
+from popmodel.errors import FileError, UsageError
 from popmodel.report.colour import depth_of
 from popmodel.report.render import Document, Format, Views, render
 from popmodel.report.terminal import Style
@@ -43,7 +44,7 @@ class Target:
         """
         text = render(document, views, self.format, self._style())
         if self.path is None:
-            print_text(text)
+            write_out(text)
         else:
             write_file(self.path, text, force=self.force)
 
@@ -78,16 +79,11 @@ def target(output: str | None, format_name: str | None, *, force: bool) -> Targe
             f"-o {output} asks for {by_suffix} but --format for {format}", "leave one of them out"
         )
     # Refused before the work as well as after it: nobody waits an hour for this line.
-    _refuse_existing(path, force)
+    try:
+        _refuse_existing(path, force)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
     return Target(format or by_suffix or Format.TABLE, path, force)
-
-
-def print_text(text: str) -> None:
-    """Write to standard output; characters that its encoding lacks are written as escapes."""
-    if sys.stdout is None:
-        raise PopmodelError("standard output is closed", "use -o FILE")
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def terminal_style() -> Style:
@@ -103,8 +99,8 @@ def write_file(path: Path, text: str, *, force: bool) -> None:
     A device or a pipe (``/dev/stderr``, ``>(...)`` of a shell) is written to directly.
     """
     data = text.encode("utf-8", "backslashreplace")
-    _refuse_existing(path, force)
     try:
+        _refuse_existing(path, force)
         if _is_special(path):
             path.write_bytes(data)
         else:
@@ -112,8 +108,12 @@ def write_file(path: Path, text: str, *, force: bool) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        hint = "choose another place with -o"
-        raise FileError(path, f"cannot be written: {error.strerror}", hint=hint) from error
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> FileError:
+    problem = f"cannot be written: {error.strerror}"
+    return FileError(path, problem, hint="choose another place with -o")
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -98,14 +98,14 @@ class Expression:
 
     def sympy(
         self,
-        symbols: Mapping[str, sympy.Expr] | None = None,
+        symbols: Mapping[str, sympy.Expr | float] | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> sympy.Expr:
         """Give the expression as a SymPy expression.
 
         Parameters
         ----------
-        symbols : mapping of str to sympy.Expr, optional
+        symbols : mapping of str to sympy.Expr or number, optional
             What stands for a name; a name that is not in it becomes a positive symbol.
         functions : mapping of str to callable, optional
             Symbolic forms of the extra functions that `parse` was told about.
@@ -115,7 +115,7 @@ class Expression:
         self._check_functions(functions)
         given = symbols or {}
         environment = {
-            name: given[name] if name in given else sympy.Symbol(name, positive=True)
+            name: _as_sympy(given[name]) if name in given else sympy.Symbol(name, positive=True)
             for name in self.names
         }
         return walk(self._tree, environment, SymbolicAlgebra(functions))
@@ -182,6 +182,14 @@ def _constant(node: ast.expr) -> float | None:
     except (OverflowError, ZeroDivisionError):
         return math.inf
     return math.inf if isinstance(value, complex) else float(value)
+
+
+def _as_sympy(value: Any) -> Any:
+    import sympy
+
+    if isinstance(value, sympy.Basic):
+        return value
+    return sympy.Integer(value) if float(value).is_integer() else sympy.Float(value)
 
 
 def _as_float64(expression: Expression, name: str, values: Mapping[str, float | np.ndarray]) -> Any:

@@ -1,7 +1,7 @@
 """The compiled core; importing it without the core gives one line that says what to do."""
 
 try:
-    from popmodel.kernel import _kernel
+    import popmodel.kernel._kernel as _kernel
 except ImportError as error:  # the tree without an install, or a build for another Python
     raise ImportError(
         "popmodel's compiled core is missing: install the package "

@@ -175,7 +175,7 @@ class Engine {
     }
 
     bool wait_posted(int32_t p, int32_t x, MessageState &m, double &t) {
-        if (m.posted == UNKNOWN) {
+        if (m.posted == UNKNOWN || m.sent == UNKNOWN) {
             m.sender = p;
             return false;
         }

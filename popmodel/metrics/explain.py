@@ -107,7 +107,10 @@ def _find(wanted: str, families: Mapping[str, Family]) -> str:
     plain = _plain(wanted)
     if plain in known:
         return known[plain]
-    near = difflib.get_close_matches(plain, known, n=3)
+    # A part of a name is likelier than a misspelling of another one.
+    near = [name for name in known if plain and plain in name] or difflib.get_close_matches(
+        plain, known, n=3
+    )
     suggestions = ", ".join(dict.fromkeys(known[each] for each in near))
     raise UsageError(
         f"no metric is called {wanted!r}",

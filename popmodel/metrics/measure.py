@@ -104,7 +104,8 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
         has_mpi=bool(len(in_calls)),
         has_openmp=bool(len(parallel)),
         **replayed,
-        **{name: _counted(trace, running, *which) for name, which in _COUNTERS.items()},
+        instructions=_counted(trace, running, *_COUNTERS["instructions"]),
+        cycles=_counted(trace, running, *_COUNTERS["cycles"]),
         **_losses(regions, int(runtime * bounds[-1] - useful.sum() - in_mpi.sum()) / _NS),
     )
     return Run(trace.path, run, notes)
@@ -115,7 +116,8 @@ def _traced(trace: Trace) -> NDArray[np.int64]:
     states = trace.states
     length = np.where(states.state == _DISABLED, 0, states.end - states.begin)
     sums = np.concatenate([[0], np.cumsum(length)])
-    return sums[states.offsets[1:]] - sums[states.offsets[:-1]]
+    by_location: NDArray[np.int64] = sums[states.offsets[1:]] - sums[states.offsets[:-1]]
+    return by_location
 
 
 def _replayed(trace: Trace, network: Network) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -195,7 +195,7 @@ def _name(trace: Trace, type_: int, value: int, row: int) -> str:
     labels = trace.labels.event_values
     name = labels.get(type_, {}).get(value, "").strip() or f"region {value}"
     events = trace.events
-    line_type = _LINE_OF.get(type_)
+    line_type = _LINE_OF.get(type_, -1)
     for other in range(row + 1, min(row + 4, len(events.time))):
         if events.type[other] == line_type and events.time[other] == events.time[row]:
             where = labels.get(line_type, {}).get(int(events.value[other]), "").split(" ")[0]

@@ -46,7 +46,11 @@ def names(
         return values, ()
     cells = [expression.evaluate(values) for expression in signature.grid.cells or ()]
     if signature.grid.dims is None:
-        extent = best_grid(processes, [float(np.ravel(cell)[0]) for cell in cells])
+        extent = best_grid(
+            processes,
+            [float(np.ravel(cell)[0]) for cell in cells],
+            signature.grid.periodic,
+        )
     else:
         extent = tuple(_whole(signature, expression, values) for expression in signature.grid.dims)
         if math.prod(extent) != processes:
@@ -70,8 +74,8 @@ def _whole(signature: Signature, expression: Expression, values: Mapping[str, Va
     return int(value)
 
 
-def best_grid(processes: int, cells: Sequence[float]) -> tuple[int, ...]:
-    """Give the factorisation of P whose blocks have the least surface.
+def best_grid(processes: int, cells: Sequence[float], periodic: Sequence[bool]) -> tuple[int, ...]:
+    """Give the factorisation of P whose blocks have the least surface to their neighbours.
 
     Parameters
     ----------
@@ -79,6 +83,8 @@ def best_grid(processes: int, cells: Sequence[float]) -> tuple[int, ...]:
         P.
     cells : sequence of float
         Global extent along each dimension.
+    periodic : sequence of bool
+        Whether neighbours wrap around, by dimension.
 
     Returns
     -------
@@ -90,7 +96,12 @@ def best_grid(processes: int, cells: Sequence[float]) -> tuple[int, ...]:
     def surface(extent: tuple[int, ...]) -> float:
         local = [size / count for size, count in zip(cells, extent, strict=True)]
         volume = math.prod(local)
-        return sum(volume / size for size, count in zip(local, extent, strict=True) if count > 1)
+        total = 0.0
+        for size, count, wraps in zip(local, extent, periodic, strict=True):
+            # two processes in a line are neighbours on one side only
+            sides = 0 if count == 1 else 2 if wraps else min(2, count - 1)
+            total += sides * volume / size
+        return total
 
     return min(_factorisations(processes, len(cells)), key=lambda extent: (surface(extent), extent))
 

@@ -26,12 +26,15 @@ class Parameters:
     left_out : set of str
         Quantities that a term would use but the profile does not know, where the model can do
         without: the effect is then not in the prediction, and reports say so.
+    remarks : set of str
+        What the terms found that a reader should know.
     """
 
     profile: Profile
     values: Callable[[str], Value]
     symbolic: bool = False
     left_out: set[str] = field(default_factory=set)
+    remarks: set[str] = field(default_factory=set)
 
     def get(self, path: str) -> Value:
         """Give a quantity that is needed; an error if the profile does not know it."""

@@ -34,6 +34,7 @@ from popmodel.model.terms import compute, memory, message, openmp
 from popmodel.model.work import Work
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
+from popmodel.units import format_size
 
 if TYPE_CHECKING:
     import sympy
@@ -106,9 +107,22 @@ class Model:
             capacity = memory.cache_capacity(
                 self.parameters.get("memory.kappa"), topology.last_level_cache.bytes, sharing
             )
+            self._remark_threshold(working_set, capacity)
             return memory.if_fits(working_set, capacity, hit, miss)
 
         return {"if_fits": if_fits}
+
+    def _remark_threshold(self, working_set: Value, capacity: Value) -> None:
+        """Say so if the draws do not agree whether a working set stays in the cache."""
+        if is_symbolic(working_set, capacity):
+            return
+        fits = np.ravel(working_set <= capacity)
+        if fits.any() and not fits.all():
+            size = format_size(float(np.ravel(working_set)[0]), digits=3)
+            self.parameters.remarks.add(
+                f"it is not certain that a working set of {size} stays in the cache: it does in "
+                f"{100 * fits[1:].mean():.0f} % of the draws, and intervals span both cases"
+            )
 
     # -- the tree
 

@@ -1,4 +1,4 @@
-"""The region tree of an application: what a signature describes, without any number in it."""
+"""The parts of a signature: parameters, limits, grid, and the region tree of the program."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from popmodel.expressions import Expression
+from popmodel.machine.quantity import Quantity
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,44 @@ class Limits:
 
     require: tuple[Expression, ...] = ()
     memory_per_rank: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A checked signature.
+
+    Attributes
+    ----------
+    name : str
+        Name of the application.
+    path : str
+        File it was read from.
+    is_bundled : bool
+        Whether it came with popmodel.
+    params : mapping of str to Quantity
+        Problem parameters with their defaults.
+    let : tuple of (str, Expression)
+        Names derived from params, P and T, in the order in which they are computed.
+    limits : Limits
+        What must hold.
+    grid : Grid or None
+        How processes are arranged.
+    imbalance : mapping of str to Quantity
+        ``persistent_cv``, ``transient_cv``, ``reference_processes``, ``growth_exponent``, those
+        that were given.
+    program : tuple of Item
+        The region tree.
+    """
+
+    name: str
+    path: str
+    is_bundled: bool
+    params: Mapping[str, Quantity]
+    let: tuple[tuple[str, Expression], ...]
+    limits: Limits
+    grid: Grid | None
+    imbalance: Mapping[str, Quantity]
+    program: tuple[Item, ...]
 
 
 def items(program: tuple[Item, ...]) -> list[Item]:

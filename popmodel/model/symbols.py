@@ -61,6 +61,10 @@ _TABLE = (
     Symbol("openmp", "overhead of an OpenMP construct at T threads", "s", ">= 0", "machine"),
     Symbol("alpha", "time of an empty message", "s", "> 0", "machine"),
     Symbol("beta", "time per byte of a message", "s/B", ">= 0", "machine"),
+    Symbol("eager_threshold", "largest message sent without a handshake", "B", ">= 0", "machine"),
+    Symbol(
+        "net.shm_k", "messages inside a node that do not slow each other", "1", "> 0", "machine"
+    ),
     Symbol("net.nic_G", "time per byte through the adapter of a node", "s/B", ">= 0", "machine"),
     Symbol("net.reduce_gamma", "time per byte of a reduction", "s/B", ">= 0", "machine"),
     Symbol("imbalance.persistent_cv", "spread of work, same every step", "1", ">= 0", "signature"),
@@ -78,3 +82,25 @@ RESERVED: Mapping[str, str] = {
     if symbol.name.isidentifier() and symbol.source in ("request", "placement", "signature")
 }
 """Names that a signature may use in formulas, or must not define: name -> meaning."""
+
+
+def explain(path: str) -> Symbol | None:
+    """Give the symbol that a quantity of the machine profile is a value of.
+
+    Parameters
+    ----------
+    path : str
+        Such as ``memory.b1``, ``net.inter.classes[0].alpha`` or ``core.freq.16``.
+
+    Returns
+    -------
+    Symbol or None
+        None if the model does not use it.
+    """
+    if path in SYMBOLS:
+        return SYMBOLS[path]
+    for table in ("core.freq", "memory.cache_bw", "openmp"):
+        if path.startswith(f"{table}."):
+            return SYMBOLS[table]
+    last = path.rsplit(".", 1)[-1]
+    return SYMBOLS.get(last) if path.startswith("net.") else None

@@ -22,8 +22,8 @@ from popmodel.machine.quantity import Quantity
 Array = NDArray[np.float64]
 
 DEFAULT_COUNT = 400
-_BINS = 20
-_SMALLEST_SHARE = 0.005
+_BINS = 10
+_SMALLEST_SHARE = 0.03  # three standard deviations of what chance gives with 400 draws
 _END = NormalDist().inv_cdf(0.95)  # where low and high lie, in standard deviations
 _REACH = NormalDist().inv_cdf(0.99)  # draws beyond are cut: intervals say nothing about tails
 
@@ -59,9 +59,6 @@ class Draws:
         self.seed = seed
         self.factors = dict(factors or {})
         self._values: dict[str, Value] = {}
-
-    def __contains__(self, path: object) -> bool:
-        return path in self.quantities
 
     def __getitem__(self, path: str) -> Value:
         """Give a quantity: a float if it is exact, else an array of shape (count + 1,)."""

@@ -63,10 +63,13 @@ def collective_time(
     """
     sent, received = np.asarray(sent, np.float64), np.asarray(received, np.float64)
     times = factor(model, members)
+    time: NDArray[np.float64]
     if kind in ("init", "barrier"):
-        return 2 * latency * times
-    if kind == "bcast":
-        return (2 * latency + np.maximum(sent, received) / bandwidth) * times
-    if kind == "reduce":
-        return np.where(times > 0, latency + (sent + received) / 2 / bandwidth, 0.0)
-    return 2 * (latency + (sent + received) / 2 / bandwidth) * times
+        time = 2 * latency * times
+    elif kind == "bcast":
+        time = (2 * latency + np.maximum(sent, received) / bandwidth) * times
+    elif kind == "reduce":
+        time = np.where(times > 0, latency + (sent + received) / 2 / bandwidth, 0.0)
+    else:
+        time = 2 * (latency + (sent + received) / 2 / bandwidth) * times
+    return time

@@ -165,7 +165,7 @@ def message_bytes(collectives: Collectives) -> NDArray[np.int64]:
 
 
 class _Pattern(NamedTuple):
-    """One collective as messages: their ends (ranks) and shares, and the operations of each rank."""
+    """One collective as messages: their ends (ranks) and shares, and what each rank does."""
 
     sender: NDArray[np.int32]
     receiver: NDArray[np.int32]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def replay(program: Program, network: Network) -> Execution:
     return Execution(network, end / _NS, program.compute() * cpu / _NS, program.operations)
 
 
-def _message_costs(program: Program, network: Network) -> dict[str, object]:
+def _message_costs(program: Program, network: Network) -> dict[str, Any]:
     messages = program.messages
     remote = messages.sender != messages.receiver
     nothing = np.zeros(len(messages))
@@ -125,7 +125,7 @@ def _message_costs(program: Program, network: Network) -> dict[str, object]:
     }
 
 
-def _collective_costs(program: Program, network: Network) -> dict[str, object]:
+def _collective_costs(program: Program, network: Network) -> dict[str, Any]:
     collectives = program.collectives
     cost = np.zeros(len(collectives))
     member_cost = np.zeros(len(collectives))
@@ -151,6 +151,8 @@ def _collective_costs(program: Program, network: Network) -> dict[str, object]:
                     network.collective_cost,
                 )
             rule[mine] = rules.get(kind, _SYNCHRONISING)
+        # Where nobody is known to be the root, nobody can go on early or be waited for.
+        rule[collectives.root < 0] = _SYNCHRONISING
     return {"collective_cost": cost, "member_cost": member_cost, "collective_rule": rule}
 
 

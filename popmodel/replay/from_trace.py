@@ -12,91 +12,44 @@ runtime of real traces equals Dimemas' to the nanosecond:
   successful Test) that completes no receive takes the oldest outstanding one, a Waitall (Testall)
   takes all of them;
 - collectives of one communicator match in call order; MPI_Init acts as a barrier at its exit;
-- one-sided operations, I/O and calls that only manage objects are local and take no time.
+- one-sided operations, I/O and calls that only manage objects are local and take no time;
+- in a window of a trace, calls that lie wholly outside take no part: what is matched is the whole
+  run, so that the turns of collectives stay right.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
-from popmodel.replay.program import COLLECTIVES, Collectives, Messages, Op, Program
+from popmodel.replay.calls import MasterCalls, master_calls
+from popmodel.replay.messages import MatchedMessages, match_messages, note_calls_without_record
+from popmodel.replay.mpi_calls import Action
+from popmodel.replay.program import Messages, Op, Program
+from popmodel.replay.turns import MatchedCollectives, match_collectives
 from popmodel.trace.intervals import Intervals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.trace import Calls, Trace
+    from popmodel.trace import Trace
 
 __all__ = ["from_trace"]
 
-# What a call does to the program.
-_LOCAL, _SEND, _ISEND, _RECEIVE, _IRECEIVE, _SENDRECEIVE, _START = range(7)
-_WAIT, _WAITALL, _COLLECTIVE, _ICOLLECTIVE, _IGNORED = range(7, 12)
-
-_ACTION = {
-    "MPI_Send": _SEND,
-    "MPI_Ssend": _SEND,
-    "MPI_Bsend": _SEND,
-    "MPI_Rsend": _SEND,
-    "MPI_Isend": _ISEND,
-    "MPI_Issend": _ISEND,
-    "MPI_Ibsend": _ISEND,
-    "MPI_Irsend": _ISEND,
-    "MPI_Recv": _RECEIVE,
-    "MPI_Mrecv": _RECEIVE,
-    "MPI_Irecv": _IRECEIVE,
-    "MPI_Imrecv": _IRECEIVE,
-    "MPI_Sendrecv": _SENDRECEIVE,
-    "MPI_Sendrecv_replace": _SENDRECEIVE,
-    "MPI_Start": _START,
-    "MPI_Startall": _START,
-    "MPI_Wait": _WAIT,
-    "MPI_Waitany": _WAIT,
-    "MPI_Waitsome": _WAIT,
-    "MPI_Waitall": _WAITALL,
-    # A trace holds the tests that succeeded; the misses before are only counted.
-    "MPI_Test": _WAIT,
-    "MPI_Testany": _WAIT,
-    "MPI_Testsome": _WAIT,
-    "MPI_Testall": _WAITALL,
-    "MPI_Init": _COLLECTIVE,
-    "MPI_Init_thread": _COLLECTIVE,
-}
-_BUFFERED = ("MPI_Bsend", "MPI_Ibsend")
-
-_POINT_TO_POINT, _COLLECTIVE_TYPE, _OTHER, _ONE_SIDED, _IO = range(50000001, 50000006)
-_SENT, _RECEIVED, _ROOT, _COMMUNICATOR = 50100001, 50100002, 50100003, 50100004
 _APPLICATION = 40000001
 _DISABLED = 14
 
 
-def collective_kind(name: str) -> tuple[str, bool] | None:
-    """Kind of the collective of an MPI call and whether it blocks; None if it is not modelled."""
-    base = name.removeprefix("MPI_").lower()
-    if base in ("init", "init_thread"):
-        return "init", True
-    blocking = True
-    if base not in _KIND_OF_NAME and base.startswith("i"):
-        base, blocking = base[1:], False
-    kind = _KIND_OF_NAME.get(base)
-    return None if kind is None else (kind, blocking)
+class _Operations(NamedTuple):
+    """Operations in no order: the calls they stem from, and their place inside the call."""
 
-
-_KIND_OF_NAME = {
-    **{kind: kind for kind in COLLECTIVES if kind != "init"},
-    "alltoallv": "alltoall",
-    "alltoallw": "alltoall",
-    "gatherv": "gather",
-    "scatterv": "scatter",
-    "allgatherv": "allgather",
-    "exscan": "scan",
-    "reduce_scatter_block": "reduce_scatter",
-    "reducescat": "reduce_scatter",
-}
+    call: NDArray[np.int64]
+    place: NDArray[np.int8]
+    kind: NDArray[np.uint8]
+    target: NDArray[np.int32]
 
 
 def from_trace(trace: Trace) -> Program:
@@ -105,7 +58,7 @@ def from_trace(trace: Trace) -> Program:
     Parameters
     ----------
     trace : Trace
-        The run; for hybrid runs the MPI calls of the master threads.
+        The run or a window of it; for hybrid runs the MPI calls of the master threads.
 
     Returns
     -------
@@ -115,449 +68,221 @@ def from_trace(trace: Trace) -> Program:
     Raises
     ------
     ReplayError
-        If threads other than the masters call MPI, or members of a communicator call different
-        collectives at the same turn.
+        If threads other than the masters call MPI, members of a communicator call different
+        collectives at the same turn, or a message names a call that is not there.
     """
-    return _Builder(trace).build()
+    whole = trace.whole or trace
+    calls = master_calls(whole)
+    messages = match_messages(whole, calls, trace.begin, trace.end)
+    collectives = match_collectives(whole, calls)
+    operations = _operations(calls, messages, collectives)
+    notes = [*_ignored(calls), *note_calls_without_record(calls, messages)]
+    if whole is not trace:
+        operations, collectives, cut = _within(trace, calls, messages, collectives, operations)
+        notes += cut
+    return replace(
+        _assemble(trace, whole, calls, messages, collectives, operations), notes=tuple(notes)
+    )
 
 
-class _Builder:
-    """Intermediate columns of one translation, one row per MPI call of a master thread."""
+def _ignored(calls: MasterCalls) -> list[str]:
+    counts = np.bincount(calls.code[calls.action == Action.IGNORED], minlength=len(calls.names))
+    return [
+        f"{n} {name} calls are local time: not modelled by the replay"
+        for name, n in zip(calls.names, counts.tolist(), strict=True)
+        if n
+    ]
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self.processes = trace.processes
-        self.masters = np.asarray(trace.process_offsets[:-1], dtype=np.int64)
-        calls = trace.calls()
-        _refuse_other_threads(trace, calls, self.masters)
-        # With no call on other threads, the calls of the masters are all calls, in order.
-        bounds = np.asarray(calls.offsets)
-        self.offsets = np.append(bounds[self.masters], bounds[-1]).astype(np.int64)
-        self.entry = np.ascontiguousarray(calls.entry, dtype=np.int64)
-        self.exit = np.ascontiguousarray(calls.exit, dtype=np.int64)
-        self.row = np.ascontiguousarray(calls.row, dtype=np.int64)
-        self.count = len(self.entry)
-        self.process = np.repeat(np.arange(self.processes), np.diff(self.offsets))
-        self._classify(calls)
-        self.notes: list[str] = []
-        # Operations: the call they stem from, their order inside the call, kind and target.
-        self.ops: list[tuple[NDArray, int, Op, NDArray]] = []
 
-    def _classify(self, calls: Calls) -> None:
-        key = calls.type.astype(np.int64) << 32 | (calls.value.astype(np.int64) & 0xFFFFFFFF)
-        distinct, code = np.unique(key, return_inverse=True)
-        names, actions, kinds = [], [], []
-        for k in distinct.tolist():
-            type_, value = k >> 32, k & 0xFFFFFFFF
-            name = self.trace.mpi_name(type_, value)
-            action, kind = _ACTION.get(name, _LOCAL), -1
-            known = collective_kind(name) if type_ == _COLLECTIVE_TYPE else None
-            if action == _COLLECTIVE:
-                kind = COLLECTIVES.index("init")
-            elif known is not None:
-                kind = COLLECTIVES.index(known[0])
-                action = _COLLECTIVE if known[1] else _ICOLLECTIVE
-            elif type_ in (_COLLECTIVE_TYPE, _ONE_SIDED, _IO):
-                action = _IGNORED
-            names.append(name)
-            actions.append(action)
-            kinds.append(kind)
-        self.names = tuple(names)
-        self.code = code.astype(np.int32)
-        self.action = np.array(actions, dtype=np.int8)[code] if names else np.empty(0, np.int8)
-        self.kind = np.array(kinds, dtype=np.int8)[code] if names else np.empty(0, np.int8)
-        buffered = np.array([n in _BUFFERED for n in names], dtype=np.int8)
-        self.buffered = buffered[code] if names else np.empty(0, np.int8)
+def _operations(
+    calls: MasterCalls, messages: MatchedMessages, collectives: MatchedCollectives
+) -> _Operations:
+    """Operations of all calls; inside one call it posts, then sends, then waits."""
+    message = np.arange(len(messages.send), dtype=np.int32)
+    plain = (messages.post == messages.wait) & (calls.action[messages.post] == Action.RECEIVE)
+    blocking = np.isin(calls.action[messages.send], (Action.SEND, Action.SENDRECEIVE))
+    at_once = calls.action[collectives.call] == Action.COLLECTIVE
+    send_wait, collective_wait = _completions(
+        calls, messages, messages.send[~blocking], collectives.call[~at_once]
+    )
+    parts = [
+        (0, Op.POST, messages.post[~plain], message[~plain]),
+        (1, Op.SEND, messages.send[blocking], message[blocking]),
+        (1, Op.ISEND, messages.send[~blocking], message[~blocking]),
+        (2, Op.RECEIVE, messages.wait[plain], message[plain]),
+        (2, Op.WAIT_RECEIVE, messages.wait[~plain], message[~plain]),
+        (3, Op.WAIT_SEND, send_wait, message[~blocking]),
+        (0, Op.COLLECTIVE, collectives.call[at_once], collectives.collective[at_once]),
+        (0, Op.ARRIVE, collectives.call[~at_once], collectives.collective[~at_once]),
+        (4, Op.WAIT_COLLECTIVE, collective_wait, collectives.collective[~at_once]),
+    ]
+    call = np.concatenate([c for _, _, c, _ in parts])
+    there = call >= 0  # a request that no call completes has no wait
+    return _Operations(
+        call[there],
+        np.concatenate([np.full(len(c), place, np.int8) for place, _, c, _ in parts])[there],
+        np.concatenate([np.full(len(c), op, np.uint8) for _, op, c, _ in parts])[there],
+        np.concatenate([target for _, _, _, target in parts])[there],
+    )
 
-    def build(self) -> Program:
-        ignored = np.bincount(
-            self.code[self.action == _IGNORED], minlength=len(self.names)
-        ).tolist()
-        self.notes += [
-            f"{n} {name} calls are local time: not modelled by the replay"
-            for name, n in zip(self.names, ignored, strict=True)
-            if n
-        ]
-        messages, completes_receive = self._messages()
-        collectives = self._collectives()
-        self._requests(completes_receive)
-        return self._program(messages, collectives)
 
-    # -- point to point ------------------------------------------------------------------------
+def _completions(
+    calls: MasterCalls,
+    messages: MatchedMessages,
+    isends: NDArray[np.int64],
+    nonblocking: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Calls that complete isends and nonblocking collectives, or -1."""
+    action = np.zeros(len(calls), dtype=np.uint8)
+    action[isends] = 1
+    action[nonblocking] = 1
+    receives = np.zeros(len(calls), dtype=bool)
+    receives[messages.wait] = True
+    action[(calls.action == Action.WAIT) & ~receives] = 2
+    action[calls.action == Action.WAITALL] = 3
+    completed = _kernel.complete_requests(calls.offsets, action)
+    return completed[isends], completed[nonblocking]
 
-    def _messages(self) -> tuple[Messages, NDArray[np.bool_]]:
-        trace, records = self.trace, self.trace.messages
-        process_of = np.zeros(len(trace.node_of_location), dtype=np.int64)
-        process_of[self.masters[1:]] = 1
-        process_of = np.cumsum(process_of)
-        is_master = np.zeros(len(process_of), dtype=bool)
-        is_master[self.masters] = True
-        kept = is_master[records.sender] & is_master[records.receiver]
-        if not kept.all():
-            i = int(np.flatnonzero(~kept)[0])
-            raise ReplayError(
-                f"{trace.path}: a message sent at {records.logical_send[i] / 1e9:.9f} s is of a "
-                "thread that is not its process's master",
-                "the replay covers MPI calls of master threads only (MPI_THREAD_FUNNELED)",
-            )
-        sender = process_of[records.sender]
-        receiver = process_of[records.receiver]
-        sending = self._find(
-            self.entry, sender, records.logical_send, (_SEND, _ISEND, _SENDRECEIVE, _START)
+
+def _within(
+    window: Trace,
+    calls: MasterCalls,
+    messages: MatchedMessages,
+    collectives: MatchedCollectives,
+    operations: _Operations,
+) -> tuple[_Operations, MatchedCollectives, list[str]]:
+    """What of the operations belongs to a window: calls of which some part lies inside.
+
+    A message of which a call lies outside is left out: before the window it has arrived, after it
+    nobody waits. A collective counts the members that call it inside.
+    """
+    inside = (calls.exit > window.begin) & (calls.entry < window.end)
+    message_inside = inside[messages.send] & inside[messages.post] & inside[messages.wait]
+    touched = inside[messages.send] | inside[messages.post] | inside[messages.wait]
+    arrives = inside[collectives.call]
+    everyone = collectives.collectives
+    members = np.bincount(collectives.collective[arrives], minlength=len(everyone))
+    root_inside = np.zeros(len(everyone), dtype=bool)
+    is_root = everyone.root[collectives.collective] == calls.process[collectives.call]
+    root_inside[collectives.collective[arrives & is_root]] = True
+    cut = int(np.count_nonzero(touched & ~message_inside))
+
+    about_message = operations.kind < Op.COLLECTIVE
+    kept = inside[operations.call]
+    kept[about_message] &= message_inside[operations.target[about_message]]
+    # A wait for a nonblocking collective that was entered before the window waits for nobody.
+    process = calls.process[operations.call]
+    entered = set(
+        zip(
+            collectives.collective[arrives].tolist(),
+            calls.process[collectives.call[arrives]].tolist(),
+            strict=True,
         )
-        posting = self._find(
-            self.entry,
-            receiver,
-            records.logical_receive,
-            (_RECEIVE, _SENDRECEIVE, _START),
-            ends=records.physical_receive,
-        )
-        later = self._find(self.exit, receiver, records.logical_receive, (_IRECEIVE,))
-        posting = np.where(posting >= 0, posting, later)
-        completing = self._find(
-            self.exit,
-            receiver,
-            records.physical_receive,
-            (_RECEIVE, _SENDRECEIVE, _WAIT, _WAITALL),
-        )
-        inside = (
-            (records.logical_send >= trace.begin)
-            & (records.physical_receive <= trace.end)
-            & (records.logical_receive >= trace.begin)
-        )
-        used = (sending >= 0) & (posting >= 0) & (completing >= 0)
-        self._refuse_unmatched(inside & ~used, sending, posting, completing, sender, receiver)
-        # A message that is cut by the window's edge costs nothing: it is in flight before or after.
-        self._note_cut(np.flatnonzero(~inside & ~used), sender, receiver)
-        index = np.flatnonzero(used)
-        send, post, wait = sending[index], posting[index], completing[index]
-        target = np.arange(len(index), dtype=np.int32)
-        self._point_to_point_ops(send, post, wait, target)
-        self._note_calls_without_record(sending, posting)
-        completes = np.zeros(self.count, dtype=bool)
-        completes[wait] = True
-        return (
-            Messages(
-                sender[index].astype(np.int32),
-                receiver[index].astype(np.int32),
-                np.asarray(records.size)[index].astype(np.int64),
-                np.asarray(records.tag)[index].astype(np.int64),
-                self.buffered[send],
+    )
+    for i in np.flatnonzero(kept & (operations.kind == Op.WAIT_COLLECTIVE)).tolist():
+        kept[i] = (int(operations.target[i]), int(process[i])) in entered
+    return (
+        _Operations(
+            operations.call[kept],
+            operations.place[kept],
+            operations.kind[kept],
+            operations.target[kept],
+        ),
+        replace(
+            collectives,
+            collectives=replace(
+                everyone,
+                members=members.astype(np.int32),
+                root=np.where(root_inside, everyone.root, -1).astype(np.int32),
             ),
-            completes,
-        )
-
-    def _find(
-        self,
-        times: NDArray[np.int64],
-        process: NDArray[np.int64],
-        time: NDArray[np.int64],
-        actions: tuple[int, ...],
-        ends: NDArray[np.int64] | None = None,
-    ) -> NDArray[np.int64]:
-        """Call of `process` with one of `actions` whose `times` is exactly `time`, or -1.
-
-        Calls of no length can share a time, so candidates are tried backwards. With `ends`, a
-        call that is no Start has to end at that time too: it is the one that both posts and
-        completes.
-        """
-        time = np.ascontiguousarray(time, dtype=np.int64)
-        found = _kernel.locate(self.offsets, times, process, time)
-        wanted = np.isin(self.action, actions)
-        first = self.offsets[process]
-        result = np.full(len(found), -1, dtype=np.int64)
-        open_ = np.arange(len(found))
-        while len(open_):
-            open_ = open_[found[open_] >= first[open_]]
-            open_ = open_[times[found[open_]] == time[open_]]
-            candidate = found[open_]
-            good = wanted[candidate]
-            if ends is not None:
-                good &= (self.exit[candidate] == ends[open_]) | (self.action[candidate] == _START)
-            result[open_[good]] = candidate[good]
-            open_ = open_[~good]
-            found[open_] -= 1
-        return result
-
-    def _point_to_point_ops(
-        self,
-        send: NDArray[np.int64],
-        post: NDArray[np.int64],
-        wait: NDArray[np.int64],
-        target: NDArray[np.int32],
-    ) -> None:
-        """Operations of the calls, in the order they have inside one call: post, send, wait."""
-        simple = (post == wait) & (self.action[post] == _RECEIVE)
-        self._add(post[simple], 2, Op.RECEIVE, target[simple])
-        self._add(post[~simple], 0, Op.POST, target[~simple])
-        self._add(wait[~simple], 2, Op.WAIT_RECEIVE, target[~simple])
-        blocking = np.isin(self.action[send], (_SEND, _SENDRECEIVE))
-        self._add(send[blocking], 1, Op.SEND, target[blocking])
-        self._add(send[~blocking], 1, Op.ISEND, target[~blocking])
-        self.isend_call = send[~blocking]
-        self.isend_message = target[~blocking]
-
-    def _refuse_unmatched(
-        self,
-        chosen: NDArray[np.bool_],
-        sending: NDArray[np.int64],
-        posting: NDArray[np.int64],
-        completing: NDArray[np.int64],
-        sender: NDArray[np.int64],
-        receiver: NDArray[np.int64],
-    ) -> None:
-        index = np.flatnonzero(chosen)
-        if not len(index):
-            return
-        i, records = int(index[0]), self.trace.messages
-        lacking = [
-            f"{what} of rank {rank[i]} at {time[i] / 1e9:.9f} s"
-            for what, call, rank, time in (
-                ("a send", sending, sender, records.logical_send),
-                ("a receive", posting, receiver, records.logical_receive),
-                ("the end of a receive", completing, receiver, records.physical_receive),
-            )
-            if call[i] < 0
-        ]
-        raise ReplayError(
-            f"{self.trace.path}: {len(index)} messages belong to no MPI call of the trace; the "
-            f"first, {records.size[i]} B with tag {records.tag[i]} from rank {sender[i]} to rank "
-            f"{receiver[i]}, names {', '.join(lacking)}, where there is none",
-            "events of MPI calls are missing from the trace: trace again, or analyse a window "
-            "without them",
-        )
-
-    def _note_cut(
-        self, index: NDArray[np.int64], sender: NDArray[np.int64], receiver: NDArray[np.int64]
-    ) -> None:
-        if len(index):
-            i = int(index[0])
-            self.notes.append(
-                f"{len(index)} messages cross the edge of the window and take no time "
-                f"(first: rank {sender[i]} to rank {receiver[i]} at "
-                f"{self.trace.messages.logical_send[i] / 1e9:.9f} s)"
-            )
-
-    def _note_calls_without_record(
-        self, sending: NDArray[np.int64], posting: NDArray[np.int64]
-    ) -> None:
-        sends = np.isin(self.action, (_SEND, _ISEND, _SENDRECEIVE))
-        sends[sending[sending >= 0]] = False
-        receives = np.isin(self.action, (_RECEIVE, _IRECEIVE, _SENDRECEIVE))
-        receives[posting[posting >= 0]] = False
-        index = np.flatnonzero(sends | receives)
-        if len(index):
-            i = int(index[0])
-            self.notes.append(
-                f"{len(index)} point-to-point calls lack a communication record (partner "
-                "MPI_PROC_NULL, never completed, or record lost) and wait for nobody "
-                f"(first: {self._where(i)})"
-            )
-
-    # -- collectives ---------------------------------------------------------------------------
-
-    def _collectives(self) -> Collectives:
-        index = np.flatnonzero(np.isin(self.action, (_COLLECTIVE, _ICOLLECTIVE)))
-        sent, received, root, communicator = self._collective_attributes(index)
-        init = self.kind[index] == COLLECTIVES.index("init")
-        # MPI_Init comes before any communicator: a turn of its own, over all processes.
-        communicator[init] = -1
-        process = self.process[index]
-        order = np.lexsort((index, process, communicator))
-        group = np.stack([communicator[order], process[order]])
-        new = np.ones(len(order), dtype=bool)
-        new[1:] = (group[:, 1:] != group[:, :-1]).any(axis=0)
-        starts = np.flatnonzero(new)
-        turn = np.empty(len(order), dtype=np.int64)
-        turn[order] = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-        pairs, instance = _rows(communicator, turn)
-        count = len(pairs)
-        first = np.full(count, -1, dtype=np.int64)
-        first[instance[::-1]] = np.arange(len(index))[::-1]
-        self._check_same_kind(index, instance, first)
-        members = np.bincount(instance, minlength=count)
-        for c in np.unique(pairs[:, 0]).tolist() if count else []:
-            known = self.trace.communicators.get(c)
-            if known is not None:
-                members[pairs[:, 0] == c] = len(known)
-            elif c == 0:
-                members[pairs[:, 0] == c] = self.processes
-        roots = np.full(count, -1, dtype=np.int32)
-        roots[instance[root]] = process[root]
-        root_sent = np.zeros(count, dtype=np.int64)
-        root_sent[instance[root]] = sent[root]
-        largest = np.zeros((2, count), dtype=np.int64)
-        np.maximum.at(largest[0], instance, sent)
-        np.maximum.at(largest[1], instance, received)
-        blocking = self.action[index] == _COLLECTIVE
-        target = instance.astype(np.int32)
-        self._add(index[blocking], 0, Op.COLLECTIVE, target[blocking])
-        self._add(index[~blocking], 0, Op.ARRIVE, target[~blocking])
-        self.nonblocking_call = index[~blocking]
-        self.nonblocking_collective = target[~blocking]
-        return Collectives(
-            self.kind[index][first].astype(np.int8),
-            np.maximum(pairs[:, 0], 0),
-            members.astype(np.int32),
-            roots,
-            largest[0],
-            largest[1],
-            root_sent,
-        )
-
-    def _collective_attributes(self, index: NDArray[np.int64]) -> tuple[NDArray, ...]:
-        """Bytes sent and received, root flag and communicator of the calls `index`."""
-        events = self.trace.events
-        values = np.zeros((4, self.count), dtype=np.int64)
-        rows = np.flatnonzero((events.type >= _SENT) & (events.type <= _COMMUNICATOR))
-        # The attributes stand on the line of the entry event, after it; or, in traces of other
-        # writers, before it at the same time.
-        call = np.searchsorted(self.row, rows, side="right") - 1
-        time = events.time[rows]
-        fits = (call >= 0) & (self.entry[np.maximum(call, 0)] == time)
-        following = np.minimum(call + 1, max(self.count - 1, 0))
-        call = np.where(fits, call, following)
-        fits = self.entry[call] == time if self.count else np.zeros(len(rows), dtype=bool)
-        values[events.type[rows[fits]].astype(np.int64) - _SENT, call[fits]] = events.value[rows[fits]]
-        sent, received, root, communicator = values[:, index]
-        return sent, received, root != 0, communicator.copy()
-
-    def _check_same_kind(
-        self, index: NDArray[np.int64], instance: NDArray[np.int64], first: NDArray[np.int64]
-    ) -> None:
-        kind = self.kind[index]
-        different = np.flatnonzero(kind != kind[first[instance]])
-        if len(different):
-            i = int(different[0])
-            raise ReplayError(
-                f"{self.trace.path}: members of a communicator call different collectives at the "
-                f"same turn: {self._where(int(index[first[instance[i]]]))}, "
-                f"{self._where(int(index[i]))}",
-                "an event of a collective is missing from the trace, or the program is wrong",
-            )
-
-    # -- requests ------------------------------------------------------------------------------
-
-    def _requests(self, completes_receive: NDArray[np.bool_]) -> None:
-        """Completion of isends and nonblocking collectives, which the trace does not name.
-
-        A Startall can start several sends: they complete together.
-        """
-        action = np.zeros(self.count, dtype=np.uint8)
-        action[self.isend_call] = 1
-        action[self.nonblocking_call] = 1
-        action[(self.action == _WAIT) & ~completes_receive] = 2
-        action[self.action == _WAITALL] = 3
-        completed = _kernel.complete_requests(self.offsets, action)
-        wait = completed[self.isend_call]
-        self._add(wait[wait >= 0], 3, Op.WAIT_SEND, self.isend_message[wait >= 0])
-        wait = completed[self.nonblocking_call]
-        self._add(wait[wait >= 0], 4, Op.WAIT_COLLECTIVE, self.nonblocking_collective[wait >= 0])
-
-    # -- assembly ------------------------------------------------------------------------------
-
-    def _add(self, call: NDArray[np.int64], order: int, op: Op, target: NDArray[np.int32]) -> None:
-        self.ops.append((call, order, op, target))
-
-    def _program(self, messages: Messages, collectives: Collectives) -> Program:
-        call = np.concatenate([c for c, _, _, _ in self.ops])
-        rank = np.concatenate([np.full(len(c), o, np.int8) for c, o, _, _ in self.ops])
-        kind = np.concatenate([np.full(len(c), op, np.uint8) for c, _, op, _ in self.ops])
-        target = np.concatenate([t for _, _, _, t in self.ops]).astype(np.int32)
-        order = np.lexsort((rank, call))
-        call, kind, target = call[order], kind[order], target[order]
-        outside, ends = self._time_outside_mpi()
-        process = self.process[call]
-        offsets = np.searchsorted(process, np.arange(self.processes + 1)).astype(np.int64)
-        burst = np.diff(outside[call], prepend=0.0)
-        occupied = offsets[:-1] < offsets[1:]
-        first = offsets[:-1][occupied]
-        burst[first] = outside[call[first]]
-        last = np.zeros(self.processes)
-        last[occupied] = outside[call[offsets[1:][occupied] - 1]]
-        nodes = np.asarray(self.trace.node_of_location)[self.masters]
-        return Program(
-            offsets=offsets,
-            kind=kind,
-            target=target,
-            burst=burst,
-            tail=ends - last,
-            messages=messages,
-            collectives=collectives,
-            call=call.astype(np.int32),
-            call_name=self.names,
-            call_code=self.code,
-            call_time=self.entry,
-            communicators={
-                c: np.asarray(ranks, dtype=np.int32)
-                for c, ranks in self.trace.communicators.items()
-            },
-            nodes=nodes.astype(np.int32),
-            notes=tuple(self.notes),
-        )
-
-    def _time_outside_mpi(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Time outside MPI up to each call's entry, and up to each process's end, ns."""
-        begin, end = self.trace.begin, self._ends()
-        disabled = Intervals.in_state(self.trace.states, _DISABLED)
-        before_entry = disabled.before(self.masters[self.process], self.entry)
-        before_exit = disabled.before(self.masters[self.process], self.exit)
-        inside = (self.exit - before_exit) - (self.entry - before_entry)
-        passed = np.concatenate([[0], np.cumsum(inside)])
-        in_mpi = passed[:-1] - passed[self.offsets[:-1]][self.process]
-        outside = self.entry - before_entry - begin - in_mpi
-        total = passed[self.offsets[1:]] - passed[self.offsets[:-1]]
-        tail = end - disabled.before(self.masters, end) - begin - total
-        return outside.astype(np.float64), tail.astype(np.float64)
-
-    def _ends(self) -> NDArray[np.int64]:
-        """When each process ends: its application-end event, else its last record."""
-        trace = self.trace
-        ends = np.full(self.processes, trace.begin, dtype=np.int64)
-        for p, m in enumerate(self.masters.tolist()):
-            e = slice(trace.events.offsets[m], trace.events.offsets[m + 1])
-            over = (trace.events.type[e] == _APPLICATION) & (trace.events.value[e] == 0)
-            at = np.flatnonzero(over)
-            if len(at):
-                ends[p] = trace.events.time[e][at[-1]]
-                continue
-            s = slice(trace.states.offsets[m], trace.states.offsets[m + 1])
-            ends[p] = max(
-                trace.states.end[s].max(initial=trace.begin),
-                trace.events.time[e].max(initial=trace.begin),
-            )
-        return ends
-
-    def _where(self, call: int) -> str:
-        return (
-            f"rank {self.process[call]} in {self.names[self.code[call]]} at "
-            f"{self.entry[call] / 1e9:.9f} s"
-        )
+        ),
+        [f"{cut} messages cross the edge of the window and take no time"] if cut else [],
+    )
 
 
-def _rows(a: NDArray[np.int64], b: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Distinct rows of two columns, in order, and the index of each row among them."""
-    order = np.lexsort((b, a))
-    pairs = np.stack([a[order], b[order]], axis=1)
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
-    inverse = np.empty(len(order), dtype=np.int64)
-    inverse[order] = np.cumsum(new) - 1
-    return pairs[new], inverse
+def _assemble(
+    trace: Trace,
+    whole: Trace,
+    calls: MasterCalls,
+    messages: MatchedMessages,
+    collectives: MatchedCollectives,
+    operations: _Operations,
+) -> Program:
+    order = np.lexsort((operations.place, operations.call))
+    call = operations.call[order]
+    outside, ends = _time_outside_mpi(trace, whole, calls)
+    offsets = np.searchsorted(calls.process[call], np.arange(trace.processes + 1))
+    burst = np.diff(outside[call], prepend=0.0)
+    occupied = offsets[:-1] < offsets[1:]
+    first, last = offsets[:-1][occupied], offsets[1:][occupied] - 1
+    burst[first] = outside[call[first]]
+    tail = ends.copy()
+    tail[occupied] -= outside[call[last]]
+    records = whole.messages
+    return Program(
+        offsets=offsets.astype(np.int64),
+        kind=operations.kind[order],
+        target=operations.target[order],
+        burst=burst,
+        tail=tail,
+        messages=Messages(
+            messages.sender.astype(np.int32),
+            messages.receiver.astype(np.int32),
+            np.asarray(records.size, dtype=np.int64)[messages.row],
+            np.asarray(records.tag, dtype=np.int64)[messages.row],
+            calls.buffered[messages.send],
+        ),
+        collectives=collectives.collectives,
+        call=call.astype(np.int32),
+        call_name=calls.names,
+        call_code=calls.code,
+        call_time=calls.entry,
+        communicators={
+            number: np.asarray(ranks, dtype=np.int32)
+            for number, ranks in whole.communicators.items()
+        },
+        nodes=np.asarray(whole.node_of_location)[whole.process_offsets[:-1]].astype(np.int32),
+    )
 
 
-def _refuse_other_threads(trace: Trace, calls: Calls, masters: NDArray[np.int64]) -> None:
-    count = np.diff(calls.offsets)
-    count[masters] = 0
-    location = np.flatnonzero(count)
-    if len(location):
-        where = int(location[0])
-        row = int(calls.offsets[where])
-        process = int(np.searchsorted(masters, where, side="right")) - 1
-        name = trace.mpi_name(int(calls.type[row]), int(calls.value[row]))
-        raise ReplayError(
-            f"{trace.path}: thread {where - masters[process]} of rank {process} calls {name} at "
-            f"{calls.entry[row] / 1e9:.9f} s ({int(count.sum())} MPI calls of threads that are "
-            "not their process's master)",
-            "the replay covers MPI calls of master threads only (MPI_THREAD_FUNNELED)",
-        )
+def _time_outside_mpi(
+    trace: Trace, whole: Trace, calls: MasterCalls
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Time outside MPI up to each call's entry, and up to each process's end, ns.
+
+    Both count from the begin of the window, and leave out tracing-disabled time.
+    """
+    masters = np.asarray(whole.process_offsets[:-1], dtype=np.int64)
+    disabled = Intervals.in_state(whole.states, _DISABLED)
+
+    def traced(location: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
+        return time - disabled.before(location, time)
+
+    entry = traced(calls.location, np.clip(calls.entry, trace.begin, trace.end))
+    exit_ = traced(calls.location, np.clip(calls.exit, trace.begin, trace.end))
+    begin = traced(masters, np.full(len(masters), trace.begin))
+    passed = np.concatenate([[0], np.cumsum(exit_ - entry)])
+    in_mpi = passed[:-1] - passed[calls.offsets[:-1]][calls.process]
+    total = passed[calls.offsets[1:]] - passed[calls.offsets[:-1]]
+    outside = entry - begin[calls.process] - in_mpi
+    ends = np.clip(_ends(whole, masters), trace.begin, trace.end)
+    # A process whose last call goes on after its end event has nothing left to do.
+    tail = traced(masters, ends) - begin - total
+    return outside.astype(np.float64), np.maximum(tail, 0).astype(np.float64)
+
+
+def _ends(trace: Trace, masters: NDArray[np.int64]) -> NDArray[np.int64]:
+    """When each process ends: its application-end event, else its last record."""
+    events, states = trace.events, trace.states
+    ends = np.full(len(masters), trace.begin, dtype=np.int64)
+    for table, times in ((events, events.time), (states, states.end)):
+        last = np.asarray(table.offsets)[masters + 1]
+        some = last > np.asarray(table.offsets)[masters]
+        ends[some] = np.maximum(ends[some], times[last[some] - 1])
+    over = np.flatnonzero((events.type == _APPLICATION) & (events.value == 0))
+    location = np.searchsorted(events.offsets, over, side="right") - 1
+    process = np.searchsorted(masters, location)
+    mine = process < len(masters)
+    mine[mine] = masters[process[mine]] == location[mine]
+    ends[process[mine]] = events.time[over[mine]]  # rows are in time order: the last one counts
+    return ends

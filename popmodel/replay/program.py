@@ -165,4 +165,5 @@ class Program:
     def compute(self) -> NDArray[np.float64]:
         """Sum of the compute bursts of each process, ns."""
         sums = np.concatenate([[0.0], np.cumsum(self.burst)])
-        return sums[self.offsets[1:]] - sums[self.offsets[:-1]] + self.tail
+        bursts: NDArray[np.float64] = sums[self.offsets[1:]] - sums[self.offsets[:-1]]
+        return bursts + self.tail

@@ -48,7 +48,7 @@ def screen(document: Document, style: Style) -> list[str]:
     lines: list[str] = []
     for definition in document["definitions"]:
         head = f"{definition['family']}.{document['metric']}"
-        lines += ["", *paragraph(f"{definition['name']}   {head}", style)]
+        lines += ["", *paragraph(f"{definition['name']} ({head})", style)]
         lines += pairs(_facts(definition), Style(style.width - 1, style.depth))
     return lines[1:]
 

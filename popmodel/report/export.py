@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from popmodel.report.terminal import clean
 
 Record = Mapping[str, object]
 
@@ -15,27 +16,23 @@ Record = Mapping[str, object]
 def json_text(document: Mapping[str, Any]) -> str:
     """A document as JSON, numbers at full precision.
 
-    An infinite quantity (the bandwidth of an ideal network) becomes the text ``"inf"``: JSON has no
-    infinity, and `float` of most languages reads this one.
-
     Raises
     ------
     ValueError
-        If the document holds NaN: a quantity that is not known must be absent or null.
+        If the document holds NaN or an infinity, which JSON does not know: what is not known, or
+        has no limit, must be absent or null.
     """
     return json.dumps(plain(document), indent=1, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:
-    """The same data in JSON's own types; arrays become lists and infinities text."""
+    """The same data in JSON's own types; arrays become lists."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, str) or value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if not math.isinf(value) else "inf" if value > 0 else "-inf"
     if hasattr(value, "tolist"):  # NumPy's arrays and scalars, without importing NumPy
-        return plain(value.tolist())
+        return value.tolist()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
     if isinstance(value, Iterable):
         return [plain(item) for item in value]
     raise TypeError(f"{type(value).__name__} has no form in JSON")
@@ -70,13 +67,13 @@ def _csv_value(value: object) -> object:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str):
+        return clean(value)  # many readers of CSV take any control character for a line end
     # repr keeps a float's full precision.
     return repr(value) if isinstance(value, float) else value
 
 
 def _markdown_cell(text: str) -> str:
-    from popmodel.report.terminal import clean
-
     shown = clean(text)
     blanks = len(shown) - len(shown.lstrip(" "))
     for character in "\\|<":

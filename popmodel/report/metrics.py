@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.metrics.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
+from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import (
@@ -23,86 +24,11 @@ from popmodel.report.warnings import warning_lines, warning_text
 from popmodel.units import format_time
 
 if TYPE_CHECKING:
-    from popmodel.metrics.family import Evaluation, Family
-    from popmodel.metrics.measure import Run as MeasuredRun
-    from popmodel.metrics.scaling import Scaling
+    from popmodel.metrics.family import Family
 
 REGIONS_SHOWN = 10
-SCALING = "scaling"
 
 Run = Mapping[str, Any]
-
-
-def document(
-    runs: Sequence[MeasuredRun],
-    evaluations: Sequence[Mapping[str, Evaluation]],
-    scaling: Scaling,
-    warnings: Sequence[Sequence[Mapping[str, Any]]],
-) -> dict[str, Any]:
-    """The plain data of measured runs, ``popmodel/metrics/1``.
-
-    Parameters
-    ----------
-    runs : sequence of popmodel.metrics.measure.Run
-        The runs.
-    evaluations : sequence of mapping of str to Evaluation
-        For each run its families by id.
-    scaling : Scaling
-        The runs against their reference run.
-    warnings : sequence of sequence of mapping
-        For each run what is wrong with its trace: ``{"text", "count", "line"}``.
-    """
-    return {
-        "schema": "popmodel/metrics/1",
-        "runs": [
-            _run(run, families, told)
-            for run, families, told in zip(runs, evaluations, warnings, strict=True)
-        ],
-        "scaling": {
-            "mode": scaling.mode,
-            "reference": runs[scaling.reference].trace,
-            "why": scaling.why,
-        },
-    }
-
-
-def _run(
-    run: MeasuredRun, families: Mapping[str, Evaluation], warnings: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    observables = run.observables
-    team = {int(number) for number in observables.threads}
-    lowest = {
-        name: (evaluation.family.lowest_leaf(evaluation), evaluation)
-        for name, evaluation in families.items()
-        if name != SCALING
-    }
-    return {
-        "trace": run.trace,
-        "processes": len(observables.threads),
-        # One number where all processes have the same number of threads, else one for each.
-        "threads": team.pop() if len(team) == 1 else observables.threads.tolist(),
-        "runtime": float(observables.runtime),
-        "ideal_runtime": observables.ideal_runtime,
-        "observables": observables.to_dict(),
-        "metrics": {name: dict(evaluation.values) for name, evaluation in families.items()},
-        "absent": {name: dict(evaluation.absent) for name, evaluation in families.items()},
-        "lowest": {
-            name: {
-                "metric": leaf.id,
-                "value": evaluation.values[leaf.id],
-                "advice": " ".join(leaf.advice.split()),
-            }
-            for name, (leaf, evaluation) in lowest.items()
-            if leaf is not None
-        },
-        "notes": list(run.notes),
-        "family_notes": {
-            name: [" ".join(note.split()) for note in evaluation.notes]
-            for name, evaluation in families.items()
-            if evaluation.notes
-        },
-        "warnings": [dict(warning) for warning in warnings],
-    }
 
 
 class Reasons:
@@ -135,7 +61,14 @@ def screen(document: Document, style: Style) -> list[str]:
     reasons = Reasons()
     heads = [[name] for name in names] if len(runs) > 1 else [["%"]]
     labels = _widest_label(families)
-    lines = table([[name] for name in names], _sizes(runs, reasons), style, least_label=labels)
+    sizes = _sizes(runs, reasons)
+    lines = table([[name] for name in names], sizes, style, least_label=labels)
+    column = max(display_width(cell.text) for row in sizes for cell in row.cells)
+
+    def draw(rows: Sequence[Row], title: str) -> list[str]:
+        """A table that stands in line with the others."""
+        return table(heads, rows, style, first=title, least_label=labels, least_column=column)
+
     for family in families:
         for heading, rows in _trees(family, runs, reasons):
             lines += [""]
@@ -143,12 +76,12 @@ def screen(document: Document, style: Style) -> list[str]:
             if display_width(title) > labels:
                 lines += paragraph(title, style)
                 title = ""
-            lines += table(heads, rows, style, first=title, least_label=labels)
+            lines += draw(rows, title)
         lines += _legend(family, style)
         lines += _lowest(family, runs, names, style)
-    if len(runs) > 1:
+    if len(runs) > 1 or not families:
         rows = _scaling_rows(runs, reasons)
-        lines += ["", *table(heads, rows, style, first="Scaling, ratios", least_label=labels)]
+        lines += ["", *draw(rows, "Scaling, ratios")]
         lines += paragraph(_scaling_words(document), style, first=" ")
     lines += reasons.lines(style)
     for run, name in zip(runs, names, strict=True):

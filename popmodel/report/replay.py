@@ -114,7 +114,7 @@ def _write(name: str, value: Any) -> str:
 
 
 def _words(name: str) -> str:
-    return {"name": "network", "cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
+    return {"name": "preset", "cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
 
 
 def _varied(runs: Sequence[Run]) -> list[str]:

@@ -7,7 +7,6 @@ too many columns is continued below. A number is never broken or shortened.
 
 from __future__ import annotations
 
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -99,6 +98,7 @@ def table(
     indent: int = 1,
     align: str = "right",
     least_label: int = 0,
+    least_column: int = 0,
 ) -> list[str]:
     """A table with a label column and columns of figures.
 
@@ -117,8 +117,9 @@ def table(
         Columns per level of depth.
     align : str
         ``right`` or ``left``, for the figures.
-    least_label : int
-        Least width of the label column, so that tables below each other stand in line.
+    least_label, least_column : int
+        Least widths, so that tables below each other stand in line; dropped for the columns if
+        they would not fit side by side.
 
     Returns
     -------
@@ -129,12 +130,16 @@ def table(
     lines = list(rows)
     labels = [" " * (indent * row.depth) + clean(row.label) for row in lines]
     needed = max([least_label, *(display_width(label) for label in [*labels, first])])
-    for longest_head in (style.width // 4, 10):  # rather short names than a second block
-        widths = [_column_width(index, heads, lines, longest_head) for index in range(len(heads))]
-        label_width = min(needed, max(style.width - max(widths, default=0) - GAP, SMALLEST_LABEL))
-        blocks = _blocks(widths, style.width - label_width)
-        if len(blocks) == 1:
-            break
+    # Rather narrow columns and short names than columns that are continued below.
+    attempts = [
+        _layout(heads, lines, needed, style.width, longest_head, least)
+        for longest_head, least in (
+            (style.width // 4, least_column),
+            (style.width // 4, 0),
+            (10, 0),
+        )
+    ]
+    label_width, widths, blocks = next((one for one in attempts if len(one[2]) == 1), attempts[0])
     drawn: list[str] = []
     for block in blocks:
         if drawn:
@@ -174,12 +179,16 @@ def paragraph(text: str, style: Style, *, first: str = "", rest: str | None = No
     """
     following = " " * display_width(first) if rest is None else rest
     room = max(style.width - max(display_width(first), display_width(following)), SMALLEST_LABEL)
-    words = " ".join(shorten(word, room) for word in text.split())
-    wrapped = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False) or [""]
-    return [
-        ((first if index == 0 else following) + line).rstrip(" ")
-        for index, line in enumerate(wrapped)
-    ]
+    lines = [first]
+    empty = True  # whether the last line has no word yet
+    for word in (shorten(word, room) for word in text.split()):
+        longer = lines[-1] + ("" if empty else " ") + word
+        if not empty and display_width(longer) > style.width:
+            lines.append(following + word)
+        else:
+            lines[-1] = longer
+        empty = False
+    return [line.rstrip(" ") for line in lines]
 
 
 def bar(fraction: float, width: int) -> str:
@@ -224,6 +233,23 @@ def _column_width(
     )
     head = max((display_width(clean(line)) for line in heads[index]), default=0)
     return max(figures, min(head, longest_head))
+
+
+def _layout(
+    heads: Sequence[Sequence[str]],
+    rows: Sequence[Row],
+    needed: int,
+    width: int,
+    longest_head: int,
+    least_column: int,
+) -> tuple[int, list[int], list[list[int]]]:
+    """Widths of the labels and of the columns, and which columns stand side by side."""
+    widths = [
+        max(_column_width(index, heads, rows, longest_head), least_column)
+        for index in range(len(heads))
+    ]
+    label = min(needed, max(width - max(widths, default=0) - GAP, SMALLEST_LABEL))
+    return label, widths, _blocks(widths, width - label)
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:

@@ -20,11 +20,8 @@ def warning_lines(warnings: Sequence[Mapping[str, Any]], style: Style) -> list[s
 
 def warning_text(warning: Mapping[str, Any]) -> str:
     """One warning with how often it was met and where first."""
-    met = []
-    if warning.get("count", 1) > 1:
-        met.append(f"{count(warning['count'])} times")
-    if warning.get("line") is not None:
-        met.append(f"first on line {count(warning['line'])}" if met else f"line {warning['line']}")
-    return f"{warning['text']}{f' ({chr(44).join(met)})' if met else ''}".replace(
-        ",first", ", first"
-    )
+    times, line = warning.get("count", 1), warning.get("line")
+    met = [f"{count(times)} times"] if times > 1 else []
+    if line is not None:
+        met.append(f"{'first on ' if met else ''}line {count(line)}")
+    return f"{warning['text']} ({', '.join(met)})" if met else str(warning["text"])

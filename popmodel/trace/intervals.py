@@ -86,9 +86,7 @@ class Intervals:
         """Summed length by location, ns."""
         return self._by_location(self.end - self.begin)
 
-    def before(
-        self, location: NDArray[np.int64], time: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def before(self, location: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
         """Length of a location's intervals before an instant, ns, for each pair."""
         if not len(self):
             return np.zeros(len(time), dtype=np.int64)
@@ -126,7 +124,8 @@ class Intervals:
 
     def _by_location(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         sums = np.concatenate([[0], np.cumsum(values)])
-        return sums[self.offsets[1:]] - sums[self.offsets[:-1]]
+        by_location: NDArray[np.int64] = sums[self.offsets[1:]] - sums[self.offsets[:-1]]
+        return by_location
 
     def _passed(self) -> NDArray[np.int64]:
         return np.concatenate([[0], np.cumsum(self.end - self.begin)])

@@ -134,6 +134,8 @@ class Trace:
         Names of the locations, where there is a ``.row`` file.
     warnings : tuple of TraceWarning
         What was found wanting while reading.
+    whole : Trace or None
+        Of a window, the trace it was cut from.
     """
 
     path: str
@@ -151,6 +153,7 @@ class Trace:
     names: tuple[str, ...] | None = None
     warnings: tuple[TraceWarning, ...] = ()
     applications: int = 1
+    whole: Trace | None = None
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -63,6 +63,7 @@ def cut(trace: Trace, begin: int, end: int) -> Trace:
         states=_states(trace.states, begin, end),
         events=_events(trace.events, begin, end),
         messages=_messages(trace.messages, begin, end),
+        whole=trace.whole or trace,
         _derived={},
     )
 

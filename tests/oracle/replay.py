@@ -35,7 +35,7 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
         return max(sent[m], posted[m]) + cost["transfer"][m]
 
     def sender_end(m: int, t: float) -> float | None:
-        if m not in posted:
+        if m not in posted or m not in sent:
             return None
         transfer = cost["transfer"][m] if cost["sender_waits_for_transfer"] else 0.0
         return max(t, max(sent[m], posted[m]) + transfer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from oracle import dim
 
 from popmodel.network.network import PRESETS, Network
 from popmodel.replay import from_trace, replay
+from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data"
 CASES = json.loads((DATA / "dimemas_micro.json").read_text())
@@ -78,25 +80,18 @@ IDEAL = [
 ]
 
 
-def trace_file(name: str, request: pytest.FixtureRequest) -> Path:
-    own = DATA / f"{name}.prv.gz"
-    if own.exists():
-        return own
-    return request.getfixturevalue("shared_traces") / "paraver" / f"{name}.prv.gz"
-
-
 @pytest.mark.parametrize("row", IDEAL, ids=lambda r: f"{r['trace']}-{r['config']}")
 def test_ideal_runtime_of_a_real_trace_to_the_nanosecond(
-    row: dict, request: pytest.FixtureRequest
+    row: dict, real_trace: Callable[[str], Path]
 ) -> None:
-    from popmodel.trace import read
-
     limit = {"ideal_S0": 0, "ideal_F": math.inf}.get(row["config"], 32 * 1024)
     cpu = row["params"].get("cpu", 1.0)
-    program = from_trace(read(trace_file(row["trace"], request)))
+    program = from_trace(read(real_trace(row["trace"])))
     execution = replay(program, network(0.0, 0.0, limit, cpu=cpu))
     # Half a nanosecond is what Dimemas' print rounds away when bursts are halved.
-    assert abs(execution.runtime * 1e9 - nanoseconds(row["runtime"])) <= (0.51 if cpu != 1 else 1e-3)
+    assert abs(execution.runtime * 1e9 - nanoseconds(row["runtime"])) <= (
+        0.51 if cpu != 1 else 1e-3
+    )
     # Ends by task, where the sums are ends: not with blocked rendezvous sends (EPOCH), and the sums
     # with nonblocking collectives exceed even the runtime.
     if cpu == 1 and limit == 32 * 1024 and not row["trace"].startswith(("epoch", "mixnbc")):
@@ -116,13 +111,11 @@ TOLERANCE = {"is.S.4": 3e-5, "ft.S.4": 8e-9}
     ids=lambda r: f"{r['trace']}-{r['config']}",
 )
 def test_runtime_of_a_real_trace_with_latency_and_bandwidth(
-    row: dict, request: pytest.FixtureRequest
+    row: dict, real_trace: Callable[[str], Path]
 ) -> None:
-    from popmodel.trace import read
-
     params = row["params"]
     limit = math.inf if row["config"].endswith("_F") else 32 * 1024
     net = network(params["lat"], params["bw"], limit, params.get("collmodel", 1))
-    execution = replay(from_trace(read(trace_file(row["trace"], request))), net)
+    execution = replay(from_trace(read(real_trace(row["trace"]))), net)
     tolerance = TOLERANCE.get(row["trace"], 1e-9)
     assert execution.runtime == pytest.approx(row["runtime"], abs=tolerance)

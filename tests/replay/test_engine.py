@@ -227,8 +227,7 @@ def test_the_compiled_engine_agrees_with_the_plain_one(program: Program, network
         costs = {
             name: value
             for name, value in arguments.items()
-            if name
-            not in ("offsets", "kind", "target", "burst", "tail", "members", "root", "cpu")
+            if name not in ("offsets", "kind", "target", "burst", "tail", "members", "root", "cpu")
         }
         plain.extend(oracle.replay(program, arguments["cpu"], **costs))
         return compiled

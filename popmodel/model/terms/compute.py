@@ -73,12 +73,11 @@ def loop_time(core: CoreTime, caches: Value, memory: Value, overlap: str) -> Val
         slowest part hides the others (roofline), a lower bound. ``ecm``: arithmetic hides
         transfers, loads and stores do not.
     """
+    busy = maximum(core.arithmetic, core.data) + core.overhead
     if overlap == "none":
-        machine = maximum(core.arithmetic, core.data)
-        return machine + core.overhead + caches + memory
+        return busy + caches + memory
     if overlap == "full":
-        machine = maximum(core.arithmetic, core.data)
-        return maximum(machine + core.overhead, caches, memory)
+        return maximum(busy, caches, memory)
     if overlap == "ecm":
-        return maximum(core.arithmetic + core.overhead, core.data + caches + memory)
+        return maximum(busy, core.data + caches + memory)
     raise ValueError(f"unknown overlap {overlap!r}")

@@ -1,0 +1,108 @@
+"""``popmodel predict``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from popmodel.cli.options import ForceOption, FormatOption, OutputOption, families, whole_number
+from popmodel.errors import UsageError
+
+EXAMPLES = (
+    "popmodel predict --procs 16 --threads 4",
+    "popmodel predict cannon --procs 16 --threads 4 --set N=8192",
+    "popmodel predict app.toml --machine m.json --procs 64",
+    "popmodel predict --procs 16 --threads 4 -o prediction.json",
+)
+
+
+def command(
+    ctx: typer.Context,
+    app: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[APP]",
+            help="The application's signature: a file (.toml) or a bundled one; cannon without it.",
+        ),
+    ] = None,
+    procs: Annotated[
+        str | None, typer.Option(metavar="P", help="Number of processes. Required.")
+    ] = None,
+    threads: Annotated[str, typer.Option(metavar="T", help="Threads of each process.")] = "1",
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="The machine's profile: a file (.json) or the name of a preset."
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set a parameter of the application. May be given several times.",
+        ),
+    ] = None,
+    family: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Families of metrics in the table, separated by commas, or all. Without it the "
+            "additive hybrid one; other formats have all.",
+        ),
+    ] = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Predict a run that has not been made.
+
+    From a description of the application and of the machine: the runtime, the efficiencies, where
+    the time goes and what would help, with 90 % intervals, and how to launch the run.
+    """
+    from popmodel import provenance
+    from popmodel.cli.output import target
+    from popmodel.machine import profile as profiles
+    from popmodel.metrics.hierarchy import load_families
+    from popmodel.model import signature as signatures
+    from popmodel.model.predict import predict
+    from popmodel.model.prediction import MAIN_FAMILY
+    from popmodel.report.predict import views
+
+    goal = target(output, format, force=force)
+    if procs is None:
+        raise UsageError("--procs is missing", "say how many processes, e.g. --procs 16")
+    processes = whole_number("--procs", procs)
+    per_process = whole_number("--threads", threads)
+    shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
+    signature = signatures.load(app or signatures.DEFAULT)
+    profile = profiles.load(machine or profiles.DEFAULT_PRESET)
+    prediction = predict(signature, profile, processes, per_process, _settings(set_ or []))
+    stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
+    goal.write({**prediction.to_dict(), "provenance": stamp}, views(shown))
+
+
+def _settings(texts: Sequence[str]) -> dict[str, float]:
+    """The values that ``--set`` gives."""
+    settings: dict[str, float] = {}
+    for text in texts:
+        name, sign, number = (part.strip() for part in text.partition("="))
+        if not sign or not name:
+            raise UsageError(f"--set {text}: no value", "write NAME=VALUE, for example N=4096")
+        if name in settings:
+            raise UsageError(f"--set {text}: {name} is set twice", "leave one of them out")
+        settings[name] = _number(number, text)
+    return settings
+
+
+def _number(number: str, text: str) -> float:
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"--set {text}: '{number}' is not a number", "write for example N=4096")
+    return value

@@ -1,0 +1,78 @@
+"""Standard output and standard error: writing to them, and what to do when that fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from popmodel.errors import PopmodelError
+
+
+def write_out(text: str) -> None:
+    """Write to standard output; characters that its encoding lacks are written as escapes.
+
+    Raises
+    ------
+    PopmodelError
+        If standard output is closed, or the disk behind it full.
+    BrokenPipeError
+        If its reader went away.
+    """
+    if sys.stdout is None:
+        raise PopmodelError("standard output is closed", "use -o FILE")
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    shown = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        sys.stdout.write(shown)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _incomplete(error) from error
+
+
+def flush_out() -> None:
+    """Write what is buffered while an error can still be reported; raises as `write_out`."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _incomplete(error) from error
+
+
+def discard_out() -> None:
+    """Send what is still buffered nowhere: Python would complain about it at its end."""
+    if sys.stdout is None:
+        return
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # replaced by an object without a descriptor: nothing to do
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+def complain(message: str, hint: str | None = None) -> None:
+    """Write an error to standard error: one line, and one for the hint."""
+    print(f"popmodel: error: {_one_line(message)}", file=sys.stderr)
+    if hint:
+        print(f"hint: {_one_line(hint)}", file=sys.stderr)
+
+
+def _one_line(text: str) -> str:
+    """Text without line ends and other control characters; names in it come from anywhere."""
+    words = " ".join(text.split())
+    shown = "".join(character if character.isprintable() else "?" for character in words)
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _incomplete(error: OSError) -> PopmodelError:
+    discard_out()
+    return PopmodelError(
+        f"standard output: {error.strerror}",
+        "the result is incomplete; choose another place with -o FILE",
+    )

@@ -1,0 +1,403 @@
+"""Reads the TOML of a signature: checks every key and formula, and says in which line one is wrong.
+
+Everything that is not understood is refused: an item that were skipped would make every prediction
+wrong without a sign.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from popmodel.errors import FileError
+from popmodel.expressions import Expression, ExpressionError, parse
+from popmodel.expressions.grammar import FUNCTIONS
+from popmodel.machine.quantity import Quantity, read_quantity
+from popmodel.model import toml_lines
+from popmodel.model.program import (
+    Collective,
+    Costs,
+    Grid,
+    Item,
+    Limits,
+    Loop,
+    Parallel,
+    PointToPoint,
+    Serial,
+    Shift,
+    Signature,
+)
+from popmodel.model.symbols import RESERVED
+from popmodel.network.collectives import ALGORITHMS
+
+SCHEMA = "popmodel/signature/1"
+ORIGINS = ("user", "static", "trace", "fit")
+EXTRA_FUNCTIONS = {"if_fits": 3}
+MAX_DIMENSIONS = 3
+
+# kinds of the grammar that the model has no term for yet
+_UNSUPPORTED = ("critical", "task", "halo", "pipeline")
+_COMMON = ("name", "every", "comm_threads")
+_COSTS = ("flops", "loads", "stores", "bytes")
+_IMBALANCE = ("persistent_cv", "transient_cv", "reference_processes", "growth_exponent")
+
+
+class SignatureError(FileError):
+    """A signature cannot be read or contradicts itself."""
+
+
+@dataclass
+class SignatureReader:
+    """Turns the TOML document into a `Signature`; knows where everything stands in the text."""
+
+    path: str
+    lines: Mapping[toml_lines.Path, int]
+    names: set[str] = field(default_factory=lambda: {"P", "T"})
+    grid: Grid | None = None
+
+    def error(
+        self, where: toml_lines.Path, problem: str, hint: str | None = None
+    ) -> SignatureError:
+        line = toml_lines.line_of(self.lines, where)
+        return SignatureError(self.path, problem, line=line, hint=hint)
+
+    def signature(self, document: Mapping[str, Any], is_bundled: bool) -> Signature:
+        if document.get("schema") != SCHEMA:
+            raise self.error(("schema",), f"schema is {document.get('schema')!r}, not {SCHEMA!r}")
+        self.keys(
+            document,
+            (),
+            ("app", "program"),
+            ("schema", "params", "let", "limits", "decomp", "imbalance"),
+        )
+        app = self.table(document, ("app",))
+        self.keys(app, ("app",), ("name",), ("description", "source"))
+        params = self.params(self.table(document, ("params",)))
+        let = self.let(self.table(document, ("let",)))
+        self.grid = self.decomposition(document)
+        limits = self.limits(self.table(document, ("limits",)))
+        imbalance = self.imbalance(self.table(document, ("imbalance",)))
+        program = self.body(document["program"], ("program",))
+        return Signature(
+            self.text(app, ("app", "name")),
+            self.path,
+            is_bundled,
+            params,
+            let,
+            limits,
+            self.grid,
+            imbalance,
+            program,
+        )
+
+    # -- the parts before the program
+
+    def params(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
+        found = {}
+        for name, value in table.items():
+            where = ("params", name)
+            self.new_name(name, where)
+            found[name] = self.quantity(value, where)
+        return found
+
+    def let(self, table: Mapping[str, Any]) -> tuple[tuple[str, Expression], ...]:
+        found = []
+        for name, value in table.items():
+            where = ("let", name)
+            expression = self.expression(value, where)
+            self.new_name(name, where)
+            found.append((name, expression))
+        return tuple(found)
+
+    def decomposition(self, document: Mapping[str, Any]) -> Grid | None:
+        if "decomp" not in document:
+            return None
+        table = self.table(document, ("decomp",))
+        self.keys(table, ("decomp",), (), ("global", "grid", "periodic"))
+        cells = self.expressions(table, ("decomp", "global")) if "global" in table else None
+        dims = None
+        if table.get("grid", "auto") != "auto":
+            dims = self.expressions(table, ("decomp", "grid"))
+        if dims is None and cells is None:
+            raise self.error(("decomp",), "decomp needs grid, or global to choose a grid for")
+        if dims is not None and cells is not None and len(dims) != len(cells):
+            raise self.error(
+                ("decomp", "grid"), f"grid has {len(dims)} dimensions, global {len(cells)}"
+            )
+        size = len(dims or cells or ())
+        if size > MAX_DIMENSIONS:
+            raise self.error(("decomp",), f"decomp has {size} dimensions, more than three")
+        periodic = table.get("periodic", False)
+        flags = [periodic] * size if isinstance(periodic, bool) else periodic
+        if (
+            not isinstance(flags, list)
+            or len(flags) != size
+            or not all(isinstance(flag, bool) for flag in flags)
+        ):
+            raise self.error(
+                ("decomp", "periodic"), f"periodic should be true, false, or {size} of them"
+            )
+        self.names |= {f"P{d}" for d in range(size)}
+        if cells is not None:
+            self.names |= {f"n{d}" for d in range(size)}
+        return Grid(dims, cells, tuple(flags))
+
+    def limits(self, table: Mapping[str, Any]) -> Limits:
+        self.keys(table, ("limits",), (), ("require", "memory_per_rank"))
+        require = self.expressions(table, ("limits", "require")) if "require" in table else ()
+        memory = None
+        if "memory_per_rank" in table:
+            memory = self.expression(table["memory_per_rank"], ("limits", "memory_per_rank"))
+        return Limits(require, memory)
+
+    def imbalance(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
+        self.keys(table, ("imbalance",), (), _IMBALANCE)
+        found = {name: self.quantity(table[name], ("imbalance", name)) for name in table}
+        exponent = found.get("growth_exponent")
+        if exponent is not None and exponent.value > 0.5:
+            raise self.error(
+                ("imbalance", "growth_exponent"),
+                f"growth_exponent should be between 0 (smooth) and 0.5 (independent cells), "
+                f"not {exponent.value:g}",
+            )
+        return found
+
+    # -- the program
+
+    def body(self, value: object, where: toml_lines.Path) -> tuple[Item, ...]:
+        if not isinstance(value, list) or not value:
+            raise self.error(where, f"{where[-1]} should be a list with at least one item")
+        return tuple(self.item(entry, (*where, index)) for index, entry in enumerate(value))
+
+    def item(self, entry: object, where: toml_lines.Path) -> Item:
+        readers: dict[str, Callable[[Mapping[str, Any], toml_lines.Path, str, Expression], Item]]
+        readers = {
+            "loop": self.loop,
+            "serial": self.serial,
+            "parallel": self.parallel,
+            "shift": self.shift,
+            "p2p": self.point_to_point,
+            "collective": self.collective,
+        }
+        if not isinstance(entry, Mapping):
+            raise self.error(where, "an item should be a table with one kind, such as parallel")
+        kinds = [key for key in entry if key in readers or key in _UNSUPPORTED]
+        for key in entry:
+            if key not in kinds and not (key == "body" and "loop" in entry):
+                near = difflib.get_close_matches(key, readers, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"kinds are {', '.join(readers)}"
+                raise self.error((*where, key), f"unknown kind of item {key!r}", hint)
+        if len(kinds) != 1:
+            listed = ", ".join(kinds) or "none"
+            raise self.error(where, f"an item should have exactly one kind, not {listed}")
+        kind = kinds[0]
+        inner = (*where, kind)
+        if kind in _UNSUPPORTED:
+            raise self.error(
+                inner,
+                f"the model has no term for items of kind {kind!r} yet",
+                f"supported are {', '.join(readers)}",
+            )
+        table = entry[kind]
+        if not isinstance(table, Mapping):
+            raise self.error(inner, f"{kind} should be a table")
+        if kind == "loop" and "body" in entry:
+            table = {**table, "body": entry["body"]}
+        name = self.text(table, (*inner, "name")) if "name" in table else kind
+        every = self.expression(table.get("every", 1), (*inner, "every"))
+        if table.get("comm_threads", 1) != 1:
+            raise self.error(
+                (*inner, "comm_threads"),
+                "the model has no term for several communicating threads yet",
+                "comm_threads = 1 is supported",
+            )
+        return readers[kind](table, inner, name, every)
+
+    def loop(
+        self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
+    ) -> Loop:
+        self.keys(table, where, ("count", "body"), _COMMON)
+        # [[program.body]] stands beside loop, an inline body inside it
+        body_at = (*where[:-1], "body")
+        count = self.expression(table["count"], (*where, "count"))
+        return Loop(name, count, self.body(table["body"], body_at), every)
+
+    def serial(
+        self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
+    ) -> Serial:
+        self.keys(table, where, ("trip",), (*_COMMON, *_COSTS))
+        trip = self.expression(table["trip"], (*where, "trip"))
+        return Serial(name, trip, self.costs(table, where), every)
+
+    def parallel(
+        self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
+    ) -> Parallel:
+        optional = (*_COMMON, *_COSTS, "inner", "schedule", "chunk", "constructs")
+        self.keys(table, where, ("trip",), optional)
+        schedule = table.get("schedule", "static")
+        if schedule != "static":
+            raise self.error(
+                (*where, "schedule"),
+                f"the model has no term for schedule {schedule!r} yet",
+                'schedule = "static" is supported',
+            )
+        constructs = table.get("constructs", {"parallel_for": 1})
+        if not isinstance(constructs, Mapping):
+            raise self.error((*where, "constructs"), "constructs should be a table of counts")
+        chunk = None
+        if "chunk" in table:
+            chunk = self.expression(table["chunk"], (*where, "chunk"))
+        return Parallel(
+            name,
+            self.expression(table["trip"], (*where, "trip")),
+            self.expression(table.get("inner", 1), (*where, "inner")),
+            self.costs(table, where),
+            {
+                key: self.expression(value, (*where, "constructs", key))
+                for key, value in constructs.items()
+            },
+            chunk,
+            every,
+        )
+
+    def shift(
+        self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
+    ) -> Shift:
+        self.keys(table, where, ("dim", "by", "bytes"), _COMMON)
+        size = 0 if self.grid is None else len(self.grid.periodic)
+        if not size:
+            raise self.error(where, "shift needs a decomp with a grid")
+        dim = table["dim"]
+        if isinstance(dim, bool) or not isinstance(dim, int) or not 0 <= dim < size:
+            raise self.error((*where, "dim"), f"dim should be 0 to {size - 1}, not {dim!r}")
+        by = self.expression(table["by"], (*where, "by"))
+        return Shift(name, dim, by, self.expression(table["bytes"], (*where, "bytes")), every)
+
+    def point_to_point(
+        self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
+    ) -> PointToPoint:
+        self.keys(table, where, ("to", "bytes"), (*_COMMON, "mode"))
+        mode = table.get("mode", "send")
+        if mode not in ("send", "sendrecv"):
+            raise self.error((*where, "mode"), f"mode should be send or sendrecv, not {mode!r}")
+        to = self.expression(table["to"], (*where, "to"), extra=("rank",))
+        size = self.expression(table["bytes"], (*where, "bytes"))
+        return PointToPoint(name, to, size, mode, every)
+
+    def collective(
+        self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
+    ) -> Collective:
+        self.keys(table, where, ("op",), (*_COMMON, "bytes", "comm", "root"))
+        op = table["op"]
+        if op not in ALGORITHMS:
+            raise self.error(
+                (*where, "op"),
+                f"the model has no term for collective {op!r} yet",
+                f"supported are {', '.join(ALGORITHMS)}",
+            )
+        if table.get("comm", "world") != "world":
+            raise self.error(
+                (*where, "comm"), "the model has no term for collectives of a part of the ranks yet"
+            )
+        if "bytes" not in table and op != "barrier":
+            raise self.error(where, "collective needs bytes")
+        return Collective(
+            name, op, self.expression(table.get("bytes", 0), (*where, "bytes")), every
+        )
+
+    def costs(self, table: Mapping[str, Any], where: toml_lines.Path) -> Costs:
+        levels = table.get("bytes", {})
+        if not isinstance(levels, Mapping):
+            raise self.error(
+                (*where, "bytes"), "bytes should be a table by level, such as bytes.MEM"
+            )
+        flops, loads, stores = (
+            self.expression(table.get(key, 0), (*where, key)) for key in _COSTS[:3]
+        )
+        return Costs(
+            flops,
+            loads,
+            stores,
+            {
+                level: self.expression(value, (*where, "bytes", level))
+                for level, value in levels.items()
+            },
+        )
+
+    # -- values
+
+    def keys(
+        self,
+        table: Mapping[str, Any],
+        where: toml_lines.Path,
+        required: Iterable[str],
+        optional: Iterable[str],
+    ) -> None:
+        """Refuse keys that are not known, and the absence of required ones."""
+        required = tuple(required)
+        known = (*required, *optional)
+        place = f" in {where[-1]}" if where else ""
+        for key in table:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                raise self.error((*where, key), f"unknown key {key!r}{place}", hint)
+        for key in required:
+            if key not in table:
+                raise self.error(where, f"{key} is missing{place}")
+
+    def table(self, document: Mapping[str, Any], where: toml_lines.Path) -> Mapping[str, Any]:
+        value = document.get(str(where[-1]), {})
+        if not isinstance(value, Mapping):
+            raise self.error(where, f"{where[-1]} should be a table")
+        return value
+
+    def text(self, table: Mapping[str, Any], where: toml_lines.Path) -> str:
+        value = table[str(where[-1])]
+        if not isinstance(value, str) or not value:
+            raise self.error(where, f"{where[-1]} should be text, not {value!r}")
+        return value
+
+    def quantity(self, value: object, where: toml_lines.Path) -> Quantity:
+        """Read a number, or a table with value, low, high and origin."""
+        entry = value if isinstance(value, Mapping) else {"value": value}
+        try:
+            return read_quantity(entry, "", zero=True, origins=ORIGINS)
+        except ValueError as error:
+            raise self.error(where, f"{where[-1]}: {error}") from None
+
+    def new_name(self, name: str, where: toml_lines.Path) -> None:
+        if not name.isidentifier():
+            raise self.error(where, f"{name!r} cannot be used as a name in formulas")
+        if name in RESERVED or name in FUNCTIONS or name in EXTRA_FUNCTIONS:
+            meaning = RESERVED.get(name, "a function")
+            raise self.error(where, f"the name {name} is taken: it is {meaning}")
+        if name in self.names:
+            raise self.error(where, f"the name {name} is defined twice")
+        self.names.add(name)
+
+    def expressions(
+        self, table: Mapping[str, Any], where: toml_lines.Path
+    ) -> tuple[Expression, ...]:
+        value = table[str(where[-1])]
+        if not isinstance(value, list) or not value:
+            raise self.error(where, f"{where[-1]} should be a list of formulas")
+        return tuple(self.expression(entry, where) for entry in value)
+
+    def expression(
+        self, value: object, where: toml_lines.Path, extra: Iterable[str] = ()
+    ) -> Expression:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.error(where, f"{where[-1]} should be a number or a formula, not {value!r}")
+        try:
+            expression = parse(str(value), functions=EXTRA_FUNCTIONS)
+        except ExpressionError as error:
+            raise self.error(where, f"{where[-1]}: {error.message}", error.hint) from None
+        known = self.names | set(extra)
+        for name in sorted(expression.names - known):
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+            raise self.error(where, f"{where[-1]}: unknown name {name!r} in {value!r}", hint)
+        return expression

@@ -1,0 +1,133 @@
+"""Which calls send, post and complete each message of a trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.errors import ReplayError
+from popmodel.replay.calls import ONLY_MASTERS, MasterCalls
+from popmodel.replay.mpi_calls import Action
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.trace import Trace
+
+__all__ = ["MatchedMessages", "match_messages", "note_calls_without_record"]
+
+
+@dataclass(frozen=True)
+class MatchedMessages:
+    """Calls of each message of a trace.
+
+    Attributes
+    ----------
+    row : int64[M]
+        Row of the trace's messages.
+    sender, receiver : int64[M]
+        Processes.
+    send, post, wait : int64[M]
+        Calls that send it, post its receive and complete that.
+    """
+
+    row: NDArray[np.int64]
+    sender: NDArray[np.int64]
+    receiver: NDArray[np.int64]
+    send: NDArray[np.int64]
+    post: NDArray[np.int64]
+    wait: NDArray[np.int64]
+
+
+def match_messages(trace: Trace, calls: MasterCalls, begin: int, end: int) -> MatchedMessages:
+    """Find the calls of every communication record.
+
+    A record names its calls by their times: the entry of the send, the entry of the Recv or the
+    exit of the Irecv, and the exit of the call that completed the receive.
+
+    Raises
+    ------
+    ReplayError
+        If a message is of a thread that is not a master, or one between `begin` and `end` (ns)
+        names a call that is not there.
+    """
+    records = trace.messages
+    process_of = np.full(len(trace.node_of_location), -1, dtype=np.int64)
+    process_of[trace.process_offsets[:-1]] = np.arange(trace.processes)
+    sender, receiver = process_of[records.sender], process_of[records.receiver]
+    other = np.flatnonzero((sender < 0) | (receiver < 0))
+    if len(other):
+        time = records.logical_send[other[0]] / 1e9
+        raise ReplayError(
+            f"{trace.path}: a message sent at {time:.9f} s is of a thread that is not its "
+            "process's master",
+            ONLY_MASTERS,
+        )
+    sends = (Action.SEND, Action.ISEND, Action.SENDRECEIVE, Action.START)
+    at_once = (Action.RECEIVE, Action.SENDRECEIVE)
+    send = calls.at(calls.entry, sender, records.logical_send, sends)
+    wait = calls.at(
+        calls.exit, receiver, records.physical_receive, (*at_once, Action.WAIT, Action.WAITALL)
+    )
+    # One call that posts and completes begins at the one time and ends at the other.
+    post = np.full(len(wait), -1, dtype=np.int64)
+    one = wait >= 0
+    one[one] = np.isin(calls.action[wait[one]], at_once)
+    one[one] = calls.entry[wait[one]] == records.logical_receive[one]
+    post[one] = wait[one]
+    for times, actions in ((calls.exit, (Action.IRECEIVE,)), (calls.entry, (Action.START,))):
+        rest = np.flatnonzero(post < 0)
+        post[rest] = calls.at(times, receiver[rest], records.logical_receive[rest], actions)
+    matched = (send >= 0) & (post >= 0) & (wait >= 0)
+    touches = (records.physical_receive >= begin) & (records.logical_send <= end)
+    wrong = np.flatnonzero(~matched & touches)
+    _refuse_unmatched(trace, wrong, sender, receiver, send, post, wait)
+    row = np.flatnonzero(matched)
+    return MatchedMessages(row, sender[row], receiver[row], send[row], post[row], wait[row])
+
+
+def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> list[str]:
+    """Say how many calls have no record, for these wait for nobody."""
+    sends = np.isin(calls.action, (Action.SEND, Action.ISEND, Action.SENDRECEIVE))
+    sends[matched.send] = False
+    receives = np.isin(calls.action, (Action.RECEIVE, Action.IRECEIVE, Action.SENDRECEIVE))
+    receives[matched.post] = False
+    index = np.flatnonzero(sends | receives)
+    if not len(index):
+        return []
+    return [
+        f"{len(index)} point-to-point calls lack a communication record (partner MPI_PROC_NULL, "
+        "never completed, or record lost) and wait for nobody (first: "
+        f"{calls.where(int(index[0]))})"
+    ]
+
+
+def _refuse_unmatched(
+    trace: Trace,
+    index: NDArray[np.int64],
+    sender: NDArray[np.int64],
+    receiver: NDArray[np.int64],
+    send: NDArray[np.int64],
+    post: NDArray[np.int64],
+    wait: NDArray[np.int64],
+) -> None:
+    if not len(index):
+        return
+    i, records = int(index[0]), trace.messages
+    lacking = [
+        f"{what} of rank {rank[i]} at {time[i] / 1e9:.9f} s"
+        for what, call, rank, time in (
+            ("a send", send, sender, records.logical_send),
+            ("a receive", post, receiver, records.logical_receive),
+            ("the end of a receive", wait, receiver, records.physical_receive),
+        )
+        if call[i] < 0
+    ]
+    raise ReplayError(
+        f"{trace.path}: {len(index)} messages belong to no MPI call of the trace; the first, "
+        f"{records.size[i]} B with tag {records.tag[i]} from rank {sender[i]} to rank "
+        f"{receiver[i]}, names {', '.join(lacking)}, where there is none",
+        "events of MPI calls are missing: trace the run again, or look at a window without them",
+    )

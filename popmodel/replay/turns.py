@@ -1,0 +1,168 @@
+"""Which calls take part in the same collective: those of one communicator match in call order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.errors import ReplayError
+from popmodel.replay.mpi_calls import Action
+from popmodel.replay.program import COLLECTIVES, Collectives
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.replay.calls import MasterCalls
+    from popmodel.trace import Trace
+
+__all__ = ["MatchedCollectives", "match_collectives"]
+
+_SENT, _RECEIVED, _ROOT, _COMMUNICATOR = 50100001, 50100002, 50100003, 50100004
+# MPI_Init comes before any communicator: a turn of its own, over all processes.
+_INIT = -1
+
+
+@dataclass(frozen=True)
+class MatchedCollectives:
+    """Collectives of a trace, and the collective of each call.
+
+    Attributes
+    ----------
+    collectives : Collectives
+        One row each.
+    call : int64[n]
+        Calls of collectives.
+    collective : int32[n]
+        Row of `collectives` that the call takes part in.
+    """
+
+    collectives: Collectives
+    call: NDArray[np.int64]
+    collective: NDArray[np.int32]
+
+
+def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
+    """Group the calls of collectives by communicator and turn.
+
+    Raises
+    ------
+    ReplayError
+        If members of a communicator call different collectives at the same turn.
+    """
+    call = np.flatnonzero(np.isin(calls.action, (Action.COLLECTIVE, Action.ICOLLECTIVE)))
+    attributes = _attributes(trace, calls)[:, call]
+    sent, received, root = attributes[0], attributes[1], attributes[2] != 0
+    kind, process = calls.collective[call], calls.process[call]
+    communicator = np.where(kind == COLLECTIVES.index("init"), _INIT, attributes[3])
+    pairs, collective = _distinct_rows(communicator, _turns(communicator, process))
+    count = len(pairs)
+    first = np.full(count, -1, dtype=np.int64)
+    first[collective[::-1]] = np.arange(len(call))[::-1]
+    _check_same_kind(trace, calls, call, collective, first)
+    roots = np.full(count, -1, dtype=np.int32)
+    roots[collective[root]] = process[root]
+    root_sent = np.zeros(count, dtype=np.int64)
+    root_sent[collective[root]] = sent[root]
+    return MatchedCollectives(
+        Collectives(
+            kind=kind[first],
+            communicator=np.maximum(pairs[:, 0], 0),
+            members=_members(trace, pairs[:, 0], np.bincount(collective, minlength=count)),
+            root=roots,
+            sent=_largest(sent, collective, count),
+            received=_largest(received, collective, count),
+            root_sent=root_sent,
+        ),
+        call,
+        collective.astype(np.int32),
+    )
+
+
+def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
+    """Bytes sent and received, root flag and communicator of each call: int64[4, K].
+
+    They stand on the line of the entry event, after it; or, in traces of other writers, before it
+    at the same time.
+    """
+    values = np.zeros((4, len(calls)), dtype=np.int64)
+    if not len(calls):
+        return values
+    events = trace.events
+    rows = np.flatnonzero((events.type >= _SENT) & (events.type <= _COMMUNICATOR))
+    location = np.searchsorted(events.offsets, rows, side="right") - 1
+
+    def belongs(call: NDArray[np.int64]) -> NDArray[np.bool_]:
+        same: NDArray[np.bool_] = calls.location[call] == location
+        return same & (calls.entry[call] == events.time[rows])
+
+    before = np.maximum(np.searchsorted(calls.row, rows, side="right") - 1, 0)
+    call = np.where(belongs(before), before, np.minimum(before + 1, len(calls) - 1))
+    fits = belongs(call)
+    rows, call = rows[fits], call[fits]
+    values[events.type[rows].astype(np.int64) - _SENT, call] = events.value[rows]
+    return values
+
+
+def _turns(communicator: NDArray[np.int64], process: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many calls on the communicator the same process made before each call."""
+    order = np.lexsort((process, communicator))  # stable: calls stay in order
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = np.diff(communicator[order]) != 0
+    new[1:] |= np.diff(process[order]) != 0
+    starts = np.flatnonzero(new)
+    turns = np.empty(len(order), dtype=np.int64)
+    turns[order] = np.arange(len(order)) - starts[np.cumsum(new) - 1]
+    return turns
+
+
+def _members(
+    trace: Trace, communicator: NDArray[np.int64], seen: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Number of members of each collective; of a communicator not in the header, those seen."""
+    members = seen.copy()
+    for number in np.unique(communicator).tolist():
+        known = trace.communicators.get(number)
+        if known is not None:
+            members[communicator == number] = len(known)
+        elif number == 0:
+            members[communicator == number] = trace.processes
+    return members.astype(np.int32)
+
+
+def _largest(values: NDArray[np.int64], group: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    largest = np.zeros(count, dtype=np.int64)
+    np.maximum.at(largest, group, values)
+    return largest
+
+
+def _check_same_kind(
+    trace: Trace,
+    calls: MasterCalls,
+    call: NDArray[np.int64],
+    collective: NDArray[np.int64],
+    first: NDArray[np.int64],
+) -> None:
+    kind = calls.collective[call]
+    different = np.flatnonzero(kind != kind[first[collective]])
+    if len(different):
+        i = int(different[0])
+        raise ReplayError(
+            f"{trace.path}: members of a communicator call different collectives at the same "
+            f"turn: {calls.where(int(call[first[collective[i]]]))}, {calls.where(int(call[i]))}",
+            "an event of a collective is missing from the trace, or the program is wrong",
+        )
+
+
+def _distinct_rows(
+    a: NDArray[np.int64], b: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct rows of two columns, in order, and the index of each row among them."""
+    order = np.lexsort((b, a))
+    pairs = np.stack([a[order], b[order]], axis=1)
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
+    inverse = np.empty(len(order), dtype=np.int64)
+    inverse[order] = np.cumsum(new) - 1
+    return pairs[new], inverse

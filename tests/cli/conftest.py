@@ -1,0 +1,97 @@
+"""A trace small enough to be read in the test, and runs of the program on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from popmodel.cli import main
+
+MS = 1_000_000
+
+PCF = """\
+EVENT_TYPE
+9   50000002    MPI Collective Comm
+VALUES
+8   MPI_Barrier
+0   Outside MPI
+"""
+
+
+def trace_text(useful: Sequence[int], *, runtime: int = 12) -> str:
+    """A run of one thread per process: useful work for some ms each, then a barrier up to the end.
+
+    The barrier is left 1 ms after the last one has arrived; the rest of the runtime is useful time
+    of nobody.
+    """
+    n = len(useful)
+    leave = max(useful) + 1
+    lines = [
+        f"#Paraver (01/01/2030 at 00:00):{runtime * MS}_ns:1({n}):1:{n}({','.join(['1:1'] * n)}),1",
+        f"c:1:1:{n}:{':'.join(str(rank + 1) for rank in range(n))}",
+    ]
+    records = []
+    for rank, work in enumerate(useful, start=1):
+        where = f"{rank}:1:{rank}:1"
+        records += [
+            (0, f"1:{where}:0:{work * MS}:1"),
+            (work, f"1:{where}:{work * MS}:{leave * MS}:5"),
+            (leave, f"1:{where}:{leave * MS}:{runtime * MS}:1" if leave < runtime else ""),
+            (work, f"2:{where}:{work * MS}:50000002:8:50100004:1"),
+            (leave, f"2:{where}:{leave * MS}:50000002:0"),
+        ]
+    lines += [text for _, text in sorted(records, key=lambda record: record[0]) if text]
+    return "\n".join(lines) + "\n"
+
+
+def write_trace(path: Path, useful: Sequence[int], *, runtime: int = 12) -> Path:
+    """Write such a run as a trace."""
+    path.write_text(trace_text(useful, runtime=runtime))
+    path.with_suffix(".pcf").write_text(PCF)
+    return path
+
+
+@pytest.fixture
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Two processes with 8 and 6 ms of useful work before a barrier that ends at 9 ms of 9."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    write_trace(tmp_path / "two.prv", [8, 6], runtime=9)
+    return "two.prv"
+
+
+Shell = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def shell() -> Shell:
+    """Run the program as a process of its own."""
+
+    def run(*arguments: str, **more: object) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, **more.pop("env", {})}  # type: ignore[dict-item]
+        command = [sys.executable, "-m", "popmodel", *arguments]
+        return subprocess.run(  # type: ignore[call-overload, no-any-return]
+            command,
+            **{"capture_output": True, "text": True, "timeout": 60, "env": environment, **more},
+        )
+
+    return run
+
+
+Answer = tuple[int, str, str]
+
+
+@pytest.fixture
+def popmodel(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """Call the program: exit status, standard output, standard error."""
+
+    def call(*arguments: str) -> Answer:
+        status = main(arguments)
+        return status, *capsys.readouterr()
+
+    return call

@@ -1,0 +1,61 @@
+"""``popmodel info``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+
+def test_the_screen(trace: str, popmodel: Call) -> None:
+    status, out, err = popmodel("info", trace)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[:-2] == [
+        "trace      two.prv",
+        "processes  2",
+        "threads    1 each",
+        "nodes      1",
+        "runtime    9.000 ms",
+        "counters   none",
+        "",
+        "records         number",
+        " events              6",
+        " states              4",
+        " communicators       1",
+        " messages            0",
+        "",
+        "MPI calls     number",
+        " MPI_Barrier       2",
+        "",
+    ]
+
+
+def test_json_follows_the_contract(trace: str, popmodel: Call) -> None:
+    document = json.loads(popmodel("info", trace, "--format", "json")[1])
+    assert document["schema"] == "popmodel/info/1"
+    assert document["trace"] == "two.prv"
+    assert document["processes"] == 2
+    assert document["threads"] == [1, 1]
+    assert document["runtime"] == pytest.approx(0.009)
+    assert document["records"]["states"] == 4
+    assert document["calls"] == {"MPI_Barrier": 2}
+    assert document["counters"] == []
+    assert document["warnings"] == []
+
+
+def test_csv_names_every_number(trace: str, popmodel: Call) -> None:
+    rows = list(csv.DictReader(io.StringIO(popmodel("info", trace, "--format", "csv")[1])))
+    values = {(row["group"], row["name"]): row["value"] for row in rows}
+    assert values["trace", "processes"] == "2"
+    assert values["calls", "MPI_Barrier"] == "2"
+
+
+def test_markdown(trace: str, popmodel: Call) -> None:
+    out = popmodel("info", trace, "--format", "markdown")[1]
+    assert "| MPI calls | number |\n|:--|--:|\n| MPI_Barrier | 2 |\n" in out

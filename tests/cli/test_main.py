@@ -1,0 +1,283 @@
+"""Exit statuses, messages and manners of the program as a whole."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import popmodel as package
+from popmodel.cli import app, main
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+Shell = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_the_version_is_that_of_the_package(popmodel: Call) -> None:
+    assert popmodel("--version") == (0, f"popmodel {package.__version__}\n", "")
+    assert version("popmodel") == package.__version__
+
+
+def test_without_a_verb_the_help_is_shown_as_wrong_usage(popmodel: Call) -> None:
+    status, out, err = popmodel()
+    assert (status, out) == (2, "")
+    assert err.startswith("Usage: popmodel [OPTIONS] VERB ...\n")
+    for verb in app.VERBS:
+        assert f"\n  {verb}" in err
+
+
+@pytest.mark.parametrize("verb", app.VERBS)
+def test_every_verb_explains_itself_with_an_example(verb: str, popmodel: Call) -> None:
+    status, out, err = popmodel(verb, "--help")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"Usage: popmodel {verb} ")
+    assert f"\n    popmodel {verb}" in out.partition("Examples:")[2]
+    # The help ends with the examples, one line each, and each is a call of this verb.
+    examples = out.partition("Examples:\n")[2].splitlines()
+    assert all(line.startswith(f"    popmodel {verb}") for line in examples)
+
+
+def test_a_misspelt_verb_is_answered_by_the_right_one(popmodel: Call) -> None:
+    assert popmodel("metric") == (
+        2,
+        "",
+        "popmodel: error: unknown verb 'metric'\nhint: did you mean metrics?\n",
+    )
+    assert popmodel("xyzzy") == (
+        2,
+        "",
+        f"popmodel: error: unknown verb 'xyzzy'\nhint: the verbs are {', '.join(app.VERBS)}\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nonsense"], "no such option: --nonsense"),
+        (["info"], "missing argument 'TRACE'"),
+        (["metrics"], "missing argument 'TRACE'"),
+        (["info", "a.prv", "b.prv"], "got unexpected extra argument"),
+        (["info", "a.prv", "-o"], "option '-o' requires an argument"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_a_hint(
+    arguments: list[str], message: str, popmodel: Call
+) -> None:
+    verb = f"popmodel {arguments[0]}" if arguments[0] in app.VERBS else "popmodel"
+    status, out, err = popmodel(*arguments)
+    assert (status, out) == (2, "")
+    first, second = err.splitlines()
+    assert first.startswith(f"popmodel: error: {message}")
+    assert second == f"hint: {verb} --help explains the options"
+
+
+def test_a_missing_trace_is_one_line_and_status_1(popmodel: Call, tmp_path: Path) -> None:
+    status, out, err = popmodel("info", str(tmp_path / "absent.prv"))
+    assert (status, out) == (1, "")
+    assert err.startswith(f"popmodel: error: {tmp_path}/absent.prv: ")
+    assert "Traceback" not in err
+    assert len(err.splitlines()) <= 2
+
+
+def test_messages_stay_on_their_line_and_cannot_steer_the_terminal(popmodel: Call) -> None:
+    status, _, err = popmodel("info", "a\nb\x1b[31m.prv")
+    assert status == 1
+    assert err.startswith("popmodel: error: a b?[31m.prv: ")
+    assert "\x1b" not in err
+
+
+def test_a_defect_is_one_line_that_says_how_to_see_more(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> int:
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.delenv("POPMODEL_DEBUG", raising=False)
+    monkeypatch.setattr(app, "run", broken)
+    assert popmodel("info") == (
+        1,
+        "",
+        "popmodel: error: unexpected ZeroDivisionError: division by zero\n"
+        "hint: this is a defect of popmodel; POPMODEL_DEBUG=1 shows where it happened\n",
+    )
+    monkeypatch.setenv("POPMODEL_DEBUG", "1")
+    _, _, err = popmodel("info")
+    assert "Traceback" in err
+    assert err.endswith("shows where it happened\n")
+
+
+def test_too_little_memory_is_one_line(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr(app, "run", broken)
+    assert popmodel("info") == (
+        1,
+        "",
+        "popmodel: error: there is not enough memory for this\n"
+        "hint: use a machine with more memory, or look at a part of the run\n",
+    )
+
+
+def test_an_interrupt_is_one_line_and_status_130(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "run", interrupted)
+    assert popmodel("info") == (130, "", "popmodel: interrupted\n")
+
+
+def test_ctrl_c_while_reading(tmp_path: Path) -> None:
+    """A trace that never ends (a pipe) is interrupted by the signal that Ctrl-C sends."""
+    pipe = tmp_path / "endless.prv"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "popmodel", "info", str(pipe)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        with pipe.open("wb"):  # returns when the program has opened the other end
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, out, err) == (130, "", "popmodel: interrupted\n")
+
+
+def test_a_reader_that_goes_away_is_no_error(trace: str, shell: Shell) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        finished = shell("metrics", trace, capture_output=False, stdout=write, stderr=-1)
+    finally:
+        os.close(write)
+    assert finished.returncode == 141
+    assert finished.stderr == ""
+
+
+def test_a_full_disk_behind_standard_output_is_one_line(trace: str, shell: Shell) -> None:
+    with Path("/dev/full").open("w") as full:
+        finished = shell("info", trace, capture_output=False, stdout=full, stderr=-1)
+    assert finished.returncode == 1
+    assert finished.stderr == (
+        "popmodel: error: standard output: No space left on device\n"
+        "hint: the result is incomplete; choose another place with -o FILE\n"
+    )
+
+
+def test_a_closed_standard_output_is_one_line(trace: str) -> None:
+    command = f"exec {sys.executable} -m popmodel info {trace} >&-"
+    finished = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert finished.returncode == 1
+    assert finished.stderr == ("popmodel: error: standard output is closed\nhint: use -o FILE\n")
+
+
+def test_names_that_an_encoding_lacks_are_written_as_escapes(trace: str, shell: Shell) -> None:
+    name = "größe-計算.prv"
+    Path(name).write_bytes(Path(trace).read_bytes())
+    finished = shell("info", name, env={"PYTHONIOENCODING": "ascii"})
+    assert finished.returncode == 0
+    assert "trace      gr\\xf6\\xdfe-\\u8a08\\u7b97.prv\n" in finished.stdout
+
+
+def test_file_names_may_hold_any_bytes(trace: str, shell: Shell) -> None:
+    name = os.fsdecode(b"bad-\xff.prv")
+    Path(name).write_bytes(Path(trace).read_bytes())
+    for form in ("table", "json", "csv", "markdown"):
+        finished = shell("info", name, "--format", form)
+        assert (finished.returncode, finished.stderr.count("error")) == (0, 0)
+
+
+def test_modules_are_run_like_the_program(trace: str, shell: Shell) -> None:
+    assert shell("info", trace).stdout.startswith("trace      two.prv\n")
+
+
+def _cpu(command: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_the_help_costs_little_more_than_typer_itself() -> None:
+    """Loading numpy, rich or a verb's work for the help would break this."""
+    python = sys.executable
+    rounds = [
+        (
+            _cpu([python, "-c", "import typer"]),
+            _cpu([python, "-m", "popmodel", "--help"]),
+        )
+        for _ in range(5)
+    ]
+    base = min(first for first, _ in rounds)
+    full = min(second for _, second in rounds)
+    assert full < 1.8 * base + 0.02
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["--help"], ("numpy", "rich", "sympy", "scipy", "pandas", "pydantic")),
+        (["metrics", "--help"], ("numpy", "rich", "sympy", "scipy", "pandas", "pydantic")),
+        (["metrics", "two.prv"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
+        (["replay", "two.prv"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
+        (["explain", "load_balance"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
+    ],
+)
+def test_only_what_is_needed_is_loaded(
+    arguments: list[str], unwanted: tuple[str, ...], trace: str
+) -> None:
+    assert trace == "two.prv"
+    code = (
+        "import sys; from popmodel.cli import main; status = main(sys.argv[1:]);"
+        f"sys.exit(str([name for name in {unwanted!r} if name in sys.modules]) + str(status))"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+    assert finished.stderr == "[]0\n"
+
+
+def test_public_names_are_loaded_on_use() -> None:
+    code = "import sys, popmodel; assert 'numpy' not in sys.modules; popmodel.read; dir(popmodel)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+        assert name in dir(package)
+    with pytest.raises(AttributeError, match="module 'popmodel' has no attribute 'nonsense'"):
+        _ = package.nonsense
+
+
+def test_main_uses_the_arguments_of_the_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["popmodel", "--version"])
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("popmodel ")
+
+
+def test_a_shell_can_complete_verbs(shell: Shell) -> None:
+    finished = shell(
+        env={
+            "_POPMODEL_COMPLETE": "complete_bash",
+            "COMP_WORDS": "popmodel met",
+            "COMP_CWORD": "1",
+        }
+    )
+    assert "metrics" in finished.stdout

@@ -1,0 +1,395 @@
+"""``popmodel metrics``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import write_trace
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+FAMILIES = [
+    "mpi",
+    "mpi-additive",
+    "hybrid-additive",
+    "hybrid-multiplicative",
+    "talp",
+    "scaling",
+]
+
+
+@pytest.fixture
+def runs(trace: str) -> list[str]:
+    """The run on two processes and one on four, with half the work for each."""
+    write_trace(Path("four.prv"), [4, 3, 3, 2], runtime=5)
+    return [trace, "four.prv"]
+
+
+def body(out: str) -> list[str]:
+    """The lines of a screen without its last two: version, host and time; command."""
+    lines = out.splitlines()
+    assert lines[-3] == ""
+    assert lines[-2].startswith("popmodel ")
+    assert lines[-1].startswith("popmodel ")
+    return lines[:-3]
+
+
+def test_one_run(trace: str, popmodel: Call) -> None:
+    status, out, err = popmodel("metrics", trace)
+    assert (status, err) == (0, "")
+    assert body(out) == [
+        "                                  two",
+        "processes x threads             2 x 1",
+        "runtime                      9.000 ms",
+        "ideal runtime                8.000 ms",
+        "",
+        "MPI (multiplicative)                %",
+        "Global efficiency                77.8",
+        " Parallel efficiency             77.8",
+        "  Load balance                   87.5",
+        "  Communication efficiency       88.9",
+        "   Serialisation efficiency     100.0",
+        "   Transfer efficiency           88.9",
+        "",
+        "-> Load balance is the lowest, 87.5 %. Compare useful time,",
+        "   instructions and IPC process by process. Uneven",
+        "   instructions mean uneven work: change the domain",
+        "   decomposition or balance dynamically. Even instructions",
+        "   with uneven IPC or clock point to memory contention, NUMA",
+        "   placement or slower nodes.",
+        "",
+        "other families: mpi-additive, hybrid-additive,",
+        "hybrid-multiplicative, talp (--family)",
+    ]
+
+
+def test_two_runs_are_compared(runs: list[str], popmodel: Call) -> None:
+    status, out, err = popmodel("metrics", *runs)
+    assert (status, err) == (0, "")
+    lines = body(out)
+    begin = lines.index("Scaling, ratios                   two      four")
+    assert lines[:12] == [
+        "                                  two      four",
+        "processes x threads             2 x 1     4 x 1",
+        "runtime                      9.000 ms  5.000 ms",
+        "ideal runtime                8.000 ms  4.000 ms",
+        "",
+        "MPI (multiplicative), %           two      four",
+        "Global efficiency                77.8      70.0",
+        " Parallel efficiency             77.8      60.0",
+        "  Load balance                   87.5      75.0",
+        "  Communication efficiency       88.9      80.0",
+        "   Serialisation efficiency     100.0     100.0",
+        "   Transfer efficiency           88.9      80.0",
+    ]
+    assert lines[13].startswith("-> Load balance is the lowest, 75.0 % in four. ")
+    assert (
+        lines[begin : begin + 7]
+        == [
+            "Scaling, ratios                   two      four",
+            "Global efficiency               0.778     0.700",
+            "Speed-up                        1.000     1.800",
+            "Computation scaling             1.000     1.167",
+            "Instruction scaling              -[1]      -[2]",
+            "IPC scaling                      -[3]      -[4]",
+            "Frequency scaling                -[5]      -[6]",
+        ]
+        or lines[begin]
+    )
+    text = " ".join(" ".join(lines[begin:]).split())
+    assert "reference two: fewest cores (2)." in text
+    assert "[1] no hardware counter of instructions [2] " in text
+
+
+def test_json_has_all_families_and_what_they_rest_on(runs: list[str], popmodel: Call) -> None:
+    document = json.loads(popmodel("metrics", *runs, "--format", "json")[1])
+    assert document["schema"] == "popmodel/metrics/1"
+    first, second = document["runs"]
+    assert (first["trace"], first["processes"], first["threads"]) == ("two.prv", 2, 1)
+    assert (first["runtime"], first["ideal_runtime"]) == (0.009, 0.008)
+    assert list(first["metrics"]) == FAMILIES
+    assert list(first["absent"]) == FAMILIES
+    assert first["metrics"]["mpi"]["load_balance"] == pytest.approx(7 / 8)
+    assert second["metrics"]["mpi"]["parallel_efficiency"] == pytest.approx(3 / 5)
+    assert second["metrics"]["scaling"]["speedup"] == pytest.approx(9 / 5)
+    assert second["absent"]["scaling"]["ipc_scaling"].startswith("no hardware counter")
+    assert second["observables"]["useful"] == [0.004, 0.003, 0.003, 0.002]
+    assert second["lowest"]["mpi"]["metric"] == "load_balance"
+    assert document["scaling"]["mode"] == "strong"
+    assert document["scaling"]["reference"] == "two.prv"
+    assert "fewest cores" in document["scaling"]["why"]
+    every = {
+        (family, metric)
+        for part in ("metrics", "absent")
+        for family, metrics in second[part].items()
+        for metric in metrics
+    }
+    assert len(every) == sum(
+        len(second["metrics"][name]) + len(second["absent"][name]) for name in FAMILIES
+    )
+
+
+def test_csv_is_tidy(runs: list[str], popmodel: Call) -> None:
+    rows = list(csv.DictReader(io.StringIO(popmodel("metrics", *runs, "--format", "csv")[1])))
+    values = {(row["run"], row["family"], row["metric"]): row for row in rows}
+    assert len(values) == len(rows)
+    assert float(values["two", "mpi", "load_balance"]["value"]) == pytest.approx(7 / 8)
+    assert values["four", "", "runtime"]["value"] == "0.005"
+    absent = values["two", "scaling", "ipc_scaling"]
+    assert absent["value"] == ""
+    assert "no hardware counter" in absent["absent"]
+
+
+def test_markdown_has_a_table_per_tree(runs: list[str], popmodel: Call) -> None:
+    _, out, _ = popmodel("metrics", *runs, "--format", "markdown", "--family", "mpi")
+    assert out.startswith(
+        "|  | two | four |\n|:--|--:|--:|\n| processes x threads | 2 x 1 | 4 x 1 |"
+    )
+    assert "| &nbsp;&nbsp;&nbsp;&nbsp;Load balance | 87.5 | 75.0 |\n" in out
+    assert "| Speed-up | 1.000 | 1.800 |\n" in out
+    assert "\n[1] no hardware counter of instructions\n" in out
+
+
+def test_families_are_chosen(trace: str, popmodel: Call) -> None:
+    _, out, _ = popmodel("metrics", trace, "--family", "talp,mpi-additive")
+    assert "MPI + OpenMP (TALP)" in out
+    assert "MPI (additive)" in out
+    assert "MPI (multiplicative)" not in out
+    everything = popmodel("metrics", trace, "--family", "all")[1]
+    assert "other families" not in everything
+    chosen = popmodel("metrics", trace, "--family", "talp", "--format", "json")[1]
+    assert list(json.loads(chosen)["runs"][0]["metrics"]) == ["talp", "scaling"]
+
+
+def test_the_second_reading_of_a_family_has_its_heading(trace: str, popmodel: Call) -> None:
+    lines = popmodel("metrics", trace, "--family", "hybrid-multiplicative")[1].splitlines()
+    begin = lines.index("Hybrid parallel efficiency = Hybrid load balance x Hybrid")
+    assert lines[begin + 1 : begin + 5] == [
+        "communication efficiency",
+        "                                          %",
+        "Hybrid parallel efficiency             77.8",
+        " Hybrid load balance                   87.5",
+    ]
+
+
+def test_views_stand_in_brackets_and_are_explained(trace: str, popmodel: Call) -> None:
+    out = popmodel("metrics", trace, "--family", "hybrid-additive")[1]
+    assert "\n   (OpenMP load balance)                   100.0\n" in out
+    assert "\n in brackets: other views of the same loss" in out
+
+
+def test_the_reference_is_chosen_by_number_name_or_path(runs: list[str], popmodel: Call) -> None:
+    for wanted in ("2", "four", "four.prv"):
+        out = popmodel("metrics", *runs, "--reference", wanted, "--format", "json")[1]
+        document = json.loads(out)
+        assert document["scaling"]["reference"] == "four.prv"
+        assert document["runs"][0]["metrics"]["scaling"]["speedup"] == pytest.approx(5 / 9)
+
+
+def test_the_kind_of_scaling_can_be_forced(runs: list[str], popmodel: Call) -> None:
+    weak = json.loads(popmodel("metrics", *runs, "--scaling", "weak", "--format", "json")[1])
+    assert weak["scaling"]["mode"] == "weak"
+    assert weak["runs"][1]["metrics"]["scaling"]["speedup"] == pytest.approx(2 * 9 / 5)
+
+
+def test_the_reading_of_outside_mpi_is_chosen(trace: str, popmodel: Call) -> None:
+    both = [
+        json.loads(popmodel("metrics", trace, "--outside-mpi", reading, "--format", "json")[1])
+        for reading in ("everywhere", "not-in-mpi")
+    ]
+    metric = [
+        document["runs"][0]["metrics"]["hybrid-multiplicative"]["mpi_parallel_efficiency"]
+        for document in both
+    ]
+    assert metric == [pytest.approx(7 / 9), pytest.approx(7 / 9)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--family", "mpi-aditive"],
+            "--family mpi-aditive: no family 'mpi-aditive'\nhint: did you mean mpi-additive?",
+        ),
+        (
+            ["--family", "x"],
+            f"--family x: no family 'x'\nhint: families: all, {', '.join(FAMILIES)}",
+        ),
+        (["--scaling", "week"], "--scaling: unknown value 'week'\nhint: did you mean weak?"),
+        (
+            ["--outside-mpi", "no"],
+            "--outside-mpi: unknown value 'no'\nhint: choose one of everywhere, not-in-mpi",
+        ),
+        (
+            ["--reference", "3"],
+            "--reference 3: no such run\nhint: use 1 to 1 or one of two",
+        ),
+        (
+            ["--fail-under", "load_balance"],
+            "--fail-under load_balance: no value\n"
+            "hint: write METRIC=VALUE, e.g. parallel_efficiency=0.8",
+        ),
+        (
+            ["--fail-under", "load_balnce=0.8"],
+            "--fail-under load_balnce=0.8: no metric 'load_balnce'\n"
+            "hint: did you mean load_balance?",
+        ),
+        (
+            ["--fail-under", "xyzzy=0.8"],
+            "--fail-under xyzzy=0.8: no metric 'xyzzy'\nhint: popmodel explain lists the metrics",
+        ),
+        (
+            ["--fail-under", "pop.load_balance=0.8"],
+            "--fail-under pop.load_balance=0.8: no family 'pop'\n"
+            f"hint: families: {', '.join(FAMILIES)}",
+        ),
+        (
+            ["--fail-under", "load_balance=good"],
+            "--fail-under load_balance=good: 'good' is not a number\n"
+            "hint: write a fraction such as 0.8 or a percentage such as 80%",
+        ),
+        (
+            ["--fail-under", "load_balance=-1"],
+            "--fail-under load_balance=-1: a limit is zero or more and finite\n"
+            "hint: write a fraction such as 0.8 or a percentage such as 80%",
+        ),
+    ],
+)
+def test_wrong_options_are_refused_before_the_work(
+    options: list[str], message: str, trace: str, popmodel: Call
+) -> None:
+    assert popmodel("metrics", trace, *options) == (2, "", f"popmodel: error: {message}\n")
+
+
+def test_a_threshold_that_is_met_changes_nothing(trace: str, popmodel: Call) -> None:
+    status, out, err = popmodel("metrics", trace, "--fail-under", "load_balance=87.5%")
+    assert (status, err) == (0, "")
+    assert "Load balance" in out
+
+
+def test_a_missed_threshold_is_status_3_after_the_result(runs: list[str], popmodel: Call) -> None:
+    status, out, err = popmodel(
+        "metrics",
+        *runs,
+        "--fail-under",
+        "parallel_efficiency=0.7",
+        "--fail-under",
+        "talp.mpi_load_balance=0.8",
+    )
+    assert status == 3
+    assert "Load balance" in out
+    assert err == (
+        "popmodel: error: mpi.parallel_efficiency of four is 0.6, less than 0.7; "
+        "talp.mpi_load_balance of four is 0.75, less than 0.8\n"
+    )
+
+
+def test_a_metric_that_is_not_shown_can_be_held_to_a_limit(trace: str, popmodel: Call) -> None:
+    status, _, err = popmodel("metrics", trace, "--fail-under", "process_efficiency=0.9")
+    assert status == 3
+    assert err == (
+        "popmodel: error: hybrid-additive.process_efficiency of two is 0.7778, less than 0.9\n"
+    )
+
+
+def test_a_threshold_that_cannot_be_checked_is_a_failure(trace: str, popmodel: Call) -> None:
+    status, out, err = popmodel("metrics", trace, "--fail-under", "ipc_scaling=0.9")
+    assert status == 1
+    assert "Load balance" in out
+    message, hint = err.splitlines()
+    assert message.startswith(
+        "popmodel: error: --fail-under cannot be checked: no value for scaling.ipc_scaling of two "
+        "(no hardware counter"
+    )
+    assert hint == "hint: leave the threshold out or analyse runs that have the metric"
+
+
+def test_a_real_hybrid_run(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    trace = str(Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz")
+    status, out, err = popmodel("metrics", trace)
+    assert (status, err) == (0, "")
+    assert body(out) == BT_MZ.splitlines()
+    markdown = popmodel("metrics", trace, "--format", "markdown")[1]
+    assert "| Parallel regions of bt-mz.S.2x2 | instances | PE % | LB % |" in markdown
+    assert "| z\\_solve" not in markdown
+    assert "| z_solve_._omp_fn.0 | 244 |" in markdown
+
+
+BT_MZ = """\
+                                        bt-mz.S.2x2
+processes x threads                           2 x 2
+runtime                                    521.0 ms
+ideal runtime                              485.7 ms
+
+MPI + OpenMP (additive)                        %
+Parallel efficiency                         42.6
+ Process efficiency                         86.5
+  Process load balance                      95.4
+  Process communication efficiency          91.1
+   Process transfer efficiency              93.2
+   Process serialisation efficiency         97.9
+ Thread efficiency                          56.0
+  OpenMP parallel region efficiency         95.6
+   (OpenMP load balance)                    99.9
+   (OpenMP synchronisation efficiency)      99.6
+   (OpenMP scheduling efficiency)           96.0
+   (OpenMP MPI efficiency)                 100.0
+  Serial region efficiency                  60.4
+ in brackets: other views of the same loss; they overlap and
+ do not add up
+
+-> Serial region efficiency is the lowest, 60.4 %. Find the
+   longest serial code between parallel regions and
+   parallelise it. If that is not possible, use more
+   processes with fewer threads each.
+
+MPI + OpenMP (multiplicative)                  %
+Hybrid parallel efficiency                  42.6
+ MPI parallel efficiency                    86.5
+  MPI load balance                          95.0
+  MPI communication efficiency              91.1
+   MPI serialisation efficiency             97.7
+   MPI transfer efficiency                  93.2
+ OpenMP parallel efficiency                 49.2
+  OpenMP load balance                       51.7
+  OpenMP communication efficiency           95.2
+
+Hybrid parallel efficiency = Hybrid load balance x Hybrid
+communication efficiency
+                                               %
+Hybrid parallel efficiency                  42.6
+ Hybrid load balance                        49.1
+  MPI load balance                          95.0
+  OpenMP load balance                       51.7
+ Hybrid communication efficiency            86.7
+  MPI communication efficiency              91.1
+  OpenMP communication efficiency           95.2
+
+-> OpenMP load balance is the lowest, 51.7 %. Parallelise
+   serial code between regions first; then use dynamic or
+   guided schedules, smaller chunks, or collapsed loops.
+
+                                  PE    LB     thread
+parallel regions         times     %     %  time lost
+ z_solve_._omp_fn.0        244  46.3  97.0   23.68 ms
+ y_solve_._omp_fn.0        244  46.8  98.4   19.36 ms
+ x_solve_._omp_fn.0        244  46.8  98.1   19.29 ms
+ compute_rhs_._omp_fn.0    248  36.1  96.6   10.33 ms
+ copy_x_face_._omp_fn.1    488   5.9  77.5   3.893 ms
+ copy_x_face_._omp_fn.0    488   5.4  90.2   3.741 ms
+ copy_y_face_._omp_fn.1    488   5.1  90.2   3.733 ms
+ copy_y_face_._omp_fn.0    488   5.1  92.1   3.570 ms
+ add_._omp_fn.0            244  12.8  96.3   2.111 ms
+ initialize_._omp_fn.0       8  40.0  99.1   981.8 us
+and 3 cheaper ones (all with --format json)
+
+other families: mpi, mpi-additive, talp (--family)
+"""

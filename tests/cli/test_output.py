@@ -1,0 +1,223 @@
+"""Where results go, and in which format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import resource
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from popmodel.cli.output import write_file
+from popmodel.errors import FileError
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+Shell = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "beginning"),
+    [(".json", "{\n"), (".csv", "trace,group,"), (".md", "| trace |"), (".txt", "trace      two")],
+)
+def test_the_suffix_decides_the_format(
+    suffix: str, beginning: str, trace: str, popmodel: Call
+) -> None:
+    assert popmodel("info", trace, "-o", f"out{suffix}") == (0, "", "")
+    assert Path(f"out{suffix}").read_text().startswith(beginning)
+
+
+def test_the_suffix_and_standard_output_have_the_same_text(trace: str, popmodel: Call) -> None:
+    popmodel("metrics", trace, "-o", "out.json")
+    _, out, _ = popmodel("metrics", trace, "--format", "json", "-o", "-")
+    ours, theirs = json.loads(out), json.loads(Path("out.json").read_text())
+    assert ours.pop("provenance")["command"] == "popmodel metrics two.prv --format json -o -"
+    assert theirs.pop("provenance")["command"] == "popmodel metrics two.prv -o out.json"
+    assert ours == theirs
+
+
+def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) -> None:
+    Path("out.csv").write_text("precious")
+    assert popmodel("info", trace, "-o", "out.csv") == (
+        2,
+        "",
+        "popmodel: error: -o out.csv: the file exists\nhint: use --force to replace it\n",
+    )
+    assert Path("out.csv").read_text() == "precious"
+    assert popmodel("info", trace, "-o", "out.csv", "--force") == (0, "", "")
+    assert Path("out.csv").read_text().startswith("trace,")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["-o", "out"],
+            "-o out: the suffix does not tell the format\n"
+            "hint: use .json, .csv, .md or .txt, or say --format",
+        ),
+        (
+            ["-o", "out.xlsx"],
+            "-o out.xlsx: the suffix does not tell the format\n"
+            "hint: use .json, .csv, .md or .txt, or say --format",
+        ),
+        (
+            ["-o", "out.csv", "--format", "json"],
+            "-o out.csv asks for csv but --format for json\nhint: leave one of them out",
+        ),
+        (["-o", ".", "--format", "json"], "-o .: is a directory\nhint: name a file in it"),
+        (["--format", "jsn"], "--format: unknown value 'jsn'\nhint: did you mean json?"),
+        (
+            ["--format", "yaml"],
+            "--format: unknown value 'yaml'\nhint: choose one of table, json, csv, markdown",
+        ),
+        (["--application", "0"], "--application: '0' is not a whole number from 1"),
+        (["--application", "one"], "--application: 'one' is not a whole number from 1"),
+        (
+            ["--application", "9" * 5000],
+            f"--application: '{'9' * 5000}' is not a whole number from 1",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    options: list[str], message: str, trace: str, popmodel: Call
+) -> None:
+    assert popmodel("info", trace, *options) == (2, "", f"popmodel: error: {message}\n")
+
+
+def test_a_format_makes_up_for_a_missing_suffix(trace: str, popmodel: Call) -> None:
+    assert popmodel("info", trace, "-o", "out", "--format", "json")[0] == 0
+    assert json.loads(Path("out").read_text())["processes"] == 2
+
+
+def test_a_folder_that_does_not_exist_is_named(trace: str, popmodel: Call) -> None:
+    assert popmodel("info", trace, "-o", "no/out.json") == (
+        1,
+        "",
+        "popmodel: error: no/out.json: cannot be written: No such file or directory\n"
+        "hint: choose another place with -o\n",
+    )
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_other(trace: str, shell: Shell) -> None:
+    """The limit on the size of files stands in for a full disk; both fail in the write."""
+    Path("out.json").write_text("precious")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+
+    before = set(Path().iterdir())
+    command = ("metrics", trace, "--no-cache", "-o", "out.json", "--force")
+    finished = shell(*command, preexec_fn=limit)
+    assert finished.returncode == 1
+    assert finished.stderr == (
+        "popmodel: error: out.json: cannot be written: File too large\n"
+        "hint: choose another place with -o\n"
+    )
+    assert Path("out.json").read_text() == "precious"
+    assert set(Path().iterdir()) == before
+
+
+def test_devices_are_written_directly(trace: str, popmodel: Call) -> None:
+    assert popmodel("info", trace, "-o", "/dev/null", "--format", "csv") == (0, "", "")
+    assert Path("/dev/null").is_char_device()
+    status, _, err = popmodel("info", trace, "-o", "/dev/full", "--format", "csv")
+    assert status == 1
+    assert "/dev/full: cannot be written: No space left on device\n" in err
+
+
+def test_links_and_permissions_of_a_replaced_file_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    write_file(link, "new\n", force=True)
+    assert link.is_symlink()
+    assert real.read_text() == "new\n"
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    previous = os.umask(0o027)
+    try:
+        write_file(tmp_path / "new.txt", "x", force=False)
+    finally:
+        os.umask(previous)
+    assert (tmp_path / "new.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_name_that_is_too_long_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot be written: File name too long"):
+        write_file(tmp_path / ("x" * 300), "x", force=False)
+
+
+def test_every_format_carries_its_provenance(trace: str, popmodel: Call) -> None:
+    stamp = json.loads(popmodel("info", trace, "--format", "json")[1])["provenance"]
+    assert stamp["command"] == "popmodel info two.prv --format json"
+    assert [source["path"] for source in stamp["inputs"]] == ["two.prv"]
+    rows = list(csv.DictReader(io.StringIO(popmodel("info", trace, "--format", "csv")[1])))
+    assert {row["command"] for row in rows} == {"popmodel info two.prv --format csv"}
+    assert {row["popmodel"] for row in rows} == {stamp["popmodel"]}
+    for form in ("markdown", "table"):
+        out = popmodel("info", trace, "--format", form)[1]
+        assert re.search(rf"popmodel {stamp['popmodel']} on \S+, \d{{4}}-\d\d-\d\dT", out)
+        assert f"popmodel info two.prv --format {form}" in out
+
+
+def test_colours_are_for_terminals_only(trace: str, shell: Shell) -> None:
+    colours = {"TERM": "xterm-256color", "COLORTERM": "", "NO_COLOR": "", "FORCE_COLOR": ""}
+    assert "\x1b" not in shell("metrics", trace, env=colours).stdout
+    forced = shell("metrics", trace, env=colours | {"FORCE_COLOR": "1"}).stdout
+    assert "\x1b[38;5;16;48;5;" in forced
+    refused = shell("metrics", trace, env=colours | {"FORCE_COLOR": "1", "NO_COLOR": "1"}).stdout
+    assert "\x1b" not in refused
+
+
+def test_a_terminal_sees_colours_unless_it_refuses(trace: str) -> None:
+    assert "\x1b[38;5;16;48;5;" in _on_terminal("metrics", trace)
+    assert "\x1b" not in _on_terminal("metrics", trace, NO_COLOR="1")
+
+
+def _on_terminal(*arguments: str, **environment: str) -> str:
+    """What the program writes to a pseudo-terminal."""
+    import pty
+    import sys
+
+    ours, theirs = pty.openpty()
+    variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "", **environment}
+    if "NO_COLOR" not in environment:
+        variables.pop("NO_COLOR", None)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "popmodel", *arguments], stdout=theirs, env=variables
+    )
+    os.close(theirs)
+    chunks = []
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not chunk:
+            break
+        chunks.append(chunk)
+    os.close(ours)
+    assert process.wait(timeout=30) == 0
+    return b"".join(chunks).decode()
+
+
+@pytest.mark.parametrize("width", [40, 60, 79, 200])
+@pytest.mark.parametrize("verb", ["info", "metrics", "replay"])
+def test_nothing_is_wider_than_the_terminal(
+    verb: str, width: int, trace: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    longer = "a_trace_with_a_name_that_is_much_longer_than_a_column.prv"
+    Path(longer).write_bytes(Path(trace).read_bytes())
+    _, out, _ = popmodel(verb, longer)
+    assert max(len(line) for line in out.splitlines()) <= width

@@ -1,0 +1,127 @@
+"""``popmodel predict``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from popmodel.report.predict import launch_lines
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+RUN = ("predict", "--procs", "16", "--threads", "4")
+
+
+@pytest.fixture(autouse=True)
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+
+
+def test_the_screen_has_everything_within_60_columns(popmodel: Call) -> None:
+    status, out, err = popmodel(*RUN)
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[0].startswith("cannon (bundled)  N=")
+    assert lines[0].endswith("16 processes x 4 threads")
+    assert lines[1].startswith("machine  ")
+    assert lines[1].endswith("(preset, not measured)")
+    assert lines[2] == "place    4 nodes x 4 processes x 4 cores, grid 4x4"
+    assert any(line.startswith("runtime  ") and "90 %: " in line for line in lines)
+    assert any(line.startswith("Parallel efficiency ") and " .. " in line for line in lines)
+    assert sum(line.rpartition("<-")[1] == "<-" for line in lines) == 1
+    assert any(line.startswith(" parallel loops ") and line.endswith("#") for line in lines)
+    assert "OMP_NUM_THREADS=4 OMP_PLACES=cores OMP_PROC_BIND=close \\" in lines
+
+
+def test_the_screen_says_what_the_document_says(popmodel: Call) -> None:
+    document = json.loads(popmodel(*RUN, "--format", "json")[1])
+    assert document["schema"] == "popmodel/predict/1"
+    assert (document["processes"], document["threads"]) == (16, 4)
+    assert set(document["runtime"]) >= {"value", "low", "high"}
+    screen = popmodel(*RUN)[1]
+    shown = next(line for line in screen.splitlines() if line.startswith("Parallel efficiency"))
+    value = document["metrics"]["hybrid-additive"]["parallel_efficiency"]["value"]
+    assert f"{100 * value:.1f}" in shown
+    assert sum(part["value"] for part in document["time"].values()) == pytest.approx(
+        document["runtime"]["value"]
+    )
+    paths = [source["path"] for source in document["provenance"]["inputs"]]
+    assert [path.rpartition(".")[2] for path in paths] == ["toml", "json"]
+
+
+def test_other_families_can_be_shown(popmodel: Call) -> None:
+    screen = popmodel(*RUN, "--family", "talp,mpi")[1]
+    assert "MPI + OpenMP (TALP)" in screen
+    assert "MPI + OpenMP (additive)" not in screen
+    # Global efficiency needs a reference run, which one prediction does not have.
+    assert "\nGlobal efficiency             -[1]\n" in screen
+    assert "\n[1] one prediction has no reference run\n" in screen
+
+
+def test_parameters_are_set(popmodel: Call) -> None:
+    document = json.loads(popmodel(*RUN, "--set", "N=2048", "--format", "json")[1])
+    assert document["application"]["settings"]["N"] == 2048
+
+
+def test_csv_and_markdown(popmodel: Call) -> None:
+    rows = list(csv.DictReader(io.StringIO(popmodel(*RUN, "--format", "csv")[1])))
+    values = {(row["family"], row["metric"]): row for row in rows}
+    assert float(values["", "runtime"]["value"]) > 0
+    assert values["mpi", "global_efficiency"]["absent"] == "one prediction has no reference run"
+    out = popmodel(*RUN, "--format", "markdown")[1]
+    assert "| MPI + OpenMP (additive) | % | 90 % |\n" in out
+    assert "```sh\nOMP_NUM_THREADS=4" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["predict"],
+            "--procs is missing\nhint: say how many processes, e.g. --procs 16",
+        ),
+        (["predict", "--procs", "few"], "--procs: 'few' is not a whole number from 1"),
+        ([*RUN, "--threads", "0"], "--threads: '0' is not a whole number from 1"),
+        ([*RUN, "--set", "N"], "--set N: no value\nhint: write NAME=VALUE, for example N=4096"),
+        ([*RUN, "--set", "=4"], "--set =4: no value\nhint: write NAME=VALUE, for example N=4096"),
+        (
+            [*RUN, "--set", "N=big"],
+            "--set N=big: 'big' is not a number\nhint: write for example N=4096",
+        ),
+        (
+            [*RUN, "--set", "N=inf"],
+            "--set N=inf: 'inf' is not a number\nhint: write for example N=4096",
+        ),
+        (
+            [*RUN, "--set", "N=4", "--set", "N=5"],
+            "--set N=5: N is set twice\nhint: leave one of them out",
+        ),
+        (
+            [*RUN, "--family", "tulp"],
+            "--family tulp: no family 'tulp'\nhint: did you mean talp?",
+        ),
+    ],
+)
+def test_wrong_options_are_refused(arguments: list[str], message: str, popmodel: Call) -> None:
+    assert popmodel(*arguments) == (2, "", f"popmodel: error: {message}\n")
+
+
+def test_launch_lines_fit_and_mean_the_same() -> None:
+    command = "A=1 B=2 \\\nsrun -N 4 -n 16 -c 4 --ntasks-per-node=4 --cpu-bind=cores ./app"
+    lines = launch_lines(command, 40)
+    assert lines == [
+        "A=1 B=2 \\",
+        "srun -N 4 -n 16 -c 4 \\",
+        "  --ntasks-per-node=4 --cpu-bind=cores \\",
+        "  ./app",
+    ]
+    assert launch_lines("one", 40) == ["one"]
+    echoed = "\n".join(launch_lines("X=1 \\\necho a b c d e f g h i j k l m n o p q", 20))
+    shell = subprocess.run(echoed, shell=True, capture_output=True, text=True, check=True)
+    assert shell.stdout == "a b c d e f g h i j k l m n o p q\n"

@@ -1,0 +1,199 @@
+"""Machine profiles: the bundled one, looking up, and the words of every refusal."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from popmodel.errors import PopmodelError, UsageError
+from popmodel.machine import profile
+from popmodel.machine.checks import ProfileError
+from popmodel.machine.profile import MissingQuantity
+
+Document = dict[str, Any]
+
+
+def q(value: float) -> Document:
+    return {"value": value, "origin": "user"}
+
+
+def minimal() -> Document:
+    """The least that is a usable profile: one node."""
+    return {
+        "schema": "popmodel/machine/1",
+        "topology": {
+            "cores_per_node": 4,
+            "caches": [{"level": "L2", "bytes": 1048576, "shared_by": 4}],
+        },
+        "core": {"freq": {"1": q(2e9)}, "flop_per_cycle": q(4)},
+        "memory": {"b1": q(1e10), "bsat": q(2e10), "q": q(4)},
+        "openmp": {"parallel_for": {"T": [1, 4], "seconds": [q(1e-7), q(1e-6)]}},
+        "net": {"intra": {"classes": [{"alpha": q(1e-6), "beta": q(1e-10)}]}},
+    }
+
+
+def test_every_preset_is_a_profile_with_a_source_for_every_value() -> None:
+    assert profile.DEFAULT_PRESET in profile.presets()
+    for name in profile.presets():
+        preset = profile.load(name)
+        assert preset.is_preset
+        assert preset.origin == "preset"
+        assert preset.name == name
+        for path, quantity in preset.quantities.items():
+            assert quantity.source, path
+            assert quantity.origin == "preset", path
+
+
+def test_the_default_preset_has_room_for_64_cores_on_4_nodes() -> None:
+    topology = profile.load(profile.DEFAULT_PRESET).topology
+    assert topology.cores_per_node == 16
+    assert topology.nodes >= 4
+
+
+def test_minimal_profile() -> None:
+    loaded = profile.from_document(minimal())
+    assert loaded.topology.nodes == 1
+    assert loaded.get("memory.b1").value == 1e10
+    assert loaded.get("net.intra.classes[0].alpha").value == 1e-6
+    assert loaded.overlap == "none"
+    assert loaded.origin == "user"
+    assert loaded.tiers() == ["intra"]
+    assert loaded.constructs() == ["parallel_for"]
+
+
+def test_save_and_load_give_the_same(tmp_path: Path) -> None:
+    loaded = profile.from_document(minimal())
+    loaded.save(tmp_path / "m.json")
+    again = profile.load(tmp_path / "m.json")
+    assert again.document == loaded.document
+    assert again.quantities == loaded.quantities
+    assert again.name == "m"
+    assert not again.is_preset
+
+
+def test_what_is_absent_is_unknown() -> None:
+    loaded = profile.from_document(minimal(), "lab.json")
+    with pytest.raises(MissingQuantity) as caught:
+        loaded.get("memory.copy_bw")
+    assert caught.value.message == "machine lab (lab.json) does not know memory.copy_bw"
+    assert caught.value.hint is not None
+    assert "popmodel bench --only memory" in caught.value.hint
+    with pytest.raises(MissingQuantity, match=r"does not know net\.inter"):
+        loaded.size_classes("inter")
+    with pytest.raises(MissingQuantity, match=r"does not know openmp\.reduction"):
+        loaded.thread_counts("reduction")
+
+
+def change(path: str, value: Any) -> Callable[[Document], None]:
+    def apply(document: Document) -> None:
+        *parents, last = path.split("/")
+        for key in parents:
+            document = document[int(key)] if isinstance(document, list) else document[key]
+        if value is ...:
+            del document[last]
+        else:
+            document[last] = value
+
+    return apply
+
+
+TWO_CLASSES = [
+    {"upto": 1000, "alpha": q(1e-6), "beta": q(1e-9)},
+    {"alpha": q(1e-5), "beta": q(1e-9)},
+]
+LEAST = {"alpha": q(1e-6), "beta": q(1e-9)}
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (change("schema", "x/1"), "schema is 'x/1', not 'popmodel/machine/1'"),
+        (change("memory/b1", ...), "memory.b1 is missing"),
+        (change("memory", ...), "memory is missing"),
+        (change("core/freq", ...), "core.freq is missing"),
+        (change("memory/b1", 1e10), "memory.b1 should be a table with value"),
+        (change("memory/b1", q(-1)), "memory.b1 value should be above 0"),
+        (change("memory/b1/unit", "GB/s"), "memory.b1 should be in B/s, not GB/s"),
+        (change("memory/bw1", q(1)), "memory.bw1 is not a known key"),
+        (change("memori", {}), "memori is not a known key"),
+        (change("memory/bsat", q(1e9)), "memory.bsat is below memory.b1"),
+        (change("memory", []), "memory should be a table"),
+        (change("openmp", 3), "openmp should be a table"),
+        (change("topology/caches", []), "topology.caches should be a list with at least one"),
+        (change("topology/cores_per_node", 0), "cores_per_node should be a whole number of at"),
+        (change("topology/cores_per_node", True), "cores_per_node should be a whole number of at"),
+        (change("topology/nodes", 2), "net.inter is missing"),
+        (change("core/overlap", "some"), "core.overlap should be one of none, ecm, full"),
+        (change("name", 3), "name should be text, not 3"),
+        (change("core/freq", {}), "core.freq is empty"),
+        (change("core/freq", {"all": q(1)}), "core.freq.all should be named by a number"),
+        (change("openmp", {}), "openmp.parallel_for is missing"),
+        (change("openmp/parallel_for/T", [1]), "has 1 thread counts .T. but 2 entries in seconds"),
+        (change("openmp/parallel_for/T", [4, 1]), "openmp.parallel_for.T should rise"),
+        (change("net/intra/classes", [{**LEAST, "upto": 5}]), "the last class should have no upto"),
+        (change("net/intra/classes", [LEAST, LEAST]), "only the last class may have no upto"),
+        (
+            change("net/intra/classes", [{**LEAST, "upto": 5}, {**LEAST, "upto": 4}, LEAST]),
+            r"net.intra.classes\[1\].upto should be above the one before",
+        ),
+        (change("net/intra/classes", TWO_CLASSES), r"classes\[0\] and \[1\] do not meet at 1000 B"),
+        (
+            change("net/intra/classes", [{**LEAST, "upto": "1k"}, LEAST]),
+            "upto should be a number above 0, not '1k'",
+        ),
+    ],
+)
+def test_refused_with_file_and_key(edit: Callable[[Document], None], words: str) -> None:
+    document = copy.deepcopy(minimal())
+    edit(document)
+    with pytest.raises(ProfileError, match=words) as caught:
+        profile.from_document(document, "lab.json")
+    assert caught.value.message.startswith("lab.json: ")
+    assert "\n" not in caught.value.message
+
+
+def test_misspelt_key_gets_a_suggestion() -> None:
+    document = minimal()
+    document["memory"]["bsatt"] = document["memory"].pop("bsat")
+    with pytest.raises(ProfileError):
+        profile.from_document(document)
+    document["memory"]["bsat"] = document["memory"]["bsatt"]
+    with pytest.raises(ProfileError) as caught:
+        profile.from_document(document)
+    assert caught.value.hint == "did you mean memory.bsat?"
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    with pytest.raises(ProfileError, match="cannot be read: No such file"):
+        profile.load(path)
+    path.write_text('{\n "schema": }')
+    with pytest.raises(ProfileError, match=r"m\.json:2: is not JSON"):
+        profile.load(path)
+    path.write_text("[1]")
+    with pytest.raises(ProfileError, match="the JSON document is no table"):
+        profile.load(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ProfileError, match="is not a text file"):
+        profile.load(path)
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(UsageError, match="no machine 'sandybridge'") as caught:
+        profile.load("sandybridge")
+    assert caught.value.hint == "did you mean sandybridge-fdr?"
+    with pytest.raises(UsageError) as caught:
+        profile.load("xyz")
+    assert caught.value.hint == f"bundled are {', '.join(profile.presets())}"
+    assert isinstance(caught.value, PopmodelError)
+
+
+def test_json_document_is_what_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(minimal()))
+    assert profile.load(path).document == minimal()

@@ -1,0 +1,34 @@
+"""Derived figures of a topology."""
+
+from __future__ import annotations
+
+import pytest
+
+from popmodel.machine.topology import Cache, Topology
+
+NODE = Topology(
+    nodes=4,
+    cores_per_node=16,
+    sockets=2,
+    domains=2,
+    caches=(Cache("L2", 2**18, 1), Cache("L3", 2**24, 8)),
+)
+
+
+def test_cores() -> None:
+    assert NODE.cores_per_domain == 8
+    assert NODE.cores_per_socket == 8
+    assert NODE.last_level_cache.level == "L3"
+
+
+@pytest.mark.parametrize(("busy", "active"), [(1, 1), (2, 1), (3, 2), (16, 8), (32, 8)])
+def test_active_cores_spread_over_domains(busy: int, active: int) -> None:
+    assert NODE.active_per_domain(busy) == active
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "sharing"),
+    [(1, 1, 1), (2, 1, 1), (4, 4, 2), (16, 1, 8), (2, 8, 1), (1, 16, 1), (3, 4, 2)],
+)
+def test_processes_that_share_a_cache(processes: int, threads: int, sharing: int) -> None:
+    assert NODE.processes_per_last_level_cache(processes, threads) == sharing

@@ -1,0 +1,74 @@
+"""A machine with round figures and small programs, for the tests of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from popmodel.machine import profile
+from popmodel.machine.profile import Profile
+from popmodel.model import signature
+from popmodel.model.signature import Signature
+
+
+def exact(value: float) -> dict[str, Any]:
+    return {"value": value, "origin": "user"}
+
+
+def machine(**changes: float) -> Profile:
+    """Two nodes with round figures; ``changes`` by path with __ for a dot, such as memory__b1."""
+    document: dict[str, Any] = {
+        "schema": "popmodel/machine/1",
+        "name": "round",
+        "topology": {
+            "nodes": 8,
+            "cores_per_node": 8,
+            "domains": 2,
+            "caches": [{"level": "L3", "bytes": 2**20, "shared_by": 4}],
+            "memory_per_node": 2**34,
+        },
+        "core": {
+            "freq": {"1": exact(2e9)},
+            "flop_per_cycle": exact(2),
+            "load_per_cycle": exact(2),
+            "store_per_cycle": exact(1),
+            "loop_cycles": exact(1),
+        },
+        "memory": {
+            "b1": exact(1e10),
+            "bsat": exact(2e10),
+            "q": exact(8),
+            "kappa": exact(0.5),
+            "cache_bw": {"L3": exact(4e10)},
+        },
+        "openmp": {
+            "parallel_for": {"T": [1, 8], "seconds": [exact(1e-7), exact(4e-7)]},
+            "barrier": {"T": [1, 8], "seconds": [exact(5e-8), exact(2e-7)]},
+        },
+        "net": {
+            "intra": {
+                "classes": [{"alpha": exact(5e-7), "beta": exact(1e-10)}],
+                "eager_threshold": exact(65536),
+            },
+            "inter": {
+                "classes": [{"alpha": exact(2e-6), "beta": exact(2e-10)}],
+                "eager_threshold": exact(16384),
+            },
+            "nic_G": exact(1.5e-10),
+            "shm_k": exact(4),
+            "reduce_gamma": exact(1e-10),
+        },
+    }
+    for path, value in changes.items():
+        *parents, last = path.split("__")
+        entry: Any = document
+        for key in parents:
+            entry = entry[int(key)] if isinstance(entry, list) else entry[key]
+        entry[int(last) if isinstance(entry, list) else last] = exact(value)
+    return profile.from_document(document)
+
+
+def program(body: str, **sections: str) -> Signature:
+    """Read a signature from its program and further sections of TOML."""
+    head = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
+    extra = "".join(f"[{name}]\n{text}\n" for name, text in sections.items())
+    return signature.from_text(head + extra + body, "demo.toml")

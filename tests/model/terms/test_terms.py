@@ -1,0 +1,236 @@
+"""The terms one by one: limits, worked values, numbers against symbols."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from popmodel.model.terms import compute, imbalance, memory, message, openmp
+from popmodel.network.point_to_point import SizeClass
+
+positive = st.floats(1e-3, 1e3)
+
+
+# -- compute
+
+
+def test_serial_loop_of_ac06_is_a_plain_sum() -> None:
+    core = compute.CoreTime(arithmetic=3.0, data=2.0, overhead=0.5)
+    assert compute.loop_time(core, caches=1.0, memory=4.0, overlap="none") == 8.5
+    assert compute.loop_time(core, caches=1.0, memory=4.0, overlap="full") == 4.0
+    assert compute.loop_time(core, caches=1.0, memory=4.0, overlap="ecm") == 7.0
+    with pytest.raises(ValueError, match="unknown overlap 'some'"):
+        compute.loop_time(core, 1.0, 1.0, "some")
+
+
+@given(positive, positive, positive, positive, positive)
+def test_overlap_only_ever_helps(a: float, d: float, o: float, c: float, m: float) -> None:
+    core = compute.CoreTime(a, d, o)
+    times = [compute.loop_time(core, c, m, overlap) for overlap in ("full", "ecm", "none")]
+    assert times[0] <= times[1] * (1 + 1e-12)
+    assert times[1] <= times[2] * (1 + 1e-12)
+
+
+def test_core_time_is_cycles_over_clock() -> None:
+    core = compute.core_time(
+        100.0, arithmetic_cycles=0.25, data_cycles=0.5, overhead_cycles=1.0, frequency=2.0
+    )
+    assert (core.arithmetic, core.data, core.overhead) == (12.5, 25.0, 50.0)
+    assert core.scaled(2).data == 50.0
+
+
+# -- memory
+
+
+@given(st.floats(1e9, 2e10), st.floats(1.5, 8.0), st.floats(2.0, 20.0))
+def test_bandwidth_is_linear_at_first_and_saturates(b1: float, factor: float, q: float) -> None:
+    bsat = b1 * factor
+    values = [memory.bandwidth(cores, b1, bsat, q) for cores in (1, 2, 4, 8, 64, 4096)]
+    assert values[0] == pytest.approx(b1)
+    assert all(b >= a * (1 - 1e-12) for a, b in itertools.pairwise(values))
+    assert all(v <= bsat * (1 + 1e-12) for v in values)
+    assert values[-1] == pytest.approx(bsat, rel=0.02)
+
+
+def recursion(cores: int, single: float, transfer: float) -> float:
+    """Utilisation by the recursion of H. Stengel et al., the published form of the saturation."""
+    utilisation = 0.0
+    for n in range(1, cores + 1):
+        waiting = utilisation * (n - 1) * transfer / 2
+        utilisation = min(1.0, n * transfer / (single + waiting))
+    return utilisation
+
+
+@pytest.mark.parametrize(
+    ("ratio", "q", "tolerance"), [(2, 6.5, 0.015), (4, 3.5, 0.045), (8, 3.0, 0.055)]
+)
+def test_closed_form_of_saturation_follows_the_recursion(
+    ratio: int, q: float, tolerance: float
+) -> None:
+    # bandwidth of n cores relative to saturation is the utilisation of the memory interface
+    for cores in range(1, 25):
+        closed = memory.bandwidth(cores, 1 / ratio, 1.0, q)
+        assert closed == pytest.approx(recursion(cores, ratio, 1.0), rel=tolerance)
+
+
+def test_a_saturated_memory_does_not_stretch_with_uneven_shares() -> None:
+    even = memory.transfer_time(100.0, 100.0, 8, 10.0, 20.0, 30.0)
+    assert even == pytest.approx(100.0 * 8 / 20.0, rel=1e-3)
+    assert memory.transfer_time(100.0, 150.0, 8, 10.0, 20.0, 30.0) == even
+    alone = memory.transfer_time(100.0, 150.0, 1, 10.0, 20.0, 30.0)
+    assert alone == 15.0
+
+
+def test_layer_condition() -> None:
+    capacity = memory.cache_capacity(0.5, 100.0, 2)
+    assert capacity == 25.0
+    assert memory.if_fits(25.0, capacity, 1.0, 8.0) == 1.0
+    assert memory.if_fits(25.1, capacity, 1.0, 8.0) == 8.0
+    w, c = sympy.symbols("w c", positive=True)
+    symbolic = memory.if_fits(w, c, 1, 8)
+    assert symbolic.subs({w: 1, c: 2}) == 1
+    assert symbolic.subs({w: 3, c: 2}) == 8
+
+
+# -- OpenMP
+
+
+def test_table_3_of_adhianto_and_chapman() -> None:
+    """E_mt of one loop with t_s = 0.2895 s, all of it shared, and the printed overheads.
+
+    The paper prints .956, .499, .349, .262; its overheads have three digits only.
+    """
+    overheads = [0.013, 0.144, 0.179, 0.203]
+    serial = 0.2895
+    efficiencies = [
+        openmp.multithreading_efficiency(
+            serial, threads, openmp.parallel_loop(serial / threads, 0.0, overhead)
+        )
+        for threads, overhead in enumerate(overheads, start=1)
+    ]
+    assert efficiencies == pytest.approx([0.957, 0.501, 0.350, 0.263], abs=5e-4)
+    assert efficiencies == pytest.approx([0.956, 0.499, 0.349, 0.262], abs=3e-3)
+    # e_mt T is 1: the paper's threads brought no speed-up, and the model has to say so
+    flagged = [openmp.threads_bring_nothing(e, t) for t, e in enumerate(efficiencies, start=1)]
+    assert flagged == [False, True, True, True]
+
+
+def test_good_threads_are_not_flagged() -> None:
+    assert not openmp.threads_bring_nothing(0.95, 4)
+    assert not openmp.threads_bring_nothing(1.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("trip", "threads", "chunk", "stretch"),
+    [
+        (8, 4, None, 0.0),
+        (9, 4, None, 3 / 2.25 - 1),
+        (1, 4, None, 3.0),
+        (100, 1, None, 0.0),
+        (8, 4, 2, 0.0),
+        (8, 4, 3, 3 / 2 - 1),
+        (10, 4, 4, 4 / 2.5 - 1),
+        (2, 4, 100, 3.0),
+    ],
+)
+def test_quantisation_of_a_static_schedule(
+    trip: int, threads: int, chunk: int | None, stretch: float
+) -> None:
+    assert openmp.static_stretch(trip, threads, chunk) == pytest.approx(stretch)
+
+
+def test_random_iterations_stretch_by_the_expected_maximum() -> None:
+    assert openmp.static_stretch(400, 4, spread=0.5) == pytest.approx(
+        0.5 * 0.1 * imbalance.expected_maximum(4)
+    )
+
+
+def test_overhead_law_and_interpolation() -> None:
+    assert openmp.overhead_law(4, 1.0, 2.0, 0.5, 10.0, cores_per_socket=8) == 7.0
+    assert openmp.overhead_law(16, 1.0, 2.0, 0.5, 10.0, cores_per_socket=8) == 27.0
+    counts, seconds = [1, 2, 8], [1.0, 2.0, 6.0]
+    assert openmp.interpolate_overhead(2, counts, seconds) == 2.0
+    assert openmp.interpolate_overhead(4, counts, seconds) == pytest.approx(4.0)
+    assert openmp.interpolate_overhead(16, counts, seconds) == pytest.approx(8.0)
+    with pytest.raises(ValueError, match="no overhead known near 1 threads"):
+        openmp.interpolate_overhead(1, [2, 4], [1.0, 2.0])
+
+
+# -- imbalance
+
+
+def test_expected_maximum_has_its_known_values() -> None:
+    assert imbalance.expected_maximum(1) == 0.0
+    assert imbalance.expected_maximum(2) == pytest.approx(1 / math.sqrt(math.pi), abs=1e-12)
+    assert imbalance.expected_maximum(3) == pytest.approx(1.5 / math.sqrt(math.pi), abs=1e-12)
+    # tabulated by H. L. Harter, Biometrika 48 (1961) 151
+    assert imbalance.expected_maximum(10) == pytest.approx(1.53875, abs=1e-5)
+    assert imbalance.expected_maximum(100) == pytest.approx(2.50759, abs=1e-5)
+    with pytest.raises(ValueError, match="the maximum of 0 values does not exist"):
+        imbalance.expected_maximum(0)
+
+
+def test_imbalance_against_monte_carlo() -> None:
+    rng = np.random.default_rng(1)
+    steps, processes, persistent, transient = 50, 16, 0.05, 0.08
+    slow = rng.normal(0, persistent, (400, processes, 1))
+    noise = rng.normal(0, transient, (400, processes, steps))
+    work = 1 + slow + noise
+    largest = work.sum(axis=2).max(axis=1).mean() / steps
+    ideal = work.max(axis=1).sum(axis=1).mean() / steps
+    overall = imbalance.slowest_overall(persistent, transient, steps, processes)
+    per_step = imbalance.slowest_per_step(persistent, transient, processes)
+    assert 1 + overall == pytest.approx(largest, abs=0.01)
+    assert 1 + per_step == pytest.approx(ideal, abs=0.01)
+
+
+def test_spread_grows_with_processes() -> None:
+    assert imbalance.spread_at(0.1, 64, 16, 0.5) == pytest.approx(0.2)
+    assert imbalance.spread_at(0.1, 64, 16, 0.0) == 0.1
+
+
+# -- messages
+
+
+def test_grid_neighbours() -> None:
+    right = message.grid_neighbours((2, 3), 1, 1, periodic=True)
+    assert right.tolist() == [1, 2, 0, 4, 5, 3]
+    up = message.grid_neighbours((2, 3), 0, -1, periodic=False)
+    assert up.tolist() == [-1, -1, -1, 0, 1, 2]
+
+
+def test_traffic_counts_what_leaves_a_node() -> None:
+    ring = message.grid_neighbours((8,), 0, 1, periodic=True)
+    where = message.traffic(ring, per_node=4)
+    assert where == message.Traffic(messages=8, within=True, flows=1, chain=8)
+    across = message.grid_neighbours((8,), 0, 4, periodic=True)
+    assert message.traffic(across, 4) == message.Traffic(8, within=False, flows=4, chain=2)
+    nobody = message.grid_neighbours((1, 8), 0, 1, periodic=True)
+    assert message.traffic(nobody, 4) == message.Traffic(0, within=False, flows=0, chain=0)
+
+
+def test_chain_of_a_line_and_of_a_star() -> None:
+    line = np.array([1, 2, 3, 4])  # rank 3 sends to nobody
+    assert message.traffic(line, 4).chain == 3
+    star = np.array([-1, 0, 0, 0])
+    assert message.traffic(star, 4).chain == 1
+
+
+def test_exchange_takes_the_slowest_tier() -> None:
+    within, between = [SizeClass(None, 1.0, 0.0)], [SizeClass(None, 5.0, 0.0)]
+    both = message.Traffic(8, within=True, flows=1, chain=8)
+    assert message.exchange_time(1.0, both, within, between) == 5.0
+    inside = message.Traffic(8, within=True, flows=0, chain=8)
+    assert message.exchange_time(1.0, inside, within, None) == 1.0
+    nothing = message.Traffic(0, within=False, flows=0, chain=0)
+    assert message.exchange_time(1.0, nothing, None, None) == 0.0
+
+
+def test_message_passing_ratio() -> None:
+    assert message.message_passing_ratio(3.0, 2.0) == 1.5

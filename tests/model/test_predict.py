@@ -1,0 +1,342 @@
+"""Predictions: identities in every draw, limits, monotonicity, what is reported, refusals."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model.demo import machine, program
+
+from popmodel.errors import UsageError
+from popmodel.machine.profile import Profile
+from popmodel.machine.topology import Cache, Topology
+from popmodel.metrics.hierarchy import load_families
+from popmodel.model import signature
+from popmodel.model.observe import PARTS, observe
+from popmodel.model.placement import place
+from popmodel.model.predict import Prediction, predict
+from popmodel.model.signature import Signature
+from popmodel.model.work import Work
+
+BALANCED = """
+[[program]]
+loop = { count = 50, body = [
+  { parallel = { trip = 1000, inner = 1000, flops = 2, bytes.MEM = 8 } },
+  { serial = { trip = 1000, flops = 2 } },
+  { collective = { op = "allreduce", bytes = 80000 } },
+] }
+"""
+UNEVEN = "persistent_cv = 0.05\ntransient_cv = 0.1\n"
+
+
+def values(prediction: Prediction, family: str) -> dict[str, float]:
+    return {id: estimate.value for id, estimate in prediction.metrics[family].items()}
+
+
+# -- what comes out of the bundled example
+
+
+@pytest.fixture(scope="module")
+def cannon_run(cannon: Signature, preset: Profile) -> Prediction:
+    return predict(cannon, preset, 16, 4)
+
+
+def test_everything_a_report_needs_is_there(cannon_run: Prediction) -> None:
+    result = cannon_run.to_dict()
+    assert result["schema"] == "popmodel/predict/1"
+    assert (result["processes"], result["threads"]) == (16, 4)
+    assert result["application"]["bundled"]
+    assert result["application"]["settings"] == {"N": 4096, "w": 8}
+    assert result["machine"]["preset"]
+    assert result["machine"]["origin"] == "preset"
+    assert result["placement"] == {"nodes": 4, "processes_per_node": 4, "grid": [4, 4]}
+    assert result["memory_per_process"] == 5 * 8 * 1024**2
+    assert result["runtime"]["low"] < result["runtime"]["value"] < result["runtime"]["high"]
+    assert set(result["metrics"]) == set(load_families())
+    assert result["launch"].startswith("OMP_NUM_THREADS=4 ")
+    assert "srun -N 4 -n 16 -c 4" in result["launch"]
+    assert "mpirun -np 16" in result["launch_mpirun"]
+    assert result["limits"] in result["metrics"]["hybrid-additive"]
+    assert result["inputs"]["memory.b1"]["source"]
+    assert result["inputs"]["params.N"]["value"] == 4096
+    assert "core.loop_cycles" in result["left_out"]
+    json.dumps(result, allow_nan=False)
+
+
+def test_time_adds_up_to_the_runtime(cannon_run: Prediction) -> None:
+    assert tuple(cannon_run.time) == PARTS
+    total = sum(part.value for part in cannon_run.time.values())
+    assert total == pytest.approx(cannon_run.runtime.value)
+
+
+def test_the_memory_bandwidth_decides_and_the_cache_is_doubtful(cannon_run: Prediction) -> None:
+    remedies = list(cannon_run.remedies)
+    assert remedies[0] == "+10 % memory bandwidth"
+    assert -0.1 < cannon_run.remedies[remedies[0]] < 0
+    assert next(iter(cannon_run.doubtful)) == "memory.kappa"
+    assert any(
+        "a working set of 8 MiB stays in the cache: it does in 13 % of the draws" in note
+        for note in cannon_run.notes
+    )
+    full, none = cannon_run.model_form
+    assert full <= cannon_run.runtime.value <= none
+
+
+def test_metrics_without_a_value_have_a_reason(cannon_run: Prediction) -> None:
+    absent = cannon_run.absent
+    assert absent["scaling"]["speedup"] == "one prediction has no reference run"
+    for family, definition in load_families().items():
+        assert set(cannon_run.metrics[family]) | set(absent[family]) == set(definition.metrics)
+
+
+def test_a_seed_gives_the_same_result_again(cannon: Signature, preset: Profile) -> None:
+    runs = [predict(cannon, preset, 4, 4, seed=seed).to_dict() for seed in (1, 1, 2)]
+    assert runs[0] == runs[1]
+    assert runs[0]["runtime"] != runs[2]["runtime"]
+
+
+def test_settings_replace_parameters(cannon: Signature, preset: Profile) -> None:
+    small = predict(cannon, preset, 4, 4, {"N": 512}, draws=0)
+    large = predict(cannon, preset, 4, 4, {"N": 1024}, draws=0)
+    assert small.settings["N"] == 512
+    assert small.inputs["params.N"].source == "set for this prediction"
+    assert large.runtime.value > 4 * small.runtime.value
+
+
+# -- identities and limits
+
+
+@pytest.mark.parametrize("imbalance", ["", UNEVEN])
+def test_identities_hold_in_every_draw(imbalance: str, preset: Profile) -> None:
+    demo = program(BALANCED, imbalance=imbalance) if imbalance else program(BALANCED)
+    # evaluate_samples of a family raises if a decomposition fails in any draw
+    run = predict(demo, preset, 16, 4, draws=100)
+    for family in ("hybrid-additive", "hybrid-multiplicative", "mpi", "mpi-additive", "talp"):
+        assert 0 < values(run, family)[load_families()[family].top] <= 1
+    additive, multiplicative = values(run, "hybrid-additive"), values(run, "hybrid-multiplicative")
+    assert additive["parallel_efficiency"] == pytest.approx(
+        multiplicative["hybrid_parallel_efficiency"]
+    )
+    assert additive["parallel_efficiency"] == pytest.approx(
+        additive["process_efficiency"] + additive["thread_efficiency"] - 1
+    )
+    assert additive["process_transfer_efficiency"] <= 1
+    assert additive["process_serialisation_efficiency"] <= 1
+
+
+LARGE = Topology(64, 8, 2, 2, (Cache("L3", 2**20, 4),))
+works = st.builds(
+    Work,
+    serial=st.floats(0, 10),
+    share=st.floats(0.1, 10),
+    overhead=st.floats(0, 1),
+    transfer=st.floats(0, 5),
+    steps=st.floats(1, 1000),
+)
+
+
+@given(
+    works,
+    st.floats(0, 3),
+    st.integers(1, 64),
+    st.integers(1, 8),
+    st.floats(0, 0.3),
+    st.floats(0, 0.3),
+)
+@settings(max_examples=60)
+def test_thread_time_is_useful_in_mpi_or_idle(
+    work: Work, uneven: float, processes: int, threads: int, persistent: float, transient: float
+) -> None:
+    work = Work(**vars(work) | {"stretched": work.share + (uneven if threads > 1 else 0.0)})
+    placement = place(processes, threads, LARGE)
+    spread = {"persistent_cv": persistent, "transient_cv": transient}
+    modelled = observe(work, placement, spread, has_mpi=True)
+    a = modelled.aggregates
+    everything = a["threads"] * a["runtime"]
+    idle = a["idle_serial"] + a["idle_imbalance"] + a["idle_scheduling"]
+    parts = a["useful_sum"] + a["threads"] * a["mpi_mean"] + idle
+    assert parts == pytest.approx(everything)
+    assert sum(modelled.time.values()) == pytest.approx(a["runtime"])
+    assert a["outside_mpi_max"] <= a["ideal_runtime"] * (1 + 1e-12)
+    assert a["useful_max"] <= a["runtime"] * (1 + 1e-12)
+    for family in load_families().values():
+        family.evaluate({name: float(value) for name, value in a.items()}, modelled.absent)
+
+
+def test_one_process_has_neither_imbalance_nor_transfer() -> None:
+    run = predict(program(BALANCED, imbalance=UNEVEN), machine(), 1, 4)
+    additive = values(run, "hybrid-additive")
+    assert additive["process_efficiency"] == pytest.approx(1.0)
+    assert run.time["messages"].value == 0
+
+
+def test_one_thread_loses_nothing_to_serial_code() -> None:
+    run = predict(program(BALANCED), machine(), 8, 1)
+    assert values(run, "hybrid-additive")["serial_region_efficiency"] == pytest.approx(1.0)
+    assert values(run, "hybrid-additive")["openmp_load_balance"] == pytest.approx(1.0)
+
+
+def test_a_program_without_mpi_has_no_transfer() -> None:
+    alone = program("[[program]]\nparallel = { trip = 100, flops = 2 }\n")
+    run = predict(alone, machine(), 1, 4)
+    assert run.absent["hybrid-additive"]["process_transfer_efficiency"] == "no MPI calls"
+    assert run.message_passing_absent == "no MPI calls"
+    assert run.to_dict()["e_mp"]["why"] == "no MPI calls"
+
+
+def test_a_perfect_network_transfers_in_no_time() -> None:
+    free = {
+        f"net__{tier}__classes__0__{name}": 1e-300
+        for tier in ("intra", "inter")
+        for name in ("alpha", "beta")
+    }
+    run = predict(program(BALANCED), machine(**free, net__nic_G=0.0, net__reduce_gamma=0.0), 16, 4)
+    assert values(run, "hybrid-additive")["process_transfer_efficiency"] == pytest.approx(1.0)
+
+
+def test_free_openmp_and_even_shares_make_regions_perfect() -> None:
+    free = {"openmp__parallel_for__seconds__0": 0.0, "openmp__parallel_for__seconds__1": 0.0}
+    run = predict(program(BALANCED), machine(**free), 16, 4)
+    assert values(run, "hybrid-additive")["openmp_region_efficiency"] == pytest.approx(1.0)
+
+
+def test_exact_inputs_give_no_interval_and_say_so() -> None:
+    run = predict(program(BALANCED), machine(), 16, 4).to_dict()
+    assert run["runtime"]["low"] is None
+    assert run["runtime"]["high"] is None
+    assert run["runtime"]["why"] == "no uncertain input acts on it"
+    assert run["doubtful"] == {}
+
+
+FASTER = {
+    "memory__b1": 1.5,
+    "memory__bsat": 1.5,
+    "core__flop_per_cycle": 2.0,
+    "core__freq__1": 1.3,
+    "net__inter__classes__0__alpha": 0.5,
+    "net__inter__classes__0__beta": 0.5,
+    "net__intra__classes__0__beta": 0.5,
+    "net__nic_G": 0.5,
+    "openmp__parallel_for__seconds__1": 0.5,
+}
+
+
+@pytest.mark.parametrize("path", FASTER)
+def test_a_better_part_never_slows_the_run(path: str) -> None:
+    reference = machine()
+    entry: Any = reference.document
+    for key in path.split("__"):
+        entry = entry[int(key)] if isinstance(entry, list) else entry[key]
+    better = machine(**{path: entry["value"] * FASTER[path]})
+    demo = program(BALANCED, imbalance=UNEVEN)
+    before, after = (predict(demo, m, 16, 4, draws=0).runtime.value for m in (reference, better))
+    assert after <= before * (1 + 1e-12)
+
+
+def test_imbalance_is_load_balance_or_serialisation() -> None:
+    always = program(BALANCED, imbalance="persistent_cv = 0.1")
+    in_turns = program(BALANCED, imbalance="transient_cv = 0.1")
+    slow, noisy = (
+        values(predict(demo, machine(), 16, 4), "hybrid-additive") for demo in (always, in_turns)
+    )
+    assert slow["process_load_balance"] < 0.9
+    assert slow["process_serialisation_efficiency"] == pytest.approx(1.0)
+    assert noisy["process_load_balance"] > 0.97
+    assert noisy["process_serialisation_efficiency"] < 0.9
+
+
+# -- notes and refusals
+
+
+def test_threads_without_speed_up_are_noted() -> None:
+    # one core fills the memory interface of its domain, and each process has one domain
+    heavy = program("[[program]]\nparallel = { trip = 800, inner = 1000, bytes.MEM = 64 }\n")
+    run = predict(heavy, machine(memory__bsat=1.0001e10), 2, 4)
+    assert run.multithreading_efficiency is not None
+    assert run.multithreading_efficiency.value == pytest.approx(0.25, abs=0.015)
+    assert any("the threads bring no speed-up" in note for note in run.notes)
+
+
+def test_neighbour_synchronisation_is_noted() -> None:
+    ring = '[[program]]\np2p = { to = "rank + 1", bytes = 8 }\n'
+    run = predict(program(ring + BALANCED, imbalance=UNEVEN), machine(), 4, 1)
+    assert any("wait for neighbours only" in note for note in run.notes)
+
+
+def test_no_comparison_with_pure_mpi_where_it_cannot_run(
+    cannon: Signature, preset: Profile
+) -> None:
+    run = predict(cannon, preset, 4, 2, draws=0)  # 8 processes are no square
+    assert run.message_passing_ratio is None
+    assert run.message_passing_absent is not None
+    assert run.message_passing_absent.startswith("no comparison with one process per core: ")
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "changes", "words", "hint"),
+    [
+        (12, 4, {}, "cannon cannot run with 12 processes", "possible: 9 or 16 processes"),
+        (4, 32, {}, "a node has 16 cores", "at most 16 threads per process"),
+        (16, 4, {"M": 3.0}, "cannon has no parameter 'M'", "it has: N, w"),
+        (16, 4, {"NN": 3.0}, "cannon has no parameter 'NN'", "did you mean N?"),
+        (16, 4, {"N": -1.0}, "parameter N should be a number above 0, not -1", None),
+        (
+            16,
+            4,
+            {"N": 1e6},
+            r"cannon needs 9\.09 TiB on a node .4 processes., a node has 32 GiB",
+            "use more",
+        ),
+    ],
+)
+def test_refusals(
+    cannon: Signature,
+    preset: Profile,
+    processes: int,
+    threads: int,
+    changes: Mapping[str, float],
+    words: str,
+    hint: str | None,
+) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        predict(cannon, preset, processes, threads, changes)
+    assert (caught.value.hint or "").startswith(hint or "")
+
+
+def test_a_prediction_needs_neither_sympy_nor_scipy() -> None:
+    code = """
+import sys
+from popmodel.machine import profile
+from popmodel.model import signature
+from popmodel.model.predict import predict
+predict(signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 16, 4)
+print(sorted({"sympy", "scipy", "pandas"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_draws_of_ratios_are_ratios_of_draws(cannon: Signature, preset: Profile) -> None:
+    run = predict(cannon, preset, 16, 4)
+    efficiency = run.metrics["hybrid-additive"]["parallel_efficiency"]
+    assert efficiency.low is not None
+    assert efficiency.high is not None
+    assert 0 < efficiency.low <= efficiency.value <= efficiency.high <= 1
+    assert np.isfinite(run.runtime.value)
+
+
+def test_the_example_is_predicted_from_its_file(preset: Profile) -> None:
+    root = Path(__file__).resolve().parents[2]
+    example = signature.load(root / "examples" / "cannon" / "small-blocks.toml")
+    run = predict(example, preset, 16, 4)
+    assert not run.application_is_bundled
+    # blocks in the cache: the multiplication is limited by the core, not by memory
+    assert next(iter(run.remedies)) == "+10 % clock"

@@ -1,0 +1,219 @@
+"""Signatures: the bundled ones, the grammar, and the words of every refusal with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from popmodel.errors import UsageError
+from popmodel.model import signature
+from popmodel.model.program import Collective, Loop, Parallel, PointToPoint, Serial, Shift, items
+from popmodel.model.signature import SignatureError
+
+HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
+BODY = "[[program]]\nserial = { trip = 5 }\n"
+
+
+def test_bundled_signatures_read() -> None:
+    assert signature.DEFAULT in signature.bundled()
+    for name in signature.bundled():
+        loaded = signature.load(name)
+        assert loaded.is_bundled
+        assert loaded.name == name
+
+
+def test_cannon_is_read_as_written() -> None:
+    cannon = signature.load("cannon")
+    assert {name: quantity.value for name, quantity in cannon.params.items()} == {"N": 4096, "w": 8}
+    assert [name for name, _ in cannon.let] == ["s", "nb"]
+    assert cannon.grid is not None
+    assert cannon.grid.periodic == (True, True)
+    (loop,) = cannon.program
+    assert isinstance(loop, Loop)
+    multiply, shift_a, shift_b = loop.body
+    assert isinstance(multiply, Parallel)
+    assert multiply.trip.text == "nb"
+    assert multiply.costs.bytes["MEM"].text == "if_fits(w*nb**2, 3*w/nb, w)"
+    assert multiply.constructs["parallel_for"].text == "1"
+    assert isinstance(shift_a, Shift)
+    assert isinstance(shift_b, Shift)
+    assert (shift_a.dim, shift_b.dim) == (1, 0)
+
+
+def test_every_supported_kind_is_read() -> None:
+    text = (
+        HEAD
+        + """
+[params]
+N = { value = 10, low = 8, high = 12, origin = "trace" }
+[decomp]
+global = ["N", "N"]
+[imbalance]
+persistent_cv = 0.1
+growth_exponent = 0.5
+[[program]]
+loop = { count = 3, body = [{ serial = { trip = "n0" } }, { serial = { trip = 2 } }] }
+[[program]]
+parallel = { trip = "n1", chunk = 4, constructs = { parallel_for = 2, barrier = 1 } }
+[[program]]
+p2p = { to = "(rank + 1) % P", bytes = 8, mode = "sendrecv", every = 5 }
+[[program]]
+collective = { op = "allreduce", bytes = "8*N" }
+[[program]]
+collective = { op = "barrier" }
+"""
+    )
+    demo = signature.from_text(text)
+    kinds = [type(item) for item in items(demo.program)]
+    assert kinds == [Loop, Serial, Serial, Parallel, PointToPoint, Collective, Collective]
+    assert demo.params["N"].origin == "trace"
+    assert demo.params["N"].high == 12
+    assert demo.imbalance["persistent_cv"].value == 0.1
+    assert demo.grid is not None
+    assert demo.grid.dims is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("schema = 3\n[app]\nname='a'\n" + BODY, 1, "schema is 3, not 'popmodel/signature/1'"),
+        (HEAD + "[limit]\nrequire=['1']\n" + BODY, 4, "unknown key 'limit'"),
+        ('schema = "popmodel/signature/1"\n' + BODY, None, "app is missing"),
+        (HEAD, None, "program is missing"),
+        (HEAD.replace('"demo"', "3") + BODY, 3, "name should be text, not 3"),
+        (HEAD + "[params]\nP = 3\n" + BODY, 5, "the name P is taken: it is the number of proc"),
+        (HEAD + "[params]\nmax = 3\n" + BODY, 5, "the name max is taken: it is a function"),
+        (HEAD + "[params]\n'a b' = 3\n" + BODY, 4, "'a b' cannot be used as a name"),
+        (HEAD + "[params]\nN = 'x'\n" + BODY, 5, "N: value should be a number, not 'x'"),
+        (HEAD + "[params]\nN = { value = 1, origin = 'x' }\n" + BODY, 5, "N: origin should be one"),
+        (HEAD + "[params]\nN = 1\n[let]\nN = 2\n" + BODY, 7, "the name N is defined twice"),
+        (HEAD + "[let]\na = 'b'\nb = '1'\n" + BODY, 5, "a: unknown name 'b' in 'b'"),
+        (
+            HEAD + "[let]\na = 'sin(1)'\n" + BODY,
+            5,
+            "a: expression 'sin.1.', column 1: unknown func",
+        ),
+        (HEAD + "[let]\na = true\n" + BODY, 5, "a should be a number or a formula, not True"),
+        (HEAD + "[limits]\nrequire = 'P > 1'\n" + BODY, 5, "require should be a list of formulas"),
+        (HEAD + "[limits]\nmemory = 1\n" + BODY, 5, "unknown key 'memory' in limits"),
+        (HEAD + "[decomp]\nperiodic = true\n" + BODY, 4, "decomp needs grid, or global"),
+        (
+            HEAD + "[decomp]\ngrid=['P']\nglobal=[1,2]\n" + BODY,
+            5,
+            "grid has 1 dimensions, global 2",
+        ),
+        (HEAD + "[decomp]\ngrid=[1,1,1,'P']\n" + BODY, 4, "decomp has 4 dimensions, more than"),
+        (HEAD + "[decomp]\ngrid=['P']\nperiodic=[1]\n" + BODY, 6, "periodic should be true, false"),
+        (HEAD + "[imbalance]\ngrowth_exponent = 2\n" + BODY, 5, "should be between 0 .smooth."),
+        ("program = 3\n" + HEAD, 1, "program should be a list with at least one item"),
+        ("program = [3]\n" + HEAD, 1, "an item should be a table with one kind"),
+        (HEAD + "[[program]]\nseriel = {trip = 1}", 5, "unknown kind of item 'seriel'"),
+        (HEAD + "[[program]]\n", 4, "an item should have exactly one kind, not none"),
+        (
+            HEAD + "[[program]]\nserial = {trip=1}\nparallel = {trip=1}",
+            4,
+            "exactly one kind, not serial, parallel",
+        ),
+        (HEAD + BODY + "[[program]]\nhalo = { width = 1 }", 7, "no term for items of kind 'halo'"),
+        (HEAD + "[[program]]\nserial = 3", 5, "serial should be a table"),
+        (HEAD + "[[program]]\nserial = { flops = 3 }", 5, "trip is missing in serial"),
+        (HEAD + "[[program]]\nserial = { trip = 3, flop = 3 }", 5, "unknown key 'flop' in serial"),
+        (HEAD + "[[program]]\nserial = { trip = 3, bytes = 3 }", 5, "bytes should be a table by"),
+        (
+            HEAD + "[[program]]\nserial = { trip = 3, comm_threads = 2 }",
+            5,
+            "no term for several communicating threads yet",
+        ),
+        (
+            HEAD + "[[program]]\n[program.parallel]\ntrip = 1\nschedule = 'dynamic'",
+            7,
+            "no term for schedule 'dynamic' yet",
+        ),
+        (
+            HEAD + "[[program]]\nparallel = {trip=1, constructs=1}",
+            5,
+            "constructs should be a table",
+        ),
+        (
+            HEAD + "[[program]]\nshift = {dim=0, by=1, bytes=1}",
+            5,
+            "shift needs a decomp with a grid",
+        ),
+        (
+            HEAD + "[decomp]\ngrid=['P']\n[[program]]\nshift = {dim=1, by=1, bytes=1}",
+            7,
+            "dim should be 0 to 0, not 1",
+        ),
+        (
+            HEAD + "[[program]]\np2p = {to=0, bytes=1, mode='x'}",
+            5,
+            "mode should be send or sendrecv, not 'x'",
+        ),
+        (HEAD + "[[program]]\nserial = {trip='rank'}", 5, "trip: unknown name 'rank' in 'rank'"),
+        (
+            HEAD + "[[program]]\ncollective = {op='alltoall', bytes=1}",
+            5,
+            "no term for collective 'alltoall' yet",
+        ),
+        (
+            HEAD + "[[program]]\ncollective = {op='bcast', bytes=1, comm='row'}",
+            5,
+            "no term for collectives of a part of the ranks yet",
+        ),
+        (HEAD + "[[program]]\ncollective = {op='bcast'}", 5, "collective needs bytes"),
+        (HEAD + "[[program]\n", 4, "is not TOML"),
+        (
+            "params = 3\nprogram = [{serial={trip=1}}]\n" + HEAD,
+            1,
+            "params should be a table",
+        ),
+    ],
+)
+def test_refused_with_file_and_line(text: str, line: int | None, words: str) -> None:
+    with pytest.raises(SignatureError, match=words) as caught:
+        signature.from_text(text, "demo.toml")
+    assert "\n" not in caught.value.message
+    if line is not None:
+        assert caught.value.line == line
+        assert caught.value.message.startswith(f"demo.toml:{line}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (HEAD + "[limit]\nrequire=['1']\n" + BODY, "did you mean limits?"),
+        (HEAD + "[params]\nnrows = 4\n[let]\nb = 'nrow'\n" + BODY, "did you mean nrows?"),
+        (HEAD + "[[program]]\nparalel = {}", "did you mean parallel?"),
+        (
+            HEAD + "[[program]]\nhalo = {}",
+            "supported are loop, serial, parallel, shift, p2p, collective",
+        ),
+    ],
+)
+def test_hints(text: str, hint: str) -> None:
+    with pytest.raises(SignatureError) as caught:
+        signature.from_text(text)
+    assert caught.value.hint == hint
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    with pytest.raises(SignatureError, match="cannot be read: No such file"):
+        signature.load(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(SignatureError, match="is not a text file"):
+        signature.load(path)
+    path.write_text(HEAD + BODY)
+    loaded = signature.load(path)
+    assert loaded.path == str(path)
+    assert not loaded.is_bundled
+
+
+def test_unknown_application() -> None:
+    with pytest.raises(UsageError, match="no application 'canon'") as caught:
+        signature.load("canon")
+    assert caught.value.hint == "did you mean cannon?"
+    with pytest.raises(UsageError) as caught:
+        signature.load("zzz")
+    assert caught.value.hint == f"bundled are {', '.join(signature.bundled())}"

@@ -1,0 +1,95 @@
+"""Draws: quantiles, reproducibility, what varies together; intervals and shares of variance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from popmodel.machine.quantity import Quantity
+from popmodel.model.uncertainty import Draws, group, interval, shares
+
+QUANTITIES = {
+    "a": Quantity(2.0, 1.0, 8.0),
+    "b": Quantity(5.0),
+    "c[0].alpha": Quantity(1.0, 0.5, 2.0),
+    "c[1].alpha": Quantity(4.0, 2.0, 8.0),
+    "zero": Quantity(0.0, 0.0, 1.0),
+}
+
+
+def test_median_and_ends_are_those_of_the_quantity() -> None:
+    values = Draws(QUANTITIES, 2000)["a"]
+    assert values[0] == 2.0
+    quantiles = np.quantile(values[1:], [0.05, 0.5, 0.95])
+    np.testing.assert_allclose(quantiles, [1.0, 2.0, 8.0], rtol=0.01)
+
+
+def test_exact_quantities_are_numbers() -> None:
+    assert Draws(QUANTITIES)["b"] == 5.0
+    assert Draws(QUANTITIES, 0)["a"] == 2.0
+
+
+def test_an_interval_that_begins_at_zero() -> None:
+    values = Draws(QUANTITIES, 100)["zero"]
+    assert values.min() == 0.0
+    assert values.max() > 0.9
+
+
+def test_the_same_seed_gives_the_same_draws_in_any_order() -> None:
+    one, two = Draws(QUANTITIES, 50, seed=3), Draws(QUANTITIES, 50, seed=3)
+    first = one["a"]
+    assert two["c[0].alpha"].shape == (51,)
+    np.testing.assert_array_equal(first, two["a"])
+    assert not np.array_equal(first, Draws(QUANTITIES, 50, seed=4)["a"])
+
+
+def test_entries_of_one_list_vary_together_and_others_do_not() -> None:
+    draws = Draws(QUANTITIES, 200)
+    together = np.corrcoef(draws["c[0].alpha"], draws["c[1].alpha"])[0, 1]
+    apart = np.corrcoef(draws["a"], draws["c[1].alpha"])[0, 1]
+    assert together == pytest.approx(1.0)
+    assert abs(apart) < 0.2
+
+
+def test_factors_apply_to_the_longest_matching_path() -> None:
+    draws = Draws(QUANTITIES, 0, factors={"c": 2.0, "c[1]": 3.0})
+    assert draws["c[0].alpha"] == 2.0
+    assert draws["c[1].alpha"] == 12.0
+    assert draws["b"] == 5.0
+
+
+def test_what_was_used_is_known() -> None:
+    draws = Draws(QUANTITIES, 10)
+    assert draws.used == []
+    draws["b"]
+    draws["a"]
+    assert draws.used == ["a", "b"]
+
+
+def test_groups() -> None:
+    assert group("net.inter.classes[1].alpha") == "net.inter.classes.alpha"
+    assert group("core.freq.16") == "core.freq"
+    assert group("memory.b1") == "memory.b1"
+
+
+def test_interval() -> None:
+    assert interval(3.0) == (None, None)
+    assert interval(np.full(5, 2.0)) == (None, None)
+    low, high = interval(np.concatenate([[50.0], np.arange(101.0)]))
+    assert (low, high) == pytest.approx((5.0, 95.0))
+    low, high = interval(np.concatenate([[200.0], np.arange(101.0)]))
+    assert (low, high) == pytest.approx((5.0, 200.0))
+
+
+def test_shares_of_variance() -> None:
+    draws = Draws(QUANTITIES, 2000)
+    scores = {name: draws.scores(name) for name in ("a", "b", "c")}
+    result = np.exp(2 * scores["a"] + scores["b"])
+    found = shares(scores, result)
+    assert list(found) == ["a", "b"]
+    assert found["a"] == pytest.approx(0.8, abs=0.04)
+    assert found["b"] == pytest.approx(0.2, abs=0.04)
+    threshold = shares(scores, np.where(scores["c"] > 1, 1.0, 10.0))
+    assert threshold["c"] > 0.8
+    assert shares(scores, np.ones(2001)) == {}
+    assert shares(scores, 3.0) == {}
