@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.trace.calls import Calls
 from popmodel.trace.names import OUTLINED, PARALLEL, is_counter
-from popmodel.trace.trace import Trace
+from popmodel.trace.trace import Trace, location_of_row
 
 NANOSECOND = 1e-9
 
@@ -59,8 +59,6 @@ def regions_by_name(trace: Trace) -> dict[str, int]:
     The function is the outlined one that the master executes inside the region; a region in which
     it executes none counts under the name of its construct.
     """
-    from popmodel.trace.trace import location_of_row
-
     events = trace.events
     rows = np.flatnonzero((events.type == PARALLEL) | (events.type == OUTLINED))
     master = np.zeros(trace.locations, bool)
