@@ -114,11 +114,11 @@ def test_work_of_cannon_is_conserved(cannon: Signature, preset: Profile) -> None
     for processes, threads in ((1, 1), (1, 16), (4, 3), (16, 4), (64, 1)):
         work = walk(cannon, preset, processes, threads, N=512.0)
         assert work.flops * processes == pytest.approx(2 * 512**3)
-    params = {"N": 8192.0, "w": 8.0}
+
 
 def test_symbols_give_the_same_numbers(cannon: Signature, preset: Profile) -> None:
     placement = place(16, 4, preset.topology)
-    params = {"N": 4096.0, "w": 8.0}
+    params = {"N": 8192.0, "w": 8.0}
     symbolic, symbols = symbolic_work(cannon, preset, placement, params)
     numeric = walk(cannon, preset, 16, 4)
     values = {symbol: preset.get(path).value for path, symbol in symbols.items()}
