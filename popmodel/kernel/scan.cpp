@@ -226,6 +226,8 @@ void bind_scan(nb::module_ &module) {
              },
              nb::arg("buffer"),
              "Move the next bytes of the streams into the buffer; 0: all are moved.")
+        .def("release", &scan::Scanner::release,
+             "Give the memory of the streams back, once all are moved.")
         .def("decoder",
              [](nb::object self) {
                  Decoder decoder;

@@ -196,8 +196,12 @@ std::uint8_t *Arena::take(std::size_t bytes) {
     return taken;
 }
 
-void Arena::reset() {
-    slab_ = offset_ = used_ = 0;
+void Arena::reset() { slab_ = offset_ = used_ = 0; }
+
+void Arena::release() {
+    if (used_) throw std::logic_error("streams are still held");
+    slabs_.clear();
+    slab_ = offset_ = 0;
 }
 
 // ---- set-up -----------------------------------------------------------------------------------

@@ -113,7 +113,8 @@ constexpr std::size_t kPadding = 64;
 class Arena {
   public:
     std::uint8_t *take(std::size_t bytes);
-    void reset();  // everything is free again; the memory is kept
+    void reset();    // everything is free again; the memory is kept
+    void release();  // the memory as well
     std::size_t used() const { return used_; }
 
   private:
@@ -156,6 +157,8 @@ class Scanner {
     // Copy the streams, location after location, into pieces of `size` bytes; 0: all are copied,
     // and the streams are empty again.
     std::size_t take(std::uint8_t *to, std::size_t size);
+    // Give the memory of the streams back, once all are copied.
+    void release() { arena_.release(); }
 
   private:
     struct Chunk {
@@ -172,7 +175,6 @@ class Scanner {
         std::uint64_t low = 0, high = 0;
         std::int64_t location = 0;
     };
-    struct Line;
 
     void scan(const char *from, const char *to);
     const char *state(const char *line);

@@ -22,7 +22,7 @@ from popmodel.trace.spill import Spill
 from popmodel.trace.trace import Int32, Trace, TraceWarning
 
 LONGEST_HEADER = 1 << 26
-HELD = 1 << 25
+HELD = 56 << 20
 """Bytes that the scanner may hold before its records go to disk."""
 MEMORY = 1 << 26
 """Bytes of columns that are kept in memory when the cache cannot be written to."""
@@ -197,6 +197,7 @@ def scan(
         raise TraceError(path, reason, line=number, hint=hint) from None
     if scratch is not None and scratch.spill is not None:
         scratch.drain(scanner, view)
+        scanner.release()
     return header, scanner
 
 

@@ -274,6 +274,10 @@ def test_the_scanner_and_the_decoder_refuse_arguments_that_do_not_fit() -> None:
         _kernel.Scanner([[1]], 1, 1, 10, 2, 1)
     with pytest.raises(ValueError, match="unit must be at least 1 ns"):
         _kernel.Scanner([[1]], 1, 0, 10, 1, 1)
+    scanner = _kernel.Scanner([[1]], 1, 1, 10, 1, 1)
+    scanner.feed(b"1:1:1:1:1:0:1:1\n" * 10)
+    with pytest.raises(RuntimeError, match="streams are still held"):
+        scanner.release()
     decoder = _kernel.Decoder()
     with pytest.raises(ValueError, match="one row per blob"):
         decoder.restart([], np.zeros(1, np.int64), 0, True)

@@ -1,0 +1,199 @@
+"""How fast and in how much memory long traces are read, beside ``wc -l`` and plain decompression.
+
+Makes traces of at least 200 MB of text, one from a real trace repeated with later times and one of
+synthetic states, events and messages, each plain and compressed, and takes the CPU time (user and
+system) of
+
+- ``wc -l``: what it costs to read a file and look at every byte once,
+- *scan*: text to compact streams, everything that depends on the text,
+- *read*: scan, columns, labels; nothing cached, all in memory,
+- *isal*: decompression alone, of the compressed file,
+- *scan gz*, and *cached gz*: the compressed file into the cache, with its peak of memory.
+
+Each is a process of its own, in turn for a number of rounds; the table shows medians.
+Run as ``python tests/benchmarks/scan.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from isal import igzip
+
+DATA = Path(__file__).parent.parent / "data"
+
+SETUP = """
+import re, resource, sys
+from pathlib import Path
+def cpu():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+def done(begin, nbytes=0):
+    used = cpu() - begin
+    peak = int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+    print(used, peak * 1024, nbytes)
+path = Path(sys.argv[1])
+"""
+SCAN = """
+from popmodel.trace import paraver
+from popmodel.trace.source import open_source
+begin = cpu()
+with open_source(path) as source:
+    paraver.scan(source, path, 1, None)
+done(begin)
+"""
+READ = """
+from popmodel.trace import columns, read
+begin = cpu()
+trace = read(path, cache={cache})
+done(begin, sum(
+    getattr(getattr(trace, table), name).nbytes
+    for table, names in columns.SCHEMA.items() for name in names
+))
+"""
+ISAL = """
+from isal import igzip
+buffer = memoryview(bytearray(1 << 20))
+begin = cpu()
+with igzip.open(path) as text:
+    while text.readinto(buffer):
+        pass
+done(begin)
+"""
+
+
+def repeated(source: Path, target: Path, size: int) -> None:
+    """Write a trace over and over, each time later, until it has that many bytes."""
+    text = gzip.decompress(source.read_bytes()).decode()
+    header, _, body = text.partition("\n")
+    duration = re.search(r"\):(\d+)_ns", header)
+    assert duration is not None
+    digits = len(duration[1])
+    times = {"1": (5, 6), "2": (5,), "3": (5, 6, 11, 12)}
+    head, block = [], []
+    for line in body.splitlines():
+        fields = line.split(":")
+        if fields[0] not in times:
+            head.append(line)
+            continue
+        for at in times[fields[0]]:
+            fields[at] = "@" + fields[at].zfill(digits)
+        block.append(":".join(fields))
+    _write(target, header.replace(duration[0], f"):9{'9' * digits}_ns"), head, block, size)
+
+
+def synthetic(target: Path, size: int) -> None:
+    """Write states, events and messages of 64 processes."""
+    processes = 64
+    tasks = ",".join(["1:1"] * processes)
+    head = f"#Paraver (x):{'9' * 11}_ns:1({processes}):1:{processes}({tasks}),0"
+    block = []
+    for number in range(40_000):
+        task = number * 7 % processes + 1
+        where, time = f"{task}:1:{task}:1", f"@{number * 1000:08d}"
+        block.append(f"2:{where}:{time}:50000001:{number % 2}:42000050:{number * 7919 % 10**7}")
+        block.append(f"1:{where}:{time}:@{number * 1000 + 900:08d}:{number % 2}")
+        if number % 10 == 0:
+            to = f"{task % processes + 1}:1:{task % processes + 1}:1"
+            block.append(
+                f"3:{where}:{time}:{time}:{to}:{time}:@{number * 1000 + 500:08d}:{number}:1"
+            )
+    _write(target, head, [], block, size)
+
+
+def _write(target: Path, header: str, head: list[str], block: list[str], size: int) -> None:
+    text = "".join(f"{line}\n" for line in block).encode()
+    with target.open("wb") as plain, igzip.open(f"{target}.gz", "wb", compresslevel=1) as packed:
+        first = "".join(f"{line}\n" for line in [header, *head]).encode()
+        plain.write(first)
+        packed.write(first)
+        number = 100
+        while plain.tell() < size:
+            piece = text.replace(b"@", b"%d" % number)
+            plain.write(piece)
+            packed.write(piece)
+            number += 1
+
+
+def python(script: str) -> Callable[[Path], tuple[float, int, int]]:
+    """Return what runs a script on a file and returns CPU seconds, peak bytes, column bytes."""
+
+    def run(path: Path) -> tuple[float, int, int]:
+        with tempfile.TemporaryDirectory(dir=path.parent) as cache:
+            done = subprocess.run(
+                [sys.executable, "-c", SETUP + script, str(path)],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={**os.environ, "POPMODEL_CACHE_DIR": cache},
+            )
+        used, peak, columns = done.stdout.split()
+        return float(used), int(peak), int(columns)
+
+    return run
+
+
+def wc(path: Path) -> tuple[float, int, int]:
+    """Count lines with ``wc``."""
+    child = subprocess.Popen(["wc", "-l", str(path)], stdout=subprocess.DEVNULL)
+    _, _, used = os.wait4(child.pid, 0)
+    child.returncode = 0
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, 0
+
+
+STEPS: list[tuple[str, bool, Callable[[Path], tuple[float, int, int]]]] = [
+    ("wc -l", False, wc),
+    ("scan", False, python(SCAN)),
+    ("read", False, python(READ.format(cache=False))),
+    ("isal", True, python(ISAL)),
+    ("scan gz", True, python(SCAN)),
+    ("cached gz", True, python(READ.format(cache=True))),
+]
+
+
+def measure(path: Path, rounds: int) -> None:
+    """Print the table of one trace."""
+    results: dict[str, list[tuple[float, int, int]]] = {name: [] for name, _, _ in STEPS}
+    for _ in range(rounds):
+        for name, compressed, step in STEPS:
+            results[name].append(step(Path(f"{path}.gz") if compressed else path))
+    print(f"{path.name}: {path.stat().st_size / 1e6:.0f} MB of text, medians of {rounds}")
+    print(f"{'':10} {'CPU s':>7} {'ratio':>6}  {'to':8} {'peak MB':>8} {'columns MB':>10}")
+    median = {name: statistics.median(row[0] for row in rows) for name, rows in results.items()}
+    for name, rows in results.items():
+        base = "isal" if name.endswith("gz") else "wc -l"
+        ratio = median[name] / median[base]
+        peak, size = max(row[1] for row in rows), rows[0][2]
+        shown = f"{size / 1e6:10.0f}" if size else ""
+        print(f"{name:10} {median[name]:7.3f} {ratio:6.2f}  {base:8} {peak / 1e6:8.0f} {shown}")
+    print()
+
+
+def main() -> None:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("traces", nargs="*", type=Path, help="real traces, .prv.gz")
+    parser.add_argument("--megabytes", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for source in options.traces or [DATA / "bt-mz.S.2x2.prv.gz"]:
+            target = Path(folder) / source.name.removesuffix(".gz")
+            repeated(source, target, options.megabytes * 10**6)
+            measure(target, options.rounds)
+        target = Path(folder) / "synthetic.prv"
+        synthetic(target, options.megabytes * 10**6)
+        measure(target, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
