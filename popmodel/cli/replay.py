@@ -71,7 +71,7 @@ def command(
     """
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.metrics.measure import analyse
+    from popmodel.metrics.measure import runtime
     from popmodel.replay import from_trace, replay
     from popmodel.report.replay import VIEWS, document
     from popmodel.trace import read
@@ -90,7 +90,7 @@ def command(
     program = from_trace(source)
     executions = [replay(program, scenario) for scenario in networks]
     stamp = provenance.collect(ctx.obj, [trace]).to_dict()
-    result = document(trace, analyse(source).observables.runtime, program.notes, executions)
+    result = document(trace, runtime(source), program.notes, executions)
     goal.write({**result, "provenance": stamp}, VIEWS)
 
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.errors import ReplayError
+from popmodel.errors import ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.metrics.observables import Observables
 from popmodel.metrics.regions import RegionTimes, measure_regions
 from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
-from popmodel.trace.intervals import Intervals, where_nonzero
+from popmodel.trace.intervals import Intervals
+from popmodel.trace.regions import parallel_regions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.trace import Trace
 
-__all__ = ["Run", "analyse"]
+__all__ = ["Run", "analyse", "runtime"]
 
 _RUNNING, _DISABLED = 1, 14
-_PARALLEL = (60000001, 60002)
-_OUTLINED = (60000018, 60012)
 _COUNTERS = {"instructions": (42000050, "PAPI_TOT_INS"), "cycles": (42000059, "PAPI_TOT_CYC")}
 _NS = 1e9
 
@@ -80,19 +79,17 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
     running = Intervals.in_state(trace.states, _RUNNING)
     calls = trace.calls()
     in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
-    parallel = where_nonzero(trace.events, _PARALLEL, trace.end).at(masters)
-    outlined = where_nonzero(trace.events, _OUTLINED, trace.end)
+    found = parallel_regions(trace)
+    parallel, outlined = found.on_master, found.in_function
 
     omp_useful = np.where(is_master, running.within(parallel), running.within(outlined))
     useful = np.where(is_master, running.total(), omp_useful)
     in_mpi = in_calls.total()
-    runtime = int(_traced(trace).max(initial=0))
-    regions = (
-        measure_regions(trace, running, in_calls, parallel, outlined) if len(parallel) else None
-    )
+    total = _runtime(trace)
+    regions = measure_regions(trace, running, in_calls, found) if len(parallel) else None
     replayed, notes = _replayed(trace, network)
     run = Observables(
-        runtime=runtime / _NS,
+        runtime=total / _NS,
         threads=np.diff(bounds),
         node=np.asarray(trace.node_of_location)[masters],
         useful=useful / _NS,
@@ -106,18 +103,33 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
         **replayed,
         instructions=_counted(trace, running, *_COUNTERS["instructions"]),
         cycles=_counted(trace, running, *_COUNTERS["cycles"]),
-        **_losses(regions, int(runtime * bounds[-1] - useful.sum() - in_mpi.sum()) / _NS),
+        **_losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()) / _NS),
     )
     return Run(trace.path, run, notes)
 
 
-def _traced(trace: Trace) -> NDArray[np.int64]:
-    """Time of each location in any state but tracing disabled, ns; gaps do not count."""
+def runtime(trace: Trace) -> float:
+    """Runtime of a traced run, s: the longest time of a thread, tracing-disabled time left out.
+
+    Raises
+    ------
+    TraceError
+        If the trace has no states: the time of a thread is the sum of its states.
+    """
+    return _runtime(trace) / _NS
+
+
+def _runtime(trace: Trace) -> int:
     states = trace.states
     length = np.where(states.state == _DISABLED, 0, states.end - states.begin)
     sums = np.concatenate([[0], np.cumsum(length)])
-    by_location: NDArray[np.int64] = sums[states.offsets[1:]] - sums[states.offsets[:-1]]
-    return by_location
+    if not sums[-1]:
+        raise TraceError(
+            trace.path,
+            "there is no state record of a running thread, so times cannot be summed",
+            hint="popmodel needs states as well as events; trace with states switched on",
+        )
+    return int((sums[states.offsets[1:]] - sums[states.offsets[:-1]]).max())
 
 
 def _replayed(trace: Trace, network: Network) -> tuple[dict[str, Any], tuple[str, ...]]:

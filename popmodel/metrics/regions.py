@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.metrics.observables import Region
-from popmodel.trace.intervals import Intervals, alone, where_nonzero
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.regions import ParallelRegions, synchronisation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["RegionTimes", "measure_regions"]
 
 _SYNCHRONISATION_STATE = 5
-_SYNCHRONISATION = (60000005, 60000006, 60000007, 60000008, 60000009, 60004)
-_LINE_OF = {60000018: 60000118, 60012: 60013}
 _NS = 1e9
 # Pairs of region instance and thread that are looked at together: bounds the memory.
 _BLOCK = 1 << 20
@@ -56,8 +55,7 @@ def measure_regions(
     trace: Trace,
     running: Intervals,
     in_calls: Intervals,
-    parallel: Intervals,
-    outlined: Intervals,
+    found: ParallelRegions,
 ) -> RegionTimes:
     """Measure the parallel regions of a run.
 
@@ -67,29 +65,27 @@ def measure_regions(
         The run.
     running, in_calls : Intervals
         Useful time and MPI calls of all threads.
-    parallel : Intervals
-        Parallel regions on the masters.
-    outlined : Intervals
-        Outlined functions on all threads: who takes part in a region.
+    found : ParallelRegions
+        The regions.
     """
     synchronising = alone(
         [
             Intervals.in_state(trace.states, _SYNCHRONISATION_STATE),
-            *(where_nonzero(trace.events, (t,), trace.end) for t in _SYNCHRONISATION),
+            *synchronisation(trace),
         ],
         [running, in_calls],
     )
     in_mpi_only = alone([in_calls], [running])
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
+    parallel, label, names = found.on_master, found.label, found.names
     process = np.searchsorted(bounds, parallel.location, side="right") - 1
     threads = np.diff(bounds)[process]
-    label, names = _names(trace, parallel, outlined)
 
     sums = np.zeros((len(names), len(_COLUMNS)))
     for block in _blocks(threads):
         columns = _instances(
             parallel, block, bounds[process[block]], threads[block],
-            running, in_mpi_only, synchronising, outlined,
+            running, in_mpi_only, synchronising, found.in_function,
         )  # fmt: skip
         np.add.at(sums, label[block], columns)
     total = dict(zip(_COLUMNS, sums.sum(axis=0).tolist(), strict=True))
@@ -170,43 +166,8 @@ def _blocks(threads: NDArray[np.int64]) -> Iterator[slice]:
         begin = end
 
 
-def _names(
-    trace: Trace, parallel: Intervals, outlined: Intervals
-) -> tuple[NDArray[np.int64], list[str]]:
-    """Name of each region instance: the function that its master runs first, as an index."""
-    first, count = outlined.starts(parallel.location, parallel.begin, parallel.end)
-    events = trace.events
-    has = count > 0
-    rows = parallel.row.copy()
-    rows[has] = outlined.row[first[has]]
-    values = np.stack([events.type[rows].astype(np.int64), events.value[rows]], axis=1)
-    distinct, index = np.unique(values, axis=0, return_inverse=True)
-    index = index.reshape(-1)
-    example = np.zeros(len(distinct), dtype=np.int64)
-    example[index] = rows
-    names = [
-        _name(trace, int(type_), int(value), int(row))
-        for (type_, value), row in zip(distinct.tolist(), example.tolist(), strict=True)
-    ]
-    return index, names
-
-
-def _name(trace: Trace, type_: int, value: int, row: int) -> str:
-    labels = trace.labels.event_values
-    name = labels.get(type_, {}).get(value, "").strip() or f"region {value}"
-    events = trace.events
-    line_type = _LINE_OF.get(type_, -1)
-    for other in range(row + 1, min(row + 4, len(events.time))):
-        if events.type[other] == line_type and events.time[other] == events.time[row]:
-            where = labels.get(line_type, {}).get(int(events.value[other]), "").split(" ")[0]
-            file, _, line = where.rpartition(":")
-            if file and line not in ("", "0"):
-                return f"{name} ({where})"
-    return name
-
-
 def _by_cost(
-    names: list[str], sums: NDArray[np.float64], counts: NDArray[np.int64]
+    names: Sequence[str], sums: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> tuple[Region, ...]:
     regions = []
     for name, values, count in zip(names, sums.tolist(), counts.tolist(), strict=True):

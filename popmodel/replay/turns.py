@@ -94,8 +94,10 @@ def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
     location = np.searchsorted(events.offsets, rows, side="right") - 1
 
     def belongs(call: NDArray[np.int64]) -> NDArray[np.bool_]:
-        same: NDArray[np.bool_] = calls.location[call] == location
-        return same & (calls.entry[call] == events.time[rows])
+        same: NDArray[np.bool_] = (calls.location[call] == location) & (
+            calls.entry[call] == events.time[rows]
+        )
+        return same
 
     before = np.maximum(np.searchsorted(calls.row, rows, side="right") - 1, 0)
     call = np.where(belongs(before), before, np.minimum(before + 1, len(calls) - 1))

@@ -60,7 +60,8 @@ def describe_threads(threads: list[int]) -> str:
 
 
 def _threads(document: Document) -> list[int]:
-    return [int(number) for number in document["threads"]]
+    threads = document["threads"]
+    return [threads] * document["processes"] if isinstance(threads, int) else list(threads)
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from popmodel.trace.calls import Calls
-from popmodel.trace.names import OUTLINED, PARALLEL, is_counter
-from popmodel.trace.trace import Trace, location_of_row
+from popmodel.trace.names import is_counter
+from popmodel.trace.regions import parallel_regions
+from popmodel.trace.trace import Trace
 
-NANOSECOND = 1e-9
+NANOSECONDS = 10**9  # in a second; dividing rounds once
 
 
 def info(trace: Trace) -> dict[str, Any]:
@@ -22,10 +23,10 @@ def info(trace: Trace) -> dict[str, Any]:
         "application": trace.application,
         "applications": trace.applications,
         "processes": trace.processes,
-        "threads": trace.threads.tolist(),
+        "threads": threads_of(trace),
         "nodes": len(trace.nodes) or None,
-        "runtime": trace.duration * NANOSECOND,
-        "window": {"begin": trace.begin * NANOSECOND, "end": trace.end * NANOSECOND},
+        "runtime": trace.duration / NANOSECONDS,
+        "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.events.time),
@@ -42,6 +43,12 @@ def info(trace: Trace) -> dict[str, Any]:
     }
 
 
+def threads_of(trace: Trace) -> int | list[int]:
+    """Threads of a process; where processes differ, of each."""
+    threads: list[int] = trace.threads.tolist()
+    return threads[0] if len(set(threads)) == 1 else threads
+
+
 def calls_by_name(trace: Trace, calls: Calls) -> dict[str, int]:
     """How often each MPI call was made, the most frequent first."""
     counts: dict[str, int] = {}
@@ -54,34 +61,10 @@ def calls_by_name(trace: Trace, calls: Calls) -> dict[str, int]:
 
 
 def regions_by_name(trace: Trace) -> dict[str, int]:
-    """How often each parallel region was entered by the master threads, by its function's name.
-
-    The function is the outlined one that the master executes inside the region; a region in which
-    it executes none counts under the name of its construct.
-    """
-    events = trace.events
-    rows = np.flatnonzero((events.type == PARALLEL) | (events.type == OUTLINED))
-    master = np.zeros(trace.locations, bool)
-    master[trace.process_offsets[:-1]] = True
-    location = location_of_row(events.offsets)[rows]
-    rows, location = rows[master[location]], location[master[location]]
-    type_, value = events.type[rows], events.value[rows]
-    opens = (type_ == PARALLEL) & (value != 0)
-    entries = np.flatnonzero(opens)
-    after = np.minimum(entries + 1, max(len(rows) - 1, 0))
-    named = (
-        (type_[after] == OUTLINED)
-        & (value[after] != 0)
-        & (location[after] == location[entries])
-        & (after != entries)
-    )
+    """How often each parallel region was entered by the master threads, the most frequent first."""
+    regions = parallel_regions(trace)
+    numbers = np.bincount(regions.label, minlength=len(regions.names)).tolist()
     counts: dict[str, int] = {}
-    for types, values in (
-        (OUTLINED, value[after[named]]),
-        (PARALLEL, value[entries[~named]]),
-    ):
-        found, numbers = np.unique(values, return_counts=True)
-        for each, number in zip(found.tolist(), numbers.tolist(), strict=True):
-            name = trace.labels.event_value(types, each)
-            counts[name] = counts.get(name, 0) + number
+    for name, number in zip(regions.names, numbers, strict=True):
+        counts[name] = counts.get(name, 0) + number
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

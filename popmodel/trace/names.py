@@ -69,8 +69,17 @@ STATES: Mapping[int, str] = dict(
     )
 )
 
-PARALLEL = 60000001
-OUTLINED = 60000018
+# Newer Extrae versions write the second number of each.
+PARALLEL = (60000001, 60002)
+"""Event types of a parallel construct on the master."""
+OUTLINED = (60000018, 60012)
+"""Event types of the outlined function of a region that a thread executes."""
+SYNCHRONISATION = (60000005, 60000006, 60000007, 60000008, 60000009, 60004)
+"""Event types of barriers, critical sections and locks."""
+LINE_OF: Mapping[int, int] = {60000018: 60000118, 60012: 60013}
+"""Event type of the source line of an outlined function."""
+CONSTRUCTS: Mapping[int, str] = {1: "parallel do", 2: "parallel sections", 3: "parallel region"}
+"""What the values of the parallel-construct event mean."""
 
 OPENMP_TYPES: Mapping[int, str] = {
     60000001: "Parallel (OMP)",

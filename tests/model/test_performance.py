@@ -118,7 +118,7 @@ def test_work_of_cannon_is_conserved(cannon: Signature, preset: Profile) -> None
 
 def test_symbols_give_the_same_numbers(cannon: Signature, preset: Profile) -> None:
     placement = place(16, 4, preset.topology)
-    params = {"N": 4096.0, "w": 8.0}
+    params = {"N": 8192.0, "w": 8.0}
     symbolic, symbols = symbolic_work(cannon, preset, placement, params)
     numeric = walk(cannon, preset, 16, 4)
     values = {symbol: preset.get(path).value for path, symbol in symbols.items()}

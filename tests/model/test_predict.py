@@ -46,7 +46,8 @@ def values(prediction: Prediction, family: str) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def cannon_run(cannon: Signature, preset: Profile) -> Prediction:
-    return predict(cannon, preset, 16, 4)
+    # A size at which a block is as large as the usable cache.
+    return predict(cannon, preset, 16, 4, {"N": 4096})
 
 
 def test_everything_a_report_needs_is_there(cannon_run: Prediction) -> None:

@@ -159,9 +159,7 @@ def test_one_application_of_several(tmp_path: Path) -> None:
 
 
 def test_names_of_threads_belong_to_their_application(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "x.prv", "#Paraver (x):1000_ns:1(4):2:2(1:1,1:1),0:1(2:1),0\n"
-    )
+    path = write(tmp_path / "x.prv", "#Paraver (x):1000_ns:1(4):2:2(1:1,1:1),0:1(2:1),0\n")
     rows_ = "LEVEL THREAD SIZE 4\nTHREAD 1.1.1\nTHREAD 1.2.1\nTHREAD 2.1.1\nTHREAD 2.1.2\n"
     write(tmp_path / "x.row", rows_)
     for _ in range(2):
