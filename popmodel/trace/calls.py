@@ -11,6 +11,7 @@ from popmodel.trace.trace import Int64, Trace, TraceWarning, UInt32, location_of
 
 _FIRST = min(MPI_TYPES)
 _COUNT = len(MPI_TYPES)
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ def pair(trace: Trace) -> Calls:
     ends with the window; an exit that follows no entry is dropped. Both are counted.
     """
     events = trace.events
-    rows = np.flatnonzero(events.type - np.uint32(_FIRST) < _COUNT)
+    rows = rows_of_mpi(events.type)
     value = events.value[rows]
     time = events.time[rows]
     offsets = np.searchsorted(rows, events.offsets)
@@ -81,6 +82,15 @@ def pair(trace: Trace) -> Calls:
         row=rows[entries],
         warnings=tuple(warnings),
     )
+
+
+def rows_of_mpi(types: UInt32) -> Int64:
+    """Rows of the events of MPI, found block by block: the column may be longer than memory."""
+    blocks = [np.empty(0, np.int64)]
+    for begin in range(0, len(types), _BLOCK):
+        of_mpi = types[begin : begin + _BLOCK] - np.uint32(_FIRST) < _COUNT
+        blocks.append(np.flatnonzero(of_mpi) + begin)
+    return np.concatenate(blocks)
 
 
 def location_of_call(calls: Calls) -> np.ndarray:

@@ -9,15 +9,16 @@ import numpy as np
 from popmodel.trace.calls import Calls
 from popmodel.trace.names import is_counter
 from popmodel.trace.regions import parallel_regions
-from popmodel.trace.trace import Trace
+from popmodel.trace.trace import Events, Trace
 
+_BLOCK = 1 << 20
 NANOSECONDS = 10**9  # in a second; dividing rounds once
 
 
 def info(trace: Trace) -> dict[str, Any]:
     """Summarise a trace as plain data; times in seconds."""
     calls = trace.calls()
-    types = np.unique(trace.events.type).tolist()
+    types = types_of(trace.events)
     return {
         "trace": trace.path,
         "application": trace.application,
@@ -41,6 +42,14 @@ def info(trace: Trace) -> dict[str, Any]:
             for each in (*trace.warnings, *calls.warnings)
         ],
     }
+
+
+def types_of(events: Events) -> list[int]:
+    """Types of the events, ascending, found block by block: the column may be long."""
+    found: set[int] = set()
+    for begin in range(0, len(events.type), _BLOCK):
+        found.update(np.unique(events.type[begin : begin + _BLOCK]).tolist())
+    return sorted(found)
 
 
 def threads_of(trace: Trace) -> int | list[int]:

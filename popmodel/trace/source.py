@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from popmodel.errors import TraceError
-
-try:
-    from isal import igzip as _igzip
-    from isal.isal_zlib import IsalError
-except ImportError:  # no wheel for this platform: the standard library does, more slowly
-    _GzipFile: Any = gzip.GzipFile
-    _DAMAGED: Any = zlib.error
-else:
-    _GzipFile = _igzip.IGzipFile
-    _DAMAGED = (zlib.error, IsalError)
 
 GZIP_MAGIC = b"\x1f\x8b"
 CHUNK = 1 << 18
@@ -62,12 +52,26 @@ def open_source(path: Path) -> Iterator[Source]:
         if magic != GZIP_MAGIC:
             yield _Plain(file, path)
             return
-        with _decompressed(file) as text:
-            yield _Gzip(text, path)
+        unpacker = _unpacker()
+        with unpacker.open(fileobj=file) as text:
+            yield _Gzip(text, path, unpacker.damaged)
 
 
-def _decompressed(file: io.FileIO) -> io.BufferedIOBase:
-    return cast("io.BufferedIOBase", _GzipFile(fileobj=file))
+@dataclass(frozen=True)
+class _Unpacker:
+    """What opens compressed files, and the errors (besides OSError) that damage raises there."""
+
+    open: Callable[..., io.BufferedIOBase]
+    damaged: tuple[type[Exception], ...]
+
+
+def _unpacker() -> _Unpacker:
+    try:
+        from isal import igzip, isal_zlib
+    except ImportError:  # no wheel for this platform: the standard library does, more slowly
+        return _Unpacker(gzip.GzipFile, (zlib.error,))
+    damaged = cast("type[Exception]", isal_zlib.IsalError)  # its stub calls it an instance
+    return _Unpacker(igzip.IGzipFile, (zlib.error, damaged))
 
 
 def _peek(file: io.FileIO, path: Path) -> bytes:
@@ -89,6 +93,8 @@ def _reason(error: OSError) -> str:
 
 def _near(path: Path) -> str:
     """Suggest the traces beside a file that does not exist."""
+    import difflib
+
     folder = path.parent
     if not folder.is_dir():
         return f"there is no folder {folder}"
@@ -112,9 +118,12 @@ class _Plain:
 
 
 class _Gzip:
-    def __init__(self, text: io.BufferedIOBase, path: Path) -> None:
+    def __init__(
+        self, text: io.BufferedIOBase, path: Path, damaged: tuple[type[Exception], ...]
+    ) -> None:
         self._text = text
         self._path = path
+        self._damaged = damaged
 
     def readinto(self, buffer: memoryview, /) -> int:
         again = "copy or compress the trace again"
@@ -124,7 +133,7 @@ class _Gzip:
             raise TraceError(
                 self._path, "the compressed file is truncated: it ends too early", hint=again
             ) from None
-        except _DAMAGED as error:
+        except self._damaged as error:
             raise TraceError(
                 self._path, f"the compressed data are damaged: {error}", hint=again
             ) from None
