@@ -169,15 +169,16 @@ void bind_scan(nb::module_ &module) {
             },
             nb::arg("text"), "Scan the next piece of the text, of any size.")
         .def("finish", &scan::Scanner::finish, "The text has ended.")
-        .def_prop_ro("held", &scan::Scanner::held, "Bytes taken by the streams.")
-        .def_prop_ro("lines", &scan::Scanner::lines, "Lines scanned, those before included.")
+        .def_prop_ro("held", [](const scan::Scanner &self) { return self.streams().held(); },
+                     "Bytes taken by the streams.")
         .def("counts",
              [](const scan::Scanner &self) {
                  nb::list tables;
                  for (int table = 0; table < scan::kTables; ++table) {
                      std::vector<std::int64_t> counts;
-                     for (const scan::Stream &stream : self.streams())
-                         counts.push_back(static_cast<std::int64_t>(stream.count[table]));
+                     for (std::size_t at = 0; at < self.streams().locations(); ++at)
+                         counts.push_back(
+                             static_cast<std::int64_t>(self.streams()[at].count[table]));
                      tables.append(numpy(std::move(counts)));
                  }
                  return tables;
@@ -188,7 +189,7 @@ void bind_scan(nb::module_ &module) {
                  nb::list tables;
                  for (int table = 0; table < scan::kTables; ++table) {
                      std::vector<std::int64_t> found;
-                     for (std::size_t at = 0; at < self.locations(); ++at)
+                     for (std::size_t at = 0; at < self.streams().locations(); ++at)
                          if (self.disordered(table, at))
                              found.push_back(static_cast<std::int64_t>(at));
                      tables.append(numpy(std::move(found)));
@@ -215,23 +216,23 @@ void bind_scan(nb::module_ &module) {
              "Count and first line of everything worth a warning, in the order of the kinds.")
         .def("lengths",
              [](const scan::Scanner &self) {
-                 const std::vector<std::uint64_t> lengths = self.lengths();
+                 const std::vector<std::uint64_t> lengths = self.streams().lengths();
                  return numpy(std::vector<std::int64_t>(lengths.begin(), lengths.end()));
              },
              "Bytes in the stream of each location.")
         .def("take",
              [](scan::Scanner &self, nb::handle buffer) {
                  const Bytes bytes(buffer, true);
-                 return self.take(static_cast<std::uint8_t *>(bytes.data()), bytes.size());
+                 return self.streams().take(static_cast<std::uint8_t *>(bytes.data()), bytes.size());
              },
              nb::arg("buffer"),
              "Move the next bytes of the streams into the buffer; 0: all are moved.")
-        .def("release", &scan::Scanner::release,
+        .def("release", [](scan::Scanner &self) { self.streams().release(); },
              "Give the memory of the streams back, once all are moved.")
         .def("decoder",
              [](nb::object self) {
                  Decoder decoder;
-                 decoder.decoder = scan::Decoder(nb::cast<scan::Scanner &>(self).pieces());
+                 decoder.decoder = scan::Decoder(nb::cast<scan::Scanner &>(self).streams().pieces());
                  decoder.source = std::move(self);
                  return decoder;
              },

@@ -4,117 +4,24 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <new>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include <numeric>
 
 namespace popmodel::scan {
 namespace {
 
-#if defined(__GNUC__)
-#define POPMODEL_LIKELY(condition) __builtin_expect(!!(condition), 1)
-#define POPMODEL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-#define POPMODEL_COLD __attribute__((noinline, cold))
-#else
-#define POPMODEL_LIKELY(condition) (condition)
-#define POPMODEL_UNLIKELY(condition) (condition)
-#define POPMODEL_COLD
-#endif
-
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kLongestLine = std::size_t{1} << 26;
-constexpr std::size_t kRecord = 72;  // the longest record, and the bytes stored beyond its end
-constexpr std::uint64_t kShort = std::uint64_t{1} << 56;  // smaller values take 0 to 7 bytes
-constexpr std::int64_t kElsewhere = -1;                   // a location of another application
+constexpr std::int64_t kElsewhere = -1;  // a location of another application
 
-enum Kind : unsigned { kState, kEvent, kMessage, kWide };
-
-inline std::uint64_t load(const void *from) {
-    std::uint64_t word;
-    std::memcpy(&word, from, 8);
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
+// Threads of each task of the application whose records are kept.
+const std::vector<std::int64_t> &chosen(const Layout &layout) {
+    return layout.threads[static_cast<std::size_t>(layout.application - 1)];
 }
 
-inline void store(std::uint8_t *to, std::uint64_t word) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    std::memcpy(to, &word, 8);
-}
-
-constexpr std::uint64_t kPower[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-
-// Eight characters, the first in the lowest byte, as digits 0-9; all other characters are larger.
-inline std::uint64_t digits(std::uint64_t word) { return word ^ 0x3030303030303030u; }
-
-// How many digits come first, 0 to 8. (A carry out of a byte that is no digit only disturbs the
-// bytes after it.)
-inline unsigned leading_digits(std::uint64_t word) {
-    const std::uint64_t others =
-        ((word + 0x7676767676767676u) | word) & 0x8080808080808080u;
-    return others ? static_cast<unsigned>(__builtin_ctzll(others)) >> 3 : 8;
-}
-
-// The value of the first `count` digits, 1 to 8: neighbours are joined in three steps.
-inline std::uint64_t value_of(std::uint64_t word, unsigned count) {
-    word <<= 64 - 8 * count;
-    word = ((word * 2561) >> 8) & 0x00FF00FF00FF00FFu;
-    word = ((word * 6553601) >> 16) & 0x0000FFFF0000FFFFu;
-    return (word * 42949672960001u) >> 32;
-}
-
-// Read a number of 1 to 16 digits; false, with `at` unchanged, where there is none or a longer one.
-inline bool plain_number(const char *&at, std::uint64_t &value) {
-    const std::uint64_t word = digits(load(at));
-    const unsigned count = leading_digits(word);
-    if (POPMODEL_LIKELY(count - 1 < 7)) {
-        value = value_of(word, count);
-        at += count;
-        return true;
-    }
-    if (POPMODEL_UNLIKELY(count == 0)) return false;
-    const std::uint64_t next = digits(load(at + 8));
-    const unsigned further = leading_digits(next);
-    value = value_of(word, 8);
-    if (further == 0) {
-        at += 8;
-        return true;
-    }
-    if (POPMODEL_UNLIKELY(further == 8 && static_cast<unsigned char>(at[16] - '0') < 10)) return false;
-    value = value * kPower[further] + value_of(next, further);
-    at += 8 + further;
-    return true;
-}
-
-inline unsigned width(std::uint64_t value) {  // bytes without the leading zero ones, value < 2^62
-    return (70u - static_cast<unsigned>(__builtin_clzll(2 * value + 1))) >> 3;
-}
-inline unsigned full_width(std::uint64_t value) {
-    return value ? (71u - static_cast<unsigned>(__builtin_clzll(value))) >> 3 : 0;
-}
-constexpr std::uint64_t kMask[] = {0,          0xFF,         0xFFFF,         0xFFFFFF,        0xFFFFFFFF,
-                                   0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~std::uint64_t{0}};
-
-inline std::uint64_t zigzag(std::int64_t value) {
-    return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
-}
-inline std::int64_t unzigzag(std::uint64_t value) {
-    return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
-}
-
-inline void put(std::uint8_t *&at, std::uint64_t value, unsigned bytes) {
-    store(at, value);
-    at += bytes;
-}
-inline std::uint64_t get(const std::uint8_t *&at, unsigned bytes) {
-    const std::uint64_t value = load(at) & kMask[bytes];
-    at += bytes;
-    return value;
+std::size_t locations_of(const Layout &layout) {
+    const auto &threads = chosen(layout);
+    return static_cast<std::size_t>(
+        std::accumulate(threads.begin(), threads.end(), std::int64_t{0}));
 }
 
 // The fields of a record by their number, from 1; an event's types and values alternate.
@@ -171,57 +78,23 @@ std::string plural(std::int64_t count, const char *noun) {
 
 }  // namespace
 
-// ---- memory -----------------------------------------------------------------------------------
-
-std::uint8_t *Arena::take(std::size_t bytes) {
-    bytes = (bytes + 15) / 16 * 16;
-    while (slab_ < slabs_.size() && slabs_[slab_].size - offset_ < bytes) {
-        ++slab_;
-        offset_ = 0;
-    }
-    if (slab_ == slabs_.size()) {
-        constexpr std::size_t page = std::size_t{1} << 21;
-        const std::size_t size = slabs_.empty() ? page / 8 : page;
-        auto *memory = static_cast<std::uint8_t *>(std::aligned_alloc(size, size));
-        if (!memory) throw std::bad_alloc();
-        slabs_.push_back({std::unique_ptr<std::uint8_t[], Free>(memory), size});
-#if defined(__linux__)
-        // Hardly any page faults; where the system has no such pages nothing is lost.
-        if (size == page) madvise(memory, size, MADV_HUGEPAGE);
-#endif
-    }
-    std::uint8_t *taken = slabs_[slab_].memory.get() + offset_;
-    offset_ += bytes;
-    used_ += bytes;
-    return taken;
-}
-
-void Arena::reset() { slab_ = offset_ = used_ = 0; }
-
-void Arena::release() {
-    if (used_) throw std::logic_error("streams are still held");
-    slabs_.clear();
-    slab_ = offset_ = 0;
-}
-
 // ---- set-up -----------------------------------------------------------------------------------
 
 Scanner::Scanner(const Layout &layout)
-    : layout_(layout), latest_(kLargest / layout.unit), line_(layout.line) {
-    std::int64_t locations = 0, objects = 0;
-    for (std::size_t application = 0; application < layout_.threads.size(); ++application)
-        for (const std::int64_t threads : layout_.threads[application]) {
-            objects += threads;
-            if (static_cast<std::int64_t>(application) + 1 == layout_.application) {
-                first_location_.push_back(locations);
-                locations += threads;
-            }
-        }
-    const auto count = static_cast<std::size_t>(locations);
-    streams_.resize(count);
-    ends_.resize(count);
-    last_begin_.resize(count);
-    disorder_.resize(count);
+    : layout_(layout),
+      latest_(kLargest / layout.unit),
+      line_(layout.line),
+      streams_(locations_of(layout)),
+      last_begin_(streams_.locations()),
+      disorder_(streams_.locations()) {
+    std::int64_t location = 0;
+    for (const std::int64_t threads : chosen(layout_)) {
+        first_location_.push_back(location);
+        location += threads;
+    }
+    std::int64_t objects = 0;
+    for (const auto &application : layout_.threads)
+        objects = std::accumulate(application.begin(), application.end(), objects);
     int bits = 8;
     while (bits < 20 && (std::int64_t{1} << bits) < 4 * objects) ++bits;
     prefixes_.resize(std::size_t{1} << bits);
@@ -382,21 +255,6 @@ POPMODEL_COLD std::int64_t Scanner::locate_carefully(const char *&at, const char
 
 // ---- records ----------------------------------------------------------------------------------
 
-POPMODEL_COLD void Scanner::grow(std::size_t location) {
-    Stream &stream = streams_[location];
-    Ends &ends = ends_[location];
-    std::size_t room = 256;
-    if (ends.last) {
-        ends.last->size = static_cast<std::size_t>(stream.at - ends.last->data());
-        room = std::min<std::size_t>(2 * ends.last->room, std::size_t{1} << 14);
-    }
-    auto *chunk = new (arena_.take(sizeof(Chunk) + room)) Chunk{nullptr, 0, room};
-    (ends.last ? ends.last->next : ends.first) = chunk;
-    ends.last = chunk;
-    stream.at = chunk->data();
-    stream.room = chunk->data() + room - kRecord;
-}
-
 inline const char *Scanner::state(const char *line) {
     const char *at = line + 2;
     const std::int64_t location = locate(at, line, 2);
@@ -414,33 +272,17 @@ inline const char *Scanner::state(const char *line) {
     if (POPMODEL_UNLIKELY(location == kElsewhere)) return at + 1;
 
     const auto index = static_cast<std::size_t>(location);
-    Stream &stream = streams_[index];
-    if (POPMODEL_UNLIKELY(stream.at >= stream.room)) grow(index);
     if (POPMODEL_UNLIKELY(end > layout_.duration)) note(kAfterEnd);
-    std::uint8_t *to = stream.at;
-    const auto gap = static_cast<std::uint64_t>(begin - stream.last[kStates]);
-    const auto length = static_cast<std::uint64_t>(end - begin);
-    if (POPMODEL_LIKELY(gap < kShort && length < kShort && state < 256)) {
-        const unsigned gap_width = width(gap), length_width = width(length);
-        put(to, kState | gap_width << 2 | length_width << 5 | state << 8, 2);
-        put(to, gap, gap_width);
-        put(to, length, length_width);
-    } else {
+    if (POPMODEL_UNLIKELY(begin < streams_[index].last[kStates])) {
         if (begin < last_begin_[index]) {
             disorder_[index] |= 1 << kStates;
             note(kStatesDisordered);
-        } else if (begin < stream.last[kStates]) {
+        } else {
             note(kStatesOverlap);
         }
-        put(to, kWide | kStates << 2, 1);
-        put(to, static_cast<std::uint64_t>(begin), 8);
-        put(to, static_cast<std::uint64_t>(end), 8);
-        put(to, state, 4);
     }
     last_begin_[index] = begin;
-    stream.last[kStates] = end;
-    ++stream.count[kStates];
-    stream.at = to;
+    streams_.state(index, begin, end, state);
     return at + 1;
 }
 
@@ -476,26 +318,7 @@ inline const char *Scanner::event(const char *line) {
             at -= more;
         }
         ++at;
-        if (POPMODEL_LIKELY(kept)) {
-            Stream &stream = streams_[index];
-            if (POPMODEL_UNLIKELY(stream.at >= stream.room)) grow(index);
-            std::uint8_t *to = stream.at;
-            const auto passed = static_cast<std::uint64_t>(time - stream.last[kEvents]);
-            if (POPMODEL_LIKELY(passed < kShort && value < kShort)) {
-                const unsigned passed_width = width(passed), value_width = width(value);
-                put(to, kEvent | passed_width << 2 | value_width << 5 | type << 8, 5);
-                put(to, passed, passed_width);
-                put(to, value, value_width);
-            } else {
-                put(to, kWide | kEvents << 2, 1);
-                put(to, static_cast<std::uint64_t>(time), 8);
-                put(to, type, 4);
-                put(to, value, 8);
-            }
-            stream.last[kEvents] = time;
-            ++stream.count[kEvents];
-            stream.at = to;
-        }
+        if (POPMODEL_LIKELY(kept)) streams_.event(index, time, type, value);
         if (!more) return at;
     }
 }
@@ -517,34 +340,12 @@ inline const char *Scanner::message(const char *line) {
     if (POPMODEL_UNLIKELY(std::max(physical_send, physical_receive) > layout_.duration))
         note(kAfterEnd);
     const auto index = static_cast<std::size_t>(sender);
-    Stream &stream = streams_[index];
-    if (POPMODEL_UNLIKELY(stream.at >= stream.room)) grow(index);
-    if (POPMODEL_UNLIKELY(physical_send < stream.last[kMessages])) {
+    if (POPMODEL_UNLIKELY(physical_send < streams_[index].last[kMessages])) {
         disorder_[index] |= 1 << kMessages;
         note(kMessagesDisordered);
     }
-    const std::uint64_t fields[] = {static_cast<std::uint64_t>(receiver),
-                                    zigzag(physical_send - stream.last[kMessages]),
-                                    zigzag(logical_send - physical_send),
-                                    zigzag(logical_receive - physical_send),
-                                    zigzag(physical_receive - physical_send),
-                                    size,
-                                    zigzag(tag)};
-    std::uint8_t *to = stream.at + 4;
-    std::uint64_t head = kMessage;
-    int shift = 4;
-    for (const std::uint64_t field : fields) {
-        const unsigned bytes = full_width(field);
-        head |= static_cast<std::uint64_t>(bytes) << shift;
-        shift += 4;
-        put(to, field, bytes);
-    }
-    const auto head_word = static_cast<std::uint32_t>(head);
-    for (int byte = 0; byte < 4; ++byte)
-        stream.at[byte] = static_cast<std::uint8_t>(head_word >> (8 * byte));
-    stream.last[kMessages] = physical_send;
-    ++stream.count[kMessages];
-    stream.at = to;
+    streams_.message(index, receiver, logical_send, physical_send, logical_receive,
+                      physical_receive, size, tag);
     return at + 1;
 }
 
@@ -688,149 +489,6 @@ void Scanner::finish() {
         }
     }
     carry_.clear();
-}
-
-// ---- streams ----------------------------------------------------------------------------------
-
-std::size_t Scanner::stored(std::size_t location, const Chunk *chunk) const {
-    return chunk->next ? chunk->size
-                       : static_cast<std::size_t>(streams_[location].at - chunk->data());
-}
-
-std::vector<std::uint64_t> Scanner::lengths() const {
-    std::vector<std::uint64_t> bytes(streams_.size());
-    for (std::size_t location = 0; location < streams_.size(); ++location)
-        for (const Chunk *chunk = ends_[location].first; chunk; chunk = chunk->next)
-            bytes[location] += stored(location, chunk);
-    return bytes;
-}
-
-std::vector<Piece> Scanner::pieces() const {
-    std::vector<Piece> found;
-    for (std::size_t location = 0; location < streams_.size(); ++location) {
-        bool fresh = true;
-        for (const Chunk *chunk = ends_[location].first; chunk; chunk = chunk->next) {
-            found.push_back({chunk->data(), stored(location, chunk),
-                             static_cast<std::int32_t>(location), fresh});
-            fresh = false;
-        }
-    }
-    return found;
-}
-
-std::size_t Scanner::take(std::uint8_t *to, std::size_t size) {
-    std::size_t filled = 0;
-    while (taken_location_ < streams_.size()) {
-        if (!taken_chunk_ && taken_offset_ == 0) taken_chunk_ = ends_[taken_location_].first;
-        while (taken_chunk_) {
-            const std::size_t bytes = stored(taken_location_, taken_chunk_);
-            const std::size_t part = std::min(bytes - taken_offset_, size - filled);
-            std::memcpy(to + filled, taken_chunk_->data() + taken_offset_, part);
-            filled += part;
-            taken_offset_ += part;
-            if (taken_offset_ < bytes) return filled;
-            taken_chunk_ = taken_chunk_->next;
-            taken_offset_ = 0;
-        }
-        ++taken_location_;
-    }
-    if (filled == 0) {
-        arena_.reset();
-        for (std::size_t location = 0; location < streams_.size(); ++location) {
-            streams_[location].at = streams_[location].room = nullptr;
-            ends_[location] = {};
-        }
-        taken_location_ = 0;
-    }
-    return filled;
-}
-
-// ---- decoding ---------------------------------------------------------------------------------
-
-void Decoder::restart(std::vector<Piece> pieces) {
-    pieces_ = std::move(pieces);
-    piece_ = offset_ = 0;
-}
-
-void Decoder::fill(const Columns &columns, std::size_t (&rows)[kTables]) {
-    std::size_t states = 0, events = 0, messages = 0;
-    bool full = false;
-    for (; piece_ < pieces_.size() && !full; full ? 0 : (++piece_, offset_ = 0)) {
-        const Piece &piece = pieces_[piece_];
-        if (piece.fresh && offset_ == 0) last_[kStates] = last_[kEvents] = last_[kMessages] = 0;
-        std::int64_t last_state = last_[kStates], last_event = last_[kEvents];
-        const std::uint8_t *at = piece.data + offset_;
-        const std::uint8_t *const end = piece.data + piece.size;
-        while (at < end) {
-            const std::uint64_t head = load(at);
-            const unsigned kind = head & 3;
-            const unsigned table = kind == kWide ? (head >> 2) & 3 : kind;
-            if (table == kEvents) {
-                if (events == columns.event_rows) {
-                    full = true;
-                    break;
-                }
-                if (POPMODEL_LIKELY(kind == kEvent)) {
-                    at += 5;
-                    last_event += static_cast<std::int64_t>(get(at, (head >> 2) & 7));
-                    columns.event_type[events] = static_cast<std::uint32_t>(head >> 8);
-                    columns.event_value[events] =
-                        static_cast<std::int64_t>(get(at, (head >> 5) & 7));
-                } else {
-                    at += 1;
-                    last_event = static_cast<std::int64_t>(get(at, 8));
-                    columns.event_type[events] = static_cast<std::uint32_t>(get(at, 4));
-                    columns.event_value[events] = static_cast<std::int64_t>(get(at, 8));
-                }
-                columns.event_time[events++] = last_event;
-            } else if (table == kStates) {
-                if (states == columns.state_rows) {
-                    full = true;
-                    break;
-                }
-                if (POPMODEL_LIKELY(kind == kState)) {
-                    at += 2;
-                    const std::int64_t begin =
-                        last_state + static_cast<std::int64_t>(get(at, (head >> 2) & 7));
-                    last_state = begin + static_cast<std::int64_t>(get(at, (head >> 5) & 7));
-                    columns.state_begin[states] = begin;
-                    columns.state[states] = static_cast<std::int32_t>((head >> 8) & 0xFF);
-                } else {
-                    at += 1;
-                    columns.state_begin[states] = static_cast<std::int64_t>(get(at, 8));
-                    last_state = static_cast<std::int64_t>(get(at, 8));
-                    columns.state[states] = static_cast<std::int32_t>(get(at, 4));
-                }
-                columns.state_end[states++] = last_state;
-            } else {
-                if (messages == columns.message_rows) {
-                    full = true;
-                    break;
-                }
-                at += 4;
-                const auto field = [&](int number) {
-                    return get(at, (head >> (4 + 4 * number)) & 15);
-                };
-                const std::size_t row = messages++;
-                columns.sender[row] = piece.location;
-                columns.receiver[row] = static_cast<std::int32_t>(field(0));
-                last_[kMessages] += unzigzag(field(1));
-                const std::int64_t send = last_[kMessages];
-                columns.physical_send[row] = send;
-                columns.logical_send[row] = send + unzigzag(field(2));
-                columns.logical_receive[row] = send + unzigzag(field(3));
-                columns.physical_receive[row] = send + unzigzag(field(4));
-                columns.size[row] = static_cast<std::int64_t>(field(5));
-                columns.tag[row] = unzigzag(field(6));
-            }
-        }
-        last_[kStates] = last_state;
-        last_[kEvents] = last_event;
-        offset_ = static_cast<std::size_t>(at - piece.data);
-    }
-    rows[kStates] = states;
-    rows[kEvents] = events;
-    rows[kMessages] = messages;
 }
 
 }  // namespace popmodel::scan

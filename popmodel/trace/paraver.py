@@ -70,7 +70,8 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
     """
     source_path = Path(path)
     facts, arrays = _stored(source_path, application, cache)
-    labels, names, missing = read_labels(source_path)
+    labels, unlabelled = read_labels(source_path)
+    names, unnamed = read_names(source_path, *facts["threads"])
     states, events, messages = columns.as_records(arrays)
     return Trace(
         path=os.fspath(path),
@@ -87,7 +88,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         messages=messages,
         labels=labels,
         names=names,
-        warnings=(*(TraceWarning(*each) for each in facts["warnings"]), *missing),
+        warnings=(*(TraceWarning(*each) for each in facts["warnings"]), *unlabelled, *unnamed),
     )
 
 
@@ -220,6 +221,11 @@ def _facts(
         "applications": len(header.applications),
         "duration": header.duration,
         "nodes": list(header.nodes),
+        "threads": [
+            sum(sum(each.threads) for each in header.applications[: number - 1]),
+            sum(application.threads),
+            sum(sum(each.threads) for each in header.applications),
+        ],
         "warnings": _warnings(header, application, scanner),
     }
     return facts, arrays
@@ -231,7 +237,7 @@ def _is_whole(facts: dict[str, Any], arrays: columns.Arrays) -> bool:
     processes = arrays.get("process_offsets")
     groups = arrays.get("communicators.offsets")
     return (
-        {"applications", "duration", "nodes", "warnings"} <= facts.keys()
+        {"applications", "duration", "nodes", "threads", "warnings"} <= facts.keys()
         and processes is not None
         and columns.is_partition(processes, len(processes) - 1)
         and processes[-1] == locations
@@ -287,16 +293,30 @@ def check_application(header: Header, path: Path, application: int) -> None:
         )
 
 
-def read_labels(path: Path) -> tuple[Labels, tuple[str, ...] | None, list[TraceWarning]]:
-    """Names from the files beside a trace, and a warning where there are none."""
-    pcf = read_beside(path, ".pcf")
-    row = read_beside(path, ".row")
-    warnings = []
-    if pcf is None:
-        warnings.append(TraceWarning("no .pcf file beside the trace, built-in names are used"))
-    labels = Labels() if pcf is None else parse_pcf(pcf)
-    names = None if row is None else parse_row(row).get("THREAD")
-    return labels, names, warnings
+def read_labels(path: Path) -> tuple[Labels, list[TraceWarning]]:
+    """Names from the ``.pcf`` file beside a trace, and a warning where there is none."""
+    text = read_beside(path, ".pcf")
+    if text is None:
+        warning = TraceWarning("no .pcf file beside the trace, built-in names are used")
+        return Labels(), [warning]
+    return parse_pcf(text), []
+
+
+def read_names(
+    path: Path, before: int, locations: int, all_locations: int
+) -> tuple[tuple[str, ...] | None, list[TraceWarning]]:
+    """Names of an application's threads from the ``.row`` file beside a trace.
+
+    That file lists the threads of all applications; `before` of them come first.
+    """
+    text = read_beside(path, ".row")
+    names = None if text is None else parse_row(text).get("THREAD")
+    if names is None:
+        return None, []
+    if len(names) != all_locations:
+        problem = f"the .row file names {len(names)} threads, not {all_locations}, and is not used"
+        return None, [TraceWarning(problem)]
+    return names[before : before + locations], []
 
 
 def _warnings(

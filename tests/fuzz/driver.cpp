@@ -4,6 +4,7 @@
 // application the number of tasks and the threads of each. Every text is fed in pieces of several
 // sizes, each in a buffer of exactly its size, and all ways of feeding and of decoding must agree.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -93,13 +94,13 @@ std::string scanned(const scan::Layout &layout, const std::string &text, std::si
     } catch (const scan::ScanError &error) {
         return std::to_string(error.line) + ": " + error.what();
     }
-    scan::Decoder held(scanner.pieces());
+    scan::Decoder held(scanner.streams().pieces());
     const std::string records = decoded(held);
 
-    const std::vector<std::uint64_t> lengths = scanner.lengths();
+    const std::vector<std::uint64_t> lengths = scanner.streams().lengths();
     std::vector<std::uint8_t> spilled;
     std::vector<std::uint8_t> part(size % 4096 + 1);
-    while (const std::size_t taken = scanner.take(part.data(), part.size()))
+    while (const std::size_t taken = scanner.streams().take(part.data(), part.size()))
         spilled.insert(spilled.end(), part.begin(), part.begin() + static_cast<long>(taken));
     std::vector<scan::Piece> pieces;
     std::size_t at = 0;
@@ -110,7 +111,7 @@ std::string scanned(const scan::Layout &layout, const std::string &text, std::si
         at += lengths[location];
     }
     scan::Decoder again(std::move(pieces));
-    if (decoded(again) != records || scanner.held() != 0) {
+    if (decoded(again) != records || scanner.streams().held() != 0) {
         std::fprintf(stderr, "spilled records differ\n");
         std::abort();
     }

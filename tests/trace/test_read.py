@@ -158,6 +158,19 @@ def test_one_application_of_several(tmp_path: Path) -> None:
         assert caught.value.hint == "the trace has application 1 to 2"
 
 
+def test_names_of_threads_belong_to_their_application(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.prv", "#Paraver (x):1000_ns:1(4):2:2(1:1,1:1),0:1(2:1),0\n")
+    rows_ = "LEVEL THREAD SIZE 4\nTHREAD 1.1.1\nTHREAD 1.2.1\nTHREAD 2.1.1\nTHREAD 2.1.2\n"
+    write(tmp_path / "x.row", rows_)
+    for _ in range(2):
+        assert read(path, 1).names == ("THREAD 1.1.1", "THREAD 1.2.1")
+        assert read(path, 2).names == ("THREAD 2.1.1", "THREAD 2.1.2")
+    write(tmp_path / "x.row", rows_.replace("SIZE 4", "SIZE 3"))
+    trace = read(path, 1)
+    assert trace.names is None
+    assert trace.warnings[-1].text == "the .row file names 3 threads, not 4, and is not used"
+
+
 def test_more_than_65535_objects(tmp_path: Path) -> None:
     count = 66_000
     tasks = ",".join(["1:1"] * count)
