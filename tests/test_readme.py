@@ -1,4 +1,4 @@
-"""The README is true: its commands print what it shows, its Python runs, its links lead somewhere."""
+"""The README is true: commands print what it shows, its Python runs, links lead somewhere."""
 
 from __future__ import annotations
 
