@@ -124,8 +124,7 @@ def scale(
     }
     evaluations = []
     for run, ratio in zip(runs, ratios, strict=True):
-        origin = "" if run is base else f" (reference run {base.name})"
-        missing = _missing_counters(base, origin)
+        missing = _missing_counters(run, base)
         aggregates = {**run.aggregates, **shared, "work_ratio": ratio}
         evaluations.append(family.evaluate(aggregates, {**missing, **run.absent}))
     return Scaling(mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations))
@@ -228,10 +227,18 @@ def _detect_mode(runs: Sequence[Run], reference: int) -> tuple[Mode, str]:
     )
 
 
-def _missing_counters(reference: Run, origin: str) -> dict[str, str]:
-    """Reasons for the counters that the reference run lacks, by the names of the aggregates."""
-    return {
-        f"reference_{counter}": reference.absent.get(counter, REASONS[counter][0]) + origin
-        for counter in ("instructions", "cycles")
-        if f"{counter}_sum" not in reference.aggregates
-    }
+def _missing_counters(run: Run, reference: Run) -> dict[str, str]:
+    """Reasons for the counters that the reference run lacks, by the names of the aggregates.
+
+    Where the run lacks a counter too, its own reason says it all.
+    """
+    reasons = {}
+    for counter in ("instructions", "cycles"):
+        if f"{counter}_sum" in reference.aggregates:
+            continue
+        if f"{counter}_sum" in run.aggregates:
+            reason = reference.absent.get(counter, REASONS[counter][0])
+            reasons[f"reference_{counter}"] = f"{reason} (reference run {reference.name})"
+        else:
+            reasons[f"reference_{counter}"] = run.absent.get(counter, REASONS[counter][0])
+    return reasons
