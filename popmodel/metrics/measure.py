@@ -20,6 +20,7 @@ from popmodel.metrics.observables import Observables
 from popmodel.metrics.regions import RegionTimes, measure_regions
 from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
+from popmodel.trace.blocks import rows_where_type, take, walk
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.regions import parallel_regions
 
@@ -121,15 +122,20 @@ def runtime(trace: Trace) -> float:
 
 def _runtime(trace: Trace) -> int:
     states = trace.states
-    length = np.where(states.state == _DISABLED, 0, states.end - states.begin)
-    sums = np.concatenate([[0], np.cumsum(length)])
-    if not sums[-1]:
+    total = np.zeros(len(states.offsets) - 1, dtype=np.int64)
+    for block in walk(states.state, states.begin, states.end):
+        length = states.end[block] - states.begin[block]
+        length[states.state[block] == _DISABLED] = 0
+        passed = np.concatenate([[0], np.cumsum(length)])
+        bounds = np.clip(states.offsets, block.start, block.stop) - block.start
+        total += passed[bounds[1:]] - passed[bounds[:-1]]
+    if not total.any():
         raise TraceError(
             trace.path,
             "there is no state record of a running thread, so times cannot be summed",
             hint="popmodel needs states as well as events; trace with states switched on",
         )
-    return int((sums[states.offsets[1:]] - sums[states.offsets[:-1]]).max())
+    return int(total.max())
 
 
 def _replayed(trace: Trace, network: Network) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -151,14 +157,12 @@ def _counted(
 ) -> NDArray[np.float64] | None:
     """Sum of a hardware counter over useful time by location; None where it was never read."""
     events = trace.events
-    rows = np.flatnonzero(events.type == type_)
-    if not len(rows):
-        named = [t for t, text in trace.labels.event_types.items() if text.startswith(label)]
-        rows = np.flatnonzero(np.isin(events.type, named)) if named else rows
+    named = [t for t, text in trace.labels.event_types.items() if text.startswith(label)]
+    rows = rows_where_type(events.type, (type_, *named))
     if not len(rows):
         return None
     location = np.searchsorted(events.offsets, rows, side="right") - 1
-    time, value = events.time[rows], events.value[rows]
+    time, value = take(events.time, rows), take(events.value, rows)
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (time[1:] != time[:-1]) | (location[1:] != location[:-1])
     index = _kernel.locate(running.offsets, running.begin, location, time - 1)

@@ -30,6 +30,7 @@ from popmodel.replay.messages import MatchedMessages, match_messages, note_calls
 from popmodel.replay.mpi_calls import Action
 from popmodel.replay.program import Messages, Op, Program
 from popmodel.replay.turns import MatchedCollectives, match_collectives
+from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
 
 if TYPE_CHECKING:
@@ -279,7 +280,8 @@ def _ends(trace: Trace, masters: NDArray[np.int64]) -> NDArray[np.int64]:
         last = np.asarray(table.offsets)[masters + 1]
         some = last > np.asarray(table.offsets)[masters]
         ends[some] = np.maximum(ends[some], times[last[some] - 1])
-    over = np.flatnonzero((events.type == _APPLICATION) & (events.value == 0))
+    over = rows_where_type(events.type, (_APPLICATION,))
+    over = over[take(events.value, over) == 0]
     location = np.searchsorted(events.offsets, over, side="right") - 1
     process = np.searchsorted(masters, location)
     mine = process < len(masters)

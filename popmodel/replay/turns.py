@@ -10,6 +10,7 @@ import numpy as np
 from popmodel.errors import ReplayError
 from popmodel.replay.mpi_calls import Action
 from popmodel.replay.program import COLLECTIVES, Collectives
+from popmodel.trace.blocks import rows_where_type, take
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,20 +91,19 @@ def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
     if not len(calls):
         return values
     events = trace.events
-    rows = np.flatnonzero((events.type >= _SENT) & (events.type <= _COMMUNICATOR))
+    rows = rows_where_type(events.type, (_SENT, _RECEIVED, _ROOT, _COMMUNICATOR))
     location = np.searchsorted(events.offsets, rows, side="right") - 1
 
+    time, type_, value = (take(c, rows) for c in (events.time, events.type, events.value))
+
     def belongs(call: NDArray[np.int64]) -> NDArray[np.bool_]:
-        same: NDArray[np.bool_] = (calls.location[call] == location) & (
-            calls.entry[call] == events.time[rows]
-        )
+        same: NDArray[np.bool_] = (calls.location[call] == location) & (calls.entry[call] == time)
         return same
 
     before = np.maximum(np.searchsorted(calls.row, rows, side="right") - 1, 0)
     call = np.where(belongs(before), before, np.minimum(before + 1, len(calls) - 1))
     fits = belongs(call)
-    rows, call = rows[fits], call[fits]
-    values[events.type[rows].astype(np.int64) - _SENT, call] = events.value[rows]
+    values[type_[fits].astype(np.int64) - _SENT, call[fits]] = value[fits]
     return values
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
+from popmodel.trace.blocks import rows_where_type, take, walk
 from popmodel.trace.names import MPI_TYPES
-from popmodel.trace.trace import Int64, Trace, TraceWarning, UInt32, location_of_row
-
-_FIRST = min(MPI_TYPES)
-_COUNT = len(MPI_TYPES)
-_BLOCK = 1 << 20
+from popmodel.trace.trace import Int64, Trace, TraceWarning, UInt32
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +50,9 @@ def pair(trace: Trace) -> Calls:
     ends with the window; an exit that follows no entry is dropped. Both are counted.
     """
     events = trace.events
-    rows = rows_of_mpi(events.type)
-    value = events.value[rows]
-    time = events.time[rows]
+    rows = rows_where_type(events.type, tuple(MPI_TYPES))
+    value = take(events.value, rows)
+    time = take(events.time, rows)
     offsets = np.searchsorted(rows, events.offsets)
     last = np.zeros(len(rows), bool)  # of its location
     last[offsets[1:][np.diff(offsets) > 0] - 1] = True
@@ -65,34 +63,62 @@ def pair(trace: Trace) -> Calls:
     ends_open = last[entries]
     exit_ = np.where(ends_open, trace.end, time[following])
     unclosed = int(np.count_nonzero(ends_open | is_entry[following]))
-    orphans = np.count_nonzero(~is_entry) - (len(entries) - unclosed)
-    warnings = []
-    if unclosed:
-        warnings.append(
-            TraceWarning("MPI calls without an exit, ended at the next call or the end", unclosed)
-        )
-    if orphans:
-        warnings.append(TraceWarning("exits from MPI without an entry, left out", int(orphans)))
+    orphans = int(np.count_nonzero(~is_entry)) - (len(entries) - unclosed)
     return Calls(
         offsets=np.searchsorted(rows[entries], events.offsets),
-        type=events.type[rows[entries]],
+        type=take(events.type, rows[entries]),
         value=value[entries],
         entry=time[entries],
         exit=exit_,
         row=rows[entries],
-        warnings=tuple(warnings),
+        warnings=tuple(_warnings(unclosed, orphans)),
     )
 
 
-def rows_of_mpi(types: UInt32) -> Int64:
-    """Rows of the events of MPI, found block by block: the column may be longer than memory."""
-    blocks = [np.empty(0, np.int64)]
-    for begin in range(0, len(types), _BLOCK):
-        of_mpi = types[begin : begin + _BLOCK] - np.uint32(_FIRST) < _COUNT
-        blocks.append(np.flatnonzero(of_mpi) + begin)
-    return np.concatenate(blocks)
+def tally(trace: Trace) -> tuple[dict[str, int], list[TraceWarning]]:
+    """Count the MPI calls of a trace by name, the most frequent first, without holding them.
+
+    Returns
+    -------
+    counts : dict of str to int
+    warnings : list of TraceWarning
+        As `pair` gives them.
+    """
+    events = trace.events
+    counts: Counter[tuple[int, int]] = Counter()
+    entries = exits = closed = 0
+    location, open_ = -1, False  # of the last event of MPI
+    for block in walk(events.type, events.value):
+        rows = rows_where_type(events.type[block], tuple(MPI_TYPES)) + block.start
+        if not len(rows):
+            continue
+        value = events.value[rows]
+        here = np.searchsorted(events.offsets, rows, side="right")
+        is_entry = value != 0
+        opened = np.append(open_, is_entry[:-1]) & (here == np.append(location, here[:-1]))
+        closed += int(np.count_nonzero(~is_entry & opened))
+        entries += int(np.count_nonzero(is_entry))
+        exits += int(np.count_nonzero(~is_entry))
+        location, open_ = int(here[-1]), bool(is_entry[-1])
+        entered = rows[is_entry]
+        types, values = events.type[entered], events.value[entered]
+        for type_ in MPI_TYPES:
+            distinct, numbers = np.unique(values[types == type_], return_counts=True)
+            for each, number in zip(distinct.tolist(), numbers.tolist(), strict=True):
+                counts[type_, each] += number
+    names: Counter[str] = Counter()
+    for (type_, each), number in counts.items():
+        names[trace.mpi_name(type_, each)] += number
+    ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
+    return dict(ordered), _warnings(entries - closed, exits - closed)
 
 
-def location_of_call(calls: Calls) -> np.ndarray:
-    """Location of each call: int32[n]."""
-    return location_of_row(calls.offsets)
+def _warnings(unclosed: int, orphans: int) -> list[TraceWarning]:
+    found = []
+    if unclosed:
+        found.append(
+            TraceWarning("MPI calls without an exit, ended at the next call or the end", unclosed)
+        )
+    if orphans:
+        found.append(TraceWarning("exits from MPI without an entry, left out", orphans))
+    return found

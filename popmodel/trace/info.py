@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.trace.calls import Calls
+from popmodel.trace.blocks import walk
+from popmodel.trace.calls import tally
 from popmodel.trace.names import is_counter
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.trace import Events, Trace
 
-_BLOCK = 1 << 20
 NANOSECONDS = 10**9  # in a second; dividing rounds once
 
 
 def info(trace: Trace) -> dict[str, Any]:
     """Summarise a trace as plain data; times in seconds."""
-    calls = trace.calls()
+    calls, warnings = tally(trace)
     types = types_of(trace.events)
     return {
         "trace": trace.path,
@@ -34,21 +34,21 @@ def info(trace: Trace) -> dict[str, Any]:
             "messages": len(trace.messages.size),
             "communicators": len(trace.communicators),
         },
-        "calls": calls_by_name(trace, calls),
+        "calls": calls,
         "regions": regions_by_name(trace),
         "counters": [trace.labels.event_type(type_) for type_ in types if is_counter(type_)],
         "warnings": [
             {"text": each.text, "count": each.count, "line": each.first_line}
-            for each in (*trace.warnings, *calls.warnings)
+            for each in (*trace.warnings, *warnings)
         ],
     }
 
 
 def types_of(events: Events) -> list[int]:
-    """Types of the events, ascending, found block by block: the column may be long."""
+    """Types of the events, ascending."""
     found: set[int] = set()
-    for begin in range(0, len(events.type), _BLOCK):
-        found.update(np.unique(events.type[begin : begin + _BLOCK]).tolist())
+    for block in walk(events.type):
+        found.update(np.unique(events.type[block]).tolist())
     return sorted(found)
 
 
@@ -56,17 +56,6 @@ def threads_of(trace: Trace) -> int | list[int]:
     """Threads of a process; where processes differ, of each."""
     threads: list[int] = trace.threads.tolist()
     return threads[0] if len(set(threads)) == 1 else threads
-
-
-def calls_by_name(trace: Trace, calls: Calls) -> dict[str, int]:
-    """How often each MPI call was made, the most frequent first."""
-    counts: dict[str, int] = {}
-    for type_ in np.unique(calls.type).tolist():
-        values, numbers = np.unique(calls.value[calls.type == type_], return_counts=True)
-        for value, number in zip(values.tolist(), numbers.tolist(), strict=True):
-            name = trace.mpi_name(type_, value)
-            counts[name] = counts.get(name, 0) + number
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def regions_by_name(trace: Trace) -> dict[str, int]:

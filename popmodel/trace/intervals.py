@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.kernel import _kernel
+from popmodel.trace.blocks import rows_where_type, take, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +61,16 @@ class Intervals:
     @classmethod
     def in_state(cls, states: States, state: int) -> Intervals:
         """Records of one state."""
-        rows = np.flatnonzero(states.state == state)
+        found = [
+            np.flatnonzero(states.state[block] == state) + block.start
+            for block in walk(states.state)
+        ]
+        rows = np.concatenate([np.empty(0, dtype=np.int64), *found])
         return cls.of(
-            np.searchsorted(rows, states.offsets), states.begin[rows], states.end[rows], rows
+            np.searchsorted(rows, states.offsets),
+            take(states.begin, rows),
+            take(states.end, rows),
+            rows,
         )
 
     def __len__(self) -> int:
@@ -143,12 +151,9 @@ def where_nonzero(events: Events, types: Sequence[int], end: int) -> Intervals:
     end : int
         Where an interval ends that is still open, ns.
     """
-    chosen = events.type == types[0]
-    for type_ in types[1:]:
-        chosen |= events.type == type_
-    rows = np.flatnonzero(chosen)
+    rows = rows_where_type(events.type, types)
     offsets = np.searchsorted(rows, events.offsets)
-    time, on = events.time[rows], events.value[rows] != 0
+    time, on = take(events.time, rows), take(events.value, rows) != 0
     before = np.zeros(len(on), dtype=bool)
     before[1:] = on[:-1]
     before[offsets[:-1][offsets[:-1] < len(on)]] = False

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
 from popmodel.trace import Trace, read
-from popmodel.trace.calls import location_of_call
+from popmodel.trace.calls import tally
+from popmodel.trace.trace import location_of_row
 from popmodel.trace.writer import TraceWriter
 
 DATA = Path(__file__).parent.parent / "data"
@@ -38,7 +39,7 @@ def test_entries_and_exits_are_paired_by_location(tmp_path: Path) -> None:
     assert calls.entry.tolist() == [10, 20, 15]
     assert calls.exit.tolist() == [20, 20, 90]
     assert calls.warnings == ()
-    assert location_of_call(calls).tolist() == [0, 0, 1]
+    assert location_of_row(calls.offsets).tolist() == [0, 0, 1]
 
 
 def test_what_cannot_be_paired_is_counted(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ def plainly(trace: Trace) -> tuple[list[tuple], int, int]:
 def vectorised(trace: Trace) -> tuple[list[tuple], int, int]:
     calls = trace.calls()
     rows = zip(
-        location_of_call(calls).tolist(),
+        location_of_row(calls.offsets).tolist(),
         calls.type.tolist(),
         calls.value.tolist(),
         calls.entry.tolist(),
@@ -136,3 +137,22 @@ def test_tables_for_pandas() -> None:
         trace.to_dataframe("counters")
     assert caught.value.message == "a trace has no table 'counters'"
     assert caught.value.hint == "take one of states, events, messages, calls"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 0, 1, 2, 41])), max_size=30))
+def test_the_tally_is_that_of_the_paired_calls(
+    tmp_path_factory: pytest.TempPathFactory, events: list[tuple[int, int]]
+) -> None:
+    writer = TraceWriter([1, 2], duration=100)
+    for time, (location, value) in enumerate(events):
+        where = (0, 0) if location == 0 else (1, location - 1)
+        writer.event(*where, time, [(50000001, value), (50100001, 8)])
+    path = tmp_path_factory.mktemp("tally") / "x.prv"
+    writer.write(path)
+    trace = read(path, cache=False)
+    calls = trace.calls()
+    counts, warnings = tally(trace)
+    assert tuple(warnings) == calls.warnings
+    names = [trace.mpi_name(50000001, value) for value in calls.value.tolist()]
+    assert counts == {name: names.count(name) for name in names}

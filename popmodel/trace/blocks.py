@@ -1,0 +1,83 @@
+"""Walks over long columns block by block, so that memory does not grow with the trace.
+
+The columns of a cached trace are mapped from a file. What a walk has passed is given back to the
+system, which keeps it or not as memory allows; the next walk finds it again.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["rows_where_type", "take", "walk"]
+
+_BLOCK = 1 << 20
+
+
+def walk(*columns: NDArray[Any], rows: int | None = None) -> Iterator[slice]:
+    """Slices that cover the columns, in order; behind each, the columns' memory is given back.
+
+    Parameters
+    ----------
+    columns : arrays
+        Of one length.
+    rows : int, optional
+        That length, where there is no column to tell it.
+    """
+    count = len(columns[0]) if rows is None else rows
+    for begin in range(0, count, _BLOCK):
+        end = min(begin + _BLOCK, count)
+        yield slice(begin, end)
+        for column in columns:
+            _give_back(column, begin, end)
+
+
+def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray[np.int64]:
+    """Rows whose type is one of a few, ascending.
+
+    Parameters
+    ----------
+    column : uint32[n]
+        Types of events.
+    types : sequence of int
+        At least one.
+    """
+    low, high = min(types), max(types)
+    found = [np.empty(0, dtype=np.int64)]
+    for block in walk(column):
+        part = column[block]
+        # One comparison settles nearly all events: unsigned differences below `low` are large.
+        near = np.flatnonzero(part - np.uint32(low) <= high - low)
+        if high - low + 1 > len(types):
+            near = near[np.isin(part[near], types)]
+        found.append(near + block.start)
+    return np.concatenate(found)
+
+
+def take(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Values of some rows, which ascend."""
+    taken = np.empty(len(rows), dtype=column.dtype)
+    for block in walk(rows=len(rows)):
+        some = rows[block]
+        taken[block] = column[some]
+        _give_back(column, int(some[0]), int(some[-1]) + 1)
+    return taken
+
+
+def _give_back(column: NDArray[Any], begin: int, end: int) -> None:
+    """Release the pages that lie wholly inside a block of a mapped column."""
+    owner: Any = column
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    mapped = owner.obj if isinstance(owner, memoryview) else owner
+    if not isinstance(mapped, mmap.mmap):
+        return
+    start = column.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+    first = -(-(start + begin * column.itemsize) // mmap.PAGESIZE) * mmap.PAGESIZE
+    last = (start + end * column.itemsize) // mmap.PAGESIZE * mmap.PAGESIZE
+    if last > first:
+        mapped.madvise(mmap.MADV_DONTNEED, first, last - first)
