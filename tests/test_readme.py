@@ -12,7 +12,7 @@ from popmodel.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-SESSIONS = re.findall(r"```console\n\$ popmodel (.*?)\n(.*?)```", README, re.DOTALL)
+EXAMPLES = re.findall(r"```console\n\$ popmodel (.*?)\n(.*?)```", README, re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -27,7 +27,7 @@ def test_ci_runs_exactly_these_two() -> None:
     assert "python -m pip install -e '.[test]' && python -m pytest\n" in script
 
 
-@pytest.mark.parametrize(("command", "shown"), SESSIONS, ids=[c for c, _ in SESSIONS])
+@pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=[c for c, _ in EXAMPLES])
 def test_commands_print_what_is_shown(
     command: str,
     shown: str,
@@ -44,8 +44,8 @@ def test_commands_print_what_is_shown(
         assert float(ours) == pytest.approx(float(theirs), rel=0.02, abs=0.11)
 
 
-def test_there_are_sessions_to_test() -> None:
-    verbs = {command.split()[0] for command, _ in SESSIONS}
+def test_there_are_examples_to_test() -> None:
+    verbs = {command.split()[0] for command, _ in EXAMPLES}
     assert verbs == {"predict", "metrics", "replay", "explain"}
 
 
