@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from popmodel.trace import Trace
 
-__all__ = ["MasterCalls", "master_calls"]
+__all__ = ["MasterCalls", "Timetable", "master_calls", "turns"]
 
 ONLY_MASTERS = "the replay covers MPI calls of master threads only (MPI_THREAD_FUNNELED)"
 
@@ -68,40 +68,82 @@ class MasterCalls:
             f"{self.entry[call] / 1e9:.9f} s"
         )
 
-    def at(
+
+@dataclass(frozen=True)
+class Timetable:
+    """Some calls of each process by a time of theirs: who is where at which time.
+
+    Attributes
+    ----------
+    call : int64[n]
+        The calls, ascending.
+    offsets : int64[P + 1]
+        Those of process p are ``call[offsets[p] : offsets[p + 1]]``.
+    time : int64[n]
+        Nanoseconds, ascending within a process.
+    """
+
+    call: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    time: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, calls: MasterCalls, chosen: NDArray[np.bool_], times: NDArray[np.int64]
+    ) -> Timetable:
+        """The chosen calls by `times`, which is their entry or their exit."""
+        call = np.flatnonzero(chosen)
+        return cls(call, np.searchsorted(call, calls.offsets).astype(np.int64), times[call])
+
+    def find(
         self,
-        times: NDArray[np.int64],
         process: NDArray[np.int64],
         time: NDArray[np.int64],
-        actions: tuple[int, ...],
+        *,
+        shared: bool,
+        after: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
-        """Call of a process with one of `actions` whose entry or exit is exactly a time, or -1.
+        """Call of each process at exactly each time, or -1.
+
+        Calls can share a time where the clock is coarse, so those who ask for the same process and
+        time get its calls there in turn.
 
         Parameters
         ----------
-        times : int64[K]
-            `entry` or `exit`.
-        process, time : int64[n]
+        process, time : int64[m]
             Whose call, and when.
-        actions : tuple of int
-            Calls with other actions are not meant. Calls of no length can share a time, so
-            candidates are tried from the last backwards.
+        shared : bool
+            Whether a call may serve several: what the last of a time serves if others are left.
+        after : int64[m], optional
+            The call has to come after this one.
         """
         time = np.ascontiguousarray(time, dtype=np.int64)
-        found = _kernel.locate(self.offsets, times, process, time)
-        wanted = np.isin(self.action, actions)
-        first = self.offsets[process]
-        result = np.full(len(found), -1, dtype=np.int64)
-        searching = np.arange(len(found))
-        while len(searching):
-            searching = searching[found[searching] >= first[searching]]
-            searching = searching[times[found[searching]] == time[searching]]
-            candidate = found[searching]
-            good = wanted[candidate]
-            result[searching[good]] = candidate[good]
-            searching = searching[~good]
-            found[searching] -= 1
-        return result
+        first = _kernel.locate(self.offsets, self.time, process, time - 1) + 1
+        last = _kernel.locate(self.offsets, self.time, process, time)
+        index = first + turns(process, time)
+        if after is not None:
+            index = np.maximum(index, np.searchsorted(self.call, after, side="right"))
+        if shared:
+            index = np.minimum(index, last)
+        found = np.full(len(index), -1, dtype=np.int64)
+        there = (index >= first) & (index <= last)
+        if after is not None:
+            there[there] = self.call[index[there]] > after[there]
+        found[there] = self.call[index[there]]
+        return found
+
+
+def turns(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many earlier rows are the same."""
+    order = np.lexsort(columns)  # stable
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = False
+    for column in columns:
+        new[1:] |= np.diff(column[order]) != 0
+    starts = np.flatnonzero(new)
+    turns = np.empty(len(order), dtype=np.int64)
+    turns[order] = np.arange(len(order)) - starts[np.cumsum(new) - 1]
+    return turns
 
 
 def master_calls(trace: Trace) -> MasterCalls:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.errors import ReplayError
-from popmodel.replay.calls import ONLY_MASTERS, MasterCalls
+from popmodel.replay.calls import ONLY_MASTERS, MasterCalls, Timetable
 from popmodel.replay.mpi_calls import Action
 
 if TYPE_CHECKING:
@@ -65,27 +65,69 @@ def match_messages(trace: Trace, calls: MasterCalls, begin: int, end: int) -> Ma
             "process's master",
             ONLY_MASTERS,
         )
-    sends = (Action.SEND, Action.ISEND, Action.SENDRECEIVE, Action.START)
-    at_once = (Action.RECEIVE, Action.SENDRECEIVE)
-    send = calls.at(calls.entry, sender, records.logical_send, sends)
-    wait = calls.at(
-        calls.exit, receiver, records.physical_receive, (*at_once, Action.WAIT, Action.WAITALL)
-    )
-    # One call that posts and completes begins at the one time and ends at the other.
-    post = np.full(len(wait), -1, dtype=np.int64)
-    one = wait >= 0
-    one[one] = np.isin(calls.action[wait[one]], at_once)
-    one[one] = calls.entry[wait[one]] == records.logical_receive[one]
-    post[one] = wait[one]
-    for times, actions in ((calls.exit, (Action.IRECEIVE,)), (calls.entry, (Action.START,))):
-        rest = np.flatnonzero(post < 0)
-        post[rest] = calls.at(times, receiver[rest], records.logical_receive[rest], actions)
+    send = _sends(calls, sender, records.logical_send)
+    post, wait = _receives(calls, receiver, records.logical_receive, records.physical_receive)
     matched = (send >= 0) & (post >= 0) & (wait >= 0)
     touches = (records.physical_receive >= begin) & (records.logical_send <= end)
     wrong = np.flatnonzero(~matched & touches)
     _refuse_unmatched(trace, wrong, sender, receiver, send, post, wait)
     row = np.flatnonzero(matched)
     return MatchedMessages(row, sender[row], receiver[row], send[row], post[row], wait[row])
+
+
+def _having(calls: MasterCalls, *actions: Action) -> NDArray[np.bool_]:
+    return np.isin(calls.action, actions)
+
+
+def _sends(
+    calls: MasterCalls, process: NDArray[np.int64], begin: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Calls that send the messages of some processes and times, or -1."""
+    each = Timetable.of(
+        calls, _having(calls, Action.SEND, Action.ISEND, Action.SENDRECEIVE), calls.entry
+    )
+    send = each.find(process, begin, shared=False)
+    rest = np.flatnonzero(send < 0)
+    starts = Timetable.of(calls, _having(calls, Action.START), calls.entry)
+    send[rest] = starts.find(process[rest], begin[rest], shared=True)
+    return send
+
+
+def _receives(
+    calls: MasterCalls,
+    process: NDArray[np.int64],
+    posted: NDArray[np.int64],
+    received: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Calls that post and that complete the receives of some processes and times, or -1."""
+    at_once = _having(calls, Action.RECEIVE, Action.SENDRECEIVE)
+    lasts = calls.exit > calls.entry
+    post = np.full(len(process), -1, dtype=np.int64)
+    # One call that posts and completes, from the one time to the other. Those of no length can
+    # share their times; of the others one begins at a time.
+    for rows, chosen in (
+        (np.flatnonzero(received > posted), at_once & lasts),
+        (np.flatnonzero(received == posted), at_once & ~lasts),
+    ):
+        found = Timetable.of(calls, chosen, calls.entry).find(
+            process[rows], posted[rows], shared=False
+        )
+        there = found >= 0
+        there[there] = calls.exit[found[there]] == received[rows[there]]
+        post[rows[there]] = found[there]
+    wait = post.copy()
+    for times, action, shared in (
+        (calls.exit, Action.IRECEIVE, False),
+        (calls.entry, Action.START, True),
+    ):
+        rest = np.flatnonzero(post < 0)
+        table = Timetable.of(calls, _having(calls, action), times)
+        post[rest] = table.find(process[rest], posted[rest], shared=shared)
+    rest = np.flatnonzero((wait < 0) & (post >= 0))
+    rest = rest[np.argsort(post[rest], kind="stable")]
+    waits = Timetable.of(calls, _having(calls, Action.WAIT, Action.WAITALL), calls.exit)
+    wait[rest] = waits.find(process[rest], received[rest], shared=True, after=post[rest])
+    return post, wait
 
 
 def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> list[str]:

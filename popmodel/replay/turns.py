@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.errors import ReplayError
+from popmodel.replay.calls import turns
 from popmodel.replay.mpi_calls import Action
 from popmodel.replay.program import COLLECTIVES, Collectives
 from popmodel.trace.blocks import rows_where_type, take
@@ -57,7 +58,7 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
     sent, received, root = attributes[0], attributes[1], attributes[2] != 0
     kind, process = calls.collective[call], calls.process[call]
     communicator = np.where(kind == COLLECTIVES.index("init"), _INIT, attributes[3])
-    pairs, collective = _distinct_rows(communicator, _turns(communicator, process))
+    pairs, collective = _distinct_rows(communicator, turns(communicator, process))
     count = len(pairs)
     first = np.full(count, -1, dtype=np.int64)
     first[collective[::-1]] = np.arange(len(call))[::-1]
@@ -105,18 +106,6 @@ def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
     fits = belongs(call)
     values[type_[fits].astype(np.int64) - _SENT, call[fits]] = value[fits]
     return values
-
-
-def _turns(communicator: NDArray[np.int64], process: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many calls on the communicator the same process made before each call."""
-    order = np.lexsort((process, communicator))  # stable: calls stay in order
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = np.diff(communicator[order]) != 0
-    new[1:] |= np.diff(process[order]) != 0
-    starts = np.flatnonzero(new)
-    turns = np.empty(len(order), dtype=np.int64)
-    turns[order] = np.arange(len(order)) - starts[np.cumsum(new) - 1]
-    return turns
 
 
 def _members(

@@ -5,9 +5,13 @@ Where Dimemas does something else on such a trace, the test says what.
 
 from __future__ import annotations
 
+import gzip
+import re
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,6 +22,7 @@ from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
 from popmodel.replay.build import ProgramBuilder
 from popmodel.replay.program import Op, Program
+from popmodel.trace import read
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))
@@ -471,7 +476,7 @@ NAMES = {
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> tuple[Script, Program]:
+def runs(draw: st.DrawFn, shortest: int = 1) -> tuple[Script, Program]:
     """The same run as a script of a trace and as a program.
 
     How long calls take in the trace is arbitrary: the replay discards it.
@@ -484,7 +489,7 @@ def runs(draw: st.DrawFn) -> tuple[Script, Program]:
     requests: list[deque[tuple[Op, int]]] = [deque() for _ in range(processes)]
     sends: dict[int, object] = {}
     posts: dict[int, object] = {}
-    lengths = st.integers(1, 40)
+    lengths = st.integers(shortest, 40)
 
     def compute(p: int) -> None:
         length = draw(st.integers(0, 2000))
@@ -563,6 +568,40 @@ def test_a_trace_gives_back_the_program_it_was_written_from(
             replay(program, network)
         return
     assert replay(program, network).end == pytest.approx(expected, abs=1e-15)
+
+
+@settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(runs(shortest=0))
+def test_a_coarse_clock_changes_the_order_of_calls_at_one_time_only(
+    tmp_path: Path, run: tuple[Script, Program]
+) -> None:
+    script, original = run
+    program = from_trace(script.read(tmp_path))
+    assert len(program.messages) == len(original.messages)
+    assert replay(program, EAGER).end == pytest.approx(replay(original, EAGER).end, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", ["mix.4", "mixnbc.4", "mixpers.4", "comd.4", "cg.S.2"])
+def test_a_real_trace_in_microseconds(
+    name: str, real_trace: Callable[[str], Path], tmp_path: Path
+) -> None:
+    lines = gzip.decompress(real_trace(name).read_bytes()).decode().splitlines()
+    times = {"1": (5, 6), "2": (5,), "3": (5, 6, 11, 12)}
+    coarse = [re.sub(r":(\d+)_ns:", lambda m: f":{int(m[1]) // 1000}:", lines[0])]
+    for line in lines[1:]:
+        fields = line.split(":")
+        for i in times.get(fields[0], ()):
+            fields[i] = str(int(fields[i]) // 1000)
+        coarse.append(":".join(fields))
+    (tmp_path / "x.prv").write_text("\n".join(coarse) + "\n")
+    fine = from_trace(read(real_trace(name)))
+    program = from_trace(read(tmp_path / "x.prv", cache=False))
+    assert (program.notes, program.operations) == (fine.notes, fine.operations)
+    # Every burst loses or gains less than a microsecond.
+    bound = 1e-6 * max(np.diff(fine.offsets))
+    assert abs(replay(program, IDEAL).runtime - replay(fine, IDEAL).runtime) < bound
 
 
 @settings(
