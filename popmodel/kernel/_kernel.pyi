@@ -47,7 +47,7 @@ class Scanner:
 def locate(
     offsets: npt.NDArray[np.int64],
     times: npt.NDArray[np.int64],
-    group: npt.NDArray[np.integer],
+    group: npt.NDArray[np.int64],
     time: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]: ...
 def complete_requests(

@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "numpy.hpp"
+
 namespace nb = nanobind;
+using popmodel::Numpy;
+using popmodel::numpy;
 
 namespace {
 
@@ -69,12 +72,6 @@ struct CollectiveState {
     int32_t missing = 0;    // members still to arrive
     int32_t waiting = NOBODY; // head of the list of waiting processes
 };
-
-template <typename T> nb::ndarray<nb::numpy, T, nb::ndim<1>> give(std::vector<T> &&values) {
-    auto *kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
 
 class Engine {
   public:
@@ -285,15 +282,21 @@ class Engine {
     std::vector<int32_t> ready_;
 };
 
-// The engine indexes without checks, so a program is checked once before it runs.
+// What follows indexes without checks, so offsets and programs are checked once before.
+void check_offsets(const In<int64_t> &offsets, size_t rows) {
+    if (offsets.size() == 0 || offsets.data()[0] != 0 ||
+        offsets.data()[offsets.size() - 1] != int64_t(rows))
+        throw std::invalid_argument("offsets do not cover the rows");
+    for (size_t p = 1; p < offsets.size(); p++)
+        if (offsets.data()[p - 1] > offsets.data()[p])
+            throw std::invalid_argument("offsets must not decrease");
+}
+
 void check(size_t processes, const In<int64_t> &offsets, const In<uint8_t> &kind,
            const In<int32_t> &target, size_t operations, size_t messages, size_t collectives) {
-    if (offsets.size() != processes + 1 || offsets.data()[0] != 0 ||
-        offsets.data()[processes] != int64_t(operations))
-        throw std::invalid_argument("offsets do not cover the operations");
-    for (size_t p = 0; p < processes; p++)
-        if (offsets.data()[p] > offsets.data()[p + 1])
-            throw std::invalid_argument("offsets must not decrease");
+    if (offsets.size() != processes + 1)
+        throw std::invalid_argument("offsets do not fit the processes");
+    check_offsets(offsets, operations);
     for (size_t i = 0; i < operations; i++) {
         const uint8_t op = kind.data()[i];
         const int32_t x = target.data()[i];
@@ -339,12 +342,16 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
         end = std::move(engine.clock());
         next = std::move(engine.next());
     }
-    return nb::make_tuple(give(std::move(end)), give(std::move(next)));
+    return nb::make_tuple(numpy(std::move(end)), numpy(std::move(next)));
 }
 
-// Index of the last time <= `time` (or < `time`) in the slice of `group`, or the slice's begin - 1.
-nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> locate(In<int64_t> offsets, In<int64_t> times,
-                                                    In<int64_t> group, In<int64_t> time) {
+// Index of the last of `times` that is <= `time` in the slice of `group`, or the slice's begin - 1.
+// Times ascend within a slice.
+Numpy<int64_t> locate(In<int64_t> offsets, In<int64_t> times, In<int64_t> group,
+                      In<int64_t> time) {
+    check_offsets(offsets, times.size());
+    if (group.size() != time.size())
+        throw std::invalid_argument("columns of different lengths");
     std::vector<int64_t> found(group.size());
     for (size_t i = 0; i < group.size(); i++) {
         const int64_t g = group.data()[i];
@@ -354,14 +361,14 @@ nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> locate(In<int64_t> offsets, In<int6
         const int64_t *end = times.data() + offsets.data()[g + 1];
         found[i] = std::upper_bound(begin, end, time.data()[i]) - times.data() - 1;
     }
-    return give(std::move(found));
+    return numpy(std::move(found));
 }
 
 // First-in-first-out completion of requests whose identity a trace does not record.
 // action: 0 nothing, 1 opens a request, 2 completes the oldest open one, 3 completes all open ones.
 // Returns for each row the row that completes the request it opens, or -1.
-nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> complete_requests(In<int64_t> offsets,
-                                                               In<uint8_t> action) {
+Numpy<int64_t> complete_requests(In<int64_t> offsets, In<uint8_t> action) {
+    check_offsets(offsets, action.size());
     std::vector<int64_t> completed(action.size(), -1);
     std::vector<int64_t> open;
     for (size_t p = 0; p + 1 < offsets.size(); p++) {
@@ -382,7 +389,7 @@ nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> complete_requests(In<int64_t> offse
             }
         }
     }
-    return give(std::move(completed));
+    return numpy(std::move(completed));
 }
 
 } // namespace
@@ -397,6 +404,9 @@ void bind_replay(nb::module_ &module) {
                "Replay a program; returns the time at which each process ends or is stuck (ns) and "
                "the operation at which it is then.");
     module.def("locate", &locate, nb::arg("offsets"), nb::arg("times"), nb::arg("group"),
-               nb::arg("time"));
-    module.def("complete_requests", &complete_requests, nb::arg("offsets"), nb::arg("action"));
+               nb::arg("time"),
+               "Index of the last time of each group that is not after each time, or the group's "
+               "begin - 1.");
+    module.def("complete_requests", &complete_requests, nb::arg("offsets"), nb::arg("action"),
+               "The row that completes the request that each row opens, first in, first out; or -1.");
 }

@@ -7,24 +7,17 @@
 
 #include <utility>
 
+#include "numpy.hpp"
 #include "scanner.hpp"
 
 namespace nb = nanobind;
 namespace scan = popmodel::scan;
+using popmodel::numpy;
 
 namespace {
 
 template <typename T>
 using Column = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Numpy = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <typename T>
-Numpy<T> numpy(std::vector<T> &&values) {
-    auto *owned = new std::vector<T>(std::move(values));
-    nb::capsule owner(owned, [](void *data) noexcept { delete static_cast<std::vector<T> *>(data); });
-    return Numpy<T>(owned->data(), {owned->size()}, owner);
-}
 
 // The bytes of any Python buffer, held while they are used.
 class Bytes {

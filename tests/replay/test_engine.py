@@ -272,3 +272,19 @@ def test_bursts_sum_by_process() -> None:
     program.compute(0, 2.0)
     program.do(1, Op.COLLECTIVE, c)
     assert np.array_equal(program.build().compute(), [3e9, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("function", "columns", "reason"),
+    [
+        ("locate", ([0, 3], [1, 2], [0], [5]), "offsets do not cover the rows"),
+        ("locate", ([0, 2, 1, 2], [1, 2], [0], [5]), "offsets must not decrease"),
+        ("locate", ([0, 2], [1, 2], [0, 0], [5]), "columns of different lengths"),
+        ("locate", ([0, 2], [1, 2], [1], [5]), "group outside the offsets"),
+        ("complete_requests", ([0, 3], np.zeros(2, np.uint8)), "offsets do not cover the rows"),
+    ],
+)
+def test_the_core_refuses_columns_that_do_not_fit(function, columns, reason) -> None:
+    given = [np.array(column, getattr(column, "dtype", np.int64)) for column in columns]
+    with pytest.raises(ValueError, match=reason):
+        getattr(_kernel, function)(*given)
