@@ -402,13 +402,15 @@ void Scanner::communicator(const char *line) {
         found.ranks.push_back(static_cast<std::int32_t>(task - 1));
     }
     if (application != layout_.application) return;
-    for (Communicator &known : communicators_)
-        if (known.id == id) {
-            if (known.ranks != found.ranks) note(kCommunicatorAgain);
-            known = std::move(found);
-            return;
-        }
-    communicators_.push_back(std::move(found));
+    // There are as many as processes: each has its MPI_COMM_SELF.
+    const auto [known, is_new] = communicator_index_.try_emplace(id, communicators_.size());
+    if (is_new) {
+        communicators_.push_back(std::move(found));
+        return;
+    }
+    Communicator &before = communicators_[known->second];
+    if (before.ranks != found.ranks) note(kCommunicatorAgain);
+    before = std::move(found);
 }
 
 // ---- text -------------------------------------------------------------------------------------

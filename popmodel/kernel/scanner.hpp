@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "streams.hpp"
@@ -104,6 +105,7 @@ class Scanner {
     std::vector<Prefix> prefixes_;
     int prefix_shift_ = 0;
     std::vector<Communicator> communicators_;
+    std::unordered_map<std::int64_t, std::size_t> communicator_index_;  // by id
     Tally tallies_[kNotices];
 };
 
