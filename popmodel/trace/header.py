@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 
 LARGEST_TIME = 2**63 - 1
+MOST_LOCATIONS = 2**31 - 1
+"""Threads, and CPUs, of a whole trace: more has no trace, but a damaged header may state it."""
 
 
 class HeaderError(ValueError):
@@ -100,6 +102,12 @@ def parse_header(line: str) -> Header:
         reader.take(":", f"':' before application {number}")
         applications.append(_application(reader, len(nodes)))
     reader.take(r"\s*$", "its end")
+    for what, number in (
+        ("CPUs", sum(nodes)),
+        ("threads", sum(sum(each.threads) for each in applications)),
+    ):
+        if number > MOST_LOCATIONS:
+            raise HeaderError(f"the header states {number} {what}, more than {MOST_LOCATIONS}")
     return Header(duration * unit, unit, nodes, tuple(applications))
 
 

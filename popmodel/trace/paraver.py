@@ -209,10 +209,11 @@ def _facts(
     application = header.applications[number - 1]
     found = scanner.communicators()
     ranks = list(found.values())
-    nodes = np.maximum(np.array(application.nodes, np.int32) - 1, 0).astype(np.int32)
+    # Where no nodes are stated, those of the tasks mean nothing: all are taken as on one.
+    nodes = np.array(application.nodes if header.nodes else [1] * len(application.nodes), np.int32)
     arrays: columns.Arrays = {
         "process_offsets": columns.offsets_of(np.array(application.threads, np.int64)),
-        "node_of_location": np.repeat(nodes, application.threads),
+        "node_of_location": np.repeat(nodes - 1, application.threads),
         "communicators.id": np.array(list(found), np.int64),
         "communicators.offsets": columns.offsets_of(np.array([len(each) for each in ranks])),
         "communicators.rank": np.concatenate([np.empty(0, np.int32), *ranks]),

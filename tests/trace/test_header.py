@@ -93,6 +93,14 @@ def test_more_than_65535_tasks() -> None:
             START + "9999999999999999:1",
             "the duration in the header exceeds 64 bits in nanoseconds",
         ),
+        (
+            START + "5:1(4):2:1(2147483647:1),0:1(1:1),0",
+            "the header states 2147483648 threads, more than 2147483647",
+        ),
+        (
+            START + "5:2(2147483647,1):1:1(1:1),0",
+            "the header states 2147483648 CPUs, more than 2147483647",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_column(line: str, reason: str) -> None:

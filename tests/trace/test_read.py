@@ -224,6 +224,11 @@ def test_other_warnings(tmp_path: Path) -> None:
     assert trace.node_of_location.tolist() == [0]
 
 
+def test_without_nodes_in_the_header_all_processes_are_on_one(tmp_path: Path) -> None:
+    text = f"#Paraver (x):1000_ns:0:1:2(1:1,2:{2**62}),0\n"
+    assert read(write(tmp_path / "x.prv", text)).node_of_location.tolist() == [0, 0, 0]
+
+
 def message_of(path: Path, **options: bool) -> tuple[str, str | None]:
     with pytest.raises(TraceError) as caught:
         read(path, **options)
