@@ -16,13 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from popmodel.expressions.algebra import (
-    Algebra,
-    FloatAlgebra,
-    NumericAlgebra,
-    SymbolicAlgebra,
-    walk,
-)
+from popmodel.expressions.algebra import FloatAlgebra, NumericAlgebra, SymbolicAlgebra, walk
 from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, read_tree
 
 if TYPE_CHECKING:
@@ -154,34 +148,46 @@ def parse(text: str, functions: Mapping[str, int] | None = None) -> Expression:
 
 
 def _check_constant_powers(expression: Expression) -> None:
-    """Refuse constant powers that exact arithmetic could not finish in memory or time."""
+    """Refuse constant powers that are not real or that exact arithmetic could not finish."""
     leading = len(expression.text) - len(expression.text.lstrip())
     for node in ast.walk(expression._tree):
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)):
             continue
         column = leading + node.col_offset + 1
-        exponent = _constant(node.right)
+        exponent, value = _constant(node.right), _constant(node)
+        if any(each is not None and math.isnan(each) for each in (exponent, value)):
+            raise ExpressionError(expression.text, "a power is not a real number", column=column)
         if exponent is not None and not abs(exponent) <= MAX_EXPONENT:
             raise ExpressionError(
                 expression.text, f"an exponent is larger than {MAX_EXPONENT}", column=column
             )
-        value = _constant(node)
         if value is not None and not math.isfinite(value):
             raise ExpressionError(expression.text, "a power is too large", column=column)
 
 
 def _constant(node: ast.expr) -> float | None:
-    """Value of a subtree without names, infinite if it has none; None for other subtrees."""
+    """Value of a subtree without names; None for other subtrees.
+
+    Infinite if it is too large or divides by zero, NaN if it is not a real number.
+    """
     calls = {part.func for part in ast.walk(node) if isinstance(part, ast.Call)}
     names = {part for part in ast.walk(node) if isinstance(part, ast.Name)} - calls
     if names or not {call.id for call in calls if isinstance(call, ast.Name)} <= set(FUNCTIONS):
         return None
-    algebra: Algebra = NumericAlgebra() if calls else FloatAlgebra()
     try:
-        value = walk(node, {}, algebra)
+        value = _walk_numbers(node) if calls else walk(node, {}, FloatAlgebra())
     except (OverflowError, ZeroDivisionError):
         return math.inf
-    return math.inf if isinstance(value, complex) else float(value)
+    except TypeError:  # complex numbers have no order and no remainder
+        return math.nan
+    return math.nan if isinstance(value, complex) else float(value)
+
+
+def _walk_numbers(node: ast.expr) -> Any:
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return walk(node, {}, NumericAlgebra())
 
 
 def _as_sympy(value: Any) -> Any:
