@@ -288,3 +288,12 @@ def test_the_core_refuses_columns_that_do_not_fit(function, columns, reason) -> 
     given = [np.array(column, getattr(column, "dtype", np.int64)) for column in columns]
     with pytest.raises(ValueError, match=reason):
         getattr(_kernel, function)(*given)
+
+
+def test_sums_of_bursts_stay_exact_after_many_long_processes() -> None:
+    program = ProgramBuilder(1000)
+    c = program.collective("barrier")
+    for p in range(1000):
+        program.compute(p, (10**7 + 1) / 1e9 if p == 999 else 10**6)
+        program.do(p, Op.COLLECTIVE, c)
+    assert program.build().compute()[999] == 10**7 + 1
