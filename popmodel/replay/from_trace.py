@@ -172,16 +172,13 @@ def _within(
     kept = inside[operations.call]
     kept[about_message] &= message_inside[operations.target[about_message]]
     # A wait for a nonblocking collective that was entered before the window waits for nobody.
-    process = calls.process[operations.call]
-    entered = set(
-        zip(
-            collectives.collective[arrives].tolist(),
-            calls.process[collectives.call[arrives]].tolist(),
-            strict=True,
-        )
-    )
-    for i in np.flatnonzero(kept & (operations.kind == Op.WAIT_COLLECTIVE)).tolist():
-        kept[i] = (int(operations.target[i]), int(process[i])) in entered
+    waits = np.flatnonzero(kept & (operations.kind == Op.WAIT_COLLECTIVE))
+    processes = len(calls.offsets) - 1
+    waited = operations.target[waits] * np.int64(processes)
+    waited += calls.process[operations.call[waits]]
+    entered = collectives.collective[arrives] * np.int64(processes)
+    entered += calls.process[collectives.call[arrives]]
+    kept[waits] = np.isin(waited, entered)
     return (
         _Operations(
             operations.call[kept],
