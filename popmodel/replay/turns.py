@@ -112,13 +112,15 @@ def _members(
     trace: Trace, communicator: NDArray[np.int64], seen: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Number of members of each collective; of a communicator not in the header, those seen."""
-    members = seen.copy()
-    for number in np.unique(communicator).tolist():
+    numbers, index = np.unique(communicator, return_inverse=True)
+    sizes = np.full(len(numbers), -1, dtype=np.int64)
+    for row, number in enumerate(numbers.tolist()):
         known = trace.communicators.get(number)
         if known is not None:
-            members[communicator == number] = len(known)
+            sizes[row] = len(known)
         elif number == 0:
-            members[communicator == number] = trace.processes
+            sizes[row] = trace.processes
+    members = np.where(sizes[index] < 0, seen, sizes[index])
     return members.astype(np.int32)
 
 
