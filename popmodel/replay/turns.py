@@ -51,13 +51,15 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
     Raises
     ------
     ReplayError
-        If members of a communicator call different collectives at the same turn.
+        If members of a communicator call different collectives at the same turn, or a process
+        calls one on a communicator that the trace lists without it.
     """
     call = np.flatnonzero(np.isin(calls.action, (Action.COLLECTIVE, Action.ICOLLECTIVE)))
     attributes = _attributes(trace, calls)[:, call]
     sent, received, root = attributes[0], attributes[1], attributes[2] != 0
     kind, process = calls.collective[call], calls.process[call]
     communicator = np.where(kind == COLLECTIVES.index("init"), _INIT, attributes[3])
+    _check_membership(trace, calls, call, communicator)
     pairs, collective = _distinct_rows(communicator, turns(communicator, process))
     count = len(pairs)
     first = np.full(count, -1, dtype=np.int64)
@@ -128,6 +130,35 @@ def _largest(values: NDArray[np.int64], group: NDArray[np.int64], count: int) ->
     largest = np.zeros(count, dtype=np.int64)
     np.maximum.at(largest, group, values)
     return largest
+
+
+def _check_membership(
+    trace: Trace,
+    calls: MasterCalls,
+    call: NDArray[np.int64],
+    communicator: NDArray[np.int64],
+) -> None:
+    """Refuse calls of processes that are no members: they would count as ones that are."""
+    listed = [
+        (number, trace.communicators[number])
+        for number in np.unique(communicator).tolist()
+        if number in trace.communicators
+    ]
+    numbers = np.array([number for number, _ in listed], dtype=np.int64)
+    # A pair of communicator and process as one number.
+    pairs = [
+        row * trace.processes + ranks.astype(np.int64) for row, (_, ranks) in enumerate(listed)
+    ]
+    rows = np.flatnonzero(np.isin(communicator, numbers))
+    own = np.searchsorted(numbers, communicator[rows]) * trace.processes + calls.process[call[rows]]
+    strangers = rows[~np.isin(own, np.concatenate([np.empty(0, np.int64), *pairs]))]
+    if len(strangers):
+        i = int(strangers[0])
+        raise ReplayError(
+            f"{trace.path}: {calls.where(int(call[i]))} takes part in a collective of communicator "
+            f"{communicator[i]}, which the trace lists without it",
+            "the trace's list of communicators is wrong: trace the run again",
+        )
 
 
 def _check_same_kind(

@@ -374,6 +374,23 @@ def test_different_collectives_at_one_turn_are_refused(tmp_path: Path) -> None:
     assert "rank 1 in MPI_Allreduce at 0.000000050 s" in caught.value.message
 
 
+@pytest.mark.parametrize("callers", [(0, 2), (0, 1, 2)])
+def test_a_collective_of_a_process_that_is_no_member_is_refused(
+    callers: tuple[int, ...], tmp_path: Path
+) -> None:
+    script = Script(3, communicators={2: [0, 1]})
+    for p in callers:
+        script.compute(p, 100)
+        script.collective(p, "Barrier", communicator=2)
+    with pytest.raises(ReplayError) as caught:
+        from_trace(script.read(tmp_path))
+    assert caught.value.message.endswith(
+        "rank 2 in MPI_Barrier at 0.000000100 s takes part in a collective of communicator 2, "
+        "which the trace lists without it"
+    )
+    assert "list of communicators" in str(caught.value.hint)
+
+
 def test_a_message_without_its_calls_is_refused(tmp_path: Path) -> None:
     script = Script(2)
     script.compute(0, 100)
