@@ -232,15 +232,15 @@ def carry_out(program: Program) -> Program:
     collectives = program.collectives
     process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
     expanded = (program.kind == Op.COLLECTIVE) | (program.kind == Op.WAIT_COLLECTIVE)
+    rows = np.flatnonzero(expanded)
     members = _members(program, process)
-    root = collectives.root
-    roots = [
-        max(0, int(np.flatnonzero(m == root[c])[0])) if root[c] >= 0 else 0
-        for c, m in enumerate(members)
-    ]
+    rooted = np.flatnonzero(collectives.root >= 0)
+    roots = np.zeros(len(collectives), dtype=np.int64)
+    roots[rooted] = _ranks(members, program.processes, rooted, collectives.root[rooted])
+    ranks = _ranks(members, program.processes, program.target[rows], process[rows])
     patterns = [
         _pattern(COLLECTIVES[k], len(m), r)
-        for k, m, r in zip(collectives.kind.tolist(), members, roots, strict=True)
+        for k, m, r in zip(collectives.kind.tolist(), members, roots.tolist(), strict=True)
     ]
     first = len(program.messages) + np.concatenate(
         [[0], np.cumsum([len(p.share) for p in patterns])]
@@ -248,10 +248,9 @@ def carry_out(program: Program) -> Program:
 
     length = np.ones(program.operations, dtype=np.int64)
     length[program.kind == Op.ARRIVE] = 0
-    rows = np.flatnonzero(expanded)
     own = [
-        patterns[c].operations[int(np.flatnonzero(members[c] == p)[0])]
-        for c, p in zip(program.target[rows].tolist(), process[rows].tolist(), strict=True)
+        patterns[c].operations[r]
+        for c, r in zip(program.target[rows].tolist(), ranks.tolist(), strict=True)
     ]
     length[rows] = [len(kinds) for kinds, _ in own]
     start = np.concatenate([[0], np.cumsum(length)])
@@ -279,6 +278,9 @@ def _members(program: Program, process: NDArray[np.int64]) -> list[NDArray[np.in
     """Processes of each collective, in the order of their ranks."""
     collectives = program.collectives
     everyone = np.arange(program.processes, dtype=np.int32)
+    about = np.flatnonzero(program.kind >= Op.COLLECTIVE)
+    about = about[np.argsort(program.target[about], kind="stable")]
+    bound = np.searchsorted(program.target[about], np.arange(len(collectives) + 1))
     found: list[NDArray[np.int32]] = []
     for c, (communicator, count) in enumerate(
         zip(collectives.communicator.tolist(), collectives.members.tolist(), strict=True)
@@ -287,10 +289,28 @@ def _members(program: Program, process: NDArray[np.int64]) -> list[NDArray[np.in
         if known is None or len(known) != count:
             known = everyone
             if count != program.processes:
-                about = (program.kind >= Op.COLLECTIVE) & (program.target == c)
-                known = np.unique(process[about]).astype(np.int32)
+                known = np.unique(process[about[bound[c] : bound[c + 1]]]).astype(np.int32)
         found.append(known)
     return found
+
+
+def _ranks(
+    members: list[NDArray[np.int32]],
+    processes: int,
+    collective: NDArray[np.integer],
+    process: NDArray[np.integer],
+) -> NDArray[np.int64]:
+    """Rank of each process among the members of each collective, which it is one of."""
+    lengths = np.array([len(m) for m in members], dtype=np.int64)
+    # A pair of collective and process as one number.
+    pairs = np.repeat(np.arange(len(members)) * processes, lengths)
+    pairs += np.concatenate([np.empty(0, np.int32), *members])
+    order = np.argsort(pairs, kind="stable")
+    wanted = collective.astype(np.int64) * processes + process
+    first = np.cumsum(lengths) - lengths
+    rank: NDArray[np.int64] = order[np.searchsorted(pairs, wanted, sorter=order)]
+    rank -= first[collective]
+    return rank
 
 
 def _moved_bursts(
