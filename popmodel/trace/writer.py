@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 
@@ -61,7 +62,7 @@ class TraceWriter:
         self._duration = duration
         self._labels = labels
         self._names = names
-        self._first = [sum(self._threads[:process]) for process in range(len(self._threads))]
+        self._first = list(accumulate(self._threads, initial=0))
         self._records: list[tuple[int, str]] = []
         self._end = 0
 
@@ -144,6 +145,11 @@ class TraceWriter:
         """Write the trace, and its ``.pcf`` and ``.row`` files; a ``.gz`` suffix compresses it.
 
         A file gets its name when it is complete.
+
+        Raises
+        ------
+        OSError
+            A file cannot be written.
         """
         target = Path(path)
         text = "".join(f"{line}\n" for line in self.lines()).encode()
