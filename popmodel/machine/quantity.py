@@ -109,9 +109,13 @@ def read_quantity(
 def _number(value: object, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{key} should be a number, not {_shown(value)}")
-    if not math.isfinite(value):
-        raise ValueError(f"{key} should be finite, not {value}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # JSON and TOML have integers of any length
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{key} should be finite, not {_shown(value)}")
+    return number
 
 
 def _shown(value: object) -> str:

@@ -42,6 +42,7 @@ def test_without_interval_it_is_exact() -> None:
         ({"value": "5us"}, "value should be a number, not '5us'"),
         ({"value": True}, "value should be a number, not True"),
         ({"value": float("nan")}, "value should be finite, not nan"),
+        ({"value": 10**400}, "value should be finite, not 1000"),
         ({"value": 0}, "value should be above 0, not 0"),
         ({"value": 1, "low": -1, "high": 2}, "low should be above 0, not -1"),
         ({"value": 1, "low": 0.5}, "needs both low and high, or neither"),
