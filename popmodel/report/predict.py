@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from popmodel.metrics.hierarchy import load_families
+from popmodel.model.uncertainty import group
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.metrics import Reasons
 from popmodel.report.render import Document, Views
@@ -263,9 +264,7 @@ def _doubts(document: Document) -> list[str]:
     if not document["doubtful"]:
         return []
     name, share = next(iter(document["doubtful"].items()))
-    origins = {
-        value["origin"] for path, value in document["inputs"].items() if path.startswith(name)
-    }
+    origins = {value["origin"] for path, value in document["inputs"].items() if group(path) == name}
     origin = f" ({', '.join(sorted(origins))})" if origins else ""
     return [f"doubtful: {name}{origin}, {percent(share, 0)} % of the variance of the runtime"]
 
