@@ -97,7 +97,7 @@ def command(
     from popmodel.report.names import run_names
     from popmodel.report.render import Format
     from popmodel.trace import read
-    from popmodel.trace.info import info
+    from popmodel.trace.info import as_data
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
@@ -112,7 +112,7 @@ def command(
     for path in traces:
         trace = read(path, application=which, cache=not no_cache)
         runs.append(analyse(trace))
-        warnings.append(info(trace)["warnings"])
+        warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
 
     aggregates = [run.observables.aggregates(reading) for run in runs]
     comparable = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from popmodel.trace.blocks import walk
 from popmodel.trace.calls import tally
 from popmodel.trace.names import is_counter
 from popmodel.trace.regions import parallel_regions
-from popmodel.trace.trace import Events, Trace
+from popmodel.trace.trace import Events, Trace, TraceWarning
 
 NANOSECONDS = 10**9  # in a second; dividing rounds once
 
@@ -37,11 +38,13 @@ def info(trace: Trace) -> dict[str, Any]:
         "calls": calls,
         "regions": regions_by_name(trace),
         "counters": [trace.labels.event_type(type_) for type_ in types if is_counter(type_)],
-        "warnings": [
-            {"text": each.text, "count": each.count, "line": each.first_line}
-            for each in (*trace.warnings, *warnings)
-        ],
+        "warnings": as_data((*trace.warnings, *warnings)),
     }
+
+
+def as_data(warnings: Iterable[TraceWarning]) -> list[dict[str, Any]]:
+    """Warnings as plain data: text, count, and line or None."""
+    return [{"text": each.text, "count": each.count, "line": each.first_line} for each in warnings]
 
 
 def types_of(events: Events) -> list[int]:
