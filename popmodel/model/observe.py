@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from popmodel.expressions.elementary import Value, maximum
+from popmodel.metrics.observables import NO_MPI
 from popmodel.model.placement import Placement
 from popmodel.model.terms import imbalance
 from popmodel.model.work import Work
 
 INSTRUCTIONS_ABSENT = "the signature does not count instructions"
-NO_MPI = "no MPI calls"
 NODE_UNKNOWN = "the model does not say which node has the slower processes"
 NO_REFERENCE = "one prediction has no reference run"
 

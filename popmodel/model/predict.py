@@ -13,6 +13,7 @@ from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.hierarchy import load_families
+from popmodel.metrics.observables import NO_MPI
 from popmodel.model import grid
 from popmodel.model.observe import Modelled, observe
 from popmodel.model.parameters import Parameters
@@ -213,7 +214,7 @@ class _Study:
     ) -> tuple[Estimate | None, str | None]:
         """Compare with one process per core on the same cores."""
         if not self.has_mpi:
-            return None, "no MPI calls"
+            return None, NO_MPI
         try:
             pure = place(placement.cores, 1, self.profile.topology)
             self.check(pure)
