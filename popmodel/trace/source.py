@@ -98,7 +98,11 @@ def _near(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"there is no folder {folder}"
-    names = [entry.name for entry in folder.iterdir() if entry.name.endswith((".prv", ".prv.gz"))]
+    try:
+        entries = [entry.name for entry in folder.iterdir()]
+    except OSError as error:
+        return f"the folder {folder} cannot be listed: {_reason(error)}"
+    names = [name for name in entries if name.endswith((".prv", ".prv.gz"))]
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
     if near:
         return "did you mean " + " or ".join(str(folder / name) for name in near) + "?"

@@ -325,6 +325,19 @@ def test_a_missing_file_names_near_ones(tmp_path: Path) -> None:
     )
 
 
+def test_a_missing_file_in_a_folder_that_may_not_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)  # the tests may run as root, who may list all
+    assert message_of(tmp_path / "x.prv") == (
+        ": no such file",
+        f"the folder {tmp_path} cannot be listed: permission denied",
+    )
+
+
 def test_a_folder_is_no_trace(tmp_path: Path) -> None:
     assert message_of(tmp_path) == (
         ": is a folder, not a trace",
