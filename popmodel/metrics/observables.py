@@ -282,7 +282,7 @@ class Observables:
     Parameters
     ----------
     runtime : float
-        Longest of the processes' times in the window, without time in which tracing was disabled.
+        Longest time of a thread in the window, without time in which tracing was disabled.
     threads : int array of shape (P,)
         Threads of each process.
     node : int array of shape (P,)

@@ -34,7 +34,7 @@ class Intervals:
     begin, end : int64[N]
         Nanoseconds.
     row : int64[N]
-        Where an interval stems from: the row of the event that opened it, or -1.
+        Where an interval stems from: the row of the event that opened it or of the state, or -1.
     """
 
     offsets: NDArray[np.int64]

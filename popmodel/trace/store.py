@@ -2,8 +2,9 @@
 
 A cached trace is a file of its own, found by the trace's path and application and used only if it
 was made from a file of the same size, time of change and beginning. It is written beside its final
-name and renamed, so that readers never see a part of one. What does not fit is made anew; nothing
-in it is believed without a check.
+name and renamed, so that readers never see a part of one. Its table of contents is checked by a sum
+and the columns by whether they fit together; what does not fit is made anew. Values inside columns
+are not checked again: that would cost as much as reading them all.
 """
 
 from __future__ import annotations
