@@ -28,7 +28,7 @@ def catalogue(families: Mapping[str, Family]) -> dict[str, Any]:
             {
                 "family": family.id,
                 "title": family.title,
-                "use": _flow(family.use),
+                "use": family.use,
                 "source": family.source,
                 "metrics": [
                     {"metric": line.metric, "name": metric.name, "depth": line.depth}
@@ -63,7 +63,7 @@ def records(document: Document) -> list[Record]:
         ]
     fields = ("family", "name", "formula", "meaning", "advice", "source")
     return [
-        {"metric": document["metric"], **{field: _flow(one[field]) for field in fields}}
+        {"metric": document["metric"], **{field: one[field] for field in fields}}
         for one in document["definitions"]
     ]
 
@@ -123,7 +123,7 @@ def _facts(definition: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("family", [f"{definition['title']}. {definition['use']}"]),
     )
     return [
-        (label if index == 0 else "", _flow(text))
+        (label if index == 0 else "", text)
         for label, texts in entries
         for index, text in enumerate(texts)
     ]
@@ -131,11 +131,6 @@ def _facts(definition: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _unit(unit: str) -> str:
     return f" ({unit})" if unit not in {"", "1"} else ""
-
-
-def _flow(text: str) -> str:
-    """Text on one line, as the files wrap it as they like."""
-    return " ".join(text.split())
 
 
 VIEWS = Views(screen, records, markdown)

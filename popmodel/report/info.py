@@ -29,7 +29,7 @@ def records(document: Document) -> list[Record]:
         ("trace", "runtime", document["runtime"]),
     ]
     for group in ("records", "calls", "regions"):
-        rows += [(group, name, value) for name, value in (document.get(group) or {}).items()]
+        rows += [(group, name, value) for name, value in document[group].items()]
     rows += [("counters", name, 1) for name in document["counters"]]
     rows += [("warnings", entry["text"], entry["count"]) for entry in document["warnings"]]
     return [
@@ -69,21 +69,14 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("trace", str(document["trace"])),
         ("processes", count(document["processes"])),
         ("threads", describe_threads(_threads(document))),
-        ("nodes", _nodes(document["nodes"])),
+        ("nodes", "not recorded" if document["nodes"] is None else count(document["nodes"])),
         ("runtime", format_time(document["runtime"])),
         ("counters", ", ".join(document["counters"]) or "none"),
     ]
-    applications = document.get("applications", 1)
+    applications = document["applications"]
     if applications != 1:
-        facts.insert(1, ("application", f"{document.get('application', 1)} of {applications}"))
+        facts.insert(1, ("application", f"{document['application']} of {applications}"))
     return facts
-
-
-def _nodes(nodes: Any) -> str:
-    """Number of nodes; a trace need not know them."""
-    if nodes is None or nodes == 0 or nodes == []:
-        return "not recorded"
-    return count(nodes) if isinstance(nodes, int) else count(len(nodes))
 
 
 def _tables(document: Document) -> list[tuple[str, dict[str, int]]]:
@@ -91,7 +84,7 @@ def _tables(document: Document) -> list[tuple[str, dict[str, int]]]:
     return [
         (title, dict(sorted(document[group].items(), key=lambda item: -item[1])))
         for group, title in titles.items()
-        if document.get(group)
+        if document[group]
     ]
 
 

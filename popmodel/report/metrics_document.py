@@ -70,14 +70,14 @@ def _run(
             name: {
                 "metric": leaf.id,
                 "value": evaluation.values[leaf.id],
-                "advice": " ".join(leaf.advice.split()),
+                "advice": leaf.advice,
             }
             for name, (leaf, evaluation) in lowest.items()
             if leaf is not None
         },
         "notes": list(run.notes),
         "family_notes": {
-            name: [" ".join(note.split()) for note in evaluation.notes]
+            name: list(evaluation.notes)
             for name, evaluation in families.items()
             if evaluation.notes
         },

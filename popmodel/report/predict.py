@@ -274,7 +274,7 @@ def _notes(document: Document) -> list[str]:
     notes = [
         _ratio("e_mt", "speed-up per thread of the parallel loops", document["e_mt"]),
         _ratio("e_mp", "communication against one process per core", document["e_mp"]),
-        *(" ".join(note.split()) for note in document["notes"]),
+        *document["notes"],
     ]
     if document["left_out"]:
         notes.append(f"unknown of the machine and left out: {', '.join(document['left_out'])}")
