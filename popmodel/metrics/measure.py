@@ -22,6 +22,7 @@ from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
 from popmodel.trace.blocks import rows_where_type, take, walk
 from popmodel.trace.intervals import Intervals
+from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING, TRACING_DISABLED
 from popmodel.trace.regions import parallel_regions
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "analyse", "runtime"]
 
-_RUNNING, _DISABLED = 1, 14
-_COUNTERS = {"instructions": (42000050, "PAPI_TOT_INS"), "cycles": (42000059, "PAPI_TOT_CYC")}
 _NS = 1e9
 
 
@@ -77,7 +76,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
     is_master = np.zeros(bounds[-1], dtype=bool)
     is_master[masters] = True
 
-    running = Intervals.in_state(trace.states, _RUNNING)
+    running = Intervals.in_state(trace.states, RUNNING)
     calls = trace.calls()
     in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
     found = parallel_regions(trace)
@@ -102,8 +101,8 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
         has_mpi=bool(len(in_calls)),
         has_openmp=bool(len(parallel)),
         **replayed,
-        instructions=_counted(trace, running, *_COUNTERS["instructions"]),
-        cycles=_counted(trace, running, *_COUNTERS["cycles"]),
+        instructions=_counted(trace, running, INSTRUCTIONS),
+        cycles=_counted(trace, running, CYCLES),
         **_losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()) / _NS),
     )
     return Run(trace.path, run, notes)
@@ -125,7 +124,7 @@ def _runtime(trace: Trace) -> int:
     total = np.zeros(len(states.offsets) - 1, dtype=np.int64)
     for block in walk(states.state, states.begin, states.end):
         length = states.end[block] - states.begin[block]
-        length[states.state[block] == _DISABLED] = 0
+        length[states.state[block] == TRACING_DISABLED] = 0
         passed = np.concatenate([[0], np.cumsum(length)])
         bounds = np.clip(states.offsets, block.start, block.stop) - block.start
         total += passed[bounds[1:]] - passed[bounds[:-1]]
@@ -152,12 +151,10 @@ def _replayed(trace: Trace, network: Network) -> tuple[dict[str, Any], tuple[str
     return {"not_in_mpi": outside, "ideal_runtime": execution.runtime}, program.notes
 
 
-def _counted(
-    trace: Trace, running: Intervals, type_: int, label: str
-) -> NDArray[np.float64] | None:
+def _counted(trace: Trace, running: Intervals, type_: int) -> NDArray[np.float64] | None:
     """Sum of a hardware counter over useful time by location; None where it was never read."""
     events = trace.events
-    named = [t for t, text in trace.labels.event_types.items() if text.startswith(label)]
+    named = [t for t, text in trace.labels.event_types.items() if text.startswith(COUNTERS[type_])]
     rows = rows_where_type(events.type, (type_, *named))
     if not len(rows):
         return None

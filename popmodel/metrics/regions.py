@@ -10,6 +10,7 @@ import numpy as np
 
 from popmodel.metrics.observables import Region
 from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.names import SYNCHRONISING
 from popmodel.trace.regions import ParallelRegions, synchronisation
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RegionTimes", "measure_regions"]
 
-_SYNCHRONISATION_STATE = 5
 _NS = 1e9
 # Pairs of region instance and thread that are looked at together: bounds the memory.
 _BLOCK = 1 << 20
@@ -70,7 +70,7 @@ def measure_regions(
     """
     synchronising = alone(
         [
-            Intervals.in_state(trace.states, _SYNCHRONISATION_STATE),
+            Intervals.in_state(trace.states, SYNCHRONISING),
             *synchronisation(trace),
         ],
         [running, in_calls],

@@ -32,6 +32,7 @@ from popmodel.replay.program import Messages, Op, Program
 from popmodel.replay.turns import MatchedCollectives, match_collectives
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
+from popmodel.trace.names import APPLICATION, TRACING_DISABLED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
 
 __all__ = ["from_trace"]
-
-_APPLICATION = 40000001
-_DISABLED = 14
 
 
 class _Operations(NamedTuple):
@@ -251,7 +249,7 @@ def _time_outside_mpi(
     Both count from the begin of the window, and leave out tracing-disabled time.
     """
     masters = np.asarray(whole.process_offsets[:-1], dtype=np.int64)
-    disabled = Intervals.in_state(whole.states, _DISABLED)
+    disabled = Intervals.in_state(whole.states, TRACING_DISABLED)
 
     def traced(location: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
         return time - disabled.before(location, time)
@@ -277,7 +275,7 @@ def _ends(trace: Trace, masters: NDArray[np.int64]) -> NDArray[np.int64]:
         last = np.asarray(table.offsets)[masters + 1]
         some = last > np.asarray(table.offsets)[masters]
         ends[some] = np.maximum(ends[some], times[last[some] - 1])
-    over = rows_where_type(events.type, (_APPLICATION,))
+    over = rows_where_type(events.type, (APPLICATION,))
     over = over[take(events.value, over) == 0]
     location = np.searchsorted(events.offsets, over, side="right") - 1
     process = np.searchsorted(masters, location)

@@ -12,6 +12,7 @@ from popmodel.replay.calls import turns
 from popmodel.replay.mpi_calls import Action
 from popmodel.replay.program import COLLECTIVES, Collectives
 from popmodel.trace.blocks import rows_where_type, take
+from popmodel.trace.names import BYTES_RECEIVED, BYTES_SENT, COMMUNICATOR, IS_ROOT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MatchedCollectives", "match_collectives"]
 
-_SENT, _RECEIVED, _ROOT, _COMMUNICATOR = 50100001, 50100002, 50100003, 50100004
+_ATTRIBUTES = (BYTES_SENT, BYTES_RECEIVED, IS_ROOT, COMMUNICATOR)  # consecutive numbers
 # MPI_Init comes before any communicator: a turn of its own, over all processes.
 _INIT = -1
 
@@ -94,7 +95,7 @@ def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
     if not len(calls):
         return values
     events = trace.events
-    rows = rows_where_type(events.type, (_SENT, _RECEIVED, _ROOT, _COMMUNICATOR))
+    rows = rows_where_type(events.type, _ATTRIBUTES)
     location = np.searchsorted(events.offsets, rows, side="right") - 1
 
     time, type_, value = (take(c, rows) for c in (events.time, events.type, events.value))
@@ -106,7 +107,7 @@ def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
     before = np.maximum(np.searchsorted(calls.row, rows, side="right") - 1, 0)
     call = np.where(belongs(before), before, np.minimum(before + 1, len(calls) - 1))
     fits = belongs(call)
-    values[type_[fits].astype(np.int64) - _SENT, call[fits]] = value[fits]
+    values[type_[fits].astype(np.int64) - BYTES_SENT, call[fits]] = value[fits]
     return values
 
 

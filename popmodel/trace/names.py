@@ -69,6 +69,18 @@ STATES: Mapping[int, str] = dict(
     )
 )
 
+RUNNING = 1
+"""State of a thread in user code."""
+SYNCHRONISING = 5
+"""State of a thread in a barrier, critical section or lock."""
+TRACING_DISABLED = 14
+"""State of a thread of which nothing is recorded."""
+
+APPLICATION = 40000001
+"""Event type whose value 0 ends a process."""
+BYTES_SENT, BYTES_RECEIVED, IS_ROOT, COMMUNICATOR = 50100001, 50100002, 50100003, 50100004
+"""Event types of what a collective records at its entry."""
+
 # Newer Extrae versions write the second number of each.
 PARALLEL = (60000001, 60002)
 """Event types of a parallel construct on the master."""
@@ -120,10 +132,9 @@ OPENMP_TYPES: Mapping[int, str] = {
 }
 """Event types of OpenMP whose value tells what is open on a thread, 0 meaning nothing."""
 
-COUNTERS: Mapping[int, str] = {
-    42000050: "PAPI_TOT_INS",
-    42000059: "PAPI_TOT_CYC",
-}
+INSTRUCTIONS, CYCLES = 42000050, 42000059
+"""Event types of the two counters that the metrics use."""
+COUNTERS: Mapping[int, str] = {INSTRUCTIONS: "PAPI_TOT_INS", CYCLES: "PAPI_TOT_CYC"}
 COUNTER_RANGE = range(42000000, 43000000)
 """Event types of hardware counters: a value counts since the thread's previous reading."""
 
@@ -131,14 +142,14 @@ EVENT_TYPES: Mapping[int, str] = {
     **MPI_TYPES,
     **OPENMP_TYPES,
     **COUNTERS,
-    40000001: "Application",
+    APPLICATION: "Application",
     40000003: "Flushing traces",
     40000012: "Tracing",
     40000018: "Tracing mode",
-    50100001: "Send size in MPI global operation",
-    50100002: "Receive size in MPI global operation",
-    50100003: "Root in MPI global operation",
-    50100004: "Communicator in MPI global operation",
+    BYTES_SENT: "Send size in MPI global operation",
+    BYTES_RECEIVED: "Receive size in MPI global operation",
+    IS_ROOT: "Root in MPI global operation",
+    COMMUNICATOR: "Communicator in MPI global operation",
 }
 
 
