@@ -52,7 +52,7 @@ def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray
         part = column[block]
         # One comparison settles nearly all events: unsigned differences below `low` are large.
         near = np.flatnonzero(part - np.uint32(low) <= high - low)
-        if high - low + 1 > len(types):
+        if high - low + 1 > len(set(types)):
             near = near[np.isin(part[near], types)]
         found.append(near + block.start)
     return np.concatenate(found)
