@@ -106,7 +106,7 @@ class SignatureReader:
         found = []
         for name, value in table.items():
             where = ("let", name)
-            expression = self.expression(value, where)
+            expression = self.expression(value, where, functions={})
             self.new_name(name, where)
             found.append((name, expression))
         return tuple(found)
@@ -384,15 +384,20 @@ class SignatureReader:
         value = table[str(where[-1])]
         if not isinstance(value, list) or not value:
             raise self.error(where, f"{where[-1]} should be a list of formulas")
-        return tuple(self.expression(entry, where) for entry in value)
+        return tuple(self.expression(entry, where, functions={}) for entry in value)
 
     def expression(
-        self, value: object, where: toml_lines.Path, extra: Iterable[str] = ()
+        self,
+        value: object,
+        where: toml_lines.Path,
+        extra: Iterable[str] = (),
+        functions: Mapping[str, int] = EXTRA_FUNCTIONS,
     ) -> Expression:
+        """Read a formula; what holds whatever the machine is gets none of its `functions`."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.error(where, f"{where[-1]} should be a number or a formula, not {value!r}")
         try:
-            expression = parse(str(value), functions=EXTRA_FUNCTIONS)
+            expression = parse(str(value), functions=functions)
         except ExpressionError as error:
             raise self.error(where, f"{where[-1]}: {error.message}", error.hint) from None
         known = self.names | set(extra)

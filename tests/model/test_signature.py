@@ -78,6 +78,12 @@ collective = { op = "barrier" }
     ("text", "line", "words"),
     [
         ("schema = 3\n[app]\nname='a'\n" + BODY, 1, "schema is 3, not 'popmodel/signature/1'"),
+        (HEAD + "[let]\na='if_fits(1, 2, 3)'\n" + BODY, 5, "unknown function 'if_fits'"),
+        (
+            HEAD + "[limits]\nrequire=['if_fits(1, 2, 3) > 2']\n" + BODY,
+            5,
+            "unknown function 'if_fits'",
+        ),
         (HEAD + "[limit]\nrequire=['1']\n" + BODY, 4, "unknown key 'limit'"),
         ('schema = "popmodel/signature/1"\n' + BODY, None, "app is missing"),
         (HEAD, None, "program is missing"),
