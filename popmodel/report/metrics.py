@@ -83,6 +83,7 @@ def screen(document: Document, style: Style) -> list[str]:
         rows = _scaling_rows(runs, reasons)
         lines += ["", *draw(rows, "Scaling, ratios")]
         lines += paragraph(_scaling_words(document), style, first=" ")
+        lines += _lowest(load_families()[SCALING], runs, names, style)
     lines += reasons.lines(style)
     for run, name in zip(runs, names, strict=True):
         lines += _regions(run, name if len(runs) > 1 else "", style)
@@ -243,7 +244,8 @@ def _lowest(family: Family, runs: Sequence[Run], names: Sequence[str], style: St
     lowest = runs[index]["lowest"][family.id]
     where = f" in {names[index]}" if len(runs) > 1 else ""
     title = family.metrics[lowest["metric"]].name
-    text = f"{title} is the lowest, {percent(value)} %{where}. {lowest['advice']}"
+    size = f"{value:.3f}" if family.id == SCALING else f"{percent(value)} %"
+    text = f"{title} is the lowest, {size}{where}. {lowest['advice']}"
     return ["", *paragraph(text, style, first="-> ")]
 
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from popmodel.metrics.scaling import Scaling
 
 SCALING = "scaling"
+ABOUT_MPI = ("mpi", "mpi-additive")
+"""Families whose advice would mislead where there is no MPI: all loss reads as communication."""
 
 
 def document(
@@ -35,8 +37,10 @@ def document(
     return {
         "schema": "popmodel/metrics/1",
         "runs": [
-            _run(run, families, told)
-            for run, families, told in zip(runs, evaluations, warnings, strict=True)
+            _run(run, families, told, compared=index != scaling.reference)
+            for index, (run, families, told) in enumerate(
+                zip(runs, evaluations, warnings, strict=True)
+            )
         ],
         "scaling": {
             "mode": scaling.mode,
@@ -47,14 +51,18 @@ def document(
 
 
 def _run(
-    run: Run, families: Mapping[str, Evaluation], warnings: Sequence[Mapping[str, Any]]
+    run: Run,
+    families: Mapping[str, Evaluation],
+    warnings: Sequence[Mapping[str, Any]],
+    *,
+    compared: bool,
 ) -> dict[str, Any]:
     observables = run.observables
     team = {int(number) for number in observables.threads}
     lowest = {
         name: (evaluation.family.lowest_leaf(evaluation), evaluation)
         for name, evaluation in families.items()
-        if name != SCALING
+        if (compared or name != SCALING) and (observables.has_mpi or name not in ABOUT_MPI)
     }
     return {
         "trace": run.trace,
@@ -73,7 +81,8 @@ def _run(
                 "advice": leaf.advice,
             }
             for name, (leaf, evaluation) in lowest.items()
-            if leaf is not None
+            # A computation that takes less time than in the reference run needs no advice.
+            if leaf is not None and (name != SCALING or evaluation.values[leaf.id] < 1)
         },
         "notes": list(run.notes),
         "family_notes": {
