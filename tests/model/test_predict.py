@@ -209,6 +209,13 @@ def test_free_openmp_and_even_shares_make_regions_perfect() -> None:
     assert values(run, "hybrid-additive")["openmp_region_efficiency"] == pytest.approx(1.0)
 
 
+def test_one_process_alone_compares_with_no_communication() -> None:
+    body = "[[program]]\ncollective = { op = 'barrier' }\n"
+    run = predict(program(f"{BALANCED}{body}"), machine(), 1, 1)
+    assert run.message_passing_ratio is None
+    assert run.message_passing_absent == "one process per core does not communicate"
+
+
 def test_exact_inputs_give_no_interval_and_say_so() -> None:
     run = predict(program(BALANCED), machine(), 16, 4).to_dict()
     assert run["runtime"]["low"] is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -154,3 +155,23 @@ def test_roots_are_ranks_of_their_communicator() -> None:
     expanded = carry_out(program.build())
     assert expanded.messages.sender.tolist() == [1]
     assert expanded.messages.receiver.tolist() == [3]
+
+
+def test_members_of_an_unknown_communicator_are_those_that_take_part() -> None:
+    program = ProgramBuilder(4)
+    odd = program.communicator([1, 3])
+    first, second = (
+        program.collective("bcast", 1000, 1000, root=3, communicator=odd) for _ in range(2)
+    )
+    everyone = program.collective("barrier")
+    for p in range(4):
+        if p % 2:
+            program.do(p, Op.COLLECTIVE, first)
+            program.do(p, Op.ARRIVE, second)
+            program.do(p, Op.WAIT_COLLECTIVE, second)
+        program.do(p, Op.COLLECTIVE, everyone)
+    known = program.build()
+    expanded = carry_out(replace(known, communicators={}))
+    assert expanded.messages.sender[:2].tolist() == [3, 3]
+    assert expanded.messages.receiver[:2].tolist() == [1, 1]
+    assert expanded.target.tolist() == carry_out(known).target.tolist()

@@ -8,6 +8,7 @@ import os
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from popmodel.errors import PopmodelError, TraceError, UsageError
-from popmodel.trace import Trace, columns, paraver, read
+from popmodel.trace import Trace, columns, paraver, read, source
 from popmodel.trace.labels import Labels
 from popmodel.trace.writer import TraceWriter
 
@@ -352,6 +353,22 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = write(tmp_path / "x.prv", HEADER)
     monkeypatch.setattr(Path, "open", refuse)  # the tests may run as root, who may read all
     assert message_of(path) == (": may not be read", "ask its owner for read access")
+
+
+def test_a_name_that_cannot_be_opened(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 300)
+    assert message_of(path) == (": cannot be opened: file name too long", None)
+
+
+def test_a_disk_that_fails_while_a_trace_is_read() -> None:
+    def fail(_: memoryview) -> int:
+        raise OSError(5, "Input/output error")
+
+    broken, path = SimpleNamespace(readinto=fail), Path("x.prv")
+    for reader in (source._Plain(broken, path), source._Gzip(broken, path, ())):
+        with pytest.raises(TraceError) as caught:
+            reader.readinto(memoryview(bytearray(1)))
+        assert caught.value.message == "x.prv: cannot be read: input/output error"
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
