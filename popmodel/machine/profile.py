@@ -192,6 +192,9 @@ def _read(path: Path, *, is_preset: bool) -> Profile:
         document = json.loads(text)
     except json.JSONDecodeError as error:
         raise ProfileError(path, f"is not JSON: {error.msg}", line=error.lineno) from error
+    except (RecursionError, ValueError) as error:
+        problem = "is nested too deeply, or has a number with too many digits"
+        raise ProfileError(path, problem) from error
     if not isinstance(document, dict):
         raise ProfileError(path, "is not a machine profile: the JSON document is no table")
     return from_document(document, os.fspath(path), is_preset=is_preset)

@@ -123,6 +123,9 @@ def read_family(path: str | os.PathLike[str]) -> Family:
     except tomllib.TOMLDecodeError as error:
         message, line = _without_line(str(error))
         raise FileError(path, f"is not TOML: {message}", line=line) from None
+    except (RecursionError, ValueError):
+        problem = "is nested too deeply, or has a number with too many digits"
+        raise FileError(path, problem) from None
     return _Reader(os.fspath(path), text).family(table)
 
 

@@ -69,6 +69,9 @@ def from_text(text: str, path: str = "signature", *, is_bundled: bool = False) -
         problem = re.sub(r"\s*\(at .*\)$", "", str(error))
         line = int(place[1]) if place else None
         raise SignatureError(path, f"is not TOML: {problem}", line=line) from None
+    except (RecursionError, ValueError):
+        problem = "is nested too deeply, or has a number with too many digits"
+        raise SignatureError(path, problem) from None
     return SignatureReader(path, toml_lines.key_lines(text)).signature(document, is_bundled)
 
 

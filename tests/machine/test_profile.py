@@ -178,6 +178,10 @@ def test_damaged_files(tmp_path: Path) -> None:
     path.write_text("[1]")
     with pytest.raises(ProfileError, match="the JSON document is no table"):
         profile.load(path)
+    for text in ("[" * 100_000, '{"name": ' + "1" * 5000 + "}"):
+        path.write_text(text)
+        with pytest.raises(ProfileError, match="nested too deeply, or has a number with too many"):
+            profile.load(path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ProfileError, match="is not a text file"):
         profile.load(path)

@@ -86,6 +86,7 @@ def test_a_family_is_data(family_file: Path) -> None:
     ("old", "new", "line", "message", "hint"),
     [
         ("id = 'small'", "id = ", 1, "is not TOML: Invalid value", None),
+        ("title = 'Small'", "title = " + "[" * 100_000, None, "is nested too deeply", None),
         ("title = 'Small'\n", "", None, "the family lacks 'title'", None),
         ("use = 'tests'", "use = 3", None, "the family: use must be text", None),
         ("use = ", "uze = ", None, "the family has an unknown key 'uze'", "did you mean 'use'?"),

@@ -169,6 +169,8 @@ collective = { op = "barrier" }
         ),
         (HEAD + "[[program]]\ncollective = {op='bcast'}", 5, "collective needs bytes"),
         (HEAD + "[[program]\n", 4, "is not TOML"),
+        (HEAD + "a = " + "[" * 100_000, None, "is nested too deeply"),
+        (HEAD + f"a = {'1' * 5000}\n", None, "has a number with too many digits"),
         (
             "params = 3\nprogram = [{serial={trip=1}}]\n" + HEAD,
             1,
