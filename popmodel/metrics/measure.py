@@ -87,7 +87,8 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
     in_mpi = in_calls.total()
     total = _runtime(trace)
     regions = measure_regions(trace, running, in_calls, found) if len(parallel) else None
-    replayed, notes = _replayed(trace, network)
+    replayed, absent, notes = _replayed(trace, network)
+    counters, broken = _counters(trace, running)
     run = Observables(
         runtime=total / _NS,
         threads=np.diff(bounds),
@@ -101,9 +102,10 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
         has_mpi=bool(len(in_calls)),
         has_openmp=bool(len(parallel)),
         **replayed,
-        instructions=_counted(trace, running, INSTRUCTIONS),
-        cycles=_counted(trace, running, CYCLES),
+        instructions=counters.get("instructions"),
+        cycles=counters.get("cycles"),
         **_losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()) / _NS),
+        absent=absent | broken,
     )
     return Run(trace.path, run, notes)
 
@@ -137,22 +139,46 @@ def _runtime(trace: Trace) -> int:
     return int(total.max())
 
 
-def _replayed(trace: Trace, network: Network) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _replayed(
+    trace: Trace, network: Network
+) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...]]:
+    """Observables from the replay, reasons for those that it cannot give, and its notes."""
     try:
         program = from_trace(trace)
     except ReplayError as error:
         reason = error.message
-        return {"absent": {"ideal_runtime": reason, "not_in_mpi": reason}}, ()
+        return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, ()
     outside = program.compute() / _NS
     try:
         execution = replay(program, network)
     except ReplayError as error:
-        return {"not_in_mpi": outside, "absent": {"ideal_runtime": error.message}}, program.notes
-    return {"not_in_mpi": outside, "ideal_runtime": execution.runtime}, program.notes
+        return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes
+    return {"not_in_mpi": outside, "ideal_runtime": execution.runtime}, {}, program.notes
 
 
-def _counted(trace: Trace, running: Intervals, type_: int) -> NDArray[np.float64] | None:
-    """Sum of a hardware counter over useful time by location; None where it was never read."""
+def _counters(
+    trace: Trace, running: Intervals
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
+    """Sums of hardware counters over useful time by location, and why one read is not there."""
+    sums, broken = {}, {}
+    for name, type_ in (("instructions", INSTRUCTIONS), ("cycles", CYCLES)):
+        readings = _readings(trace, running, type_)
+        if readings is None:
+            continue
+        location, value = readings
+        if negative := np.count_nonzero(value < 0):
+            broken[name] = f"the hardware counter of {name} is below zero in {negative} readings"
+            continue
+        total = np.zeros(trace.locations, dtype=np.int64)
+        np.add.at(total, location, value)
+        sums[name] = total.astype(np.float64)
+    return sums, broken
+
+
+def _readings(
+    trace: Trace, running: Intervals, type_: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Location and value of a counter's readings in useful time; None where it was never read."""
     events = trace.events
     named = [t for t, text in trace.labels.event_types.items() if text.startswith(COUNTERS[type_])]
     rows = rows_where_type(events.type, (type_, *named))
@@ -165,9 +191,7 @@ def _counted(trace: Trace, running: Intervals, type_: int) -> NDArray[np.float64
     index = _kernel.locate(running.offsets, running.begin, location, time - 1)
     inside = first & (index >= running.offsets[location])
     inside[inside] = time[inside] <= running.end[index[inside]]
-    sums = np.zeros(len(events.offsets) - 1, dtype=np.int64)
-    np.add.at(sums, location[inside], value[inside])
-    return sums.astype(np.float64)
+    return location[inside], value[inside]
 
 
 def _losses(regions: RegionTimes | None, idle: float) -> dict[str, Any]:

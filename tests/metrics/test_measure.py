@@ -12,6 +12,7 @@ from popmodel.errors import TraceError
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.measure import Run, analyse, runtime
 from popmodel.network.network import PRESETS
+from popmodel.trace import read
 from popmodel.trace.labels import Labels
 from popmodel.trace.writer import TraceWriter
 
@@ -184,6 +185,20 @@ def test_counters_count_in_the_running_state_that_they_end(tmp_path: Path) -> No
     # At 0 nothing has run yet; second readings of one time are of no time; 110 ends the I/O.
     assert run.instructions.tolist() == [1000 + 20 + 40]
     assert run.cycles.tolist() == [2 * 1060]
+
+
+def test_a_counter_below_zero_is_absent_with_its_reason(tmp_path: Path) -> None:
+    writer = TraceWriter([1])
+    writer.state(0, 0, 0, 1000, 1)
+    writer.event(0, 0, 500, [(42000050, 2**64 - 5), (42000059, 70)])
+    writer.write(tmp_path / "x.prv")
+    run = analyse(read(tmp_path / "x.prv")).observables
+    assert run.instructions is None
+    assert run.absent["instructions"] == (
+        "the hardware counter of instructions is below zero in 1 readings"
+    )
+    assert run.cycles is not None
+    assert run.cycles.tolist() == [70]
 
 
 def test_counters_by_other_numbers_are_found_by_their_label(tmp_path: Path) -> None:
