@@ -113,8 +113,8 @@ def _stored(path: Path, application: int, cache: bool) -> Stored:
             for name, values in extra.items():
                 writer.append(name, values)
 
-        def finish(arrays: columns.Arrays) -> None:
-            columns.sort_locations(arrays, scanner)
+        def finish(arrays: columns.Arrays) -> list[str]:
+            return columns.sort_locations(arrays, scanner)
 
         with scratch.explained():
             kept_as = key if scratch.is_cache else None

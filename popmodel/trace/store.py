@@ -1,10 +1,9 @@
 """Where the columns of a trace live: in memory, in the user's cache, or in a temporary file.
 
 A cached trace is a file of its own, found by the trace's path and application and used only if it
-was made from a file of the same size, time of change and beginning. It is written beside its final
-name and renamed, so that readers never see a part of one. Its table of contents is checked by a sum
-and the columns by whether they fit together; what does not fit is made anew. Values inside columns
-are not checked again: that would cost as much as reading them all.
+was made from a file of the same size, time of change and beginning, and if its checksums hold; else
+it is made anew. It gets its name when it is complete, so that readers never see a part of one. It
+is not forced to the disk before: what a crash leaves of it fails the checksums.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,7 +111,7 @@ def nameless(where: Path) -> io.FileIO:
 
 
 Fill = Callable[[container.Writer], None]
-Finish = Callable[[Arrays], None]
+Finish = Callable[[Arrays], Iterable[str]]
 
 
 def keep(
@@ -132,7 +131,7 @@ def keep(
     fill : callable
         Appends to all arrays.
     finish : callable
-        May change the arrays in place afterwards.
+        May change the arrays in place afterwards; the names of those that it changed.
 
     Raises
     ------
@@ -144,9 +143,8 @@ def keep(
         try:
             writer = container.Writer(file, {**facts, "key": key and key.facts()}, shapes)
             fill(writer)
-            writer.finish()
-            _, arrays = container.load(file, writable=True)
-            finish(arrays)
+            arrays = writer.arrays()
+            writer.seal(finish(arrays))
             if key is not None:
                 Path(name).replace(where / key.name)
                 name = ""

@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 
 from popmodel.errors import TraceError
-from popmodel.trace import container, paraver, read, store
+from popmodel.trace import Trace, columns, container, paraver, read, store
+
+DATA = Path(__file__).parent.parent / "data"
 
 TEXT = (
     "#Paraver (x):1000_ns:1(4):1:2(2:1,1:1),1\nc:1:1:2:1:2\n"
@@ -183,6 +185,61 @@ def test_a_damaged_file_is_made_anew(folder: Path, path: Path, scans: list[str],
     assert len(scans) == 2
 
 
+DISORDERED = TEXT + "1:1:1:1:1:20:30:2\n1:1:1:1:1:10:20:1\n2:1:1:1:1:1:50000001:0\n"
+
+
+def test_every_damaged_byte_is_noticed(folder: Path, path: Path, scans: list[str]) -> None:
+    path.write_text(DISORDERED)
+    wanted = {name: each.tolist() for name, each in arrays_of(read(path)).items()}
+    assert wanted["states.begin"] == [0, 10, 20]
+    file = cached(folder)
+    good = file.read_bytes()
+    for at in range(0, len(good), 3):
+        file.write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1 :])
+        found = {name: each.tolist() for name, each in arrays_of(read(path)).items()}
+        assert found == wanted, at
+        assert file.read_bytes()[at] == good[at] or not good[at]  # only padding is of no account
+    assert len(scans) > len(good) / 6
+
+
+def arrays_of(trace: Trace) -> columns.Arrays:
+    """Copies, because the tests write to files that are mapped."""
+    return {
+        f"{table}.{name}": getattr(getattr(trace, table), name).copy()
+        for table, names in columns.SCHEMA.items()
+        for name in ("offsets", *names)
+    }
+
+
+@pytest.mark.parametrize("isal", [True, False])
+def test_lost_pages_are_noticed(
+    folder: Path, scans: list[str], monkeypatch: pytest.MonkeyPatch, isal: bool
+) -> None:
+    """What a crash or a full quota may leave: zeros where something was written."""
+    if not isal:
+        monkeypatch.setitem(sys.modules, "isal", None)
+    wanted = arrays_of(read(DATA / "comd.4.prv.gz"))
+    good = cached(folder).read_bytes()
+    for at in range(0, len(good), 4096):
+        cached(folder).write_bytes(good[:at] + bytes(len(good[at : at + 4096])) + good[at + 4096 :])
+        found = arrays_of(read(DATA / "comd.4.prv.gz"))
+        assert all(np.array_equal(found[name], each) for name, each in wanted.items())
+    assert cached(folder).read_bytes() == good
+    assert len(scans) > 30
+
+
+def test_a_file_cut_while_it_is_checked_is_damaged(tmp_path: Path) -> None:
+    with (tmp_path / "x").open("w+b", buffering=0) as file:
+        writer = container.Writer(file, {}, {"a": container.Shape("<i8", 2)})
+        writer.append("a", np.arange(2))
+        with pytest.raises(container.DamagedError, match="array a has another checksum"):
+            container.load(file)  # not sealed
+        writer.seal()
+        assert container.load(file)[1]["a"].tolist() == [0, 1]
+        with pytest.raises(container.DamagedError, match="another length"):
+            container._Checker(file).sum(0, 10**6)
+
+
 @pytest.mark.parametrize("obstacle", ["file in the way", "no permission", "unwritable"])
 def test_a_cache_that_cannot_be_written_is_done_without(
     tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str
@@ -324,7 +381,7 @@ def test_the_container_takes_no_more_and_no_less_than_announced(tmp_path: Path) 
         writer = container.Writer(file, {}, {"a": container.Shape("<i8", 2)})
         writer.append("a", np.arange(1))
         with pytest.raises(ValueError, match="array a lacks 8 bytes"):
-            writer.finish()
+            writer.arrays()
         with pytest.raises(ValueError, match="array a is full"):
             writer.append("a", np.arange(2))
 
