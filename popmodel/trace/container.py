@@ -75,6 +75,11 @@ class Writer:
         Anything that JSON can hold.
     shapes : mapping of str to Shape
         The arrays.
+
+    Attributes
+    ----------
+    size : int
+        Bytes of the whole file.
     """
 
     def __init__(
@@ -95,10 +100,10 @@ class Writer:
         self._crc32 = _crc32()
         self._sums = dict.fromkeys(shapes, 0)
         self._sums_at = start + at
-        length = self._sums_at + _sums_size(len(shapes))
-        head = _HEAD.pack(MAGIC, VERSION, zlib.crc32(table), len(table), length)
+        self.size = self._sums_at + _sums_size(len(shapes))
+        head = _HEAD.pack(MAGIC, VERSION, zlib.crc32(table), len(table), self.size)
         _write(file.fileno(), head + table, 0)
-        os.truncate(file.fileno(), length)
+        os.truncate(file.fileno(), self.size)
 
     def append(self, name: str, values: np.ndarray) -> None:
         """Write the next elements of an array."""
