@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 
 LARGEST_TIME = 2**63 - 1
-MOST_LOCATIONS = 2**31 - 1
-"""Threads, and CPUs, of a whole trace: more has no trace, but a damaged header may state it."""
+MOST_CPUS = 2**31 - 1
+MOST_THREADS = 2**24
+"""Of a whole trace: each takes memory, and a damaged header may state any number."""
 
 
 class HeaderError(ValueError):
@@ -43,6 +44,11 @@ class Header:
     nodes: tuple[int, ...]
     applications: tuple[Application, ...]
 
+    @property
+    def threads(self) -> int:
+        """Threads of all applications."""
+        return sum(sum(each.threads) for each in self.applications)
+
 
 class _Reader:
     """Takes a line apart from left to right."""
@@ -63,13 +69,11 @@ class _Reader:
     def number(self, expected: str, least: int = 0) -> int:
         column = self.at + 1
         digits = self.take(r"\d+", expected)[0]
+        where = f"for {expected} at column {column}"
         if len(digits) > 19 or int(digits) > LARGEST_TIME:
-            raise HeaderError(f"{expected} in the header, at column {column}, exceeds 64 bits")
+            raise HeaderError(f"the header states a number {where} that does not fit 64 bits")
         if int(digits) < least:
-            raise HeaderError(
-                f"{expected} in the header, at column {column}, is {digits}, "
-                f"at least {least} is needed"
-            )
+            raise HeaderError(f"the header states {digits} {where}, at least {least} is needed")
         return int(digits)
 
 
@@ -93,7 +97,7 @@ def parse_header(line: str) -> Header:
     duration = reader.number("the duration")
     unit = 1 if reader.take(r"(_ns)?:", "':' or '_ns:'")[1] else 1000
     if duration * unit > LARGEST_TIME:
-        raise HeaderError("the duration in the header exceeds 64 bits in nanoseconds")
+        raise HeaderError("the header states a duration that does not fit 64 bits in nanoseconds")
     nodes = _nodes(reader)
     reader.take(":", "':'")
     count = reader.number("the number of applications", least=1)
@@ -102,13 +106,14 @@ def parse_header(line: str) -> Header:
         reader.take(":", f"':' before application {number}")
         applications.append(_application(reader, len(nodes)))
     reader.take(r"\s*$", "its end")
-    for what, number in (
-        ("CPUs", sum(nodes)),
-        ("threads", sum(sum(each.threads) for each in applications)),
+    header = Header(duration * unit, unit, nodes, tuple(applications))
+    for what, number, most in (
+        ("CPUs", sum(nodes), MOST_CPUS),
+        ("threads", header.threads, MOST_THREADS),
     ):
-        if number > MOST_LOCATIONS:
-            raise HeaderError(f"the header states {number} {what}, more than {MOST_LOCATIONS}")
-    return Header(duration * unit, unit, nodes, tuple(applications))
+        if number > most:
+            raise HeaderError(f"the header states {number} {what}, at most {most} can be read")
+    return header
 
 
 def _nodes(reader: _Reader) -> tuple[int, ...]:
@@ -121,7 +126,7 @@ def _nodes(reader: _Reader) -> tuple[int, ...]:
     for node in range(2, count + 1):
         reader.take(",", f"',' before node {node}")
         cpus.append(reader.number(f"the CPUs of node {node}"))
-    reader.take(r"\)", f"')' after {count} nodes")
+    reader.take(r"\)", f"')' after node {count}")
     return tuple(cpus)
 
 
@@ -138,7 +143,7 @@ def _application(reader: _Reader, nodes: int) -> Application:
         if nodes and not 1 <= node <= nodes:
             raise HeaderError(f"the header puts task {task} on node {node}, it has {nodes}")
         node_of.append(node)
-    reader.take(r"\)", f"')' after {count} tasks")
+    reader.take(r"\)", f"')' after task {count}")
     listed = reader.take(r"(,)?", "")[1]
     communicators = reader.number("the number of communicators") if listed else 0
     return Application(tuple(threads), tuple(node_of), communicators)

@@ -116,12 +116,18 @@ def beside(path: Path, suffix: str) -> Path:
     return path.with_name(name + suffix)
 
 
-def read_beside(path: Path, suffix: str) -> str | None:
-    """Text of the file that belongs to a trace, or None where it cannot be read.
+def read_beside(path: Path, suffix: str) -> tuple[str | None, str | None]:
+    """Text of the file that belongs to a trace, and why it cannot be read.
 
-    Names come in any encoding; what is not UTF-8 is replaced, because only the numbers matter.
+    Both are None where there is no such file. Names come in any encoding; what is not UTF-8 is
+    replaced, because only the numbers matter.
     """
+    file = beside(path, suffix)
     try:
-        return beside(path, suffix).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
+        if not file.exists():
+            return None, None
+        if not file.is_file():  # opening a pipe would wait
+            return None, "not a file"
+        return file.read_text(encoding="utf-8", errors="replace"), None
+    except OSError as error:
+        return None, (error.strerror or str(error)).lower()

@@ -16,7 +16,7 @@ from popmodel.errors import TraceError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.trace import columns, completeness, container, store
 from popmodel.trace.header import Application, Header, HeaderError, parse_header
-from popmodel.trace.labels import Labels, parse_pcf, parse_row, read_beside
+from popmodel.trace.labels import Labels, beside, parse_pcf, parse_row, read_beside
 from popmodel.trace.source import CHUNK, Source, open_source
 from popmodel.trace.spill import Spill
 from popmodel.trace.trace import Int32, Trace, TraceWarning
@@ -26,6 +26,12 @@ HELD = 56 << 20
 """Bytes that the scanner may hold before its records go to disk."""
 MEMORY = 1 << 26
 """Bytes of columns that are kept in memory when the cache cannot be written to."""
+FEW_THREADS = 1 << 16
+"""Threads that cost little, whether there are records of them or not."""
+DAMAGED = "the line is damaged: copy the trace again, or merge it again (mpi2prv)"
+DAMAGED_GZIP = (
+    "if gzip -t says that the file is damaged, copy it again, else merge it again (mpi2prv)"
+)
 TRUNCATED = "the file ends in the middle of a record"
 
 Stored = tuple[dict[str, Any], columns.Arrays]
@@ -69,13 +75,20 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
     UsageError
         There is no such application in the trace.
     """
+    if not os.fspath(path):
+        raise UsageError("the name of the trace is empty", "give a .prv or .prv.gz file")
     source_path = Path(path)
-    facts, arrays = _stored(source_path, application, cache)
+    try:
+        facts, arrays = _stored(source_path, application, cache)
+    except MemoryError:
+        raise TraceError(
+            path, "there is not enough memory to read it", hint="use a machine with more memory"
+        ) from None
     labels, unlabelled = read_labels(source_path)
     names, unnamed = read_names(source_path, *facts["threads"])
     states, events, messages = columns.as_records(arrays)
     return Trace(
-        path=os.fspath(path),
+        path=os.fspath(path).encode(errors="backslashreplace").decode(),
         application=application,
         applications=facts["applications"],
         begin=0,
@@ -175,8 +188,10 @@ def scan(
     line, rest = read_header_line(source, path, view)
     try:
         header = parse_header(line)
+        _check_threads(header, source)
     except HeaderError as error:
-        raise TraceError(path, str(error), line=1) from None
+        hint = DAMAGED_GZIP if source.compressed else DAMAGED
+        raise TraceError(path, str(error), line=1, hint=hint) from None
     check_application(header, path, application)
     scanner = _kernel.Scanner(
         [list(each.threads) for each in header.applications],
@@ -195,12 +210,31 @@ def scan(
         scanner.finish()
     except _kernel.ScanError as error:
         number, reason = error.args
-        hint = "copy the trace or run the program again" if reason == TRUNCATED else None
+        hint = _advice(reason, source)
         raise TraceError(path, reason, line=number, hint=hint) from None
     if scratch is not None and scratch.spill is not None:
         scratch.drain(scanner, view)
         scanner.release()
     return header, scanner
+
+
+def _check_threads(header: Header, source: Source) -> None:
+    """Raise `HeaderError` if there cannot be a record of each thread, however short."""
+    if header.threads > max(FEW_THREADS, source.most):
+        raise HeaderError(
+            f"the header states {header.threads} threads, more than the file can have records"
+        )
+
+
+def _advice(reason: str, source: Source) -> str:
+    """Return what to do about a record that cannot be used."""
+    if source.compressed:
+        return DAMAGED_GZIP
+    if reason == TRUNCATED:
+        return "copy the trace or run the program again"
+    if "is outside" in reason:
+        return "the header and the records do not belong together: merge the trace again (mpi2prv)"
+    return DAMAGED
 
 
 def _facts(
@@ -296,12 +330,19 @@ def check_application(header: Header, path: Path, application: int) -> None:
 
 
 def read_labels(path: Path) -> tuple[Labels, list[TraceWarning]]:
-    """Names from the ``.pcf`` file beside a trace, and a warning where there is none."""
-    text = read_beside(path, ".pcf")
-    if text is None:
-        warning = TraceWarning("no .pcf file beside the trace, built-in names are used")
-        return Labels(), [warning]
-    return parse_pcf(text), []
+    """Names from the ``.pcf`` file beside a trace, and a warning where it gives none."""
+    text, problem = read_beside(path, ".pcf")
+    labels = Labels() if text is None else parse_pcf(text)
+    name = beside(path, ".pcf").name
+    if problem is not None:
+        lack = f"{name} cannot be read ({problem})"
+    elif text is None:
+        lack = "no .pcf file beside the trace"
+    elif not labels.event_types:
+        lack = f"{name} names no event type"
+    else:
+        return labels, []
+    return labels, [TraceWarning(f"{lack}, built-in names are used")]
 
 
 def read_names(
@@ -311,13 +352,19 @@ def read_names(
 
     That file lists the threads of all applications; `before` of them come first.
     """
-    text = read_beside(path, ".row")
-    names = None if text is None else parse_row(text).get("THREAD")
-    if names is None:
+    text, problem = read_beside(path, ".row")
+    name = beside(path, ".row").name
+    if problem is not None:
+        return None, [TraceWarning(f"{name} cannot be read ({problem}), threads go by number")]
+    if text is None:
         return None, []
+    names = parse_row(text).get("THREAD")
+    if names is None:
+        return None, [TraceWarning(f"{name} names no threads, they go by number")]
     if len(names) != all_locations:
-        problem = f"the .row file names {len(names)} threads, not {all_locations}, and is not used"
-        return None, [TraceWarning(problem)]
+        numbers = f"({len(names)}, not {all_locations})"
+        problem = f"{name} names another number of threads {numbers}"
+        return None, [TraceWarning(f"{problem} and is not used")]
     return names[before : before + locations], []
 
 

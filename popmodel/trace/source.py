@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import gzip
 import io
+import os
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +17,28 @@ from typing import Protocol, cast
 from popmodel.errors import TraceError
 
 GZIP_MAGIC = b"\x1f\x8b"
+NO_PIPE = "give the name of a file; a trace cannot be read from a pipe"
 CHUNK = 1 << 18
 """Bytes read at a time: little enough to stay in the processor's cache until they are scanned."""
 
 
+LARGEST_RATIO = 1032
+"""To how many bytes one byte of a compressed file can expand."""
+
+
 class Source(Protocol):
-    """Anything that fills a buffer with the next bytes; 0 at the end."""
+    """Anything that fills a buffer with the next bytes; 0 at the end.
+
+    Attributes
+    ----------
+    compressed : bool
+        Whether damage of the file shows only in its text, because a checksum comes last.
+    most : int
+        Bytes that the text cannot exceed.
+    """
+
+    compressed: bool
+    most: int
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the buffer and return the number of bytes."""
@@ -33,9 +51,11 @@ def open_source(path: Path) -> Iterator[Source]:
     Raises
     ------
     TraceError
-        A missing file (with files of similar names), a folder, no permission.
+        A missing file (with files of similar names), a folder or a pipe, no permission.
     """
     try:
+        if stat.S_ISFIFO(mode := path.stat().st_mode) or stat.S_ISSOCK(mode):  # opening may wait
+            raise TraceError(path, "is a pipe, not a file", hint=NO_PIPE)
         file = path.open("rb", buffering=0)
     except FileNotFoundError:
         raise TraceError(path, "no such file", hint=_near(path)) from None
@@ -46,15 +66,15 @@ def open_source(path: Path) -> Iterator[Source]:
     except PermissionError:
         raise TraceError(path, "may not be read", hint="ask its owner for read access") from None
     except OSError as error:
-        raise TraceError(path, f"cannot be opened: {_reason(error)}") from None
+        raise TraceError(path, f"cannot be opened: {reason(error)}") from None
     with file:
-        magic = _peek(file, path)
+        magic, size = _peek(file, path), os.fstat(file.fileno()).st_size
         if magic != GZIP_MAGIC:
-            yield _Plain(file, path)
+            yield _Plain(file, path, size)
             return
         unpacker = _unpacker()
         with unpacker.open(fileobj=file) as text:
-            yield _Gzip(text, path, unpacker.damaged)
+            yield _Gzip(text, path, unpacker.damaged, LARGEST_RATIO * size)
 
 
 @dataclass(frozen=True)
@@ -79,15 +99,12 @@ def _peek(file: io.FileIO, path: Path) -> bytes:
         magic = file.read(2) or b""
         file.seek(0)
     except OSError as error:
-        raise TraceError(
-            path,
-            f"cannot be read: {_reason(error)}",
-            hint="give a file; a trace cannot be read from a pipe",
-        ) from None
+        raise TraceError(path, f"cannot be read: {reason(error)}", hint=NO_PIPE) from None
     return magic
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """Why something failed, as it may stand inside a sentence."""
     return (error.strerror or str(error)).lower()
 
 
@@ -95,22 +112,28 @@ def _near(path: Path) -> str:
     """Suggest the traces beside a file that does not exist."""
     import difflib
 
+    if path.name == "-":
+        return NO_PIPE
     folder = path.parent
     if not folder.is_dir():
         return f"there is no folder {folder}"
     try:
         entries = [entry.name for entry in folder.iterdir()]
     except OSError as error:
-        return f"the folder {folder} cannot be listed: {_reason(error)}"
+        return f"the folder {folder} cannot be listed: {reason(error)}"
     names = [name for name in entries if name.endswith((".prv", ".prv.gz"))]
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
     if near:
         return "did you mean " + " or ".join(str(folder / name) for name in near) + "?"
-    return f"there are {len(names) or 'no'} traces in {folder}"
+    there = "is 1 trace" if len(names) == 1 else f"are {len(names) or 'no'} traces"
+    return f"there {there} in {folder}"
 
 
 class _Plain:
-    def __init__(self, file: io.FileIO, path: Path) -> None:
+    compressed = False
+
+    def __init__(self, file: io.FileIO, path: Path, most: int) -> None:
+        self.most = most
         self._file = file
         self._path = path
 
@@ -118,13 +141,20 @@ class _Plain:
         try:
             return self._file.readinto(buffer) or 0
         except OSError as error:
-            raise TraceError(self._path, f"cannot be read: {_reason(error)}") from None
+            raise TraceError(self._path, f"cannot be read: {reason(error)}") from None
 
 
 class _Gzip:
+    compressed = True
+
     def __init__(
-        self, text: io.BufferedIOBase, path: Path, damaged: tuple[type[Exception], ...]
+        self,
+        text: io.BufferedIOBase,
+        path: Path,
+        damaged: tuple[type[Exception], ...],
+        most: int,
     ) -> None:
+        self.most = most
         self._text = text
         self._path = path
         self._damaged = damaged
@@ -135,15 +165,21 @@ class _Gzip:
             return self._text.readinto(buffer)
         except EOFError:
             raise TraceError(
-                self._path, "the compressed file is truncated: it ends too early", hint=again
+                self._path, "the compressed file is truncated, or other bytes follow it", hint=again
             ) from None
         except self._damaged as error:
             raise TraceError(
                 self._path, f"the compressed data are damaged: {error}", hint=again
             ) from None
-        except OSError as error:  # BadGzipFile is one without a number
+        except gzip.BadGzipFile as error:
+            # The first two bytes were right, so that this is what follows a compressed part.
+            what = "other bytes follow the compressed data"
+            followed = str(error).startswith("Not a gzipped file")
+            problem = what if followed else f"the compressed data are damaged: {error}"
+            raise TraceError(self._path, problem, hint=again) from None
+        except OSError as error:
             if error.errno in (None, 0, errno.EINVAL):
                 raise TraceError(
                     self._path, f"the compressed data are damaged: {error}", hint=again
                 ) from None
-            raise TraceError(self._path, f"cannot be read: {_reason(error)}") from None
+            raise TraceError(self._path, f"cannot be read: {reason(error)}") from None

@@ -57,6 +57,8 @@ class Key:
 def key_of(path: Path, application: int) -> Key | None:
     """Return the key of a trace, or None where the file cannot be read: others report why."""
     try:
+        if not path.is_file():  # opening a pipe would wait
+            return None
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             head = hashlib.blake2b(file.read(HEAD), digest_size=16).hexdigest()

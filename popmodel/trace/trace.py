@@ -111,7 +111,7 @@ class Trace:
     Attributes
     ----------
     path : str
-        Where it was read from.
+        Where it was read from, for people: what is no UTF-8 is escaped.
     application : int
         Its number in the trace, from 1.
     applications : int

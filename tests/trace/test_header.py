@@ -48,11 +48,11 @@ def test_more_than_65535_tasks() -> None:
             "the header lacks '(' and the CPUs of each node at column 35: found ':1'",
         ),
         (START + "5:2(4):1", "the header lacks ',' before node 2 at column 37: found '):1'"),
-        (START + "5:1(4,4):1", "the header lacks ')' after 1 nodes at column 37: found ',4):1'"),
+        (START + "5:1(4,4):1", "the header lacks ')' after node 1 at column 37: found ',4):1'"),
         (START + "5:1(4)", "the header lacks ':' at column 38: the line ends"),
         (
             START + "5:1(4):0",
-            "the number of applications in the header, at column 39, is 0, at least 1 is needed",
+            "the header states 0 for the number of applications at column 39, at least 1 is needed",
         ),
         (
             START + "5:1(4):1",
@@ -60,7 +60,7 @@ def test_more_than_65535_tasks() -> None:
         ),
         (
             START + "5:1(4):1:0()",
-            "the number of tasks in the header, at column 41, is 0, at least 1 is needed",
+            "the header states 0 for the number of tasks at column 41, at least 1 is needed",
         ),
         (
             START + "5:1(4):1:1",
@@ -68,7 +68,7 @@ def test_more_than_65535_tasks() -> None:
         ),
         (
             START + "5:1(4):1:1(0:1)",
-            "the threads of task 1 in the header, at column 43, is 0, at least 1 is needed",
+            "the header states 0 for the threads of task 1 at column 43, at least 1 is needed",
         ),
         (
             START + "5:1(4):1:1(1)",
@@ -78,7 +78,7 @@ def test_more_than_65535_tasks() -> None:
         (START + "5:1(4):1:2(1:1)", "the header lacks ',' before task 2 at column 46: found ')'"),
         (
             START + "5:1(4):1:1(1:1",
-            "the header lacks ')' after 1 tasks at column 46: the line ends",
+            "the header lacks ')' after task 1 at column 46: the line ends",
         ),
         (
             START + "5:1(4):1:1(1:1),",
@@ -87,19 +87,19 @@ def test_more_than_65535_tasks() -> None:
         (START + "5:1(4):1:1(1:1),0 x", "the header lacks its end at column 49: found ' x'"),
         (
             START + "99999999999999999999:1",
-            "the duration in the header, at column 32, exceeds 64 bits",
+            "the header states a number for the duration at column 32 that does not fit 64 bits",
         ),
         (
             START + "9999999999999999:1",
-            "the duration in the header exceeds 64 bits in nanoseconds",
+            "the header states a duration that does not fit 64 bits in nanoseconds",
         ),
         (
-            START + "5:1(4):2:1(2147483647:1),0:1(1:1),0",
-            "the header states 2147483648 threads, more than 2147483647",
+            START + "5:1(4):2:1(16777216:1),0:1(1:1),0",
+            "the header states 16777217 threads, at most 16777216 can be read",
         ),
         (
             START + "5:2(2147483647,1):1:1(1:1),0",
-            "the header states 2147483648 CPUs, more than 2147483647",
+            "the header states 2147483648 CPUs, at most 2147483647 can be read",
         ),
     ],
 )

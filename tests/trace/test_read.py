@@ -170,7 +170,10 @@ def test_names_of_threads_belong_to_their_application(tmp_path: Path) -> None:
     write(tmp_path / "x.row", rows_.replace("SIZE 4", "SIZE 3"))
     trace = read(path, 1)
     assert trace.names is None
-    assert trace.warnings[-1].text == "the .row file names 3 threads, not 4, and is not used"
+    assert (
+        trace.warnings[-1].text
+        == "x.row names another number of threads (3, not 4) and is not used"
+    )
 
 
 def test_more_than_65535_objects(tmp_path: Path) -> None:
@@ -255,9 +258,13 @@ def message_of(path: Path, **options: bool) -> tuple[str, str | None]:
         (
             b"#Paraver (x):9_ns:1(1)\n",
             ":1: the header lacks ':' at column 23: the line ends",
-            None,
+            "the line is damaged: copy the trace again, or merge it again (mpi2prv)",
         ),
-        (b"#Par", ":1: the header lacks '#Paraver (' at column 1: found '#Par'", None),
+        (
+            b"#Par",
+            ":1: the header lacks '#Paraver (' at column 1: found '#Par'",
+            "the line is damaged: copy the trace again, or merge it again (mpi2prv)",
+        ),
         (
             (HEADER + STATE + "1:1:1:1").encode(),
             ":3: the file ends in the middle of a record",
@@ -266,11 +273,11 @@ def message_of(path: Path, **options: bool) -> tuple[str, str | None]:
         (
             (HEADER + STATE + "1:1:1:9:1:0:1:1\n").encode(),
             ":3: task 9 is outside application 1, which has 2",
-            None,
+            "the header and the records do not belong together: merge the trace again (mpi2prv)",
         ),
         (
             gzip.compress((HEADER + STATE * 100).encode())[:-20],
-            ": the compressed file is truncated: it ends too early",
+            ": the compressed file is truncated, or other bytes follow it",
             "copy or compress the trace again",
         ),
     ],
@@ -310,7 +317,7 @@ def test_the_standard_library_stands_in_for_isal(
     message, _ = message_of(write(tmp_path / "x.prv.gz", damaged))
     assert message.startswith(": the compressed data are damaged: ")
     message, _ = message_of(write(tmp_path / "y.prv.gz", damaged[:2000]))
-    assert message == ": the compressed file is truncated: it ends too early"
+    assert message == ": the compressed file is truncated, or other bytes follow it"
 
 
 def test_a_missing_file_names_near_ones(tmp_path: Path) -> None:
@@ -319,7 +326,7 @@ def test_a_missing_file_names_near_ones(tmp_path: Path) -> None:
         ": no such file",
         f"did you mean {tmp_path / 'run_16.prv.gz'}?",
     )
-    assert message_of(tmp_path / "other") == (": no such file", f"there are 1 traces in {tmp_path}")
+    assert message_of(tmp_path / "other") == (": no such file", f"there is 1 trace in {tmp_path}")
     assert message_of(tmp_path / "none" / "x.prv") == (
         ": no such file",
         f"there is no folder {tmp_path / 'none'}",
@@ -365,7 +372,7 @@ def test_a_disk_that_fails_while_a_trace_is_read() -> None:
         raise OSError(5, "Input/output error")
 
     broken, path = SimpleNamespace(readinto=fail), Path("x.prv")
-    for reader in (source._Plain(broken, path), source._Gzip(broken, path, ())):
+    for reader in (source._Plain(broken, path, 9), source._Gzip(broken, path, (), 9)):
         with pytest.raises(TraceError) as caught:
             reader.readinto(memoryview(bytearray(1)))
         assert caught.value.message == "x.prv: cannot be read: input/output error"
@@ -374,12 +381,113 @@ def test_a_disk_that_fails_while_a_trace_is_read() -> None:
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.prv"
     os.mkfifo(path)
-    writer = os.open(path, os.O_RDWR)
-    os.write(writer, HEADER.encode())
-    message, hint = message_of(path, cache=False)
-    os.close(writer)
-    assert message == ": cannot be read: illegal seek"
-    assert hint == "give a file; a trace cannot be read from a pipe"
+    hint = "give the name of a file; a trace cannot be read from a pipe"
+    for cache in (True, False):  # nobody writes to it: opening it would wait for ever
+        assert message_of(path, cache=cache) == (": is a pipe, not a file", hint)
+    assert message_of(Path("-")) == ("-: no such file".removeprefix("-"), hint)
+    with pytest.raises(UsageError) as caught:
+        read("")
+    assert caught.value.message == "the name of the trace is empty"
+    assert caught.value.hint == "give a .prv or .prv.gz file"
+
+
+def test_a_file_that_cannot_be_sought(tmp_path: Path) -> None:
+    def fail(_: int) -> bytes:
+        raise OSError(29, "Illegal seek")
+
+    broken = SimpleNamespace(read=fail)
+    with pytest.raises(TraceError) as caught:
+        source._peek(broken, tmp_path)
+    assert caught.value.message == f"{tmp_path}: cannot be read: illegal seek"
+    assert caught.value.hint == "give the name of a file; a trace cannot be read from a pipe"
+
+
+@pytest.mark.parametrize("tail", [b"x", b"other bytes", b"\n", b"\x1f\x8bother bytes"])
+@pytest.mark.parametrize("isal", [True, False])
+def test_what_follows_compressed_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: bytes, isal: bool
+) -> None:
+    if not isal:
+        monkeypatch.setitem(sys.modules, "isal", None)
+    path = write(tmp_path / "x.prv.gz", gzip.compress((HEADER + STATE).encode()) + tail)
+    message, hint = message_of(path)
+    assert message in (
+        ": the compressed file is truncated, or other bytes follow it",
+        ": other bytes follow the compressed data",
+        ": the compressed data are damaged: Unknown compression method",
+    )
+    assert hint == "copy or compress the trace again"
+
+
+def test_a_wrong_record_of_a_compressed_file_may_be_damage(tmp_path: Path) -> None:
+    hint = "if gzip -t says that the file is damaged, copy it again, else merge it again (mpi2prv)"
+    text = (HEADER + STATE + "1:1:1:1\n").encode()
+    message = ":3: a state record has 8 fields, this line has 4 fields"
+    assert message_of(write(tmp_path / "x.prv.gz", gzip.compress(text))) == (message, hint)
+    assert message_of(write(tmp_path / "x.prv", text)) == (
+        message,
+        "the line is damaged: copy the trace again, or merge it again (mpi2prv)",
+    )
+
+
+def test_a_header_with_more_threads_than_there_can_be_records(tmp_path: Path) -> None:
+    header = "#Paraver (x):1000_ns:1(4):1:1(%d:1),0\n"
+    path = write(tmp_path / "x.prv", header % 16_000_000 + "1:1:1:1:1:0:1000:1\n")
+    message, _ = message_of(path)
+    assert message == (
+        ":1: the header states 16000000 threads, more than the file can have records"
+    )
+    assert read(write(path, header % 65536 + STATE)).locations == 65536
+    packed = gzip.compress((header % 70_000 + STATE).encode())
+    assert read(write(tmp_path / "y.prv.gz", packed + gzip.compress(b""))).locations == 70_000
+
+
+def test_too_little_memory_names_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(paraver, "scan", fail)
+    assert message_of(write(tmp_path / "x.prv", HEADER)) == (
+        ": there is not enough memory to read it",
+        "use a machine with more memory",
+    )
+
+
+def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
+    path = write(tmp_path / "x\udcff.prv", HEADER + STATE)
+    assert read(path).path == f"{tmp_path}/x\\udcff.prv"
+
+
+def test_files_of_names_that_give_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "x.prv", "#Paraver (x):1000_ns:1(4):1:1(1:1),0\n" + STATE)
+    write(tmp_path / "x.pcf", b"\xff\0nothing")
+    write(tmp_path / "x.row", b"\xff\0nothing")
+
+    def warnings() -> list[str]:
+        return [warning.text for warning in read(path).warnings]
+
+    assert warnings() == [
+        "x.pcf names no event type, built-in names are used",
+        "x.row names no threads, they go by number",
+    ]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", refuse)  # the tests may run as root, who may read all
+        assert warnings() == [
+            "x.pcf cannot be read (permission denied), built-in names are used",
+            "x.row cannot be read (permission denied), threads go by number",
+        ]
+    (tmp_path / "x.pcf").unlink()
+    (tmp_path / "x.pcf").mkdir()
+    (tmp_path / "x.row").unlink()
+    os.mkfifo(tmp_path / "x.row")
+    assert warnings() == [
+        "x.pcf cannot be read (not a file), built-in names are used",
+        "x.row cannot be read (not a file), threads go by number",
+    ]
 
 
 def test_the_pieces_of_a_long_trace_make_the_same_trace(monkeypatch: pytest.MonkeyPatch) -> None:
