@@ -63,7 +63,8 @@ def command(
         str,
         typer.Option(
             metavar="|".join(READINGS),
-            help="What time outside MPI is: useful code and OpenMP, or all outside of calls.",
+            help="What time outside MPI is: useful code and OpenMP, or all outside of calls. Acts "
+            "on the family hybrid-multiplicative.",
         ),
     ] = "everywhere",
     fail_under: Annotated[
@@ -135,7 +136,7 @@ def command(
     if chosen is None:
         chosen = _fitting(runs) if goal.format is Format.TABLE else tuple(known)
     shown = [{name: run[name] for name in (*chosen, "scaling")} for run in evaluated]
-    result = document(runs, shown, scaled, warnings)
+    result = document(runs, shown, scaled, warnings, reading)
     stamp = provenance.collect(ctx.obj, traces).to_dict()
     goal.write({**result, "provenance": stamp}, VIEWS)
     check(thresholds, dict(zip(names, evaluated, strict=True)), chosen)

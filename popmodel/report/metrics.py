@@ -9,6 +9,7 @@ from popmodel.metrics.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
+from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import (
     Cell,
@@ -27,30 +28,9 @@ if TYPE_CHECKING:
     from popmodel.metrics.family import Family
 
 REGIONS_SHOWN = 10
+_OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
 
 Run = Mapping[str, Any]
-
-
-class Reasons:
-    """Numbers the reasons for missing values in the order in which a screen meets them."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def mark(self, reason: str) -> str:
-        """What stands in place of a value."""
-        return f"-[{self._numbers.setdefault(reason, len(self._numbers) + 1)}]"
-
-    def texts(self) -> list[str]:
-        """The reasons, each behind its number."""
-        return [f"[{number}] {reason}" for reason, number in self._numbers.items()]
-
-    def lines(self, style: Style) -> list[str]:
-        """The same for a screen, after an empty line; nothing if no value was missing."""
-        drawn = [""] if self._numbers else []
-        for text in self.texts():
-            drawn += paragraph(text, style, rest="    ")
-        return drawn
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -63,6 +43,7 @@ def screen(document: Document, style: Style) -> list[str]:
     labels = _widest_label(families)
     sizes = _sizes(runs, reasons)
     lines = table([[name] for name in names], sizes, style, least_label=labels)
+    lines += [line for text in _reading(runs) for line in paragraph(text, style)]
     column = max(display_width(cell.text) for row in sizes for cell in row.cells)
 
     def draw(rows: Sequence[Row], title: str) -> list[str]:
@@ -106,6 +87,7 @@ def records(document: Document) -> list[Record]:
             "trace": run["trace"],
             "processes": run["processes"],
             "threads": describe_team(run["threads"]),
+            "outside_mpi": run["outside_mpi"],
         }
         basics = {"runtime": run["runtime"], "ideal_runtime": run["ideal_runtime"]}
         for metric, value in basics.items():
@@ -127,6 +109,7 @@ def markdown(document: Document) -> list[str]:
     reasons = Reasons()
     sizes = [[row.label, *_texts(row)] for row in _sizes(runs, reasons)]
     lines = markdown_table(["", *names], sizes)
+    lines += [line for text in _reading(runs) for line in ("", text)]
     for family in _families(runs):
         for heading, rows in _trees(family, runs, reasons):
             body = [[" " * (2 * row.depth) + row.label, *_texts(row)] for row in rows]
@@ -180,6 +163,23 @@ def _sizes(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
         Row("processes x threads", tuple(Cell(team) for team in teams)),
         Row("runtime", tuple(Cell(format_time(run["runtime"])) for run in runs)),
         Row("ideal runtime", tuple(Cell(ideal(run)) for run in runs)),
+    ]
+
+
+def _reading(runs: Sequence[Run]) -> list[str]:
+    """What was taken for time outside MPI, if not the usual, and where that matters."""
+    if runs[0]["outside_mpi"] == "everywhere":
+        return []
+    families = [
+        name
+        for name, family in load_families().items()
+        if any(
+            not _OUTSIDE_MPI.isdisjoint(metric.formula.names) for metric in family.metrics.values()
+        )
+    ]
+    return [
+        "time outside MPI: all time that is not in a call (not-in-mpi); this acts on "
+        f"{', '.join(families)} only"
     ]
 
 

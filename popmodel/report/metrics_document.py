@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from popmodel.metrics.family import Evaluation
     from popmodel.metrics.measure import Run
+    from popmodel.metrics.observables import OutsideMPI
     from popmodel.metrics.scaling import Scaling
 
 SCALING = "scaling"
@@ -20,6 +21,7 @@ def document(
     evaluations: Sequence[Mapping[str, Evaluation]],
     scaling: Scaling,
     warnings: Sequence[Sequence[Mapping[str, Any]]],
+    outside_mpi: OutsideMPI = "everywhere",
 ) -> dict[str, Any]:
     """Put measured runs into a document.
 
@@ -33,11 +35,16 @@ def document(
         The runs against their reference run.
     warnings : sequence of sequence of mapping
         For each run what is wrong with its trace: ``{"text", "count", "line"}``.
+    outside_mpi : {"everywhere", "not-in-mpi"}
+        What the evaluations take for time outside MPI.
     """
     return {
         "schema": "popmodel/metrics/1",
         "runs": [
-            _run(run, families, told, compared=index != scaling.reference)
+            {
+                **_run(run, families, told, compared=index != scaling.reference),
+                "outside_mpi": outside_mpi,
+            }
             for index, (run, families, told) in enumerate(
                 zip(runs, evaluations, warnings, strict=True)
             )

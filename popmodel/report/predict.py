@@ -11,7 +11,7 @@ from typing import Any
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.uncertainty import group
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.metrics import Reasons
+from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import (
     Cell,
