@@ -17,6 +17,7 @@ from popmodel.report.terminal import (
     Style,
     count,
     display_width,
+    pairs,
     paragraph,
     percent,
     table,
@@ -43,6 +44,7 @@ def screen(document: Document, style: Style) -> list[str]:
     labels = _widest_label(families)
     sizes = _sizes(runs, reasons)
     lines = table([[name] for name in names], sizes, style, least_label=labels)
+    lines += _numbered(names, lines[0], style)
     lines += [line for text in _reading(runs) for line in paragraph(text, style)]
     column = max(display_width(cell.text) for row in sizes for cell in row.cells)
 
@@ -164,6 +166,13 @@ def _sizes(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
         Row("runtime", tuple(Cell(format_time(run["runtime"])) for run in runs)),
         Row("ideal runtime", tuple(Cell(ideal(run)) for run in runs)),
     ]
+
+
+def _numbered(names: Sequence[str], head: str, style: Style) -> list[str]:
+    """The names of runs whose columns have numbers because their names do not fit."""
+    if "#1" not in head.split() or "#1" in names[0]:
+        return []
+    return pairs([(f"#{number}", name) for number, name in enumerate(names, start=1)], style)
 
 
 def _reading(runs: Sequence[Run]) -> list[str]:

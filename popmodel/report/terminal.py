@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
 from popmodel.report.colour import Depth, heat
 
@@ -89,6 +90,21 @@ def shorten(text: str, width: int) -> str:
     return _fitting(text, head) + ".." + _fitting(text[::-1], width - 2 - head)[::-1]
 
 
+def distinct(texts: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Texts shortened to widths such that those that differ still do.
+
+    Where shortening makes two the same, what all have in common is cut from beginning and end
+    first (`run_4proc`, `run_16proc` are `4`, `16`); if that does not help they are numbered.
+    """
+    whole = [clean(text) for text in texts]
+    stems = _without_common_ends(whole)
+    for candidates in (whole, stems):
+        drawn = [shorten(text, width) for text, width in zip(candidates, widths, strict=True)]
+        if len(set(drawn)) == len(set(whole)):
+            return drawn
+    return [f"#{number}" for number, _ in enumerate(whole, start=1)]
+
+
 def table(
     heads: Sequence[Sequence[str]],
     rows: Iterable[Row],
@@ -106,7 +122,7 @@ def table(
     ----------
     heads : sequence of sequence of str
         For each column the lines above it; all columns have the same number of lines. Names that
-        are too long are shortened.
+        are too long are shortened, such that different ones stay so.
     rows : iterable of Row
         The lines; a row may have fewer cells than there are columns.
     style : Style
@@ -211,6 +227,21 @@ def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
     return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"
 
 
+def _without_common_ends(texts: Sequence[str]) -> list[str]:
+    """Texts without what all begin and end with; a number is left whole."""
+    different = sorted(set(texts))
+    if len(different) < 2:
+        return list(texts)
+    start = len(commonprefix(different))
+    while start and different[0][start - 1].isdigit():
+        start -= 1
+    rests = [text[start:][::-1] for text in different]
+    end = min(len(commonprefix(rests)), min(len(rest) for rest in rests) - 1)
+    while end > 0 and rests[0][end - 1].isdigit():
+        end -= 1
+    return [text[start : len(text) - max(end, 0)] for text in texts]
+
+
 def _fitting(text: str, width: int) -> str:
     """The longest beginning of a text that takes at most `width` columns."""
     end = width
@@ -278,8 +309,9 @@ def _head_lines(
     for level in range(height):
         label = first if level == height - 1 else ""
         line = _pad(shorten(label, label_width), label_width, "left")
+        names = distinct([head[level] for head in heads], widths)
         for index in block:
-            name = shorten(heads[index][level], widths[index])
+            name = names[index]
             line += " " * GAP + _pad(name, widths[index], align)
         if line.strip():
             drawn.append(line.rstrip(" "))

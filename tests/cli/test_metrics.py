@@ -108,6 +108,25 @@ def test_two_runs_are_compared(runs: list[str], popmodel: Call) -> None:
     assert "[1] no hardware counter of instructions [2] " in text
 
 
+def test_columns_of_runs_with_long_names_are_told_apart(
+    popmodel: Call, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert trace
+    monkeypatch.setenv("COLUMNS", "40")
+    paths = [f"application_{number}processes.prv" for number in (1, 4)]
+    for path in paths:
+        write_trace(Path(path), [4, 3])
+    lines = popmodel("metrics", *paths)[1].splitlines()
+    heads = [line for line in lines if line.startswith("MPI (multiplicative), %")]
+    assert [line.split()[-1] for line in heads] == ["1", "4"]
+    names = ["1abcdefghijkl-1-mnopqrst1", "1abcdefghijkl-2-mnopqrst1", "2abcdefghijkl-3-mnopqrst2"]
+    for name in names:
+        write_trace(Path(f"{name}.prv"), [4, 3])
+    lines = popmodel("metrics", *(f"{name}.prv" for name in names))[1].splitlines()
+    for number, name in enumerate(names, start=1):
+        assert f"#{number}  {name}" in lines
+
+
 def test_the_lowest_scaling_is_named(runs: list[str], popmodel: Call) -> None:
     out = popmodel("metrics", *runs, "--reference", "four")[1]
     text = " ".join(out.split())
