@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.report.terminal import loses
+
 if TYPE_CHECKING:
     from popmodel.metrics.family import Evaluation
     from popmodel.metrics.measure import Run
@@ -66,8 +68,10 @@ def _run(
 ) -> dict[str, Any]:
     observables = run.observables
     team = {int(number) for number in observables.threads}
+    # A replay of a run that has nothing to replay gives a number, but no ideal runtime.
+    ideal = None if "ideal_runtime" in observables.absent else observables.ideal_runtime
     lowest = {
-        name: (evaluation.family.lowest_leaf(evaluation), evaluation)
+        name: _lowest(evaluation)
         for name, evaluation in families.items()
         if (compared or name != SCALING) and (observables.has_mpi or name not in ABOUT_MPI)
     }
@@ -77,20 +81,11 @@ def _run(
         # One number where all processes have the same number of threads, else one for each.
         "threads": team.pop() if len(team) == 1 else observables.threads.tolist(),
         "runtime": float(observables.runtime),
-        "ideal_runtime": observables.ideal_runtime,
-        "observables": observables.to_dict(),
+        "ideal_runtime": ideal,
+        "observables": {**observables.to_dict(), "ideal_runtime": ideal},
         "metrics": {name: dict(evaluation.values) for name, evaluation in families.items()},
         "absent": {name: dict(evaluation.absent) for name, evaluation in families.items()},
-        "lowest": {
-            name: {
-                "metric": leaf.id,
-                "value": evaluation.values[leaf.id],
-                "advice": leaf.advice,
-            }
-            for name, (leaf, evaluation) in lowest.items()
-            # A computation that takes less time than in the reference run needs no advice.
-            if leaf is not None and (name != SCALING or evaluation.values[leaf.id] < 1)
-        },
+        "lowest": {name: found for name, found in lowest.items() if found is not None},
         "notes": list(run.notes),
         "family_notes": {
             name: list(evaluation.notes)
@@ -98,4 +93,20 @@ def _run(
             if evaluation.notes
         },
         "warnings": [dict(warning) for warning in warnings],
+    }
+
+
+def _lowest(evaluation: Evaluation) -> dict[str, Any] | None:
+    """The metric that costs most and what to do about it; None where nothing is lost."""
+    family = evaluation.family
+    leaf = family.lowest_leaf(evaluation)
+    if leaf is None or not loses(evaluation.values[leaf.id]):
+        return None
+    # What is advised for a metric with parts leads to them; here they have no values.
+    reasons = dict.fromkeys(evaluation.absent[part] for part in family.parts(leaf.id))
+    why = f"What it is made of is not known: {'; '.join(reasons)}."
+    return {
+        "metric": leaf.id,
+        "value": evaluation.values[leaf.id],
+        "advice": why if reasons else leaf.advice,
     }

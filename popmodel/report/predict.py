@@ -19,6 +19,7 @@ from popmodel.report.terminal import (
     Style,
     bar,
     display_width,
+    loses,
     pairs,
     paragraph,
     percent,
@@ -199,7 +200,8 @@ def _trees(
                 else:
                     value = Cell(percent(estimate["value"]), estimate["value"])
                     cells = (value, Cell(_interval(estimate)))
-                    label += " <-" if line.metric == document["limits"] else ""
+                    limits = line.metric == document["limits"] and loses(estimate["value"])
+                    label += " <-" if limits else ""
                 rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
             trees.append((walk.heading or family.title, rows))
     return trees

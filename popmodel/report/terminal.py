@@ -217,6 +217,11 @@ def percent(fraction: float, digits: int = 1) -> str:
     return f"{100 * fraction:.{digits}f}"
 
 
+def loses(efficiency: float) -> bool:
+    """Whether an efficiency is below 100 % as it is printed."""
+    return float(percent(efficiency)) < 100
+
+
 def count(number: int) -> str:
     """A whole number with its thousands apart: ``1,024,000``."""
     return f"{number:,}"

@@ -130,7 +130,10 @@ def test_columns_of_runs_with_long_names_are_told_apart(
 def test_the_lowest_scaling_is_named(runs: list[str], popmodel: Call) -> None:
     out = popmodel("metrics", *runs, "--reference", "four")[1]
     text = " ".join(out.split())
-    assert "-> Computation scaling is the lowest, 0.857 in two. Follow the lowest one" in text
+    assert (
+        "-> Computation scaling is the lowest, 0.857 in two. What it is made of "
+        "is not known: no hardware counter of instructions" in text
+    )
 
 
 def test_a_run_without_mpi_gets_no_advice_about_mpi(tmp_path: Path, popmodel: Call) -> None:
@@ -147,6 +150,52 @@ def test_a_run_without_mpi_gets_no_advice_about_mpi(tmp_path: Path, popmodel: Ca
         "hybrid-multiplicative",
         "talp",
     }
+
+
+def test_where_nothing_is_lost_nothing_is_advised(trace: str, popmodel: Call) -> None:
+    assert trace
+    Path("one.prv").write_text(
+        "#Paraver (01/01/2030 at 00:00):9_ns:1(1):1:1(1:1),0\n1:1:1:1:1:0:9:1\n"
+    )
+    out = popmodel("metrics", "one.prv", "--family", "all")[1]
+    assert "->" not in out
+    document = json.loads(popmodel("metrics", "one.prv", "--format", "json")[1])
+    assert document["runs"][0]["lowest"] == {}
+
+
+def test_an_ideal_runtime_is_there_or_absent_but_not_both(trace: str, popmodel: Call) -> None:
+    assert trace
+    Path("alone.prv").write_text(
+        "#Paraver (01/01/2030 at 00:00):9_ns:1(1):1:1(1:1),0\n1:1:1:1:1:0:9:1\n"
+    )
+    run = json.loads(popmodel("metrics", "alone.prv", "--format", "json")[1])["runs"][0]
+    assert run["observables"]["absent"]["ideal_runtime"] == "no MPI calls"
+    assert run["ideal_runtime"] is run["observables"]["ideal_runtime"] is None
+    out = popmodel("metrics", "alone.prv")[1]
+    assert any(line.split() == ["ideal", "runtime", "-[1]"] for line in out.splitlines())
+
+
+def test_a_metric_whose_parts_are_absent_is_not_to_be_split(trace: str, popmodel: Call) -> None:
+    """Both wait for a message of the other that no record belongs to: no replay ends."""
+    lines = [
+        "#Paraver (01/01/2030 at 00:00):9_ns:1(2):1:2(1:1,1:1),1",
+        "c:1:1:2:1:2",
+    ]
+    for rank, other in ((1, 2), (2, 1)):
+        lines += [f"1:{rank}:1:{rank}:1:{begin}:{end}:1" for begin, end in ((0, 2), (8, 9))]
+        lines += [
+            f"2:{rank}:1:{rank}:1:2:50000001:1",
+            f"2:{rank}:1:{rank}:1:6:50000001:0:50000001:2",
+            f"2:{rank}:1:{rank}:1:8:50000001:0",
+            f"1:{rank}:1:{rank}:1:2:8:3",
+            f"3:{rank}:1:{rank}:1:2:2:{other}:1:{other}:1:6:8:1000000:1",
+        ]
+    Path(trace).write_text("\n".join(lines) + "\n")
+    run = json.loads(popmodel("metrics", trace, "--format", "json")[1])["runs"][0]
+    assert "wait for ever" in run["absent"]["mpi"]["transfer_efficiency"]
+    lowest = run["lowest"]["mpi"]
+    assert lowest["metric"] == "communication_efficiency"
+    assert lowest["advice"].startswith("What it is made of is not known: the replay stops: 2 of 2")
 
 
 def test_json_has_all_families_and_what_they_rest_on(runs: list[str], popmodel: Call) -> None:

@@ -64,6 +64,12 @@ def test_other_families_can_be_shown(popmodel: Call) -> None:
     assert "\n[1] one prediction has no reference run\n" in screen
 
 
+def test_where_nothing_is_lost_nothing_is_marked(popmodel: Call) -> None:
+    screen = popmodel("predict", "--procs", "1", "--threads", "1")[1]
+    assert "100.0" in screen
+    assert "<-" not in screen
+
+
 def test_parameters_are_set(popmodel: Call) -> None:
     document = json.loads(popmodel(*RUN, "--set", "N=2048", "--format", "json")[1])
     assert document["application"]["settings"]["N"] == 2048
