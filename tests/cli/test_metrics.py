@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from popmodel.errors import PopmodelError
+from popmodel.metrics import measure
+from popmodel.metrics.family import Family
 from popmodel.trace.writer import TraceWriter
 
 from .conftest import write_trace
@@ -368,6 +371,37 @@ def test_wrong_options_are_refused_before_the_work(
     options: list[str], message: str, trace: str, popmodel: Call
 ) -> None:
     assert popmodel("metrics", trace, *options) == (2, "", f"popmodel: error: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("owner", "function", "good"),
+    [
+        (measure, "analyse", 1),
+        (Family, "evaluate", 2 + len(FAMILIES) - 1),  # scaling of both, families of the first
+    ],
+)
+def test_an_error_in_one_of_several_runs_names_its_trace(
+    owner: object,
+    function: str,
+    good: int,
+    runs: list[str],
+    popmodel: Call,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    original, seen = getattr(owner, function), []
+
+    def broken(*arguments: object) -> object:
+        seen.append(arguments)
+        if len(seen) > good:
+            raise PopmodelError("the clock ran backwards", "measure again")
+        return original(*arguments)
+
+    monkeypatch.setattr(owner, function, broken)
+    assert popmodel("metrics", *runs) == (
+        1,
+        "",
+        "popmodel: error: four.prv: the clock ran backwards\nhint: measure again\n",
+    )
 
 
 def test_a_threshold_that_is_met_changes_nothing(trace: str, popmodel: Call) -> None:
