@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
@@ -153,6 +154,12 @@ def _values(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
 
 def _parse_factor(text: str) -> float:
     try:
-        return float(text)
+        factor = float(text)
     except ValueError:
         raise UsageError(f"'{text}' is not a number", "write a number such as 0.5 or 2") from None
+    if not 0 < factor < math.inf:
+        raise UsageError(
+            f"'{text}': a CPU factor is more than zero and finite",
+            "write 2 for processors twice as fast as the traced ones",
+        )
+    return factor

@@ -173,12 +173,20 @@ def test_a_deadlock_on_the_only_network_is_an_error(mutual: str, popmodel: Call)
     ("options", "message"),
     [
         (["--latency", "fast"], "--latency: 'fast' is not a time\nhint: write a number with"),
+        (["--latency", "5"], "--latency: '5': a time needs a unit\nhint: did you mean 5us? write"),
+        (["--bandwidth", "5"], "--bandwidth: '5': a bandwidth needs a unit\nhint: did you mean 5G"),
         (["--latency", "1us,,5us"], "--latency '1us,,5us': a value is empty\nhint: separate"),
         (["--bandwidth", "0"], "--bandwidth: '0': a bandwidth must be greater than zero\nhint: "),
         (["--eager-threshold", "big"], "--eager-threshold: 'big' is not a size\nhint: write"),
         (["--cpu-factor", "x"], "--cpu-factor: 'x' is not a number\nhint: write a number such"),
-        (["--cpu-factor", "0"], "CPU factor must be more than zero and finite, not 0\n"),
-        (["--cpu-factor", "nan"], "CPU factor must be more than zero and finite, not nan\n"),
+        (
+            ["--cpu-factor", "0"],
+            "--cpu-factor: '0': a CPU factor is more than zero and finite\nhint: write 2 for",
+        ),
+        (
+            ["--cpu-factor", "nan"],
+            "--cpu-factor: 'nan': a CPU factor is more than zero and finite\nhint: write 2 for",
+        ),
         (["--network", "idel"], "--network: unknown network 'idel'\nhint: did you mean ideal?"),
         (["--collectives", "magic"], "unknown reading of collectives 'magic'\nhint: choose one"),
     ],
