@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
@@ -24,6 +23,7 @@ from popmodel.report.terminal import (
     paragraph,
     percent,
     plural,
+    shell_lines,
     table,
 )
 from popmodel.units import format_size, format_time
@@ -109,18 +109,14 @@ def launch_lines(command: str, width: int) -> list[str]:
 
     Words that fit nowhere stand on a line of their own.
     """
-    lines: list[str] = []
-    for given in command.replace("\\\n", "\n").splitlines():
-        words = [shlex.quote(word) if " " in word else word for word in given.split()]
-        line = ""
-        for word in words:
-            longer = f"{line} {word}" if line else word
-            if line and len(longer) > width - 2:
-                lines.append(line)
-                longer = f"  {word}"
-            line = longer
-        lines.append(line)
-    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
+    parts = [
+        shell_lines(given.split(), width) for given in command.replace("\\\n", "\n").splitlines()
+    ]
+    return [
+        line if part is parts[-1] or line.endswith("\\") else f"{line} \\"
+        for part in parts
+        for line in part
+    ]
 
 
 def _application(document: Document) -> str:

@@ -207,6 +207,23 @@ def paragraph(text: str, style: Style, *, first: str = "", rest: str | None = No
     return [line.rstrip(" ") for line in lines]
 
 
+def shell_lines(words: Iterable[str], width: int) -> list[str]:
+    """Words of a shell command in lines of at most `width` columns, to be pasted as they are.
+
+    A word that fits nowhere stands whole on a line of its own.
+    """
+    lines: list[str] = []
+    line = ""
+    for word in words:
+        longer = f"{line} {word}" if line else word
+        # Two columns are left for the sign that the command goes on.
+        if line and display_width(longer) > width - 2:
+            lines.append(line)
+            longer = f"  {word}"
+        line = longer
+    return [f"{each} \\" for each in lines] + [line]
+
+
 def bar(fraction: float, width: int) -> str:
     """A bar for a part of a whole; any part above zero that rounds to nothing shows nothing."""
     return "#" * round(min(max(fraction, 0.0), 1.0) * width)

@@ -77,11 +77,17 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
             ["--format", "yaml"],
             "--format: unknown value 'yaml'\nhint: choose one of table, json, csv, markdown",
         ),
-        (["--application", "0"], "--application: '0' is not a whole number from 1"),
-        (["--application", "one"], "--application: 'one' is not a whole number from 1"),
+        (
+            ["--application", "0"],
+            "--application: '0' is not a whole number from 1\nhint: write for example --application 4",
+        ),
+        (
+            ["--application", "one"],
+            "--application: 'one' is not a whole number from 1\nhint: write for example --application 4",
+        ),
         (
             ["--application", "9" * 5000],
-            f"--application: '{'9' * 5000}' is not a whole number from 1",
+            f"--application: '{'9' * 5000}' is not a whole number from 1\nhint: write for example --application 4",
         ),
     ],
 )

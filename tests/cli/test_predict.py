@@ -92,8 +92,14 @@ def test_csv_and_markdown(popmodel: Call) -> None:
             ["predict"],
             "--procs is missing\nhint: say how many processes, e.g. --procs 16",
         ),
-        (["predict", "--procs", "few"], "--procs: 'few' is not a whole number from 1"),
-        ([*RUN, "--threads", "0"], "--threads: '0' is not a whole number from 1"),
+        (
+            ["predict", "--procs", "few"],
+            "--procs: 'few' is not a whole number from 1\nhint: write for example --procs 4",
+        ),
+        (
+            [*RUN, "--threads", "0"],
+            "--threads: '0' is not a whole number from 1\nhint: write for example --threads 4",
+        ),
         ([*RUN, "--set", "N"], "--set N: no value\nhint: write NAME=VALUE, for example N=4096"),
         ([*RUN, "--set", "=4"], "--set =4: no value\nhint: write NAME=VALUE, for example N=4096"),
         (
