@@ -195,7 +195,7 @@ def _trees(
                     cells = (Cell(reasons.mark(document["absent"][name][line.metric])),)
                 else:
                     value = Cell(percent(estimate["value"]), estimate["value"])
-                    cells = (value, Cell(_interval(estimate)))
+                    cells = (value, Cell(_interval(estimate, reasons)))
                     limits = line.metric == document["limits"] and loses(estimate["value"])
                     label += " <-" if limits else ""
                 rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
@@ -206,14 +206,26 @@ def _trees(
 def _efficiencies(heading: str, rows: Sequence[Row], style: Style) -> list[str]:
     heads = [["%"], ["90 %"]]
     widest = max(row.depth + display_width(row.label) for row in rows)
-    if display_width(heading) <= widest:
-        return table(heads, rows, style, first=heading)
-    return [*paragraph(heading, style), *table(heads, rows, style)]
+    above = [] if display_width(heading) <= widest else paragraph(heading, style)
+    first = "" if above else heading
+    drawn = table(heads, rows, style, first=first)
+    if "" in drawn:  # continued below: rather an interval under its metric than the tree twice
+        drawn = table(heads[:1], _below(rows), style, first=first)
+    return [*above, *drawn]
 
 
-def _interval(estimate: Estimate) -> str:
+def _below(rows: Sequence[Row]) -> list[Row]:
+    """The rows with their second figure, the interval, on a line of its own."""
+    narrow: list[Row] = []
+    for row in rows:
+        narrow.append(Row(row.label, row.cells[:1], row.depth))
+        narrow += [Row(f"90 %: {cell.text}", (), row.depth + 2) for cell in row.cells[1:]]
+    return narrow
+
+
+def _interval(estimate: Estimate, reasons: Reasons) -> str:
     if estimate["low"] is None:
-        return ""
+        return reasons.mark(estimate.get("why", "not known"))
     return f"{percent(estimate['low'], 0)} .. {percent(estimate['high'], 0)}"
 
 
@@ -237,7 +249,12 @@ def _parts(document: Document) -> list[Row]:
 
 def _time(document: Document, style: Style) -> list[str]:
     heads = [["time"], ["%"], [""]]
-    return table(heads, _parts(document), style, first="where the time goes")
+    title = "where the time goes"
+    drawn = table(heads, _parts(document), style, first=title)
+    if "" not in drawn:
+        return drawn
+    figures = [Row(row.label, row.cells[:2], row.depth) for row in _parts(document)]
+    return table(heads[:2], figures, style, first=title)  # no room for bars
 
 
 def _advice(document: Document, style: Style) -> list[str]:
