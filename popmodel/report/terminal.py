@@ -20,10 +20,22 @@ SMALLEST_LABEL = 12
 
 @dataclass(frozen=True)
 class Style:
-    """What the place that shows the text can do."""
+    """What the place that shows the text can do.
+
+    Attributes
+    ----------
+    width : int
+        Columns of a line.
+    depth : Depth
+        Colours.
+    terminal : bool
+        Whether it is a terminal, where what is too long may be cut; a file is kept, and should
+        tell all.
+    """
 
     width: int = 80
     depth: Depth = Depth.NONE
+    terminal: bool = False
 
 
 @dataclass(frozen=True)
