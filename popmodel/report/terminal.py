@@ -10,7 +10,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 
 from popmodel.report.colour import Depth, heat
 
@@ -263,17 +262,20 @@ def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
 
 def _without_common_ends(texts: Sequence[str]) -> list[str]:
     """Texts without what all begin and end with; a number is left whole."""
-    different = sorted(set(texts))
-    if len(different) < 2:
-        return list(texts)
-    start = len(commonprefix(different))
-    while start and different[0][start - 1].isdigit():
-        start -= 1
-    rests = [text[start:][::-1] for text in different]
-    end = min(len(commonprefix(rests)), min(len(rest) for rest in rests) - 1)
-    while end > 0 and rests[0][end - 1].isdigit():
-        end -= 1
-    return [text[start : len(text) - max(end, 0)] for text in texts]
+    start = _common_beginning(texts)
+    end = _common_beginning([text[start:][::-1] for text in texts])
+    return [text[start : len(text) - end] for text in texts]
+
+
+def _common_beginning(texts: Sequence[str]) -> int:
+    """Length of what all begin with, such that something is left and no number is cut."""
+    first, last = min(texts), max(texts)
+    length = 0
+    while length < len(first) - 1 and first[length] == last[length]:
+        length += 1
+    while length and first[length - 1].isdigit():
+        length -= 1
+    return length
 
 
 def _fitting(text: str, width: int) -> str:

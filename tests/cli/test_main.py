@@ -74,7 +74,8 @@ def test_wrong_usage_without_a_hint_of_its_own_leads_to_the_help(
     assert popmodel("explain") == (
         2,
         "",
-        "popmodel: error: this is not possible\nhint: popmodel explain --help explains the options\n",
+        "popmodel: error: this is not possible\n"
+        "hint: popmodel explain --help explains the options\n",
     )
 
 

@@ -81,15 +81,18 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
         ),
         (
             ["--application", "0"],
-            "--application: '0' is not a whole number from 1\nhint: write for example --application 4",
+            "--application: '0' is not a whole number from 1\n"
+            "hint: write for example --application 4",
         ),
         (
             ["--application", "one"],
-            "--application: 'one' is not a whole number from 1\nhint: write for example --application 4",
+            "--application: 'one' is not a whole number from 1\n"
+            "hint: write for example --application 4",
         ),
         (
             ["--application", "9" * 5000],
-            f"--application: '{'9' * 5000}' is not a whole number from 1\nhint: write for example --application 4",
+            f"--application: '{'9' * 5000}' is not a whole number from 1\n"
+            "hint: write for example --application 4",
         ),
     ],
 )
