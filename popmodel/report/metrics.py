@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.metrics.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
+from popmodel.report.joint import joint_notes, joint_warnings
 from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
 from popmodel.report.reasons import Reasons
@@ -65,16 +66,17 @@ def screen(document: Document, style: Style) -> list[str]:
     if len(runs) > 1 or not families:
         rows = _scaling_rows(runs, reasons)
         lines += ["", *draw(rows, "Scaling, ratios")]
-        lines += paragraph(_scaling_words(document), style, first=" ")
+        for text in _scaling_words(document):
+            lines += paragraph(text, style, first=" ")
         lines += _lowest(load_families()[SCALING], runs, names, style)
     lines += reasons.lines(style)
     for run, name in zip(runs, names, strict=True):
         lines += _regions(run, name if len(runs) > 1 else "", style)
-    notes = _notes(runs, names)
+    notes = joint_notes(runs, names)
     lines += ["", "notes"] if notes else []
     for note in notes:
         lines += paragraph(note, style, first=" - ")
-    lines += warning_lines(_warnings(runs, names), style)
+    lines += warning_lines(joint_warnings(runs, names), style)
     lines += _other_families(runs, style)
     return lines
 
@@ -119,7 +121,7 @@ def markdown(document: Document) -> list[str]:
     if len(runs) > 1:
         body = [[row.label, *_texts(row)] for row in _scaling_rows(runs, reasons)]
         lines += ["", *markdown_table(["Scaling, ratios", *names], body)]
-        lines += ["", _scaling_words(document)]
+        lines += [line for text in _scaling_words(document) for line in ("", text)]
     lines += [line for reason in reasons.texts() for line in ("", reason)]
     for run, name in zip(runs, names, strict=True):
         regions = run["observables"]["regions"]
@@ -127,7 +129,8 @@ def markdown(document: Document) -> list[str]:
         if shown:
             heads = [f"Parallel regions of {name}", "instances", "PE %", "LB %", "thread time lost"]
             lines += ["", *markdown_table(heads, shown)]
-    told = [*_notes(runs, names), *(warning_text(warning) for warning in _warnings(runs, names))]
+    warnings = [warning_text(warning) for warning in joint_warnings(runs, names)]
+    told = [*joint_notes(runs, names), *warnings]
     lines += [line for note in told for line in ("", note)]
     return lines
 
@@ -258,9 +261,10 @@ def _lowest(family: Family, runs: Sequence[Run], names: Sequence[str], style: St
     return ["", *paragraph(text, style, first="-> ")]
 
 
-def _scaling_words(document: Document) -> str:
+def _scaling_words(document: Document) -> list[str]:
+    """How the runs were compared, and a doubt about it."""
     scaling = document["scaling"]
-    return f"{scaling['why']}."
+    return [f"{scaling['why']}.", *scaling["notes"]]
 
 
 def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
@@ -303,28 +307,6 @@ def _region_rows(regions: Sequence[Mapping[str, Any]]) -> list[Row]:
             depth=1,
         )
         for region in costly
-    ]
-
-
-def _notes(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
-    """Notes on the runs; one that holds for all runs is told once, without their names."""
-    told: dict[str, list[str]] = {}
-    for run, name in zip(runs, names, strict=True):
-        notes = [*run["notes"], *(note for one in run["family_notes"].values() for note in one)]
-        for note in dict.fromkeys(notes):
-            told.setdefault(note, []).append(name)
-    return [
-        note if len(where) == len(runs) else f"{', '.join(where)}: {note}"
-        for note, where in told.items()
-    ]
-
-
-def _warnings(runs: Sequence[Run], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Warnings about the traces, with the run that each is about if there are several."""
-    return [
-        {**warning, "text": f"{name}: {warning['text']}" if len(runs) > 1 else warning["text"]}
-        for run, name in zip(runs, names, strict=True)
-        for warning in run["warnings"]
     ]
 
 

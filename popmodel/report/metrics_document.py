@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SCALING = "scaling"
 ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""
+COMPARABLE = 5.0
+"""Ratio of useful times that cache effects or contention hardly explain in runs of one program."""
 
 
 def document(
@@ -55,6 +57,7 @@ def document(
             "mode": scaling.mode,
             "reference": runs[scaling.reference].trace,
             "why": scaling.why,
+            "notes": _doubts(scaling),
         },
     }
 
@@ -94,6 +97,19 @@ def _run(
         },
         "warnings": [dict(warning) for warning in warnings],
     }
+
+
+def _doubts(scaling: Scaling) -> list[str]:
+    """A question where the runs hardly did the same work."""
+    metric = "computation_scaling"
+    found = [run.values[metric] for run in scaling.evaluations if metric in run.values]
+    extreme = max(found, key=lambda value: max(value, 1 / value) if value > 0 else 0, default=1)
+    if 1 / COMPARABLE <= extreme <= COMPARABLE or extreme <= 0:
+        return []
+    return [
+        f"computation scaling of {extreme:.3g}: the useful time, at equal work, differs so much "
+        "that one should ask whether all runs are of the same program and input"
+    ]
 
 
 def _lowest(evaluation: Evaluation) -> dict[str, Any] | None:

@@ -286,6 +286,19 @@ def test_the_reference_is_chosen_by_number_name_or_path(runs: list[str], popmode
         assert document["runs"][0]["metrics"]["scaling"]["speedup"] == pytest.approx(5 / 9)
 
 
+def test_runs_that_are_hardly_of_one_program_are_asked_about(
+    runs: list[str], popmodel: Call
+) -> None:
+    question = "computation scaling of 7: the useful time, at equal work, differs so much that one"
+    assert "computation scaling of" not in popmodel("metrics", *runs)[1]
+    write_trace(Path("other.prv"), [1, 1, 0], runtime=2)
+    for form in ("table", "markdown"):
+        out = popmodel("metrics", runs[0], "other.prv", "--format", form)[1]
+        assert question in " ".join(out.split())
+    document = json.loads(popmodel("metrics", *runs, "--format", "json")[1])
+    assert document["scaling"]["notes"] == []
+
+
 def test_the_kind_of_scaling_can_be_forced(runs: list[str], popmodel: Call) -> None:
     weak = json.loads(popmodel("metrics", *runs, "--scaling", "weak", "--format", "json")[1])
     assert weak["scaling"]["mode"] == "weak"
