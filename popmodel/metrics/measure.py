@@ -230,8 +230,8 @@ def _doubts(
     if len(gap) and gap.max() > _NOTEWORTHY * total:
         rank = int(np.flatnonzero(masters == some[gap.argmax()])[0])
         doubts.append(
-            f"the states of rank {rank} leave {gap.max() / _NS:.9f} s uncovered: time in regions and "
-            "calls counts it, the runtime does not, so efficiencies can exceed what is possible"
+            f"the states of rank {rank} leave {gap.max() / _NS:.9f} s uncovered: time in regions "
+            "and calls counts it, the runtime does not, so efficiencies can exceed what is possible"
         )
     if len(gap) and -gap.min() > _NOTEWORTHY * total:
         rank = int(np.flatnonzero(masters == some[gap.argmin()])[0])
