@@ -199,7 +199,8 @@ def _readings(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Location and value of a counter's readings in useful time; None where it was never read."""
     events = trace.events
-    named = [t for t, text in trace.labels.event_types.items() if text.startswith(COUNTERS[type_])]
+    label = COUNTERS[type_]
+    named = [t for t, text in trace.labels.event_types.items() if text.split()[:1] == [label]]
     rows = rows_where_type(events.type, (type_, *named))
     if not len(rows):
         return None
