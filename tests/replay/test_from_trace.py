@@ -250,6 +250,18 @@ def test_collectives_match_by_communicator_and_turn(tmp_path: Path) -> None:
     assert sorted(program.collectives.members.tolist()) == [2, 3]
 
 
+def test_a_communicator_that_is_not_listed_has_those_who_call_on_it(tmp_path: Path) -> None:
+    script = Script(3)
+    for turn in range(2):
+        for p in (0, 2):
+            if (turn, p) != (1, 2):
+                script.collective(p, "Barrier", communicator=9)
+    program = from_trace(script.read(tmp_path))
+    assert program.collectives.members.tolist() == [2, 2]
+    with pytest.raises(ReplayError, match="barrier of 2 members on communicator 9"):
+        replay(program, IDEAL)
+
+
 def test_attributes_of_a_collective_may_stand_before_its_event(tmp_path: Path) -> None:
     script = Script(3, communicators={2: [2, 0]})
     for p in (0, 2):
