@@ -269,7 +269,10 @@ inline const char *Scanner::state(const char *line) {
     if (POPMODEL_UNLIKELY(end < begin))
         fail("the state ends before it begins (begin " + std::to_string(begin) + " ns, end " +
              std::to_string(end) + " ns)");
-    if (POPMODEL_UNLIKELY(location == kElsewhere)) return at + 1;
+    if (POPMODEL_UNLIKELY(location == kElsewhere)) {
+        end_elsewhere_ = std::max(end_elsewhere_, end);
+        return at + 1;
+    }
 
     const auto index = static_cast<std::size_t>(location);
     if (POPMODEL_UNLIKELY(end > layout_.duration)) note(kAfterEnd);
@@ -298,6 +301,8 @@ inline const char *Scanner::event(const char *line) {
             disorder_[index] |= 1 << kEvents;
             note(kEventsDisordered);
         }
+    } else {
+        end_elsewhere_ = std::max(end_elsewhere_, time);
     }
     for (int field = 7;; field += 2) {
         const char *from = at;
@@ -489,6 +494,7 @@ void Scanner::finish() {
         } catch (const ScanError &error) {
             throw ScanError(error.line, "the file ends in the middle of a record");
         }
+        note(kUnended);
     }
     carry_.clear();
 }

@@ -3,6 +3,7 @@
 // Nothing here knows Python, so that the same code runs under AddressSanitizer in a plain driver.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -46,6 +47,7 @@ enum Notice : int {
     kForeignMessage,
     kCommunicatorAgain,
     kIntercommunicator,
+    kUnended,
     kNotices
 };
 
@@ -66,6 +68,12 @@ class Scanner {
     const Streams &streams() const { return streams_; }
     Streams &streams() { return streams_; }
     const std::vector<Communicator> &communicators() const { return communicators_; }
+    // When the last record ends: of each location, in the order of the file, and of all records of
+    // other applications.
+    std::int64_t end(std::size_t location) const {
+        return std::max(streams_[location].last[kStates], streams_[location].last[kEvents]);
+    }
+    std::int64_t end_elsewhere() const { return end_elsewhere_; }
     const Tally &tally(int notice) const { return tallies_[notice]; }
     bool disordered(int table, std::size_t location) const {
         return (disorder_[location] >> table) & 1;
@@ -97,6 +105,7 @@ class Scanner {
     Layout layout_;
     std::vector<std::int64_t> first_location_;  // of each task of the chosen application
     std::int64_t latest_;                       // the largest time that still fits in nanoseconds
+    std::int64_t end_elsewhere_ = 0;
     std::uint64_t line_;
     std::string carry_;
     Streams streams_;

@@ -121,19 +121,28 @@ def is_partition(offsets: np.ndarray, parts: int) -> bool:
     )
 
 
-def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> None:
+def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> list[str]:
     """Put the rows of those locations in time order that the scanner found out of it.
 
     Rows of equal time keep their order, because the order of entry and exit matters.
+
+    Returns
+    -------
+    list of str
+        The columns that this may have changed.
     """
+    changed = []
     for (table, columns), locations in zip(SCHEMA.items(), scanner.disordered(), strict=True):
         offsets = arrays[f"{table}.offsets"]
+        if len(locations):
+            changed += [f"{table}.{name}" for name in columns]
         for location in locations:
             rows = slice(offsets[location], offsets[location + 1])
             order = np.argsort(arrays[f"{table}.{TIME_ORDER[table]}"][rows], kind="stable")
             for name in columns:
                 column = arrays[f"{table}.{name}"]
                 column[rows] = column[rows][order]
+    return changed
 
 
 def as_records(arrays: Arrays) -> tuple[States, Events, Messages]:

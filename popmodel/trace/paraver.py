@@ -14,7 +14,7 @@ import numpy as np
 
 from popmodel.errors import TraceError, UsageError
 from popmodel.kernel import _kernel
-from popmodel.trace import columns, container, store
+from popmodel.trace import columns, completeness, container, store
 from popmodel.trace.header import Application, Header, HeaderError, parse_header
 from popmodel.trace.labels import Labels, parse_pcf, parse_row, read_beside
 from popmodel.trace.source import CHUNK, Source, open_source
@@ -42,6 +42,7 @@ NOTICES = (
     "communications with another application, left out",
     "communicators listed again with other ranks, the last list counts",
     INTERCOMMUNICATORS,
+    "the last line has no line end, the last record may be cut",
 )
 """Texts of what the scanner tallies, in its order."""
 
@@ -113,8 +114,8 @@ def _stored(path: Path, application: int, cache: bool) -> Stored:
             for name, values in extra.items():
                 writer.append(name, values)
 
-        def finish(arrays: columns.Arrays) -> None:
-            columns.sort_locations(arrays, scanner)
+        def finish(arrays: columns.Arrays) -> list[str]:
+            return columns.sort_locations(arrays, scanner)
 
         with scratch.explained():
             kept_as = key if scratch.is_cache else None
@@ -333,4 +334,6 @@ def _warnings(
     listed = len(scanner.communicators()) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
     if lacking := max(0, application.communicators - listed):
         found.append(("communicators that the header counts are not listed", lacking, None))
+    if cut := completeness.lacking(header.duration, scanner):
+        found.append((*cut, None))
     return found

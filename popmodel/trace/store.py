@@ -1,10 +1,11 @@
 """Where the columns of a trace live: in memory, in the user's cache, or in a temporary file.
 
 A cached trace is a file of its own, found by the trace's path and application and used only if it
-was made from a file of the same size, time of change and beginning. It is written beside its final
-name and renamed, so that readers never see a part of one. Its table of contents is checked by a sum
-and the columns by whether they fit together; what does not fit is made anew. Values inside columns
-are not checked again: that would cost as much as reading them all.
+was made from a file of the same size, time of change and beginning, and if its checksums hold; else
+it is made anew. It gets its name when it is complete, so that readers never see a part of one. It
+is not forced to the disk before: what a crash leaves of it fails the checksums.
+
+All files together stay below a limit (`popmodel.trace.housekeeping`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 
 from popmodel.errors import TraceError
 from popmodel.trace import container
+from popmodel.trace.housekeeping import PARTIAL, SUFFIX, limit, make_room, mark_used
 
 HEAD = 1 << 16
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -49,7 +51,7 @@ class Key:
     def name(self) -> str:
         """Name of the file in the cache."""
         origin = f"{self.path}\0{self.application}".encode(errors="surrogateescape")
-        return hashlib.blake2b(origin, digest_size=16).hexdigest() + ".trace"
+        return hashlib.blake2b(origin, digest_size=16).hexdigest() + SUFFIX
 
 
 def key_of(path: Path, application: int) -> Key | None:
@@ -80,6 +82,7 @@ def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:
     try:
         with (folder() / key.name).open("rb", buffering=0) as file:
             facts, arrays = container.load(file)
+            mark_used(file.fileno())
     except (OSError, ValueError, KeyError, TypeError):
         return None  # absent, or not what was written: it is made anew
     return (facts, arrays) if facts.get("key") == key.facts() else None
@@ -106,13 +109,56 @@ def usable_folder() -> Path | None:
 
 def nameless(where: Path) -> io.FileIO:
     """Open a new file that vanishes when it is closed and no longer mapped."""
-    descriptor, name = tempfile.mkstemp(prefix="partial-", dir=where)
-    Path(name).unlink()
-    return io.FileIO(descriptor, "r+")
+    new = _NewFile(where)
+    new.drop_name()
+    return new.file
+
+
+class _NewFile:
+    """A file that gets its name when it is complete, and vanishes if it never is.
+
+    Where the system has files without a name they vanish with the process, whatever ends it;
+    elsewhere a name of the moment stands for that, which `make_room` removes if it is left over.
+    """
+
+    def __init__(self, where: Path) -> None:
+        self._partial: Path | None = None
+        try:
+            descriptor = os.open(where, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except (AttributeError, OSError):  # another system, or another kind of file system
+            descriptor, name = tempfile.mkstemp(prefix=PARTIAL, dir=where)
+            self._partial = Path(name)
+        self.file = io.FileIO(descriptor, "r+")
+
+    def drop_name(self) -> None:
+        """Leave the file without a name."""
+        if self._partial is not None:
+            self._partial.unlink()
+            self._partial = None
+
+    def publish(self, target: Path) -> None:
+        """Give the complete file its name, in place of another file of that name."""
+        if self._partial is None:
+            self._partial = self._linked(target)
+        if self._partial is not None:
+            self._partial.replace(target)
+            self._partial = None
+
+    def _linked(self, target: Path) -> Path | None:
+        """Name a nameless file; None where the system cannot, and the file is not kept."""
+        descriptor = self.file.fileno()
+        partial = target.with_name(f"{PARTIAL}{os.getpid()}-{descriptor}-{target.stem}")
+        try:
+            # Of linkat only the form with a folder's descriptor follows the link, so one is given;
+            # it has no effect on an absolute path.
+            os.link(f"/proc/self/fd/{descriptor}", partial, src_dir_fd=descriptor)
+        except OSError:
+            return None
+        return partial
 
 
 Fill = Callable[[container.Writer], None]
-Finish = Callable[[Arrays], None]
+Finish = Callable[[Arrays], Iterable[str]]
 
 
 def keep(
@@ -132,30 +178,40 @@ def keep(
     fill : callable
         Appends to all arrays.
     finish : callable
-        May change the arrays in place afterwards.
+        May change the arrays in place afterwards; the names of those that it changed.
 
     Raises
     ------
     OSError
         The file cannot be written, for instance because the disk is full; nothing is left of it.
+    UsageError
+        The limit of the cache is none.
     """
-    descriptor, name = tempfile.mkstemp(prefix="partial-", dir=where)
-    with io.FileIO(descriptor, "r+") as file:
+    most = limit()
+    new = _NewFile(where)
+    with new.file as file:
         try:
             writer = container.Writer(file, {**facts, "key": key and key.facts()}, shapes)
             fill(writer)
-            writer.finish()
-            _, arrays = container.load(file, writable=True)
-            finish(arrays)
-            if key is not None:
-                Path(name).replace(where / key.name)
-                name = ""
+            arrays = writer.arrays()
+            writer.seal(finish(arrays))
+            if key is not None and writer.size <= most:
+                make_room(where, writer.size, most, _origin)
+                new.publish(where / key.name)
         finally:
-            if name:
-                Path(name).unlink()
+            new.drop_name()
     for array in arrays.values():
         array.flags.writeable = False
     return arrays
+
+
+def _origin(path: Path) -> Path | None:
+    """Trace that a cached file was made from; None if the file is damaged or of another version."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            return Path(container.facts_of(file)["key"]["path"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 @contextmanager

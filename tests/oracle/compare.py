@@ -46,6 +46,8 @@ def compiled(text: bytes, layout: plain.Layout, cuts: Sequence[int] = ()) -> tup
         {number: ranks.tolist() for number, ranks in found.communicators().items()},
         [list(tally) for tally in found.tallies()],
         [set(each.tolist()) for each in found.disordered()],
+        found.ends().tolist(),
+        found.end_elsewhere,
     )
 
 
@@ -63,4 +65,6 @@ def expected(text: bytes, layout: plain.Layout) -> tuple:
         result.communicators,
         result.tallies,
         result.disordered,
+        result.ends(),
+        result.end_elsewhere,
     )

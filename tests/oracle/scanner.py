@@ -19,7 +19,8 @@ LARGEST = 2**63 - 1
     FOREIGN_MESSAGE,
     COMMUNICATOR_AGAIN,
     INTERCOMMUNICATOR,
-) = range(9)
+    UNENDED,
+) = range(10)
 
 PREFIX = ["cpu", "application", "task", "thread"]
 NAMES = {
@@ -70,8 +71,16 @@ class Result:
     events: list[list[tuple]]
     messages: list[list[tuple]]
     communicators: dict[int, list[int]] = field(default_factory=dict)
-    tallies: list[list[int]] = field(default_factory=lambda: [[0, 0] for _ in range(9)])
+    tallies: list[list[int]] = field(default_factory=lambda: [[0, 0] for _ in range(10)])
     disordered: list[set[int]] = field(default_factory=lambda: [set(), set(), set()])
+    end_elsewhere: int = 0
+
+    def ends(self) -> list[int]:
+        """When the last state or event of each location ends."""
+        return [
+            max(states[-1][1] if states else 0, events[-1][0] if events else 0)
+            for states, events in zip(self.states, self.events, strict=True)
+        ]
 
 
 def scan(text: bytes, layout: Layout) -> Result:
@@ -89,6 +98,7 @@ def scan(text: bytes, layout: Layout) -> Result:
             _Line(number, rest, layout, first, result).scan()
         except ScanError:
             raise ScanError(number, "the file ends in the middle of a record") from None
+        result.tallies[UNENDED] = [1, number]
     return result
 
 
@@ -218,6 +228,7 @@ class _Line:
         if end < begin:
             self.fail(f"the state ends before it begins (begin {begin} ns, end {end} ns)")
         if location is None:
+            self.result.end_elsewhere = max(self.result.end_elsewhere, end)
             return
         if end > self.layout.duration:
             self.note(AFTER_END)
@@ -238,6 +249,7 @@ class _Line:
             type_ = self.number_field()
             pairs.append((time, type_, self.number_field(last=self.at == len(self.fields))))
         if location is None:
+            self.result.end_elsewhere = max(self.result.end_elsewhere, time)
             return
         if time > self.layout.duration:
             self.note(AFTER_END)

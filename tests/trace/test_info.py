@@ -14,8 +14,10 @@ DATA = Path(__file__).parent.parent / "data"
 
 def test_a_small_trace_in_full(tmp_path: Path) -> None:
     writer = TraceWriter([2, 1], duration=2_000_000_000, communicators={1: [0, 1]})
+    writer.state(0, 1, 0, 2_000_000_000, 0)
     for process in (0, 1):
         writer.state(process, 0, 0, 1_000_000_000, 1)
+        writer.state(process, 0, 1_000_000_000, 2_000_000_000, 15)
         writer.event(process, 0, 10, [(50000002, 8)])
         writer.event(process, 0, 20, [(50000002, 0), (42000050, 7), (42000999, 7)])
     writer.event(0, 0, 30, [(50000001, 1)])
@@ -39,7 +41,7 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
         "nodes": 1,
         "runtime": 2.0,
         "window": {"begin": 0.0, "end": 2.0},
-        "records": {"states": 2, "events": 19, "messages": 1, "communicators": 1},
+        "records": {"states": 5, "events": 19, "messages": 1, "communicators": 1},
         "calls": {"MPI_Barrier": 2, "MPI_Send": 1},
         "regions": {"function 4": 1, "parallel region": 1},
         "counters": ["PAPI_TOT_INS", "event 42000999"],

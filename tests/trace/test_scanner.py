@@ -231,6 +231,7 @@ i:1:2:1:1:1:1
         [0, 0],  # other application
         [1, 12],  # communicator again
         [1, 14],  # intercommunicator
+        [0, 0],  # last line without its end
     ]
 
 

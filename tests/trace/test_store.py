@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
+import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,8 +17,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from popmodel.errors import TraceError
-from popmodel.trace import container, paraver, read, store
+from popmodel.errors import TraceError, UsageError
+from popmodel.trace import Trace, columns, container, paraver, read, store
+
+DATA = Path(__file__).parent.parent / "data"
 
 TEXT = (
     "#Paraver (x):1000_ns:1(4):1:2(2:1,1:1),1\nc:1:1:2:1:2\n"
@@ -183,6 +187,197 @@ def test_a_damaged_file_is_made_anew(folder: Path, path: Path, scans: list[str],
     assert len(scans) == 2
 
 
+DISORDERED = TEXT + "1:1:1:1:1:20:30:2\n1:1:1:1:1:10:20:1\n2:1:1:1:1:1:50000001:0\n"
+
+
+def test_every_damaged_byte_is_noticed(folder: Path, path: Path, scans: list[str]) -> None:
+    path.write_text(DISORDERED)
+    wanted = {name: each.tolist() for name, each in arrays_of(read(path)).items()}
+    assert wanted["states.begin"] == [0, 10, 20]
+    file = cached(folder)
+    good = file.read_bytes()
+    for at in range(0, len(good), 3):
+        file.write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1 :])
+        found = {name: each.tolist() for name, each in arrays_of(read(path)).items()}
+        assert found == wanted, at
+        assert file.read_bytes()[at] == good[at] or not good[at]  # only padding is of no account
+    assert len(scans) > len(good) / 6
+
+
+def arrays_of(trace: Trace) -> columns.Arrays:
+    """Copies, because the tests write to files that are mapped."""
+    return {
+        f"{table}.{name}": getattr(getattr(trace, table), name).copy()
+        for table, names in columns.SCHEMA.items()
+        for name in ("offsets", *names)
+    }
+
+
+@pytest.mark.parametrize("isal", [True, False])
+def test_lost_pages_are_noticed(
+    folder: Path, scans: list[str], monkeypatch: pytest.MonkeyPatch, isal: bool
+) -> None:
+    """What a crash or a full quota may leave: zeros where something was written."""
+    if not isal:
+        monkeypatch.setitem(sys.modules, "isal", None)
+    wanted = arrays_of(read(DATA / "comd.4.prv.gz"))
+    good = cached(folder).read_bytes()
+    for at in range(0, len(good), 4096):
+        cached(folder).write_bytes(good[:at] + bytes(len(good[at : at + 4096])) + good[at + 4096 :])
+        found = arrays_of(read(DATA / "comd.4.prv.gz"))
+        assert all(np.array_equal(found[name], each) for name, each in wanted.items())
+    assert cached(folder).read_bytes() == good
+    assert len(scans) > 30
+
+
+def test_a_file_cut_while_it_is_checked_is_damaged(tmp_path: Path) -> None:
+    with (tmp_path / "x").open("w+b", buffering=0) as file:
+        writer = container.Writer(file, {}, {"a": container.Shape("<i8", 2)})
+        writer.append("a", np.arange(2))
+        with pytest.raises(container.DamagedError, match="array a has another checksum"):
+            container.load(file)  # not sealed
+        writer.seal()
+        assert container.load(file)[1]["a"].tolist() == [0, 1]
+        with pytest.raises(container.DamagedError, match="another length"):
+            container._Checker(file).sum(0, 10**6)
+
+
+def without_nameless_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a system or a file system that has none."""
+    open_ = os.open
+
+    def refuse(path: object, flags: int, *rest: object, **named: object) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+        return open_(path, flags, *rest, **named)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+
+def refuse_files(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Let no file be made."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    without_nameless_files(monkeypatch)
+    monkeypatch.setattr(store.tempfile, "mkstemp", refuse)
+
+
+def test_files_without_a_name_are_not_needed(
+    folder: Path, path: Path, scans: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_nameless_files(monkeypatch)
+    monkeypatch.setattr(paraver, "HELD", 0)
+    for _ in range(2):
+        assert read(path).states.end.tolist() == [10]
+    assert scans == ["x.prv"]
+    assert cached(folder).suffix == ".trace"
+    os.utime(path, ns=(1, 1))
+    fail_with(errno.ENOSPC, monkeypatch)
+    with pytest.raises(TraceError, match="no room for its records"):
+        read(path)
+    cached(folder)  # the old one
+
+
+def test_a_file_that_cannot_be_named_is_not_kept(
+    folder: Path, path: Path, scans: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOENT, "no /proc")
+
+    monkeypatch.setattr(os, "link", refuse)
+    for _ in range(2):
+        assert read(path).states.end.tolist() == [10]
+    assert scans == ["x.prv"] * 2
+    assert list(folder.iterdir()) == []
+
+
+KILLED = """
+import os, signal, sys
+from popmodel.trace import container, read
+if sys.argv[2] == "named":
+    del os.O_TMPFILE
+container.Writer.seal = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+read(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("kind", ["nameless", "named"])
+def test_a_killed_process_leaves_nothing_for_long(folder: Path, path: Path, kind: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path), kind],
+        check=False,
+        env={**os.environ, "POPMODEL_CACHE_DIR": str(folder)},
+    )
+    assert done.returncode == -signal.SIGKILL
+    left = list(folder.iterdir())
+    assert len(left) == (kind == "named")
+    read(path)
+    assert len(list(folder.iterdir())) == 1 + len(left)  # it may still be in use
+    for each in left:
+        age(each, days=2)
+    os.utime(path, ns=(1, 1))
+    read(path)
+    assert cached(folder).suffix == ".trace"
+
+
+def age(path: Path, days: float) -> None:
+    then = time.time() - days * 86400
+    os.utime(path, (then, then))
+
+
+def test_what_was_not_used_for_the_longest_time_makes_room(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = {name: tmp_path / f"{name}.prv" for name in "abcd"}
+    file = {}
+    for name, path in paths.items():
+        path.write_text(TEXT)
+        before = set(folder.iterdir()) if folder.exists() else set()
+        read(path)
+        (file[name],) = set(folder.iterdir()) - before
+    size = max(each.stat().st_size for each in file.values())
+    for hours, name in enumerate("dcba", 1):
+        age(file[name], hours / 24)
+    read(paths["a"])  # used again
+    monkeypatch.setenv("POPMODEL_CACHE_LIMIT", str(3 * size))
+    (tmp_path / "e.prv").write_text(TEXT)
+    read(tmp_path / "e.prv")
+    left = set(folder.iterdir())
+    assert {name for name, each in file.items() if each in left} == {"a", "d"}
+    assert len(left) == 3
+    monkeypatch.setenv("POPMODEL_CACHE_LIMIT", "10B")  # less than any: then it is not kept
+    (tmp_path / "f.prv").write_text(TEXT)
+    assert read(tmp_path / "f.prv").states.end.tolist() == [10]
+    assert set(folder.iterdir()) == left
+    monkeypatch.setenv("POPMODEL_CACHE_LIMIT", "much")
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path / "f.prv")
+    assert caught.value.message.startswith("POPMODEL_CACHE_LIMIT: 'much' is not a size")
+    assert caught.value.hint.startswith("write a number with B, kB")
+
+
+def test_what_is_of_no_more_use_goes_after_a_day(tmp_path: Path, folder: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.prv").write_text(TEXT)
+        read(tmp_path / f"{name}.prv")
+    (folder / "other.txt").write_text("not ours")
+    (folder / "old.trace").write_text("of another version")
+    (tmp_path / "a.prv").unlink()
+    (tmp_path / "d.prv").write_text(TEXT)
+    read(tmp_path / "d.prv")
+    assert len(list(folder.iterdir())) == 6
+    for file in folder.iterdir():
+        age(file, days=2)
+    (tmp_path / "e.prv").write_text(TEXT)
+    read(tmp_path / "e.prv")
+    origins = {store._origin(file) for file in folder.glob("*.trace")}
+    assert origins == {tmp_path / f"{name}.prv" for name in "bcde"}
+    assert (folder / "other.txt").exists()
+    assert not (folder / "old.trace").exists()
+
+
 @pytest.mark.parametrize("obstacle", ["file in the way", "no permission", "unwritable"])
 def test_a_cache_that_cannot_be_written_is_done_without(
     tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str
@@ -193,10 +388,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     if obstacle != "file in the way":
         monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "cache"))
 
-        def refuse(*_: object, **__: object) -> None:
-            raise OSError(errno.EACCES if obstacle == "no permission" else errno.EROFS, "no")
-
-        monkeypatch.setattr(store.tempfile, "mkstemp", refuse)
+        refuse_files(monkeypatch, errno.EACCES if obstacle == "no permission" else errno.EROFS)
     assert read(path).states.end.tolist() == [10]
     assert read(path).warnings == read(path, cache=False).warnings
 
@@ -288,10 +480,7 @@ def test_other_failures_to_write(
 def test_a_disk_too_full_for_the_folder_is_said(
     folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(store.tempfile, "mkstemp", full)
+    refuse_files(monkeypatch, errno.ENOSPC)
     with pytest.raises(TraceError, match=f"no room for its records in {folder}"):
         read(path)
     assert read(path, cache=False).states.end.tolist() == [10]
@@ -324,7 +513,7 @@ def test_the_container_takes_no_more_and_no_less_than_announced(tmp_path: Path) 
         writer = container.Writer(file, {}, {"a": container.Shape("<i8", 2)})
         writer.append("a", np.arange(1))
         with pytest.raises(ValueError, match="array a lacks 8 bytes"):
-            writer.finish()
+            writer.arrays()
         with pytest.raises(ValueError, match="array a is full"):
             writer.append("a", np.arange(2))
 

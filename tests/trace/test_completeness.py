@@ -1,0 +1,106 @@
+"""Warnings of traces that seem to be cut at the end of a line or inside the last number."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from popmodel.trace import read
+
+DATA = Path(__file__).parent.parent / "data"
+HEADER = "#Paraver (x):1000_ns:1(4):1:3(1:1,1:1,1:1),0\n"
+UNENDED = "the last line has no line end, the last record may be cut"
+EARLY = "threads whose records end long before those of others: the file may be truncated"
+
+
+def warnings(path: Path, text: str | bytes, application: int = 1) -> list[tuple]:
+    """What is said of a trace, besides the lack of names."""
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    found = read(path, application, cache=False).warnings
+    return [(w.text, w.count, w.first_line) for w in found if ".pcf" not in w.text]
+
+
+def states(*ends: int, application: int = 1) -> str:
+    return "".join(
+        f"1:1:{application}:{task}:1:0:{end}:1\n" for task, end in enumerate(ends, 1) if end
+    )
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "name", ["bt-mz.S.2x2", "comd.4", "cg.S.2", "epoch_4proc", "imagemagick_omp8"]
+)
+def test_real_traces_that_are_cut(
+    tmp_path: Path, real_trace: Callable[[str], Path], name: str, part: float
+) -> None:
+    lines = gzip.decompress(real_trace(name).read_bytes()).splitlines(keepends=True)
+    text = b"".join(lines[: int(part * len(lines))])
+    ((found, _, line),) = warnings(tmp_path / "x.prv", text)
+    assert found.endswith("the file may be truncated")
+    assert line is None
+
+
+def test_real_traces_that_are_whole(shared_traces: Path) -> None:
+    for path in [*DATA.glob("*.prv.gz"), *shared_traces.glob("paraver/*.prv.gz")]:
+        assert read(path).warnings == ()
+
+
+def test_a_last_line_without_its_end(tmp_path: Path) -> None:
+    text = HEADER + states(1000, 1000, 1000)
+    assert warnings(tmp_path / "x.prv", text) == []
+    assert warnings(tmp_path / "x.prv", text[:-1]) == [(UNENDED, 1, 4)]
+    assert warnings(tmp_path / "x.prv", text + "\n\n2:1:1:1:1:5:1:1") == [(UNENDED, 1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((1000, 999, 901), []),
+        ((991, 990, 980), []),
+        (
+            (989, 600, 0),
+            ["the records end at 989.0 ns, the header states 1.000 us: the file may be truncated"],
+        ),
+        (
+            (0, 0, 0),
+            ["there are no records, the header states 1.000 us: the file may be truncated"],
+        ),
+        ((1000, 899, 0), [EARLY]),
+        ((1000, 0, 0), []),
+    ],
+)
+def test_how_early_records_may_end(
+    tmp_path: Path, ends: tuple[int, ...], expected: list[str]
+) -> None:
+    assert [w[0] for w in warnings(tmp_path / "x.prv", HEADER + states(*ends))] == expected
+
+
+def test_threads_that_end_early_are_counted(tmp_path: Path) -> None:
+    text = HEADER + states(500, 1000, 300) + "2:1:1:1:1:510:1:1\n"
+    assert warnings(tmp_path / "x.prv", text) == [(EARLY, 2, None)]
+    assert warnings(tmp_path / "x.prv", text + "2:1:1:1:1:950:1:1\n") == [(EARLY, 1, None)]
+
+
+def test_one_application_may_end_before_another(tmp_path: Path) -> None:
+    header = "#Paraver (x):1000_ns:1(4):2:1(1:1),0:1(1:1),0\n"
+    for last in (states(1000, application=2), "2:1:2:1:1:1000:1:1\n"):
+        text = header + states(400) + last
+        assert warnings(tmp_path / "x.prv", text) == []
+        assert warnings(tmp_path / "x.prv", text, 2) == []
+    text = header + states(400) + states(500, application=2)
+    for application in (1, 2):
+        assert [w[0] for w in warnings(tmp_path / "x.prv", text, application)] == [
+            "the records end at 500.0 ns, the header states 1.000 us: the file may be truncated"
+        ]
+
+
+def test_records_out_of_order_are_not_taken_for_a_cut(tmp_path: Path) -> None:
+    text = HEADER + "1:1:1:1:1:500:1000:1\n" + states(500, 1000, 1000)
+    assert warnings(tmp_path / "x.prv", text) == [("states out of time order, sorted", 1, 3)]
+
+
+def test_an_empty_run_lacks_nothing(tmp_path: Path) -> None:
+    assert warnings(tmp_path / "x.prv", HEADER.replace("1000_ns", "0_ns")) == []
