@@ -144,7 +144,7 @@ def test_a_run_without_mpi_gets_no_advice_about_mpi(tmp_path: Path, popmodel: Ca
     for thread, useful in enumerate((9, 5)):
         writer.state(0, thread, 0, useful, 1)
         writer.event(0, thread, 0, [(60000001, 3)] * (thread == 0) + [(60000018, 1)])
-        writer.event(0, thread, 10, [(60000018, 0)] + [(60000001, 0)] * (thread == 0))
+        writer.event(0, thread, 9, [(60000018, 0)] + [(60000001, 0)] * (thread == 0))
     writer.write(tmp_path / "threads.prv")
     path = str(tmp_path / "threads.prv")
     document = json.loads(popmodel("metrics", path, "--format", "json")[1])
