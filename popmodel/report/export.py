@@ -28,7 +28,7 @@ def json_text(document: Mapping[str, Any]) -> str:
 def plain(value: Any) -> Any:
     """The same data in JSON's own types; arrays become lists."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {plain(str(key)): plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):  # NumPy's arrays and scalars, without importing NumPy
         return value.tolist()
     if isinstance(value, str):

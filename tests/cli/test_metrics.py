@@ -143,6 +143,7 @@ def test_a_run_without_mpi_gets_no_advice_about_mpi(tmp_path: Path, popmodel: Ca
     writer = TraceWriter([2])
     for thread, useful in enumerate((9, 5)):
         writer.state(0, thread, 0, useful, 1)
+        writer.state(0, thread, useful, 10, 7)
         writer.event(0, thread, 0, [(60000001, 3)] * (thread == 0) + [(60000018, 1)])
         writer.event(0, thread, 9, [(60000018, 0)] + [(60000001, 0)] * (thread == 0))
     writer.write(tmp_path / "threads.prv")
