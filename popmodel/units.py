@@ -1,4 +1,4 @@
-"""Quantities with units, as people write and read them.
+"""Quantities with units and numbers of things, as people write and read them.
 
 Inside popmodel times are seconds, sizes bytes and bandwidths bytes per second. Only the edges, the
 command line and the reports, know other units. Decimal prefixes are powers of 1000 (1 GB = 1e9 B),
@@ -207,3 +207,13 @@ def _significant(number: float, digits: int) -> str:
     if len(text.replace(".", "").lstrip("0")) > digits and "." in text:
         text = f"{number:.{max(digits - 2 - exponent, 0)}f}"  # 9.9996 became 10.000
     return text
+
+
+def count(number: int) -> str:
+    """A whole number with its thousands apart: ``1,024,000``."""
+    return f"{number:,}"
+
+
+def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
+    """``1 process``, ``4 processes``."""
+    return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"

@@ -7,9 +7,9 @@ from typing import Any
 
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, count, pairs, plural, table
+from popmodel.report.terminal import Cell, Row, Style, pairs, table
 from popmodel.report.warnings import warning_lines
-from popmodel.units import format_time
+from popmodel.units import count, format_time, plural
 
 
 def screen(document: Document, style: Style) -> list[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from popmodel.report.terminal import count
+from popmodel.units import count
 
 Run = Mapping[str, Any]
 Remark = TypeVar("Remark")

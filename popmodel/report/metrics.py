@@ -16,7 +16,6 @@ from popmodel.report.terminal import (
     Cell,
     Row,
     Style,
-    count,
     display_width,
     pairs,
     paragraph,
@@ -24,7 +23,7 @@ from popmodel.report.terminal import (
     table,
 )
 from popmodel.report.warnings import warning_lines, warning_text
-from popmodel.units import format_time
+from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
     from popmodel.metrics.family import Family

@@ -22,11 +22,10 @@ from popmodel.report.terminal import (
     pairs,
     paragraph,
     percent,
-    plural,
     shell_lines,
     table,
 )
-from popmodel.units import format_size, format_time
+from popmodel.units import format_size, format_time, plural
 
 BAR_WIDTH = 20
 

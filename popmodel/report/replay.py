@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, count, pairs, paragraph, table
-from popmodel.units import format_bandwidth, format_size, format_time
+from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+from popmodel.units import count, format_bandwidth, format_size, format_time
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network

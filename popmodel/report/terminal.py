@@ -250,16 +250,6 @@ def loses(efficiency: float) -> bool:
     return float(percent(efficiency)) < 100
 
 
-def count(number: int) -> str:
-    """A whole number with its thousands apart: ``1,024,000``."""
-    return f"{number:,}"
-
-
-def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
-    """``1 process``, ``4 processes``."""
-    return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"
-
-
 def _without_common_ends(texts: Sequence[str]) -> list[str]:
     """Texts without what all begin and end with; a number is left whole."""
     start = _common_beginning(texts)

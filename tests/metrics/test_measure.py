@@ -265,7 +265,7 @@ def test_notes_of_the_replay_are_kept(tmp_path: Path) -> None:
     script.compute(0, 100)
     script.call(0, "Put")
     assert measured(script, tmp_path).notes == (
-        "1 MPI_Put calls are local time: not modelled by the replay",
+        "1 MPI_Put call taken as local time: not modelled by the replay",
     )
 
 

@@ -13,16 +13,15 @@ from popmodel.report.terminal import (
     Style,
     bar,
     clean,
-    count,
     display_width,
     distinct,
     pairs,
     paragraph,
     percent,
-    plural,
     shorten,
     table,
 )
+from popmodel.units import count, plural
 
 TREE = [
     Row("Parallel efficiency", (Cell("63.1", 0.631), Cell("58.0", 0.58))),
