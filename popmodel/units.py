@@ -1,4 +1,4 @@
-"""Quantities with units, as people write and read them.
+"""Quantities with units and numbers of things, as people write and read them.
 
 Inside popmodel times are seconds, sizes bytes and bandwidths bytes per second. Only the edges, the
 command line and the reports, know other units. Decimal prefixes are powers of 1000 (1 GB = 1e9 B),
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 from popmodel.errors import UsageError
 
@@ -53,7 +54,7 @@ _ACCEPTED_BANDWIDTH = (
 
 
 def parse_time(text: str) -> float:
-    """Read a time such as ``5us``; a bare number is in seconds.
+    """Read a time such as ``5us``; only zero needs no unit.
 
     Returns
     -------
@@ -65,6 +66,7 @@ def parse_time(text: str) -> float:
     UsageError
         If the text is no time; the message names the text, the hint the accepted units.
     """
+    _refuse_bare(text, "time", _guess_time, _ACCEPTED_TIME)
     return float(_parse(text, "time", TIME_UNITS, _ACCEPTED_TIME))
 
 
@@ -88,7 +90,7 @@ def parse_size(text: str) -> float:
 
 
 def parse_bandwidth(text: str) -> float:
-    """Read a bandwidth such as ``1GB/s``, ``10Gbit/s`` or ``inf``; a bare number is in bytes/s.
+    """Read a bandwidth such as ``1GB/s``, ``10Gbit/s`` or ``inf``; it needs a unit.
 
     Returns
     -------
@@ -102,6 +104,7 @@ def parse_bandwidth(text: str) -> float:
     """
     if text.strip().lower() == "inf":
         return math.inf
+    _refuse_bare(text, "bandwidth", _guess_bandwidth, _ACCEPTED_BANDWIDTH)
     bandwidth = float(_parse(text, "bandwidth", BANDWIDTH_UNITS, _ACCEPTED_BANDWIDTH))
     if bandwidth == 0:
         raise UsageError(f"'{text}': a bandwidth must be greater than zero", _ACCEPTED_BANDWIDTH)
@@ -133,6 +136,23 @@ def format_bandwidth(bandwidth: float, *, digits: int = 4, trim: bool = True) ->
     """Write a bandwidth in bytes per second with decimal prefixes: ``1.5 GB/s``."""
     scale = (("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12))
     return _format(bandwidth, scale, digits, trim)
+
+
+def _refuse_bare(text: str, what: str, guess: Callable[[float], str], accepted: str) -> None:
+    """Refuse a number without unit: 5 is likelier meant as 5 us than as 5 s."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None or match[2] or float(match[1]) <= 0:
+        return
+    meant = f"{match[1]}{guess(float(match[1]))}"
+    raise UsageError(f"'{text}': a {what} needs a unit", f"did you mean {meant}? {accepted}")
+
+
+def _guess_time(number: float) -> str:
+    return "us" if number >= 0.01 else "s"
+
+
+def _guess_bandwidth(number: float) -> str:
+    return "GB/s" if number < 1000 else "B/s"
 
 
 def _parse(text: str, what: str, units: dict[str, float] | dict[str, int], accepted: str) -> float:
@@ -187,3 +207,13 @@ def _significant(number: float, digits: int) -> str:
     if len(text.replace(".", "").lstrip("0")) > digits and "." in text:
         text = f"{number:.{max(digits - 2 - exponent, 0)}f}"  # 9.9996 became 10.000
     return text
+
+
+def count(number: int) -> str:
+    """A whole number with its thousands apart: ``1,024,000``."""
+    return f"{number:,}"
+
+
+def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
+    """``1 process``, ``4 processes``."""
+    return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -28,9 +29,10 @@ from popmodel.units import (
         ("7μs", 7e-6),
         (" 1.5ms ", 1.5e-3),
         ("20ns", 2e-8),
-        ("2", 2.0),
+        ("2s", 2.0),
         ("0", 0.0),
-        ("1e-6", 1e-6),
+        ("0.0", 0.0),
+        ("1e-6s", 1e-6),
         ("1e3ns", 1e-6),
         (".5s", 0.5),
         ("2min", 120.0),
@@ -67,7 +69,7 @@ def test_sizes(text: str, size: float) -> None:
         ("1GiB/s", 2.0**30),
         ("10Gbit/s", 1.25e9),
         ("250 MB/s", 2.5e8),
-        ("1e9", 1e9),
+        ("1e9B/s", 1e9),
     ],
 )
 def test_bandwidths(text: str, bandwidth: float) -> None:
@@ -99,6 +101,25 @@ def test_what_is_no_time(text: str, message: str) -> None:
         parse_time(text)
     assert caught.value.message == message
     assert caught.value.hint == "write a number with ns, us, ms, s, min or h, for example 5us"
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "message", "meant"),
+    [
+        (parse_time, "5", "'5': a time needs a unit", "5us"),
+        (parse_time, "5e-6", "'5e-6': a time needs a unit", "5e-6s"),
+        (parse_bandwidth, "5", "'5': a bandwidth needs a unit", "5GB/s"),
+        (parse_bandwidth, "1e9", "'1e9': a bandwidth needs a unit", "1e9B/s"),
+    ],
+)
+def test_a_number_needs_its_unit(
+    parse: Callable[[str], float], text: str, message: str, meant: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert caught.value.message == message
+    assert str(caught.value.hint).startswith(f"did you mean {meant}? write a number with ")
+    assert parse(meant) > 0
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -17,6 +19,8 @@ from popmodel.errors import UsageError
 
 VERBS = ("info", "metrics", "replay", "predict", "explain")
 """In the order of the help. Each is a module here with `command` and `EXAMPLES`."""
+
+HELP_WIDTH = 80
 
 # typer brings its own copy of click since 0.16 or uses the installed one: its public exception
 # leads to the right base classes in both cases.
@@ -42,8 +46,18 @@ def _as_typed(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
+def _leave_room(formatter: Any) -> Any:
+    """Keep the column of the options narrow on a narrow terminal, so that the text has words."""
+    formatter.write_dl = partial(formatter.write_dl, col_max=min(30, formatter.width // 3))
+    return formatter
+
+
 class Verb(TyperCommand):
     """A verb, whose options arrive as they were typed."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, as wide as the terminal."""
+        super().format_help(ctx, _leave_room(formatter))
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, ``--help`` included."""
@@ -52,6 +66,10 @@ class Verb(TyperCommand):
 
 class Verbs(TyperGroup):
     """Finds a verb's module when it is asked for, so that no verb pays for the others."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, as wide as the terminal."""
+        super().format_help(ctx, _leave_room(formatter))
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, ``--help`` included."""
@@ -69,16 +87,32 @@ class Verbs(TyperGroup):
             raise UsageError(f"unknown verb '{args[0]}'", hint)
         return super().resolve_command(ctx, args)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The verb as typer's command, or None if there is no such verb."""
         if cmd_name not in VERBS:
             return None
         module = import_module(f"popmodel.cli.{cmd_name}")
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        # \b keeps the lines of the examples as they are.
-        examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in module.EXAMPLES)])
+        # \b keeps the lines of the examples as they are. They stand four columns in.
+        width = (ctx.terminal_width or HELP_WIDTH) - 4
+        lines = [line for example in module.EXAMPLES for line in _wrapped(example, width)]
+        examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
         single.command(cmd_name, cls=Verb, epilog=examples)(module.command)
         return get_command(single)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write what each verb does, as a whole: click's own list cuts it."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, self.get_command(ctx, name).get_short_help_str(200)) for name in VERBS]
+            )
+
+
+def _wrapped(example: str, width: int) -> list[str]:
+    """An example, in several lines of a shell command where it is too long for one."""
+    from popmodel.report.terminal import shell_lines
+
+    return [example] if len(example) <= width else shell_lines(example.split(), width)
 
 
 def _print_version(wanted: bool) -> None:
@@ -131,22 +165,36 @@ def run(arguments: Sequence[str]) -> int:
     app.callback(
         invoke_without_command=True,
         subcommand_metavar="VERB ...",
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "terminal_width": _help_width(),
+        },
         epilog="Every verb explains itself: popmodel VERB --help",
     )(_callback)
     program = get_command(app)
     if "_POPMODEL_COMPLETE" in os.environ:  # a shell asks for completions
         program.main(prog_name="popmodel")
+    verb = " ".join(["popmodel", *(word for word in arguments[:1] if word in VERBS)])
+    help_on_it = f"{verb} --help explains the options"
     try:
         with program.make_context("popmodel", list(arguments), obj=tuple(arguments)) as context:
             program.invoke(context)
     except typer.Exit as ended:
         return int(ended.exit_code)
+    except UsageError as error:
+        if error.hint:
+            raise
+        raise UsageError(error.message, help_on_it) from error
     except ClickUsageError as error:
-        verb = " ".join(["popmodel", *(word for word in arguments[:1] if word in VERBS)])
-        raise UsageError(_message(error), f"{verb} --help explains the options") from error
+        raise UsageError(_message(error), help_on_it) from error
     except ClickException as error:
         raise UsageError(_message(error)) from error
     return 0
+
+
+def _help_width() -> int:
+    """Width of the help. Click's own is never below 50 columns."""
+    return max(min(shutil.get_terminal_size((HELP_WIDTH, 24)).columns, HELP_WIDTH) - 2, 30)
 
 
 def _message(error: Exception) -> str:

@@ -10,6 +10,7 @@ from popmodel.cli.options import ForceOption, FormatOption, OutputOption
 
 EXAMPLES = (
     "popmodel explain",
+    "popmodel explain mpi",
     "popmodel explain load_balance",
     "popmodel explain talp.openmp_scheduling_efficiency",
 )
@@ -19,7 +20,9 @@ def command(
     ctx: typer.Context,
     metric: Annotated[
         str | None,
-        typer.Argument(metavar="[METRIC]", help="A metric, or FAMILY.METRIC; all without it."),
+        typer.Argument(
+            metavar="[METRIC]", help="A metric, FAMILY.METRIC, or a FAMILY; all without it."
+        ),
     ] = None,
     format: FormatOption = None,
     output: OutputOption = None,
@@ -27,16 +30,22 @@ def command(
 ) -> None:
     """Say what a metric means.
 
-    Its formula, its source, what it is made of, what to look at when it is low. Without a metric,
-    list them all by family.
+    Its formula, its source, what it is made of, what to look at when it is low. Of a family: when
+    to use it, and its metrics in a line each. Without a name, list all metrics by family.
     """
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.metrics.explain import explain
+    from popmodel.metrics.explain import explain, find_family
     from popmodel.metrics.hierarchy import load_families
     from popmodel.report.explain import VIEWS, catalogue, document
 
     goal = target(output, format, force=force)
     families = load_families()
-    result = catalogue(families) if metric is None else document(explain(metric, families))
+    family = None if metric is None else find_family(metric, families)
+    if metric is None:
+        result = catalogue(families.values())
+    elif family is not None:
+        result = catalogue([family])
+    else:
+        result = document(explain(metric, families))
     goal.write({**result, "provenance": provenance.collect(ctx.obj).to_dict()}, VIEWS)

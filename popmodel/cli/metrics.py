@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,9 +18,10 @@ from popmodel.cli.options import (
     families,
     whole_number,
 )
-from popmodel.errors import UsageError
+from popmodel.errors import FileError, PopmodelError, UsageError
 
 if TYPE_CHECKING:
+    from popmodel.metrics.family import Evaluation
     from popmodel.metrics.measure import Run
     from popmodel.metrics.observables import OutsideMPI
     from popmodel.metrics.scaling import Mode
@@ -63,7 +65,8 @@ def command(
         str,
         typer.Option(
             metavar="|".join(READINGS),
-            help="What time outside MPI is: useful code and OpenMP, or all outside of calls.",
+            help="What time outside MPI is: useful code and OpenMP, or all outside of calls. Acts "
+            "on the family hybrid-multiplicative.",
         ),
     ] = "everywhere",
     fail_under: Annotated[
@@ -111,7 +114,8 @@ def command(
     runs, warnings = [], []
     for path in traces:
         trace = read(path, application=which, cache=not no_cache)
-        runs.append(analyse(trace))
+        with _named(path):
+            runs.append(analyse(trace))
         warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
 
     aggregates = [run.observables.aggregates(reading) for run in runs]
@@ -120,25 +124,37 @@ def command(
         for name, values, run in zip(names, aggregates, runs, strict=True)
     ]
     scaled = scale(comparable, mode=mode, reference=compared_with)
-    evaluated = [
-        {
-            name: scaled.evaluations[index]
-            if name == "scaling"
-            else member.evaluate(
-                {**run.aggregates, **scaled.aggregates(index)},
-                {**run.absent, **scaled.absent(index)},
+    evaluated: list[dict[str, Evaluation]] = []
+    for index, (path, run) in enumerate(zip(traces, comparable, strict=True)):
+        values = {**run.aggregates, **scaled.aggregates(index)}
+        absent = {**run.absent, **scaled.absent(index)}
+        with _named(path):
+            evaluated.append(
+                {
+                    name: scaled.evaluations[index]
+                    if name == "scaling"
+                    else member.evaluate(values, absent)
+                    for name, member in known.items()
+                }
             )
-            for name, member in known.items()
-        }
-        for index, run in enumerate(comparable)
-    ]
     if chosen is None:
         chosen = _fitting(runs) if goal.format is Format.TABLE else tuple(known)
     shown = [{name: run[name] for name in (*chosen, "scaling")} for run in evaluated]
-    result = document(runs, shown, scaled, warnings)
+    result = document(runs, shown, scaled, warnings, reading)
     stamp = provenance.collect(ctx.obj, traces).to_dict()
     goal.write({**result, "provenance": stamp}, VIEWS)
     check(thresholds, dict(zip(names, evaluated, strict=True)), chosen)
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Begin the message of an error with the trace that it is about."""
+    try:
+        yield
+    except FileError:
+        raise
+    except PopmodelError as error:
+        raise FileError(path, error.message, hint=error.hint) from error
 
 
 def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:

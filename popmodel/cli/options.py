@@ -79,7 +79,9 @@ def whole_number(option: str, text: str, least: int = 1) -> int:
     # More digits are no count of anything and may exceed what Python converts.
     if number.isascii() and number.isdigit() and len(number) <= 18 and int(number) >= least:
         return int(number)
-    raise UsageError(f"{option}: '{text}' is not a whole number from {least}")
+    raise UsageError(
+        f"{option}: '{text}' is not a whole number from {least}", f"write for example {option} 4"
+    )
 
 
 def families(text: str, known: Sequence[str]) -> tuple[str, ...]:

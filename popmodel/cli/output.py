@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import stat
 import sys
@@ -90,19 +91,21 @@ def terminal_style() -> Style:
     """Width and colours of standard output; 80 columns where it is no terminal."""
     terminal = sys.stdout is not None and sys.stdout.isatty()
     columns = shutil.get_terminal_size((80, 24)).columns
-    return Style(columns, depth_of(os.environ, terminal=terminal))
+    return Style(columns, depth_of(os.environ, terminal=terminal), terminal)
 
 
 def write_file(path: Path, text: str, *, force: bool) -> None:
     """Write a file as a whole or not at all: to a temporary file beside it, then renamed.
 
-    A device or a pipe (``/dev/stderr``, ``>(...)`` of a shell) is written to directly.
+    A device, a pipe or a stream that is open already (``/dev/stderr``, ``>(...)`` of a shell) is
+    written to directly.
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
         _refuse_existing(path, force)
         if _is_special(path):
-            path.write_bytes(data)
+            with path.open("ab") as file:  # what a log behind /dev/stderr holds already stays
+                file.write(data)
         else:
             _replace(path, data)
     except BrokenPipeError:
@@ -141,11 +144,14 @@ def _mode(path: Path) -> int:
 
 
 def _is_special(path: Path) -> bool:
+    """Whether a path is no file of its own, but something to write into."""
+    if re.fullmatch(r"/dev/(stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+", str(path)):
+        return path.exists()
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _refuse_existing(path: Path, force: bool) -> None:
     if path.is_dir():
         raise UsageError(f"-o {path}: is a directory", "name a file in it")
-    if not force and path.is_file():
+    if not force and path.is_file() and not _is_special(path):
         raise UsageError(f"-o {path}: the file exists", "use --force to replace it")

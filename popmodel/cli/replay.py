@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +17,12 @@ from popmodel.cli.options import (
     OutputOption,
     whole_number,
 )
-from popmodel.errors import UsageError
+from popmodel.errors import ReplayError, UsageError
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network
+    from popmodel.replay import Execution
 
 EXAMPLES = (
     "popmodel replay run.prv",
@@ -68,12 +70,15 @@ def command(
     Replays what every process did on a network: by default the ideal one, without latency and with
     infinite bandwidth. Every option of the network takes several values, separated by commas: there
     is one replay for each combination.
+
+    In JSON what is infinite is null (in CSV an empty field). The notes and the measured runtime
+    hold for all replays and stand beside them, not in each.
     """
     from popmodel import provenance
     from popmodel.cli.output import target
     from popmodel.metrics.measure import runtime
     from popmodel.replay import from_trace, replay
-    from popmodel.report.replay import VIEWS, document
+    from popmodel.report.replay import VIEWS, differences, document
     from popmodel.trace import read
 
     goal = target(output, format, force=force)
@@ -88,10 +93,29 @@ def command(
     )
     source = read(trace, application=which, cache=not no_cache)
     program = from_trace(source)
-    executions = [replay(program, scenario) for scenario in networks]
+    replays: list[tuple[Network, Execution | str]] = []
+    failures: dict[int, ReplayError] = {}
+    for number, scenario in enumerate(networks, start=1):
+        try:
+            replays.append((scenario, replay(program, scenario)))
+        except ReplayError as error:
+            if len(networks) == 1:
+                raise
+            # The other networks still have their result; the failure is told after them.
+            replays.append((scenario, error.message))
+            failures[number] = error
     stamp = provenance.collect(ctx.obj, [trace]).to_dict()
-    result = document(trace, runtime(source), program.notes, executions)
+    result = document(trace, runtime(source), program.notes, replays)
     goal.write({**result, "provenance": stamp}, VIEWS)
+    if failures:
+        named = {number: f"run {number} ({differences(result, number)})" for number in failures}
+        raise _stopped(list(named.values()), next(iter(failures.values())))
+
+
+def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:
+    """One error for the runs without result, with what happened in the first of them."""
+    others = f"; no result for {', '.join(runs[1:])} either" if len(runs) > 1 else ""
+    return ReplayError(f"{runs[0]}: {first.message}{others}", first.hint)
 
 
 def _networks(presets: str, **options: str | None) -> list[Network]:
@@ -130,6 +154,12 @@ def _values(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
 
 def _parse_factor(text: str) -> float:
     try:
-        return float(text)
+        factor = float(text)
     except ValueError:
         raise UsageError(f"'{text}' is not a number", "write a number such as 0.5 or 2") from None
+    if not 0 < factor < math.inf:
+        raise UsageError(
+            f"'{text}': a CPU factor is more than zero and finite",
+            "write 2 for processors twice as fast as the traced ones",
+        )
+    return factor

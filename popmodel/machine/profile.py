@@ -6,16 +6,15 @@ a profile does not contain is unknown: asking for it is an error, never a silent
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.documents import Bundled, parse_json, read_text
+from popmodel.errors import PopmodelError
 from popmodel.machine.checks import ProfileError, check_document
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.topology import Cache, Topology
@@ -118,11 +117,17 @@ class Profile:
         Path(path).write_text(json.dumps(self.document, indent=1) + "\n", encoding="utf-8")
 
 
+_BUNDLED = Bundled(
+    Path(__file__).parent / "presets",
+    ".json",
+    "machine",
+    "neither a file nor a bundled profile",
+)
+
+
 def presets() -> list[str]:
     """Give the names of the bundled profiles."""
-    folder = resources.files("popmodel.machine") / "presets"
-    names = [entry.name for entry in folder.iterdir()]
-    return sorted(name.removesuffix(".json") for name in names if name.endswith(".json"))
+    return _BUNDLED.names()
 
 
 def load(source: str | os.PathLike[str]) -> Profile:
@@ -140,19 +145,11 @@ def load(source: str | os.PathLike[str]) -> Profile:
     UsageError
         If there is neither such a file nor such a preset.
     """
-    name = os.fspath(source)
-    if name in presets() and not Path(name).exists():
-        # a preset is a plain file: popmodel is not run from a zip archive
-        where = Path(str(resources.files("popmodel.machine") / "presets" / f"{name}.json"))
-        return _read(where, is_preset=True)
-    if not Path(name).exists() and os.sep not in name and not name.endswith(".json"):
-        known = presets()
-        near = difflib.get_close_matches(name, known, n=1)
-        raise UsageError(
-            f"no machine {name!r}: neither a file nor a bundled profile",
-            f"did you mean {near[0]}?" if near else f"bundled are {', '.join(known)}",
-        )
-    return _read(Path(name), is_preset=False)
+    path, is_preset = _BUNDLED.find(source)
+    document = parse_json(read_text(path, ProfileError), path, ProfileError)
+    if not isinstance(document, dict):
+        raise ProfileError(path, "is not a machine profile: the JSON document is no table")
+    return from_document(document, os.fspath(path), is_preset=is_preset)
 
 
 def from_document(
@@ -179,25 +176,6 @@ def from_document(
         raise ProfileError(path, f"net.{tier} is missing")
     name = str(document.get("name", Path(path).stem))
     return Profile(name, path, is_preset, topology, document, quantities)
-
-
-def _read(path: Path, *, is_preset: bool) -> Profile:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ProfileError(path, f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ProfileError(path, "is not a text file") from error
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ProfileError(path, f"is not JSON: {error.msg}", line=error.lineno) from error
-    except (RecursionError, ValueError) as error:
-        problem = "is nested too deeply, or has a number with too many digits"
-        raise ProfileError(path, problem) from error
-    if not isinstance(document, dict):
-        raise ProfileError(path, "is not a machine profile: the JSON document is no table")
-    return from_document(document, os.fspath(path), is_preset=is_preset)
 
 
 def _topology(table: Mapping[str, Any]) -> Topology:

@@ -96,6 +96,11 @@ def explain(metric: str, families: Mapping[str, Family]) -> Explanation:
     )
 
 
+def find_family(wanted: str, families: Mapping[str, Family]) -> Family | None:
+    """The family of that id, however written; None if it is not one, but perhaps a metric."""
+    return {_plain(id): family for id, family in families.items()}.get(_plain(wanted))
+
+
 def _find(wanted: str, families: Mapping[str, Family]) -> str:
     ids = {id: id for family in families.values() for id in family.metrics}
     names = {
@@ -108,13 +113,14 @@ def _find(wanted: str, families: Mapping[str, Family]) -> str:
     if plain in known:
         return known[plain]
     # A part of a name is likelier than a misspelling of another one.
-    near = [name for name in known if plain and plain in name] or difflib.get_close_matches(
-        plain, known, n=3
-    )
+    near = [name for name in known if plain and plain in name]
+    if not near:
+        known |= {_plain(family): family for family in families}
+        near = difflib.get_close_matches(plain, known, n=3)
     suggestions = ", ".join(dict.fromkeys(known[each] for each in near))
     raise UsageError(
         f"no metric is called {wanted!r}",
-        f"did you mean {suggestions}?" if near else f"metrics: {', '.join(ids)}",
+        f"did you mean {suggestions}?" if near else "popmodel explain lists families and metrics",
     )
 
 

@@ -10,12 +10,12 @@ import difflib
 import functools
 import os
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
+from popmodel.documents import parse_toml, read_text
 from popmodel.errors import FileError
 from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.metrics.family import (
@@ -112,20 +112,8 @@ def read_family(path: str | os.PathLike[str]) -> Family:
         If the file cannot be read, is not TOML, has unknown or missing keys, an unreadable
         formula, an unknown name, or metrics that depend on themselves. It names file and line.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileError(path, f"cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise FileError(path, "is not text in UTF-8") from None
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        message, line = _without_line(str(error))
-        raise FileError(path, f"is not TOML: {message}", line=line) from None
-    except (RecursionError, ValueError):
-        problem = "is nested too deeply, or has a number with too many digits"
-        raise FileError(path, problem) from None
+    text = read_text(path)
+    table = parse_toml(text, path)
     return _Reader(os.fspath(path), text).family(table)
 
 
@@ -329,11 +317,3 @@ def _one_line(text: str) -> str:
 def _near(name: str, known: Iterable[str]) -> str | None:
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean {near[0]!r}?" if near else None
-
-
-def _without_line(message: str) -> tuple[str, int | None]:
-    """Take the position out of a message of tomllib, which puts it at the end."""
-    found = re.search(r" \(at line (\d+), column \d+\)$", message)
-    if found is None:
-        return message, None
-    return message[: found.start()], int(cast(str, found.group(1)))

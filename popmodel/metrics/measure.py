@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["Run", "analyse", "runtime"]
 
 _NS = 1e9
+_LARGEST = 2**63
+_IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
+_UNCOVERED = "useful, MPI and region times exceed the time that the states cover"
+# What states may leave uncovered, or workers do outside of regions, before it is worth a word.
+_NOTEWORTHY = 0.01
 
 
 @dataclass(frozen=True)
@@ -85,10 +90,13 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
     omp_useful = np.where(is_master, running.within(parallel), running.within(outlined))
     useful = np.where(is_master, running.total(), omp_useful)
     in_mpi = in_calls.total()
-    total = _runtime(trace)
+    covered, traced = _state_times(trace)
+    total = _longest(trace, traced)
     regions = measure_regions(trace, running, in_calls, found) if len(parallel) else None
     replayed, absent, notes = _replayed(trace, network)
     counters, broken = _counters(trace, running)
+    losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))
+    impossible = {name: _UNCOVERED for name in _IDLE if name not in losses}
     run = Observables(
         runtime=total / _NS,
         threads=np.diff(bounds),
@@ -104,10 +112,11 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
         **replayed,
         instructions=counters.get("instructions"),
         cycles=counters.get("cycles"),
-        **_losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()) / _NS),
-        absent=absent | broken,
+        **losses,
+        absent=absent | broken | impossible,
     )
-    return Run(trace.path, run, notes)
+    doubts = _doubts(trace, masters, covered, total, int(omp_useful.sum()), regions)
+    return Run(trace.path, run, (*notes, *doubts))
 
 
 def runtime(trace: Trace) -> float:
@@ -118,25 +127,32 @@ def runtime(trace: Trace) -> float:
     TraceError
         If the trace has no states: the time of a thread is the sum of its states.
     """
-    return _runtime(trace) / _NS
+    return _longest(trace, _state_times(trace)[1]) / _NS
 
 
-def _runtime(trace: Trace) -> int:
+def _state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Time of each location in all its states, and without those with tracing disabled, ns."""
     states = trace.states
-    total = np.zeros(len(states.offsets) - 1, dtype=np.int64)
+    covered = np.zeros(len(states.offsets) - 1, dtype=np.int64)
+    traced = covered.copy()
     for block in walk(states.state, states.begin, states.end):
         length = states.end[block] - states.begin[block]
-        length[states.state[block] == TRACING_DISABLED] = 0
-        passed = np.concatenate([[0], np.cumsum(length)])
         bounds = np.clip(states.offsets, block.start, block.stop) - block.start
-        total += passed[bounds[1:]] - passed[bounds[:-1]]
-    if not total.any():
+        for total in (covered, traced):
+            passed = np.concatenate([[0], np.cumsum(length)])
+            total += passed[bounds[1:]] - passed[bounds[:-1]]
+            length[states.state[block] == TRACING_DISABLED] = 0
+    return covered, traced
+
+
+def _longest(trace: Trace, traced: NDArray[np.int64]) -> int:
+    if not traced.any():
         raise TraceError(
             trace.path,
             "there is no state record of a running thread, so times cannot be summed",
             hint="popmodel needs states as well as events; trace with states switched on",
         )
-    return int(total.max())
+    return int(traced.max())
 
 
 def _replayed(
@@ -169,6 +185,9 @@ def _counters(
         if negative := np.count_nonzero(value < 0):
             broken[name] = f"the hardware counter of {name} is below zero in {negative} readings"
             continue
+        if value.sum(dtype=np.float64) >= _LARGEST:
+            broken[name] = f"the hardware counter of {name} adds up to more than can be counted"
+            continue
         total = np.zeros(trace.locations, dtype=np.int64)
         np.add.at(total, location, value)
         sums[name] = total.astype(np.float64)
@@ -180,7 +199,8 @@ def _readings(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Location and value of a counter's readings in useful time; None where it was never read."""
     events = trace.events
-    named = [t for t, text in trace.labels.event_types.items() if text.startswith(COUNTERS[type_])]
+    label = COUNTERS[type_]
+    named = [t for t, text in trace.labels.event_types.items() if text.split()[:1] == [label]]
     rows = rows_where_type(events.type, (type_, *named))
     if not len(rows):
         return None
@@ -194,14 +214,54 @@ def _readings(
     return location[inside], value[inside]
 
 
-def _losses(regions: RegionTimes | None, idle: float) -> dict[str, Any]:
-    """Observables about parallel regions; `idle` is the thread time neither useful nor in MPI."""
+def _doubts(
+    trace: Trace,
+    masters: NDArray[np.int64],
+    covered: NDArray[np.int64],
+    total: int,
+    omp_useful: int,
+    regions: RegionTimes | None,
+) -> list[str]:
+    """Say where the trace contradicts what the definitions take for granted."""
+    states = trace.states
+    some = masters[states.offsets[masters + 1] > states.offsets[masters]]
+    first, last = states.offsets[some], states.offsets[some + 1] - 1
+    gap = states.end[last] - states.begin[first] - covered[some]
+    doubts = []
+    if len(gap) and gap.max() > _NOTEWORTHY * total:
+        rank = int(np.flatnonzero(masters == some[gap.argmax()])[0])
+        doubts.append(
+            f"the states of rank {rank} leave {gap.max() / _NS:.9f} s uncovered: time in regions "
+            "and calls counts it, the runtime does not, so efficiencies can exceed what is possible"
+        )
+    if len(gap) and -gap.min() > _NOTEWORTHY * total:
+        rank = int(np.flatnonzero(masters == some[gap.argmin()])[0])
+        doubts.append(
+            f"the states of rank {rank} overlap by {-gap.min() / _NS:.9f} s, which counts twice"
+        )
+    if regions is not None:
+        outside = omp_useful / _NS - regions.useful
+        if outside > _NOTEWORTHY * omp_useful / _NS:
+            doubts.append(
+                f"worker threads run outlined functions for {outside:.9f} s outside the parallel "
+                "regions of their masters, so the efficiency of regions can exceed 1"
+            )
+    return doubts
+
+
+def _losses(regions: RegionTimes | None, idle: int) -> dict[str, Any]:
+    """Observables about parallel regions; `idle` is thread time neither useful nor in MPI, ns."""
     if regions is None:
-        regions = RegionTimes(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, ())
+        regions = RegionTimes(0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, ())
+    serial = idle - regions.idle_imbalance - regions.idle_scheduling
+    # Where the states do not cover the regions there is less idle time than the regions have.
+    idle_times = {
+        "idle_serial": serial / _NS,
+        "idle_imbalance": regions.idle_imbalance / _NS,
+        "idle_scheduling": regions.idle_scheduling / _NS,
+    }
     return {
-        "idle_serial": max(idle - regions.idle_imbalance - regions.idle_scheduling, 0.0),
-        "idle_imbalance": regions.idle_imbalance,
-        "idle_scheduling": regions.idle_scheduling,
+        **(idle_times if serial >= 0 else {}),
         "openmp_imbalance": regions.imbalance,
         "openmp_synchronisation": regions.synchronisation,
         "openmp_scheduling": regions.scheduling,

@@ -36,8 +36,10 @@ class RegionTimes:
         weighted by their threads.
     synchronisation, scheduling, mpi : float
         Mean over all threads.
-    idle_imbalance, idle_scheduling : float
-        Idle thread time of the teams as TALP divides it, summed.
+    idle_imbalance, idle_scheduling : int
+        Idle thread time of the teams as TALP divides it, summed, ns.
+    useful : float
+        Useful time of all threads inside the regions of their masters, summed.
     regions : tuple of Region
         By cost, the highest first.
     """
@@ -46,8 +48,9 @@ class RegionTimes:
     synchronisation: float
     scheduling: float
     mpi: float
-    idle_imbalance: float
-    idle_scheduling: float
+    idle_imbalance: int
+    idle_scheduling: int
+    useful: float
     regions: tuple[Region, ...]
 
 
@@ -95,8 +98,9 @@ def measure_regions(
         synchronisation=total["synchronisation"] / all_threads,
         scheduling=total["scheduling"] / all_threads,
         mpi=total["mpi"] / all_threads,
-        idle_imbalance=total["idle_imbalance"] / _NS,
-        idle_scheduling=total["idle_scheduling"] / _NS,
+        idle_imbalance=round(total["idle_imbalance"]),
+        idle_scheduling=round(total["idle_scheduling"]),
+        useful=total["useful"] / _NS,
         regions=_by_cost(names, sums, np.bincount(label, minlength=len(names))),
     )
 

@@ -56,24 +56,39 @@ class Scaling:
         Why this mode and this reference, in words.
     evaluations : tuple of Evaluation
         The metrics of family ``scaling``, one evaluation per run.
+    threaded : tuple of bool
+        Whether the run or its reference has processes with several threads.
     """
 
     mode: Mode
     reference: int
     why: str
     evaluations: tuple[Evaluation, ...]
+    threaded: tuple[bool, ...]
 
     def aggregates(self, index: int) -> dict[str, float]:
-        """What the comparison adds to the aggregates of one run, for other families."""
+        """What the comparison adds to the aggregates of one run, for other families.
+
+        These are the MPI-only ones, to which a process is its master thread: computation scaling,
+        which is of all threads, says nothing there if processes have several.
+        """
         values = self.evaluations[index].values
-        name = "computation_scaling"
-        return {name: values[name]} if name in values else {}
+        if self.threaded[index] or _NAME not in values:
+            return {}
+        return {_NAME: values[_NAME]}
 
     def absent(self, index: int) -> dict[str, str]:
         """Reasons for what the comparison could not add, by the name of the aggregate."""
+        if self.threaded[index]:
+            return {_NAME: _OF_ALL_THREADS}
         reasons = self.evaluations[index].absent
-        name = "computation_scaling"
-        return {name: reasons[name]} if name in reasons else {}
+        return {_NAME: reasons[_NAME]} if _NAME in reasons else {}
+
+
+_NAME = "computation_scaling"
+_OF_ALL_THREADS = (
+    "processes have several threads: the family scaling has the global efficiency of all of them"
+)
 
 
 def scale(
@@ -127,7 +142,12 @@ def scale(
         missing = _missing_counters(run, base)
         aggregates = {**run.aggregates, **shared, "work_ratio": ratio}
         evaluations.append(family.evaluate(aggregates, {**missing, **run.absent}))
-    return Scaling(mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations))
+    threaded = tuple(_is_threaded(run) or _is_threaded(base) for run in runs)
+    return Scaling(mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations), threaded)
+
+
+def _is_threaded(run: Run) -> bool:
+    return run.aggregates["threads"] > run.aggregates["processes"]
 
 
 def _cores(run: Run) -> float:

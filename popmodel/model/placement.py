@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from popmodel.errors import UsageError
 from popmodel.machine.topology import Topology
+from popmodel.units import plural
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def place(processes: int, threads: int, topology: Topology) -> Placement:
         raise UsageError(
             f"{processes} x {threads} is not possible: it needs {nodes} nodes, "
             f"the machine has {topology.nodes}",
-            f"at most {most} processes of {threads} threads",
+            f"at most {plural(most, 'process', 'processes')} of {plural(threads, 'thread')}",
         )
     return Placement(processes, threads, per_node, nodes)
 

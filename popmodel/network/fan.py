@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.network.point_to_point import transfer_time
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -67,9 +69,9 @@ def collective_time(
     if kind in ("init", "barrier"):
         time = 2 * latency * times
     elif kind == "bcast":
-        time = (2 * latency + np.maximum(sent, received) / bandwidth) * times
+        time = (latency + transfer_time(np.maximum(sent, received), latency, bandwidth)) * times
     elif kind == "reduce":
-        time = np.where(times > 0, latency + (sent + received) / 2 / bandwidth, 0.0)
+        time = np.where(times > 0, transfer_time((sent + received) / 2, latency, bandwidth), 0.0)
     else:
-        time = 2 * (latency + (sent + received) / 2 / bandwidth) * times
+        time = 2 * transfer_time((sent + received) / 2, latency, bandwidth) * times
     return time

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -173,7 +173,7 @@ class _Pattern(NamedTuple):
     operations: list[tuple[NDArray[np.uint8], NDArray[np.int32]]]
 
 
-@cache
+@lru_cache(maxsize=256)  # programs repeat few collectives often; patterns of many ranks are large
 def _pattern(kind: str, members: int, root: int) -> _Pattern:
     steps = [exchanges(kind, members, root, r) for r in range(members)]
     # The k-th message from one rank to another is the k-th that the other receives from it.

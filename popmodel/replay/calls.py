@@ -11,6 +11,7 @@ from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.replay.mpi_calls import BUFFERED, action_of, collective_of
 from popmodel.replay.program import COLLECTIVES
+from popmodel.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -199,7 +200,7 @@ def _refuse_other_threads(trace: Trace, masters: NDArray[np.int64]) -> None:
         name = trace.mpi_name(int(calls.type[row]), int(calls.value[row]))
         raise ReplayError(
             f"{trace.path}: thread {where - masters[process]} of rank {process} calls {name} at "
-            f"{calls.entry[row] / 1e9:.9f} s ({int(count.sum())} MPI calls of threads that are "
-            "not their process's master)",
+            f"{calls.entry[row] / 1e9:.9f} s ({plural(int(count.sum()), 'MPI call')} of threads "
+            "that are not their process's master)",
             ONLY_MASTERS,
         )

@@ -33,6 +33,7 @@ from popmodel.replay.turns import MatchedCollectives, match_collectives
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.names import APPLICATION, TRACING_DISABLED
+from popmodel.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def from_trace(trace: Trace) -> Program:
 def _ignored(calls: MasterCalls) -> list[str]:
     counts = np.bincount(calls.code[calls.action == Action.IGNORED], minlength=len(calls.names))
     return [
-        f"{n} {name} calls are local time: not modelled by the replay"
+        f"{plural(n, f'{name} call')} taken as local time: not modelled by the replay"
         for name, n in zip(calls.names, counts.tolist(), strict=True)
         if n
     ]
@@ -192,7 +193,9 @@ def _within(
                 root=np.where(root_inside, everyone.root, -1).astype(np.int32),
             ),
         ),
-        [f"{cut} messages cross the edge of the window and take no time"] if cut else [],
+        [f"{plural(cut, 'message')} across the edge of the window, which take no time"]
+        if cut
+        else [],
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from popmodel.errors import ReplayError
 from popmodel.replay.calls import ONLY_MASTERS, MasterCalls, Timetable
 from popmodel.replay.mpi_calls import Action
+from popmodel.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,8 +141,8 @@ def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> l
     if not len(index):
         return []
     return [
-        f"{len(index)} point-to-point calls lack a communication record (partner MPI_PROC_NULL, "
-        "never completed, or record lost) and wait for nobody (first: "
+        f"{plural(len(index), 'point-to-point call')} without communication record (MPI_PROC_NULL, "
+        "never completed, or record lost), taken to wait for nobody (first: "
         f"{calls.where(int(index[0]))})"
     ]
 
@@ -168,7 +169,7 @@ def _refuse_unmatched(
         if call[i] < 0
     ]
     raise ReplayError(
-        f"{trace.path}: {len(index)} messages belong to no MPI call of the trace; the first, "
+        f"{trace.path}: {plural(len(index), 'message')} without MPI call in the trace; the first, "
         f"{records.size[i]} B with tag {records.tag[i]} from rank {sender[i]} to rank "
         f"{receiver[i]}, names {', '.join(lacking)}, where there is none",
         "events of MPI calls are missing: trace the run again, or look at a window without them",

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["MatchedCollectives", "match_collectives"]
 
 _ATTRIBUTES = (BYTES_SENT, BYTES_RECEIVED, IS_ROOT, COMMUNICATOR)  # consecutive numbers
-# MPI_Init comes before any communicator: a turn of its own, over all processes.
-_INIT = -1
+# MPI_Init comes before any communicator: a turn of its own, over all processes. No trace has it.
+_INIT = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
     return MatchedCollectives(
         Collectives(
             kind=kind[first],
-            communicator=np.maximum(pairs[:, 0], 0),
-            members=_members(trace, pairs[:, 0], np.bincount(collective, minlength=count)),
+            communicator=np.where(pairs[:, 0] == _INIT, 0, pairs[:, 0]),
+            members=_members(trace, pairs[:, 0], communicator, process),
             root=roots,
             sent=_largest(sent, collective, count),
             received=_largest(received, collective, count),
@@ -112,19 +112,26 @@ def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
 
 
 def _members(
-    trace: Trace, communicator: NDArray[np.int64], seen: NDArray[np.int64]
+    trace: Trace,
+    wanted: NDArray[np.int64],
+    communicator: NDArray[np.int64],
+    process: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """Number of members of each collective; of a communicator not in the header, those seen."""
-    numbers, index = np.unique(communicator, return_inverse=True)
-    sizes = np.full(len(numbers), -1, dtype=np.int64)
-    for row, number in enumerate(numbers.tolist()):
-        known = trace.communicators.get(number)
-        if known is not None:
-            sizes[row] = len(known)
-        elif number == 0:
-            sizes[row] = trace.processes
-    members = np.where(sizes[index] < 0, seen, sizes[index])
-    return members.astype(np.int32)
+    """Number of members of each wanted communicator.
+
+    One that the trace does not list has the processes that call on it.
+    """
+    numbers, index = np.unique(wanted, return_inverse=True)
+    pairs, _ = _distinct_rows(communicator, process)
+    callers = np.bincount(np.searchsorted(numbers, pairs[:, 0]), minlength=len(numbers))
+    sizes = np.array(
+        [
+            trace.processes if number == 0 else len(trace.communicators.get(number, range(many)))
+            for number, many in zip(numbers.tolist(), callers.tolist(), strict=True)
+        ],
+        dtype=np.int32,
+    )
+    return sizes[index]
 
 
 def _largest(values: NDArray[np.int64], group: NDArray[np.int64], count: int) -> NDArray[np.int64]:

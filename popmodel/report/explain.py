@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,8 @@ def document(explanation: Explanation) -> dict[str, Any]:
     return {"schema": "popmodel/explain/1", **asdict(explanation)}
 
 
-def catalogue(families: Mapping[str, Family]) -> dict[str, Any]:
-    """The plain data of the list of all metrics, ``popmodel/explain/1``."""
+def catalogue(families: Iterable[Family]) -> dict[str, Any]:
+    """The plain data of the metrics of families, ``popmodel/explain/1``."""
     return {
         "schema": "popmodel/explain/1",
         "families": [
@@ -31,20 +32,26 @@ def catalogue(families: Mapping[str, Family]) -> dict[str, Any]:
                 "use": family.use,
                 "source": family.source,
                 "metrics": [
-                    {"metric": line.metric, "name": metric.name, "depth": line.depth}
+                    {
+                        "metric": line.metric,
+                        "name": metric.name,
+                        "depth": line.depth,
+                        "meaning": metric.meaning,
+                    }
                     for line in _lines(family)
                     for metric in [family.metrics[line.metric]]
                 ],
             }
-            for family in families.values()
+            for family in families
         ],
     }
 
 
 def screen(document: Document, style: Style) -> list[str]:
-    """One metric in each of its families, or the list of all."""
+    """One metric in each of its families, or one family, or the list of all."""
     if "families" in document:
-        return _list(document, style)
+        (one, *others) = document["families"]
+        return _list(document, style) if others else _family(one, style)
     lines: list[str] = []
     for definition in document["definitions"]:
         head = f"{definition['family']}.{document['metric']}"
@@ -57,7 +64,12 @@ def records(document: Document) -> list[Record]:
     """One line per metric of the list, or per family that defines the metric."""
     if "families" in document:
         return [
-            {"family": family["family"], "metric": metric["metric"], "name": metric["name"]}
+            {
+                "family": family["family"],
+                "metric": metric["metric"],
+                "name": metric["name"],
+                "meaning": metric["meaning"],
+            }
             for family in document["families"]
             for metric in family["metrics"]
         ]
@@ -74,8 +86,11 @@ def markdown(document: Document) -> list[str]:
     if "families" in document:
         for family in document["families"]:
             lines += ["", f"## {family['title']}", "", family["use"], ""]
-            rows = [("  " * one["depth"] + one["name"], one["metric"]) for one in family["metrics"]]
-            lines += markdown_table(["metric", family["family"]], rows)
+            rows = [
+                ("  " * one["depth"] + one["name"], one["metric"], _first_sentence(one["meaning"]))
+                for one in family["metrics"]
+            ]
+            lines += markdown_table(["metric", family["family"], "meaning"], rows)
         return lines[1:]
     for definition in document["definitions"]:
         title = f"## {definition['name']} ({definition['family']})"
@@ -102,7 +117,24 @@ def _list(document: Document, style: Style) -> list[str]:
             for one in family["metrics"]
             for line in paragraph(one["metric"], style, first=" " * (3 + one["depth"]))
         ]
-    return [*lines[1:], "", *paragraph("popmodel explain METRIC says more", style)]
+    return [*lines[1:], "", *paragraph("popmodel explain FAMILY or METRIC says more", style)]
+
+
+def _family(family: Mapping[str, Any], style: Style) -> list[str]:
+    """When to use a family, and its tree with a short meaning of each metric."""
+    lines = paragraph(f"{family['family']}: {family['title']}", style)
+    lines += pairs([("use", family["use"]), ("source", family["source"])], style)
+    lines += [""]
+    for one in family["metrics"]:
+        indent = " " * (2 * one["depth"])
+        text = f"{one['metric']}: {_first_sentence(one['meaning'])}"
+        lines += paragraph(text, style, first=indent, rest=f"{indent}    ")
+    return [*lines, "", *paragraph(f"popmodel explain {family['family']}.METRIC says more", style)]
+
+
+def _first_sentence(text: str) -> str:
+    end = re.search(r"[.:;](?=\s|$)", text)
+    return text[: end.start()] if end else text
 
 
 def _facts(definition: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -28,10 +28,13 @@ def json_text(document: Mapping[str, Any]) -> str:
 def plain(value: Any) -> Any:
     """The same data in JSON's own types; arrays become lists."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {plain(str(key)): plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):  # NumPy's arrays and scalars, without importing NumPy
         return value.tolist()
-    if value is None or isinstance(value, str | bool | int | float):
+    if isinstance(value, str):
+        # File names may hold bytes that are no UTF-8; strict readers refuse what stands for them.
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Iterable):
         return [plain(item) for item in value]

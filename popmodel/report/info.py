@@ -7,9 +7,9 @@ from typing import Any
 
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, count, pairs, plural, table
+from popmodel.report.terminal import Cell, Row, Style, pairs, table
 from popmodel.report.warnings import warning_lines
-from popmodel.units import format_time
+from popmodel.units import count, format_time, plural
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -49,10 +49,10 @@ def markdown(document: Document) -> list[str]:
 
 
 def describe_threads(threads: list[int]) -> str:
-    """Threads per process in words: ``2 each``, or how many processes have how many."""
+    """Threads in words: ``2 per process``, or how many processes have how many."""
     numbers = Counter(threads)
     if len(numbers) == 1:
-        return f"{count(threads[0])} each"
+        return f"{count(threads[0])} per process"
     return ", ".join(
         f"{count(number)} in {plural(processes, 'process', 'processes')}"
         for number, processes in sorted(numbers.items())

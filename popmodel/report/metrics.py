@@ -7,50 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.metrics.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
+from popmodel.report.joint import joint_notes, joint_warnings
 from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
+from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import (
     Cell,
     Row,
     Style,
-    count,
     display_width,
+    pairs,
     paragraph,
     percent,
     table,
 )
 from popmodel.report.warnings import warning_lines, warning_text
-from popmodel.units import format_time
+from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
     from popmodel.metrics.family import Family
 
 REGIONS_SHOWN = 10
+_OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
 
 Run = Mapping[str, Any]
-
-
-class Reasons:
-    """Numbers the reasons for missing values in the order in which a screen meets them."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def mark(self, reason: str) -> str:
-        """What stands in place of a value."""
-        return f"-[{self._numbers.setdefault(reason, len(self._numbers) + 1)}]"
-
-    def texts(self) -> list[str]:
-        """The reasons, each behind its number."""
-        return [f"[{number}] {reason}" for reason, number in self._numbers.items()]
-
-    def lines(self, style: Style) -> list[str]:
-        """The same for a screen, after an empty line; nothing if no value was missing."""
-        drawn = [""] if self._numbers else []
-        for text in self.texts():
-            drawn += paragraph(text, style, rest="    ")
-        return drawn
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -63,6 +44,8 @@ def screen(document: Document, style: Style) -> list[str]:
     labels = _widest_label(families)
     sizes = _sizes(runs, reasons)
     lines = table([[name] for name in names], sizes, style, least_label=labels)
+    lines += _numbered(names, lines[0], style)
+    lines += [line for text in _reading(runs) for line in paragraph(text, style)]
     column = max(display_width(cell.text) for row in sizes for cell in row.cells)
 
     def draw(rows: Sequence[Row], title: str) -> list[str]:
@@ -82,16 +65,17 @@ def screen(document: Document, style: Style) -> list[str]:
     if len(runs) > 1 or not families:
         rows = _scaling_rows(runs, reasons)
         lines += ["", *draw(rows, "Scaling, ratios")]
-        lines += paragraph(_scaling_words(document), style, first=" ")
+        for text in _scaling_words(document):
+            lines += paragraph(text, style, first=" ")
         lines += _lowest(load_families()[SCALING], runs, names, style)
     lines += reasons.lines(style)
     for run, name in zip(runs, names, strict=True):
         lines += _regions(run, name if len(runs) > 1 else "", style)
-    notes = _notes(runs, names)
+    notes = joint_notes(runs, names)
     lines += ["", "notes"] if notes else []
     for note in notes:
         lines += paragraph(note, style, first=" - ")
-    lines += warning_lines(_warnings(runs, names), style)
+    lines += warning_lines(joint_warnings(runs, names), style)
     lines += _other_families(runs, style)
     return lines
 
@@ -106,6 +90,7 @@ def records(document: Document) -> list[Record]:
             "trace": run["trace"],
             "processes": run["processes"],
             "threads": describe_team(run["threads"]),
+            "outside_mpi": run["outside_mpi"],
         }
         basics = {"runtime": run["runtime"], "ideal_runtime": run["ideal_runtime"]}
         for metric, value in basics.items():
@@ -127,6 +112,7 @@ def markdown(document: Document) -> list[str]:
     reasons = Reasons()
     sizes = [[row.label, *_texts(row)] for row in _sizes(runs, reasons)]
     lines = markdown_table(["", *names], sizes)
+    lines += [line for text in _reading(runs) for line in ("", text)]
     for family in _families(runs):
         for heading, rows in _trees(family, runs, reasons):
             body = [[" " * (2 * row.depth) + row.label, *_texts(row)] for row in rows]
@@ -134,7 +120,7 @@ def markdown(document: Document) -> list[str]:
     if len(runs) > 1:
         body = [[row.label, *_texts(row)] for row in _scaling_rows(runs, reasons)]
         lines += ["", *markdown_table(["Scaling, ratios", *names], body)]
-        lines += ["", _scaling_words(document)]
+        lines += [line for text in _scaling_words(document) for line in ("", text)]
     lines += [line for reason in reasons.texts() for line in ("", reason)]
     for run, name in zip(runs, names, strict=True):
         regions = run["observables"]["regions"]
@@ -142,7 +128,8 @@ def markdown(document: Document) -> list[str]:
         if shown:
             heads = [f"Parallel regions of {name}", "instances", "PE %", "LB %", "thread time lost"]
             lines += ["", *markdown_table(heads, shown)]
-    told = [*_notes(runs, names), *(warning_text(warning) for warning in _warnings(runs, names))]
+    warnings = [warning_text(warning) for warning in joint_warnings(runs, names)]
+    told = [*joint_notes(runs, names), *warnings]
     lines += [line for note in told for line in ("", note)]
     return lines
 
@@ -180,6 +167,30 @@ def _sizes(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
         Row("processes x threads", tuple(Cell(team) for team in teams)),
         Row("runtime", tuple(Cell(format_time(run["runtime"])) for run in runs)),
         Row("ideal runtime", tuple(Cell(ideal(run)) for run in runs)),
+    ]
+
+
+def _numbered(names: Sequence[str], head: str, style: Style) -> list[str]:
+    """The names of runs whose columns have numbers because their names do not fit."""
+    if "#1" not in head.split() or "#1" in names[0]:
+        return []
+    return pairs([(f"#{number}", name) for number, name in enumerate(names, start=1)], style)
+
+
+def _reading(runs: Sequence[Run]) -> list[str]:
+    """What was taken for time outside MPI, if not the usual, and where that matters."""
+    if runs[0]["outside_mpi"] == "everywhere":
+        return []
+    families = [
+        name
+        for name, family in load_families().items()
+        if any(
+            not _OUTSIDE_MPI.isdisjoint(metric.formula.names) for metric in family.metrics.values()
+        )
+    ]
+    return [
+        "time outside MPI: all time that is not in a call (not-in-mpi); this acts on "
+        f"{', '.join(families)} only"
     ]
 
 
@@ -249,9 +260,10 @@ def _lowest(family: Family, runs: Sequence[Run], names: Sequence[str], style: St
     return ["", *paragraph(text, style, first="-> ")]
 
 
-def _scaling_words(document: Document) -> str:
+def _scaling_words(document: Document) -> list[str]:
+    """How the runs were compared, and a doubt about it."""
     scaling = document["scaling"]
-    return f"{scaling['why']}."
+    return [f"{scaling['why']}.", *scaling["notes"]]
 
 
 def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
@@ -294,28 +306,6 @@ def _region_rows(regions: Sequence[Mapping[str, Any]]) -> list[Row]:
             depth=1,
         )
         for region in costly
-    ]
-
-
-def _notes(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
-    """Notes on the runs; one that holds for all runs is told once, without their names."""
-    told: dict[str, list[str]] = {}
-    for run, name in zip(runs, names, strict=True):
-        notes = [*run["notes"], *(note for one in run["family_notes"].values() for note in one)]
-        for note in dict.fromkeys(notes):
-            told.setdefault(note, []).append(name)
-    return [
-        note if len(where) == len(runs) else f"{', '.join(where)}: {note}"
-        for note, where in told.items()
-    ]
-
-
-def _warnings(runs: Sequence[Run], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Warnings about the traces, with the run that each is about if there are several."""
-    return [
-        {**warning, "text": f"{name}: {warning['text']}" if len(runs) > 1 else warning["text"]}
-        for run, name in zip(runs, names, strict=True)
-        for warning in run["warnings"]
     ]
 
 

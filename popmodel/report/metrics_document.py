@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.report.terminal import loses
+
 if TYPE_CHECKING:
     from popmodel.metrics.family import Evaluation
     from popmodel.metrics.measure import Run
+    from popmodel.metrics.observables import OutsideMPI
     from popmodel.metrics.scaling import Scaling
 
 SCALING = "scaling"
 ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""
+COMPARABLE = 5.0
+"""Ratio of useful times that cache effects or contention hardly explain in runs of one program."""
 
 
 def document(
@@ -20,6 +25,7 @@ def document(
     evaluations: Sequence[Mapping[str, Evaluation]],
     scaling: Scaling,
     warnings: Sequence[Sequence[Mapping[str, Any]]],
+    outside_mpi: OutsideMPI = "everywhere",
 ) -> dict[str, Any]:
     """Put measured runs into a document.
 
@@ -33,11 +39,16 @@ def document(
         The runs against their reference run.
     warnings : sequence of sequence of mapping
         For each run what is wrong with its trace: ``{"text", "count", "line"}``.
+    outside_mpi : {"everywhere", "not-in-mpi"}
+        What the evaluations take for time outside MPI.
     """
     return {
         "schema": "popmodel/metrics/1",
         "runs": [
-            _run(run, families, told, compared=index != scaling.reference)
+            {
+                **_run(run, families, told, compared=index != scaling.reference),
+                "outside_mpi": outside_mpi,
+            }
             for index, (run, families, told) in enumerate(
                 zip(runs, evaluations, warnings, strict=True)
             )
@@ -46,6 +57,7 @@ def document(
             "mode": scaling.mode,
             "reference": runs[scaling.reference].trace,
             "why": scaling.why,
+            "notes": _doubts(scaling),
         },
     }
 
@@ -59,8 +71,10 @@ def _run(
 ) -> dict[str, Any]:
     observables = run.observables
     team = {int(number) for number in observables.threads}
+    # A replay of a run that has nothing to replay gives a number, but no ideal runtime.
+    ideal = None if "ideal_runtime" in observables.absent else observables.ideal_runtime
     lowest = {
-        name: (evaluation.family.lowest_leaf(evaluation), evaluation)
+        name: _lowest(evaluation)
         for name, evaluation in families.items()
         if (compared or name != SCALING) and (observables.has_mpi or name not in ABOUT_MPI)
     }
@@ -70,20 +84,11 @@ def _run(
         # One number where all processes have the same number of threads, else one for each.
         "threads": team.pop() if len(team) == 1 else observables.threads.tolist(),
         "runtime": float(observables.runtime),
-        "ideal_runtime": observables.ideal_runtime,
-        "observables": observables.to_dict(),
+        "ideal_runtime": ideal,
+        "observables": {**observables.to_dict(), "ideal_runtime": ideal},
         "metrics": {name: dict(evaluation.values) for name, evaluation in families.items()},
         "absent": {name: dict(evaluation.absent) for name, evaluation in families.items()},
-        "lowest": {
-            name: {
-                "metric": leaf.id,
-                "value": evaluation.values[leaf.id],
-                "advice": leaf.advice,
-            }
-            for name, (leaf, evaluation) in lowest.items()
-            # A computation that takes less time than in the reference run needs no advice.
-            if leaf is not None and (name != SCALING or evaluation.values[leaf.id] < 1)
-        },
+        "lowest": {name: found for name, found in lowest.items() if found is not None},
         "notes": list(run.notes),
         "family_notes": {
             name: list(evaluation.notes)
@@ -91,4 +96,33 @@ def _run(
             if evaluation.notes
         },
         "warnings": [dict(warning) for warning in warnings],
+    }
+
+
+def _doubts(scaling: Scaling) -> list[str]:
+    """A question where the runs hardly did the same work."""
+    metric = "computation_scaling"
+    found = [run.values[metric] for run in scaling.evaluations if metric in run.values]
+    extreme = max(found, key=lambda value: max(value, 1 / value) if value > 0 else 0, default=1)
+    if 1 / COMPARABLE <= extreme <= COMPARABLE or extreme <= 0:
+        return []
+    return [
+        f"computation scaling of {extreme:.3g}: the useful time, at equal work, differs so much "
+        "that one should ask whether all runs are of the same program and input"
+    ]
+
+
+def _lowest(evaluation: Evaluation) -> dict[str, Any] | None:
+    """The metric that costs most and what to do about it; None where nothing is lost."""
+    family = evaluation.family
+    leaf = family.lowest_leaf(evaluation)
+    if leaf is None or not loses(evaluation.values[leaf.id]):
+        return None
+    # What is advised for a metric with parts leads to them; here they have no values.
+    reasons = dict.fromkeys(evaluation.absent[part] for part in family.parts(leaf.id))
+    why = f"What it is made of is not known: {'; '.join(reasons)}."
+    return {
+        "metric": leaf.id,
+        "value": evaluation.values[leaf.id],
+        "advice": why if reasons else leaf.advice,
     }

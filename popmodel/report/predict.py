@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
@@ -11,7 +10,7 @@ from typing import Any
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.uncertainty import group
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.metrics import Reasons
+from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import (
     Cell,
@@ -19,13 +18,14 @@ from popmodel.report.terminal import (
     Style,
     bar,
     display_width,
+    loses,
     pairs,
     paragraph,
     percent,
-    plural,
+    shell_lines,
     table,
 )
-from popmodel.units import format_size, format_time
+from popmodel.units import format_size, format_time, plural
 
 BAR_WIDTH = 20
 
@@ -108,18 +108,14 @@ def launch_lines(command: str, width: int) -> list[str]:
 
     Words that fit nowhere stand on a line of their own.
     """
-    lines: list[str] = []
-    for given in command.replace("\\\n", "\n").splitlines():
-        words = [shlex.quote(word) if " " in word else word for word in given.split()]
-        line = ""
-        for word in words:
-            longer = f"{line} {word}" if line else word
-            if line and len(longer) > width - 2:
-                lines.append(line)
-                longer = f"  {word}"
-            line = longer
-        lines.append(line)
-    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
+    parts = [
+        shell_lines(given.split(), width) for given in command.replace("\\\n", "\n").splitlines()
+    ]
+    return [
+        line if part is parts[-1] or line.endswith("\\") else f"{line} \\"
+        for part in parts
+        for line in part
+    ]
 
 
 def _application(document: Document) -> str:
@@ -198,8 +194,9 @@ def _trees(
                     cells = (Cell(reasons.mark(document["absent"][name][line.metric])),)
                 else:
                     value = Cell(percent(estimate["value"]), estimate["value"])
-                    cells = (value, Cell(_interval(estimate)))
-                    label += " <-" if line.metric == document["limits"] else ""
+                    cells = (value, Cell(_interval(estimate, reasons)))
+                    limits = line.metric == document["limits"] and loses(estimate["value"])
+                    label += " <-" if limits else ""
                 rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
             trees.append((walk.heading or family.title, rows))
     return trees
@@ -208,14 +205,26 @@ def _trees(
 def _efficiencies(heading: str, rows: Sequence[Row], style: Style) -> list[str]:
     heads = [["%"], ["90 %"]]
     widest = max(row.depth + display_width(row.label) for row in rows)
-    if display_width(heading) <= widest:
-        return table(heads, rows, style, first=heading)
-    return [*paragraph(heading, style), *table(heads, rows, style)]
+    above = [] if display_width(heading) <= widest else paragraph(heading, style)
+    first = "" if above else heading
+    drawn = table(heads, rows, style, first=first)
+    if "" in drawn:  # continued below: rather an interval under its metric than the tree twice
+        drawn = table(heads[:1], _below(rows), style, first=first)
+    return [*above, *drawn]
 
 
-def _interval(estimate: Estimate) -> str:
+def _below(rows: Sequence[Row]) -> list[Row]:
+    """The rows with their second figure, the interval, on a line of its own."""
+    narrow: list[Row] = []
+    for row in rows:
+        narrow.append(Row(row.label, row.cells[:1], row.depth))
+        narrow += [Row(f"90 %: {cell.text}", (), row.depth + 2) for cell in row.cells[1:]]
+    return narrow
+
+
+def _interval(estimate: Estimate, reasons: Reasons) -> str:
     if estimate["low"] is None:
-        return ""
+        return reasons.mark(estimate.get("why", "not known"))
     return f"{percent(estimate['low'], 0)} .. {percent(estimate['high'], 0)}"
 
 
@@ -239,7 +248,12 @@ def _parts(document: Document) -> list[Row]:
 
 def _time(document: Document, style: Style) -> list[str]:
     heads = [["time"], ["%"], [""]]
-    return table(heads, _parts(document), style, first="where the time goes")
+    title = "where the time goes"
+    drawn = table(heads, _parts(document), style, first=title)
+    if "" not in drawn:
+        return drawn
+    figures = [Row(row.label, row.cells[:2], row.depth) for row in _parts(document)]
+    return table(heads[:2], figures, style, first=title)  # no room for bars
 
 
 def _advice(document: Document, style: Style) -> list[str]:

@@ -7,13 +7,14 @@ command line. A document that was saved as JSON can be drawn again later.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from popmodel.report.export import Record, csv_text, json_text
-from popmodel.report.terminal import Style, paragraph, shorten
+from popmodel.report.terminal import Style, clean, paragraph, shell_lines, shorten
 
 Document = Mapping[str, Any]
 
@@ -62,6 +63,9 @@ def render(document: Document, views: Views, format: Format, style: Style) -> st
 
 
 def _footer(stamp: Mapping[str, Any], style: Style) -> list[str]:
-    """Version, host and time, and as much of the command as one line holds."""
+    """Version, host and time, and the command: what fits on a terminal's line, else all of it."""
     lines = paragraph(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}", style)
-    return [*lines, shorten(stamp["command"], style.width)]
+    if style.terminal:
+        return [*lines, shorten(stamp["command"], style.width)]
+    words = (clean(shlex.quote(word)) for word in shlex.split(stamp["command"]))
+    return [*lines, *shell_lines(words, style.width)]

@@ -7,18 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.report.export import Record, markdown_table
+from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, count, pairs, paragraph, table
-from popmodel.units import format_bandwidth, format_size, format_time
+from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+from popmodel.units import count, format_bandwidth, format_size, format_time
 
 if TYPE_CHECKING:
+    from popmodel.network.network import Network
     from popmodel.replay import Execution
 
 Run = Mapping[str, Any]
 
 
 def document(
-    trace: str, measured: float, notes: Sequence[str], executions: Sequence[Execution]
+    trace: str,
+    measured: float,
+    notes: Sequence[str],
+    replays: Sequence[tuple[Network, Execution | str]],
 ) -> dict[str, Any]:
     """The plain data of replays, ``popmodel/replay/1``.
 
@@ -30,37 +35,33 @@ def document(
         Its measured runtime in seconds.
     notes : sequence of str
         What the replay left out or took as local time.
-    executions : sequence of Execution
-        One for each network.
+    replays : sequence of (Network, Execution or str)
+        For each network what came out, or why nothing did.
     """
     return {
         "schema": "popmodel/replay/1",
         "measured_runtime": measured,
         "notes": list(notes),
-        "runs": [
-            {
-                "trace": trace,
-                "network": execution.network.to_dict(),
-                "runtime": execution.runtime,
-                "operations": int(execution.operations),
-                "ranks": [
-                    {"compute": compute, "end": end}
-                    for compute, end in zip(
-                        execution.compute.tolist(), execution.end.tolist(), strict=True
-                    )
-                ],
-            }
-            for execution in executions
-        ],
+        "runs": [_run(trace, network, outcome) for network, outcome in replays],
     }
+
+
+def differences(document: Document, number: int) -> str:
+    """In words what tells a replay, counted from 1, from the others: ``latency 5 us``."""
+    run = document["runs"][number - 1]
+    return ", ".join(
+        f"{_words(name)} {_write(name, run['network'][name])}" for name in _varied(document["runs"])
+    )
 
 
 def screen(document: Document, style: Style) -> list[str]:
     """The replays below each other: what they share, what differs, and what came out."""
     varied = _varied(document["runs"])
+    reasons = Reasons()
     lines = pairs(_shared(document, varied), style)
-    for first, heads, rows in _tables(document, varied):
+    for first, heads, rows in _tables(document, varied, reasons):
         lines += ["", *table(heads, rows, style, first=first)]
+    lines += reasons.lines(style)
     if document["notes"]:
         lines += ["", "notes"]
         for note in document["notes"]:
@@ -69,7 +70,11 @@ def screen(document: Document, style: Style) -> list[str]:
 
 
 def records(document: Document) -> list[Record]:
-    """One line per replay and rank; the quantities of the replay repeat on each of its lines."""
+    """One line per replay and rank; the quantities of the replay repeat on each of its lines.
+
+    A replay that stopped has one line, with the reason and without rank.
+    """
+    nobody = {"rank": None, "compute": None, "end": None}
     return [
         {
             "trace": run["trace"],
@@ -77,23 +82,37 @@ def records(document: Document) -> list[Record]:
             "measured_runtime": document["measured_runtime"],
             "runtime": run["runtime"],
             "operations": run["operations"],
-            "rank": rank,
-            "compute": times["compute"],
-            "end": times["end"],
+            **times,
+            "error": run.get("error", ""),
         }
         for run in document["runs"]
-        for rank, times in enumerate(run["ranks"])
+        for times in [{"rank": rank, **one} for rank, one in enumerate(run["ranks"])] or [nobody]
     ]
 
 
 def markdown(document: Document) -> list[str]:
     """The same as the screen, as Markdown tables."""
     varied = _varied(document["runs"])
+    reasons = Reasons()
     lines = markdown_table(["replay", ""], _shared(document, varied))
-    for first, heads, rows in _tables(document, varied):
+    for first, heads, rows in _tables(document, varied, reasons):
         body = [[row.label, *(cell.text for cell in row.cells)] for row in rows]
         lines += ["", *markdown_table([first, *(" ".join(head).strip() for head in heads)], body)]
-    return lines + [line for note in document["notes"] for line in ("", note)]
+    told = [*reasons.texts(), *document["notes"]]
+    return lines + [line for text in told for line in ("", text)]
+
+
+def _run(trace: str, network: Network, outcome: Execution | str) -> dict[str, Any]:
+    head = {"trace": trace, "network": network.to_dict()}
+    if isinstance(outcome, str):
+        return {**head, "runtime": None, "operations": None, "ranks": [], "error": outcome}
+    times = zip(outcome.compute.tolist(), outcome.end.tolist(), strict=True)
+    return {
+        **head,
+        "runtime": outcome.runtime,
+        "operations": int(outcome.operations),
+        "ranks": [{"compute": compute, "end": end} for compute, end in times],
+    }
 
 
 _WRITERS: dict[str, Callable[[Any], str]] = {
@@ -124,36 +143,31 @@ def _varied(runs: Sequence[Run]) -> list[str]:
 
 
 def _shared(document: Document, varied: Sequence[str]) -> list[tuple[str, str]]:
-    run = document["runs"][0]
-    facts = [
-        ("trace", str(run["trace"])),
-        ("processes", count(len(run["ranks"]))),
-        ("operations", count(run["operations"])),
-        ("measured", format_time(document["measured_runtime"])),
-    ]
+    facts = [("trace", str(document["runs"][0]["trace"]))]
+    for run in [run for run in document["runs"] if run["ranks"]][:1]:
+        facts.append(("processes", count(len(run["ranks"]))))
+        facts.append(("operations", count(run["operations"])))
+    facts.append(("measured", format_time(document["measured_runtime"])))
     return facts + [
         (_words(name), _write(name, value))
-        for name, value in run["network"].items()
+        for name, value in document["runs"][0]["network"].items()
         if name not in varied
     ]
 
 
 def _tables(
-    document: Document, varied: Sequence[str]
+    document: Document, varied: Sequence[str], reasons: Reasons
 ) -> list[tuple[str, list[list[str]], list[Row]]]:
     """What came out for each network, and the extremes over the ranks."""
-    measured = document["measured_runtime"]
     results, extremes = [], []
     for number, run in enumerate(document["runs"], start=1):
-        compute = [rank["compute"] for rank in run["ranks"]]
-        ends = [rank["end"] for rank in run["ranks"]]
-        result = [
-            *(_write(name, run["network"][name]) for name in varied),
-            format_time(run["runtime"]),
-            f"{100 * (run['runtime'] / measured - 1):+.1f} %",
-        ]
-        range_ = [format_time(each) for each in (min(compute), max(compute), min(ends), max(ends))]
-        results.append(Row(str(number), tuple(Cell(text) for text in result)))
+        if run["ranks"]:
+            outcome, range_ = _outcome(run, document["measured_runtime"])
+        else:
+            mark = reasons.mark(run["error"])
+            outcome, range_ = [mark] * 2, [mark] * 4
+        network = [_write(name, run["network"][name]) for name in varied]
+        results.append(Row(str(number), tuple(Cell(text) for text in [*network, *outcome])))
         extremes.append(Row(str(number), tuple(Cell(text) for text in range_)))
     heads = [(["", *_words(name).split(" ", 1)])[-2:] for name in varied]
     return [
@@ -164,6 +178,15 @@ def _tables(
             extremes,
         ),
     ]
+
+
+def _outcome(run: Run, measured: float) -> tuple[list[str], list[str]]:
+    """Runtime and its change; least and most of the compute times and the ends of the ranks."""
+    compute = [rank["compute"] for rank in run["ranks"]]
+    ends = [rank["end"] for rank in run["ranks"]]
+    change = f"{100 * (run['runtime'] / measured - 1):+.1f} %"
+    extremes = (min(compute), max(compute), min(ends), max(ends))
+    return [format_time(run["runtime"]), change], [format_time(each) for each in extremes]
 
 
 VIEWS = Views(screen, records, markdown)

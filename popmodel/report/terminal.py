@@ -19,10 +19,22 @@ SMALLEST_LABEL = 12
 
 @dataclass(frozen=True)
 class Style:
-    """What the place that shows the text can do."""
+    """What the place that shows the text can do.
+
+    Attributes
+    ----------
+    width : int
+        Columns of a line.
+    depth : Depth
+        Colours.
+    terminal : bool
+        Whether it is a terminal, where what is too long may be cut; a file is kept, and should
+        tell all.
+    """
 
     width: int = 80
     depth: Depth = Depth.NONE
+    terminal: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +101,21 @@ def shorten(text: str, width: int) -> str:
     return _fitting(text, head) + ".." + _fitting(text[::-1], width - 2 - head)[::-1]
 
 
+def distinct(texts: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Texts shortened to widths such that those that differ still do.
+
+    Where shortening makes two the same, what all have in common is cut from beginning and end
+    first (`run_4proc`, `run_16proc` are `4`, `16`); if that does not help they are numbered.
+    """
+    whole = [clean(text) for text in texts]
+    stems = _without_common_ends(whole)
+    for candidates in (whole, stems):
+        drawn = [shorten(text, width) for text, width in zip(candidates, widths, strict=True)]
+        if len(set(drawn)) == len(set(whole)):
+            return drawn
+    return [f"#{number}" for number, _ in enumerate(whole, start=1)]
+
+
 def table(
     heads: Sequence[Sequence[str]],
     rows: Iterable[Row],
@@ -106,7 +133,7 @@ def table(
     ----------
     heads : sequence of sequence of str
         For each column the lines above it; all columns have the same number of lines. Names that
-        are too long are shortened.
+        are too long are shortened, such that different ones stay so.
     rows : iterable of Row
         The lines; a row may have fewer cells than there are columns.
     style : Style
@@ -191,6 +218,23 @@ def paragraph(text: str, style: Style, *, first: str = "", rest: str | None = No
     return [line.rstrip(" ") for line in lines]
 
 
+def shell_lines(words: Iterable[str], width: int) -> list[str]:
+    """Words of a shell command in lines of at most `width` columns, to be pasted as they are.
+
+    A word that fits nowhere stands whole on a line of its own.
+    """
+    lines: list[str] = []
+    line = ""
+    for word in words:
+        longer = f"{line} {word}" if line else word
+        # Two columns are left for the sign that the command goes on.
+        if line and display_width(longer) > width - 2:
+            lines.append(line)
+            longer = f"  {word}"
+        line = longer
+    return [f"{each} \\" for each in lines] + [line]
+
+
 def bar(fraction: float, width: int) -> str:
     """A bar for a part of a whole; any part above zero that rounds to nothing shows nothing."""
     return "#" * round(min(max(fraction, 0.0), 1.0) * width)
@@ -201,14 +245,27 @@ def percent(fraction: float, digits: int = 1) -> str:
     return f"{100 * fraction:.{digits}f}"
 
 
-def count(number: int) -> str:
-    """A whole number with its thousands apart: ``1,024,000``."""
-    return f"{number:,}"
+def loses(efficiency: float) -> bool:
+    """Whether an efficiency is below 100 % as it is printed."""
+    return float(percent(efficiency)) < 100
 
 
-def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
-    """``1 process``, ``4 processes``."""
-    return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"
+def _without_common_ends(texts: Sequence[str]) -> list[str]:
+    """Texts without what all begin and end with; a number is left whole."""
+    start = _common_beginning(texts)
+    end = _common_beginning([text[start:][::-1] for text in texts])
+    return [text[start : len(text) - end] for text in texts]
+
+
+def _common_beginning(texts: Sequence[str]) -> int:
+    """Length of what all begin with, such that something is left and no number is cut."""
+    first, last = min(texts), max(texts)
+    length = 0
+    while length < len(first) - 1 and first[length] == last[length]:
+        length += 1
+    while length and first[length - 1].isdigit():
+        length -= 1
+    return length
 
 
 def _fitting(text: str, width: int) -> str:
@@ -278,8 +335,9 @@ def _head_lines(
     for level in range(height):
         label = first if level == height - 1 else ""
         line = _pad(shorten(label, label_width), label_width, "left")
+        names = distinct([head[level] for head in heads], widths)
         for index in block:
-            name = shorten(heads[index][level], widths[index])
+            name = names[index]
             line += " " * GAP + _pad(name, widths[index], align)
         if line.strip():
             drawn.append(line.rstrip(" "))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from popmodel.report.terminal import Style, count, paragraph
+from popmodel.report.terminal import Style, paragraph
+from popmodel.units import count
 
 
 def warning_lines(warnings: Sequence[Mapping[str, Any]], style: Style) -> list[str]:

@@ -60,18 +60,20 @@ class Intervals:
 
     @classmethod
     def in_state(cls, states: States, state: int) -> Intervals:
-        """Records of one state."""
+        """Records of one state; where records overlap, which they should not, time counts once."""
         found = [
             np.flatnonzero(states.state[block] == state) + block.start
             for block in walk(states.state)
         ]
         rows = np.concatenate([np.empty(0, dtype=np.int64), *found])
-        return cls.of(
-            np.searchsorted(rows, states.offsets),
-            take(states.begin, rows),
-            take(states.end, rows),
-            rows,
-        )
+        offsets = np.searchsorted(rows, states.offsets)
+        begin, end = take(states.begin, rows), take(states.end, rows)
+        for location in _overlapping(offsets, begin, end):
+            mine = slice(offsets[location], offsets[location + 1])
+            before = np.maximum.accumulate(end[mine])[:-1]
+            begin[mine][1:] = np.maximum(begin[mine][1:], before)
+            end[mine] = np.maximum(end[mine], begin[mine])
+        return cls.of(offsets, begin, end, rows)
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -137,6 +139,16 @@ class Intervals:
 
     def _passed(self) -> NDArray[np.int64]:
         return np.concatenate([[0], np.cumsum(self.end - self.begin)])
+
+
+def _overlapping(
+    offsets: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]
+) -> list[int]:
+    """Locations in which an interval begins before the one before it ends."""
+    early = np.flatnonzero(begin[1:] < end[:-1]) + 1
+    location = np.searchsorted(offsets, early, side="right") - 1
+    found: list[int] = np.unique(location[offsets[location] < early]).tolist()
+    return found
 
 
 def where_nonzero(events: Events, types: Sequence[int], end: int) -> Intervals:

@@ -45,8 +45,27 @@ def test_all_metrics_are_listed(popmodel: Call) -> None:
     assert lines[0] == "mpi: MPI (multiplicative)"
     assert "   global_efficiency" in lines
     assert "     load_balance" in lines
-    assert "popmodel explain METRIC says more" in lines
+    assert "popmodel explain FAMILY or METRIC says more" in lines
     assert max(map(len, lines)) <= 60
+
+
+def test_a_family(popmodel: Call) -> None:
+    status, out, err = popmodel("explain", "mpi")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "mpi: MPI (multiplicative)"
+    assert lines[1].startswith("use     Programs that use MPI only.")
+    assert any(line.startswith("source  POP Standard Metrics") for line in lines)
+    assert "  parallel_efficiency: Share of the time of the processes" in lines
+    assert "    load_balance: How evenly the useful time is spread over" in lines
+    assert "popmodel explain mpi.METRIC says more" in lines
+    assert max(map(len, lines)) <= 60
+    document = json.loads(popmodel("explain", "mpi", "--format", "json")[1])
+    (family,) = document["families"]
+    assert family["metrics"][2]["metric"] == "load_balance"
+    assert family["metrics"][2]["meaning"].startswith("How evenly the useful time")
+    markdown = popmodel("explain", "mpi", "--format", "markdown")[1]
+    assert "| load_balance | How evenly the useful time is spread over the processes |" in markdown
 
 
 def test_other_formats(popmodel: Call) -> None:
@@ -64,7 +83,7 @@ def test_other_formats(popmodel: Call) -> None:
     assert markdown.startswith("## Speed-up (scaling)\n")
     listed = popmodel("explain", "--format", "markdown")[1]
     assert "## MPI (multiplicative)\n" in listed
-    assert "| Global efficiency | global_efficiency |" in listed
+    assert "| Global efficiency | global_efficiency | How well the run uses" in listed
 
 
 def test_an_unknown_metric_is_answered_by_near_ones(popmodel: Call) -> None:
@@ -72,3 +91,8 @@ def test_an_unknown_metric_is_answered_by_near_ones(popmodel: Call) -> None:
     assert (status, out) == (2, "")
     assert err.startswith("popmodel: error: no metric is called 'load_balanc'\nhint: did you mean ")
     assert "load_balance" in err
+    _, _, err = popmodel("explain", "nothing")
+    assert err == (
+        "popmodel: error: no metric is called 'nothing'\n"
+        "hint: popmodel explain lists families and metrics\n"
+    )

@@ -19,7 +19,7 @@ def test_the_screen(trace: str, popmodel: Call) -> None:
     assert out.splitlines()[:-2] == [
         "trace      two.prv",
         "processes  2",
-        "threads    1 each",
+        "threads    1 per process",
         "nodes      1",
         "runtime    9.000 ms",
         "counters   none",

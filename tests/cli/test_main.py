@@ -16,6 +16,7 @@ import pytest
 
 import popmodel as package
 from popmodel.cli import app, main
+from popmodel.errors import UsageError
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -44,6 +45,38 @@ def test_every_verb_explains_itself_with_an_example(verb: str, popmodel: Call) -
     # The help ends with the examples, one line each, and each is a call of this verb.
     examples = out.partition("Examples:\n")[2].splitlines()
     assert all(line.startswith(f"    popmodel {verb}") for line in examples)
+
+
+@pytest.mark.parametrize("verb", [[], *([verb] for verb in app.VERBS)])
+def test_the_help_has_a_short_option(verb: list[str], popmodel: Call) -> None:
+    assert popmodel(*verb, "-h") == popmodel(*verb, "--help")
+    assert popmodel(*verb, "-h")[1].startswith("Usage: popmodel")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("verb", [[], *([verb] for verb in app.VERBS)])
+def test_the_help_fits_the_terminal(
+    verb: list[str], width: int, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = popmodel(*verb, "--help")[1]
+    assert max(len(line) for line in out.splitlines()) <= width
+    assert "..." not in out.partition("Commands:")[2]
+
+
+def test_wrong_usage_without_a_hint_of_its_own_leads_to_the_help(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise UsageError("this is not possible")
+
+    monkeypatch.setattr("popmodel.metrics.hierarchy.load_families", refuse)
+    assert popmodel("explain") == (
+        2,
+        "",
+        "popmodel: error: this is not possible\n"
+        "hint: popmodel explain --help explains the options\n",
+    )
 
 
 def test_a_misspelt_verb_is_answered_by_the_right_one(popmodel: Call) -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from popmodel.errors import PopmodelError
+from popmodel.metrics import measure
+from popmodel.metrics.family import Family
 from popmodel.trace.writer import TraceWriter
 
 from .conftest import write_trace
@@ -17,6 +20,7 @@ from .conftest import write_trace
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
 
+BT_MZ_TRACE = str(Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz")
 FAMILIES = [
     "mpi",
     "mpi-additive",
@@ -35,12 +39,12 @@ def runs(trace: str) -> list[str]:
 
 
 def body(out: str) -> list[str]:
-    """The lines of a screen without its last two: version, host and time; command."""
+    """The lines of a screen without its end: version, host and time; command."""
     lines = out.splitlines()
-    assert lines[-3] == ""
-    assert lines[-2].startswith("popmodel ")
-    assert lines[-1].startswith("popmodel ")
-    return lines[:-3]
+    stamp = max(index for index, line in enumerate(lines) if line.startswith("popmodel 0."))
+    assert lines[stamp - 1] == ""
+    assert lines[stamp + 1].startswith("popmodel ")
+    return lines[: stamp - 1]
 
 
 def test_one_run(trace: str, popmodel: Call) -> None:
@@ -107,18 +111,41 @@ def test_two_runs_are_compared(runs: list[str], popmodel: Call) -> None:
     assert "[1] no hardware counter of instructions [2] " in text
 
 
+def test_columns_of_runs_with_long_names_are_told_apart(
+    popmodel: Call, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert trace
+    monkeypatch.setenv("COLUMNS", "40")
+    paths = [f"application_{number}processes.prv" for number in (1, 4)]
+    for path in paths:
+        write_trace(Path(path), [4, 3])
+    lines = popmodel("metrics", *paths)[1].splitlines()
+    heads = [line for line in lines if line.startswith("MPI (multiplicative), %")]
+    assert [line.split()[-1] for line in heads] == ["1", "4"]
+    names = ["1abcdefghijkl-1-mnopqrst1", "1abcdefghijkl-2-mnopqrst1", "2abcdefghijkl-3-mnopqrst2"]
+    for name in names:
+        write_trace(Path(f"{name}.prv"), [4, 3])
+    lines = popmodel("metrics", *(f"{name}.prv" for name in names))[1].splitlines()
+    for number, name in enumerate(names, start=1):
+        assert f"#{number}  {name}" in lines
+
+
 def test_the_lowest_scaling_is_named(runs: list[str], popmodel: Call) -> None:
     out = popmodel("metrics", *runs, "--reference", "four")[1]
     text = " ".join(out.split())
-    assert "-> Computation scaling is the lowest, 0.857 in two. Follow the lowest one" in text
+    assert (
+        "-> Computation scaling is the lowest, 0.857 in two. What it is made of "
+        "is not known: no hardware counter of instructions" in text
+    )
 
 
 def test_a_run_without_mpi_gets_no_advice_about_mpi(tmp_path: Path, popmodel: Call) -> None:
     writer = TraceWriter([2])
     for thread, useful in enumerate((9, 5)):
         writer.state(0, thread, 0, useful, 1)
+        writer.state(0, thread, useful, 10, 7)
         writer.event(0, thread, 0, [(60000001, 3)] * (thread == 0) + [(60000018, 1)])
-        writer.event(0, thread, 10, [(60000018, 0)] + [(60000001, 0)] * (thread == 0))
+        writer.event(0, thread, 9, [(60000018, 0)] + [(60000001, 0)] * (thread == 0))
     writer.write(tmp_path / "threads.prv")
     path = str(tmp_path / "threads.prv")
     document = json.loads(popmodel("metrics", path, "--format", "json")[1])
@@ -127,6 +154,52 @@ def test_a_run_without_mpi_gets_no_advice_about_mpi(tmp_path: Path, popmodel: Ca
         "hybrid-multiplicative",
         "talp",
     }
+
+
+def test_where_nothing_is_lost_nothing_is_advised(trace: str, popmodel: Call) -> None:
+    assert trace
+    Path("one.prv").write_text(
+        "#Paraver (01/01/2030 at 00:00):9_ns:1(1):1:1(1:1),0\n1:1:1:1:1:0:9:1\n"
+    )
+    out = popmodel("metrics", "one.prv", "--family", "all")[1]
+    assert "->" not in out
+    document = json.loads(popmodel("metrics", "one.prv", "--format", "json")[1])
+    assert document["runs"][0]["lowest"] == {}
+
+
+def test_an_ideal_runtime_is_there_or_absent_but_not_both(trace: str, popmodel: Call) -> None:
+    assert trace
+    Path("alone.prv").write_text(
+        "#Paraver (01/01/2030 at 00:00):9_ns:1(1):1:1(1:1),0\n1:1:1:1:1:0:9:1\n"
+    )
+    run = json.loads(popmodel("metrics", "alone.prv", "--format", "json")[1])["runs"][0]
+    assert run["observables"]["absent"]["ideal_runtime"] == "no MPI calls"
+    assert run["ideal_runtime"] is run["observables"]["ideal_runtime"] is None
+    out = popmodel("metrics", "alone.prv")[1]
+    assert any(line.split() == ["ideal", "runtime", "-[1]"] for line in out.splitlines())
+
+
+def test_a_metric_whose_parts_are_absent_is_not_to_be_split(trace: str, popmodel: Call) -> None:
+    """Both wait for a message of the other that no record belongs to: no replay ends."""
+    lines = [
+        "#Paraver (01/01/2030 at 00:00):9_ns:1(2):1:2(1:1,1:1),1",
+        "c:1:1:2:1:2",
+    ]
+    for rank, other in ((1, 2), (2, 1)):
+        lines += [f"1:{rank}:1:{rank}:1:{begin}:{end}:1" for begin, end in ((0, 2), (8, 9))]
+        lines += [
+            f"2:{rank}:1:{rank}:1:2:50000001:1",
+            f"2:{rank}:1:{rank}:1:6:50000001:0:50000001:2",
+            f"2:{rank}:1:{rank}:1:8:50000001:0",
+            f"1:{rank}:1:{rank}:1:2:8:3",
+            f"3:{rank}:1:{rank}:1:2:2:{other}:1:{other}:1:6:8:1000000:1",
+        ]
+    Path(trace).write_text("\n".join(lines) + "\n")
+    run = json.loads(popmodel("metrics", trace, "--format", "json")[1])["runs"][0]
+    assert "wait for ever" in run["absent"]["mpi"]["transfer_efficiency"]
+    lowest = run["lowest"]["mpi"]
+    assert lowest["metric"] == "communication_efficiency"
+    assert lowest["advice"].startswith("What it is made of is not known: the replay stops: 2 of 2")
 
 
 def test_json_has_all_families_and_what_they_rest_on(runs: list[str], popmodel: Call) -> None:
@@ -214,22 +287,47 @@ def test_the_reference_is_chosen_by_number_name_or_path(runs: list[str], popmode
         assert document["runs"][0]["metrics"]["scaling"]["speedup"] == pytest.approx(5 / 9)
 
 
+def test_runs_that_are_hardly_of_one_program_are_asked_about(
+    runs: list[str], popmodel: Call
+) -> None:
+    question = "computation scaling of 7: the useful time, at equal work, differs so much that one"
+    assert "computation scaling of" not in popmodel("metrics", *runs)[1]
+    write_trace(Path("other.prv"), [1, 1, 0], runtime=2)
+    for form in ("table", "markdown"):
+        out = popmodel("metrics", runs[0], "other.prv", "--format", form)[1]
+        assert question in " ".join(out.split())
+    document = json.loads(popmodel("metrics", *runs, "--format", "json")[1])
+    assert document["scaling"]["notes"] == []
+
+
 def test_the_kind_of_scaling_can_be_forced(runs: list[str], popmodel: Call) -> None:
     weak = json.loads(popmodel("metrics", *runs, "--scaling", "weak", "--format", "json")[1])
     assert weak["scaling"]["mode"] == "weak"
     assert weak["runs"][1]["metrics"]["scaling"]["speedup"] == pytest.approx(2 * 9 / 5)
 
 
-def test_the_reading_of_outside_mpi_is_chosen(trace: str, popmodel: Call) -> None:
-    both = [
-        json.loads(popmodel("metrics", trace, "--outside-mpi", reading, "--format", "json")[1])
-        for reading in ("everywhere", "not-in-mpi")
-    ]
-    metric = [
-        document["runs"][0]["metrics"]["hybrid-multiplicative"]["mpi_parallel_efficiency"]
-        for document in both
-    ]
-    assert metric == [pytest.approx(7 / 9), pytest.approx(7 / 9)]
+def test_the_reading_of_outside_mpi_is_chosen(popmodel: Call) -> None:
+    metric = []
+    for reading in ("everywhere", "not-in-mpi"):
+        out = popmodel("metrics", BT_MZ_TRACE, "--outside-mpi", reading, "--format", "json")[1]
+        run = json.loads(out)["runs"][0]
+        assert run["outside_mpi"] == reading
+        metric.append(run["metrics"]["hybrid-multiplicative"]["mpi_parallel_efficiency"])
+    assert metric == [pytest.approx(0.865, abs=1e-3), pytest.approx(0.920, abs=1e-3)]
+
+
+def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) -> None:
+    label = (
+        "time outside MPI: all time that is not in a call (not-in-mpi); this acts on "
+        "hybrid-multiplicative only"
+    )
+    for form in ("table", "markdown"):
+        usual = popmodel("metrics", trace, "--format", form)[1]
+        other = popmodel("metrics", trace, "--outside-mpi", "not-in-mpi", "--format", form)[1]
+        assert label not in " ".join(usual.split())
+        assert " ".join(other.split()).count(label) == 1
+    out = popmodel("metrics", trace, "--outside-mpi", "not-in-mpi", "--format", "csv")[1]
+    assert {row["outside_mpi"] for row in csv.DictReader(io.StringIO(out))} == {"not-in-mpi"}
 
 
 @pytest.mark.parametrize(
@@ -289,6 +387,37 @@ def test_wrong_options_are_refused_before_the_work(
     assert popmodel("metrics", trace, *options) == (2, "", f"popmodel: error: {message}\n")
 
 
+@pytest.mark.parametrize(
+    ("owner", "function", "good"),
+    [
+        (measure, "analyse", 1),
+        (Family, "evaluate", 2 + len(FAMILIES) - 1),  # scaling of both, families of the first
+    ],
+)
+def test_an_error_in_one_of_several_runs_names_its_trace(
+    owner: object,
+    function: str,
+    good: int,
+    runs: list[str],
+    popmodel: Call,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    original, seen = getattr(owner, function), []
+
+    def broken(*arguments: object) -> object:
+        seen.append(arguments)
+        if len(seen) > good:
+            raise PopmodelError("the clock ran backwards", "measure again")
+        return original(*arguments)
+
+    monkeypatch.setattr(owner, function, broken)
+    assert popmodel("metrics", *runs) == (
+        1,
+        "",
+        "popmodel: error: four.prv: the clock ran backwards\nhint: measure again\n",
+    )
+
+
 def test_a_threshold_that_is_met_changes_nothing(trace: str, popmodel: Call) -> None:
     status, out, err = popmodel("metrics", trace, "--fail-under", "load_balance=87.5%")
     assert (status, err) == (0, "")
@@ -334,7 +463,7 @@ def test_a_threshold_that_cannot_be_checked_is_a_failure(trace: str, popmodel: C
 
 def test_a_real_hybrid_run(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    trace = str(Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz")
+    trace = BT_MZ_TRACE
     status, out, err = popmodel("metrics", trace)
     assert (status, err) == (0, "")
     assert body(out) == BT_MZ.splitlines()

@@ -8,7 +8,9 @@ import json
 import os
 import re
 import resource
+import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,11 +79,20 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
             ["--format", "yaml"],
             "--format: unknown value 'yaml'\nhint: choose one of table, json, csv, markdown",
         ),
-        (["--application", "0"], "--application: '0' is not a whole number from 1"),
-        (["--application", "one"], "--application: 'one' is not a whole number from 1"),
+        (
+            ["--application", "0"],
+            "--application: '0' is not a whole number from 1\n"
+            "hint: write for example --application 4",
+        ),
+        (
+            ["--application", "one"],
+            "--application: 'one' is not a whole number from 1\n"
+            "hint: write for example --application 4",
+        ),
         (
             ["--application", "9" * 5000],
-            f"--application: '{'9' * 5000}' is not a whole number from 1",
+            f"--application: '{'9' * 5000}' is not a whole number from 1\n"
+            "hint: write for example --application 4",
         ),
     ],
 )
@@ -187,7 +198,6 @@ def test_a_terminal_sees_colours_unless_it_refuses(trace: str) -> None:
 def _on_terminal(*arguments: str, **environment: str) -> str:
     """What the program writes to a pseudo-terminal."""
     import pty
-    import sys
 
     ours, theirs = pty.openpty()
     variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "", **environment}
@@ -219,5 +229,27 @@ def test_nothing_is_wider_than_the_terminal(
     monkeypatch.setenv("COLUMNS", str(width))
     longer = "a_trace_with_a_name_that_is_much_longer_than_a_column.prv"
     Path(longer).write_bytes(Path(trace).read_bytes())
-    _, out, _ = popmodel(verb, longer)
-    assert max(len(line) for line in out.splitlines()) <= width
+    result, _, end = popmodel(verb, longer)[1].rpartition("\npopmodel 0.")
+    assert max(len(line) for line in result.splitlines()) <= width
+    # Where the screen is kept the command can be read back, however long a name is.
+    command = end[end.index("popmodel ") :].replace("\\\n", "")
+    assert shlex.split(command) == ["popmodel", verb, longer]
+
+
+def test_a_terminal_sees_a_line_of_the_command(trace: str) -> None:
+    name = "a trace with a name that is longer than the line of a terminal has columns.prv"
+    Path(name).write_bytes(Path(trace).read_bytes())
+    last = _on_terminal("info", name).splitlines()[-1]
+    assert last.startswith("popmodel info 'a trace with")
+    assert ".." in last
+    assert len(last) <= 60
+
+
+def test_a_log_behind_standard_error_is_written_to(trace: str) -> None:
+    call = f"{sys.executable} -m popmodel info {trace} -o /dev/stderr --format csv"
+    with Path("log").open("w") as log:
+        finished = subprocess.run(f"echo before >&2; {call}", shell=True, stderr=log, check=False)
+    assert finished.returncode == 0
+    first, second, *_ = Path("log").read_text().splitlines()
+    assert first == "before"
+    assert second.startswith("trace,group,")

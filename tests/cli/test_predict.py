@@ -60,8 +60,35 @@ def test_other_families_can_be_shown(popmodel: Call) -> None:
     assert "MPI + OpenMP (TALP)" in screen
     assert "MPI + OpenMP (additive)" not in screen
     # Global efficiency needs a reference run, which one prediction does not have.
-    assert "\nGlobal efficiency             -[1]\n" in screen
-    assert "\n[1] one prediction has no reference run\n" in screen
+    (row,) = [line for line in screen.splitlines() if line.startswith("Global efficiency ")]
+    number = row.split()[-1]
+    assert f"\n{number[1:]} one prediction has no reference run\n" in screen
+
+
+def test_where_nothing_is_lost_nothing_is_marked(popmodel: Call) -> None:
+    screen = popmodel("predict", "--procs", "1", "--threads", "1")[1]
+    assert "100.0" in screen
+    assert "<-" not in screen
+
+
+def test_an_exact_value_says_why_it_has_no_interval(popmodel: Call) -> None:
+    for form in ("table", "markdown"):
+        lines = popmodel(*RUN, "--format", form)[1].splitlines()
+        (row,) = [line for line in lines if "Serial region efficiency" in line]
+        assert row.rstrip(" |").endswith("-[1]")
+        assert "[1] no uncertain input acts on it" in lines
+
+
+def test_a_narrow_screen_has_the_tree_once(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = popmodel(*RUN)[1].splitlines()
+    assert max(map(len, lines)) <= 40
+    assert sum(line.startswith("Parallel efficiency ") for line in lines) == 1
+    after = lines[lines.index(next(line for line in lines if line.startswith(" Process eff"))) + 1]
+    assert after.startswith("   90 %: 9")
+    assert " ".join(lines).count("where the time goes") == 1
+    assert any(line.startswith(" imbalance and waiting ") for line in lines)
+    assert "#" not in "".join(lines)
 
 
 def test_parameters_are_set(popmodel: Call) -> None:
@@ -86,8 +113,14 @@ def test_csv_and_markdown(popmodel: Call) -> None:
             ["predict"],
             "--procs is missing\nhint: say how many processes, e.g. --procs 16",
         ),
-        (["predict", "--procs", "few"], "--procs: 'few' is not a whole number from 1"),
-        ([*RUN, "--threads", "0"], "--threads: '0' is not a whole number from 1"),
+        (
+            ["predict", "--procs", "few"],
+            "--procs: 'few' is not a whole number from 1\nhint: write for example --procs 4",
+        ),
+        (
+            [*RUN, "--threads", "0"],
+            "--threads: '0' is not a whole number from 1\nhint: write for example --threads 4",
+        ),
         ([*RUN, "--set", "N"], "--set N: no value\nhint: write NAME=VALUE, for example N=4096"),
         ([*RUN, "--set", "=4"], "--set =4: no value\nhint: write NAME=VALUE, for example N=4096"),
         (

@@ -183,7 +183,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         with pytest.raises(ProfileError, match="nested too deeply, or has a number with too many"):
             profile.load(path)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ProfileError, match="is not a text file"):
+    with pytest.raises(ProfileError, match="is not text in UTF-8"):
         profile.load(path)
 
 

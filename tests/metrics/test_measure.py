@@ -149,7 +149,6 @@ def test_regions_are_named_by_function_and_line_and_ordered_by_cost(tmp_path: Pa
             writer.state(0, thread, begin, begin + length, 1)
         writer.event(0, 0, begin + 10, [(PARALLEL, 0)])
     writer.write(tmp_path / "x.prv")
-    from popmodel.trace import read
 
     first, second = analyse(read(tmp_path / "x.prv", cache=False)).observables.regions
     assert (first.name, first.count, first.cost) == ("update (update.c:17)", 1, 9e-9)
@@ -207,7 +206,6 @@ def test_counters_by_other_numbers_are_found_by_their_label(tmp_path: Path) -> N
     writer.state(0, 0, 0, 100, 1)
     writer.event(0, 0, 100, [(42009999, 77)])
     writer.write(tmp_path / "x.prv")
-    from popmodel.trace import read
 
     run = analyse(read(tmp_path / "x.prv", cache=False)).observables
     assert run.instructions.tolist() == [77]
@@ -229,7 +227,6 @@ def test_threads_of_different_number(tmp_path: Path) -> None:
         for thread in range(threads):
             writer.state(process, thread, 0, 10 + thread, 1)
     writer.write(tmp_path / "x.prv")
-    from popmodel.trace import read
 
     run = analyse(read(tmp_path / "x.prv", cache=False)).observables
     assert run.threads.tolist() == [1, 3]
@@ -268,7 +265,7 @@ def test_notes_of_the_replay_are_kept(tmp_path: Path) -> None:
     script.compute(0, 100)
     script.call(0, "Put")
     assert measured(script, tmp_path).notes == (
-        "1 MPI_Put calls are local time: not modelled by the replay",
+        "1 MPI_Put call taken as local time: not modelled by the replay",
     )
 
 
@@ -288,7 +285,6 @@ def test_a_trace_without_states_is_refused(tmp_path: Path) -> None:
     writer.event(0, 0, 5, [(50000002, 8)])
     writer.event(0, 0, 9, [(50000002, 0)])
     writer.write(tmp_path / "x.prv")
-    from popmodel.trace import read
 
     with pytest.raises(TraceError, match="no state record of a running thread") as caught:
         analyse(read(tmp_path / "x.prv", cache=False))
@@ -314,3 +310,61 @@ def test_a_window_measures_what_lies_inside(tmp_path: Path) -> None:
     assert run.in_openmp == pytest.approx(seconds(20))
     assert run.omp_useful == pytest.approx(seconds(20, 20))
     assert np.isclose(run.idle_serial, 50e-9)
+
+
+def test_states_that_do_not_cover_the_regions_are_said(tmp_path: Path) -> None:
+    writer = TraceWriter([2])
+    writer.event(0, 0, 0, [(PARALLEL, 3), (FUNCTION, 1)])
+    writer.event(0, 1, 0, [(FUNCTION, 1)])
+    writer.state(0, 0, 0, 100, 1)
+    writer.state(0, 0, 900, 1000, 7)
+    writer.state(0, 1, 0, 50, 1)
+    for thread in range(2):
+        writer.event(0, thread, 1000, [(FUNCTION, 0)] + [(PARALLEL, 0)] * (thread == 0))
+    writer.write(tmp_path / "x.prv")
+    run = analyse(read(tmp_path / "x.prv", cache=False))
+    assert any("the states of rank 0 leave 0.000000800 s uncovered" in n for n in run.notes)
+    assert run.observables.idle_serial is None
+    assert run.observables.absent["idle_serial"] == (
+        "useful, MPI and region times exceed the time that the states cover"
+    )
+    evaluation = load_families()["talp"].evaluate(
+        run.observables.aggregates(), run.observables.absent
+    )
+    assert "states cover" in evaluation.absent["openmp_parallel_efficiency"]
+
+
+def test_states_that_overlap_are_said(tmp_path: Path) -> None:
+    writer = TraceWriter([1])
+    writer.state(0, 0, 0, 100, 1)
+    writer.state(0, 0, 50, 150, 1)
+    writer.write(tmp_path / "x.prv")
+    run = analyse(read(tmp_path / "x.prv", cache=False))
+    assert run.observables.useful == pytest.approx(seconds(150))
+    assert run.notes == ("the states of rank 0 overlap by 0.000000050 s, which counts twice",)
+
+
+def test_workers_outside_their_masters_regions_are_said(tmp_path: Path) -> None:
+    writer = TraceWriter([2])
+    writer.state(0, 0, 0, 100, 1)
+    writer.event(0, 0, 0, [(PARALLEL, 3), (FUNCTION, 1)])
+    writer.event(0, 0, 40, [(FUNCTION, 0), (PARALLEL, 0)])
+    writer.event(0, 1, 0, [(FUNCTION, 1)])
+    writer.state(0, 1, 0, 90, 1)
+    writer.event(0, 1, 90, [(FUNCTION, 0)])
+    writer.write(tmp_path / "x.prv")
+    (note,) = analyse(read(tmp_path / "x.prv", cache=False)).notes
+    assert "outlined functions for 0.000000050 s outside the parallel regions" in note
+
+
+def test_counters_that_cannot_be_added_up_are_absent(tmp_path: Path) -> None:
+    script = Script(1)
+    for time in (50, 100):
+        script.writer.event(0, 0, time, [(INSTRUCTIONS, 2**63 - 1), (CYCLES, 7)])
+    script.compute(0, 100)
+    run = measured(script, tmp_path).observables
+    assert run.instructions is None
+    assert run.absent["instructions"] == (
+        "the hardware counter of instructions adds up to more than can be counted"
+    )
+    assert run.cycles.tolist() == [14]

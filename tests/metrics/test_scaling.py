@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -186,6 +187,16 @@ def test_global_efficiency_of_other_families_comes_from_the_comparison() -> None
     idle = scale([run("a", 1, 10.0, 8.0), run("b", 4, 3.0, 0.0)])
     assert idle.aggregates(1) == {}
     assert idle.absent(1) == {"computation_scaling": "undefined: sum(useful) is 0"}
+
+
+def test_computation_scaling_of_all_threads_is_not_for_the_families_of_masters() -> None:
+    pure = run("a", 2, 10.0, 8.0)
+    hybrid = replace(pure, name="b", aggregates={**pure.aggregates, "processes": 1.0})
+    scaling = scale([pure, hybrid])
+    assert scaling.aggregates(0) == {"computation_scaling": 1.0}
+    assert scaling.aggregates(1) == {}
+    assert "processes have several threads" in scaling.absent(1)["computation_scaling"]
+    assert "global_efficiency" in scaling.evaluations[1].values
 
 
 @pytest.mark.parametrize(

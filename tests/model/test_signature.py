@@ -210,7 +210,7 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(SignatureError, match="cannot be read: No such file"):
         signature.load(path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(SignatureError, match="is not a text file"):
+    with pytest.raises(SignatureError, match="is not text in UTF-8"):
         signature.load(path)
     path.write_text(HEAD + BODY)
     loaded = signature.load(path)

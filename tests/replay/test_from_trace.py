@@ -250,6 +250,18 @@ def test_collectives_match_by_communicator_and_turn(tmp_path: Path) -> None:
     assert sorted(program.collectives.members.tolist()) == [2, 3]
 
 
+def test_a_communicator_that_is_not_listed_has_those_who_call_on_it(tmp_path: Path) -> None:
+    script = Script(3)
+    for turn in range(2):
+        for p in (0, 2):
+            if (turn, p) != (1, 2):
+                script.collective(p, "Barrier", communicator=9)
+    program = from_trace(script.read(tmp_path))
+    assert program.collectives.members.tolist() == [2, 2]
+    with pytest.raises(ReplayError, match="barrier of 2 members on communicator 9"):
+        replay(program, IDEAL)
+
+
 def test_attributes_of_a_collective_may_stand_before_its_event(tmp_path: Path) -> None:
     script = Script(3, communicators={2: [2, 0]})
     for p in (0, 2):
@@ -267,7 +279,7 @@ def test_one_sided_calls_are_local_and_counted(tmp_path: Path) -> None:
     script.call(0, "Put", 50)
     program = from_trace(script.read(tmp_path))
     assert replay(program, IDEAL).end.tolist() == [100e-9]
-    assert "1 MPI_Put calls are local time: not modelled by the replay" in program.notes
+    assert "1 MPI_Put call taken as local time: not modelled by the replay" in program.notes
 
 
 # -- on purpose other than Dimemas -----------------------------------------------------------------
@@ -283,7 +295,7 @@ def test_a_lost_record_is_said(tmp_path: Path) -> None:
     program = from_trace(script.read(tmp_path))
     assert replay(program, IDEAL).end.tolist() == [500e-9, 100e-9]
     (note,) = program.notes
-    assert note.startswith("2 point-to-point calls lack a communication record")
+    assert note.startswith("2 point-to-point calls without communication record")
     assert "first: rank 0 in MPI_Send at 0.000000500 s" in note
 
 
@@ -351,7 +363,7 @@ def test_mpi_calls_of_other_threads_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ReplayError) as caught:
         from_trace(script.read(tmp_path))
     assert "thread 1 of rank 1 calls MPI_Send at 0.000000100 s" in caught.value.message
-    assert "1 MPI calls of threads that are not their process's master" in caught.value.message
+    assert "1 MPI call of threads that are not their process's master" in caught.value.message
     assert "MPI_THREAD_FUNNELED" in str(caught.value.hint)
 
 
@@ -399,7 +411,7 @@ def test_a_message_without_its_calls_is_refused(tmp_path: Path) -> None:
     script.writer.message((0, 0), (1, 0), (sent.entry, sent.exit), (300, 350), 64, tag=9)
     with pytest.raises(ReplayError) as caught:
         from_trace(script.read(tmp_path))
-    assert "1 messages belong to no MPI call of the trace" in caught.value.message
+    assert "1 message without MPI call in the trace" in caught.value.message
     assert "64 B with tag 9 from rank 0 to rank 1" in caught.value.message
     assert "a receive of rank 1 at 0.000000300 s" in caught.value.message
     assert "the end of a receive of rank 1 at 0.000000350 s" in caught.value.message

@@ -29,6 +29,11 @@ def test_json_never_holds_what_json_does_not_know(value: float) -> None:
         json_text({"value": value})
 
 
+def test_names_that_are_no_utf_8_are_written_as_escapes() -> None:
+    read = json.loads(json_text({"trace": "tr\udcff-größe.prv"}))
+    assert read == {"trace": "tr\\udcff-größe.prv"}
+
+
 def test_json_refuses_what_it_cannot_write() -> None:
     with pytest.raises(TypeError, match="object has no form in JSON"):
         json_text({"value": object()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,15 +13,15 @@ from popmodel.report.terminal import (
     Style,
     bar,
     clean,
-    count,
     display_width,
+    distinct,
     pairs,
     paragraph,
     percent,
-    plural,
     shorten,
     table,
 )
+from popmodel.units import count, plural
 
 TREE = [
     Row("Parallel efficiency", (Cell("63.1", 0.631), Cell("58.0", 0.58))),
@@ -58,6 +59,29 @@ def test_long_names_lose_their_middle_and_figures_nothing() -> None:
         "                              a_tr..name",
         "a_function_wi..me@file.c:123  123456.789",
     ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "width", "drawn"),
+    [
+        (["epoch_1proc", "epoch_4proc"], 11, ["epoch_1proc", "epoch_4proc"]),
+        (["first_long_run", "second_long_run"], 10, ["firs.._run", "seco.._run"]),
+        (["epoch_1processes", "epoch_16processes"], 10, ["1", "16"]),
+        (["weak_run_12.node", "weak_run_16.node"], 10, ["12", "16"]),
+        (["a_run_11_of_many", "a_run_111_of_many"], 8, ["11", "111"]),
+        (["the_same_long_name"] * 2, 10, ["the_..name"] * 2),
+        (["abcdefg1hijklmnop", "zbcdefg2hijklmnoq", "abcdefg3hijklmnop"], 8, ["#1", "#2", "#3"]),
+    ],
+)
+def test_different_names_stay_different(texts: list[str], width: int, drawn: list[str]) -> None:
+    assert distinct(texts, [width] * len(texts)) == drawn
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=6), st.integers(4, 20))
+def test_distinct_names_fit_and_differ(texts: list[str], width: int) -> None:
+    drawn = distinct(texts, [width] * len(texts))
+    assert all(display_width(text) <= width for text in drawn)
+    assert len(set(drawn)) >= len({clean(text) for text in texts})
 
 
 def test_text_columns_stand_on_the_left() -> None:

@@ -1,0 +1,83 @@
+"""Finding and reading documents, and what is said of those that cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from popmodel import documents
+from popmodel.errors import FileError, UsageError
+
+
+@pytest.fixture
+def things(tmp_path: Path) -> documents.Bundled:
+    for name in ("one.toml", "other.toml", "readme.md"):
+        (tmp_path / name).write_text("")
+    return documents.Bundled(tmp_path, ".toml", "thing", "neither a file nor a bundled thing")
+
+
+def test_bundled_files_are_found_by_name(things: documents.Bundled, tmp_path: Path) -> None:
+    assert things.names() == ["one", "other"]
+    assert things.find("one") == (tmp_path / "one.toml", True)
+
+
+def test_a_file_comes_before_a_bundled_one(
+    things: documents.Bundled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one").write_text("")
+    assert things.find("one") == (Path("one"), False)
+
+
+def test_what_looks_like_a_path_is_one(things: documents.Bundled) -> None:
+    assert things.find("none.toml") == (Path("none.toml"), False)
+    assert things.find("folder/one") == (Path("folder/one"), False)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("oen", "did you mean one?"), ("xyz", "bundled are one, other")]
+)
+def test_an_unknown_name(things: documents.Bundled, name: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        things.find(name)
+    assert caught.value.message == f"no thing {name!r}: neither a file nor a bundled thing"
+    assert caught.value.hint == hint
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"none: cannot be read: No such file or directory$"):
+        documents.read_text(tmp_path / "none")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(FileError, match=r"binary: is not text in UTF-8$"):
+        documents.read_text(tmp_path / "binary")
+
+
+def test_toml_with_a_mistake_names_its_line() -> None:
+    with pytest.raises(FileError) as caught:
+        documents.parse_toml("a = 1\nb = = 2\n", "x.toml")
+    assert caught.value.message.startswith("x.toml:2: is not TOML: ")
+    assert "at line" not in caught.value.message
+
+
+def test_json_with_a_mistake_names_its_line() -> None:
+    with pytest.raises(FileError, match=r"^x\.json:2: is not JSON: "):
+        documents.parse_json('{"a": 1,\n"b" 2}', "x.json")
+
+
+def test_too_much_of_anything() -> None:
+    for parse, text in (
+        (documents.parse_json, "[" * 100_000),
+        (documents.parse_json, "1" * 10_000),
+        (documents.parse_toml, "a = " + "[" * 100_000),
+    ):
+        with pytest.raises(FileError, match="is nested too deeply, or has a number with too many"):
+            parse(text, "x")
+
+
+def test_the_kind_of_error_is_the_callers() -> None:
+    class MineError(FileError):
+        pass
+
+    with pytest.raises(MineError):
+        documents.parse_toml("=", "x", MineError)
