@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.errors import ReplayError, TraceError
+from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.metrics.observables import Observables
 from popmodel.metrics.regions import RegionTimes, measure_regions
 from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
-from popmodel.trace.blocks import rows_where_type, take, walk
+from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
-from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING, TRACING_DISABLED
+from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
 from popmodel.trace.regions import parallel_regions
+from popmodel.trace.runtime import longest, state_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,8 +91,8 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
     omp_useful = np.where(is_master, running.within(parallel), running.within(outlined))
     useful = np.where(is_master, running.total(), omp_useful)
     in_mpi = in_calls.total()
-    covered, traced = _state_times(trace)
-    total = _longest(trace, traced)
+    covered, traced = state_times(trace)
+    total = longest(trace, covered, traced)
     regions = measure_regions(trace, running, in_calls, found) if len(parallel) else None
     replayed, absent, notes = _replayed(trace, network)
     counters, broken = _counters(trace, running)
@@ -125,34 +126,9 @@ def runtime(trace: Trace) -> float:
     Raises
     ------
     TraceError
-        If the trace has no states: the time of a thread is the sum of its states.
+        If the trace has no time in states: the time of a thread is the sum of its states.
     """
-    return _longest(trace, _state_times(trace)[1]) / _NS
-
-
-def _state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Time of each location in all its states, and without those with tracing disabled, ns."""
-    states = trace.states
-    covered = np.zeros(len(states.offsets) - 1, dtype=np.int64)
-    traced = covered.copy()
-    for block in walk(states.state, states.begin, states.end):
-        length = states.end[block] - states.begin[block]
-        bounds = np.clip(states.offsets, block.start, block.stop) - block.start
-        for total in (covered, traced):
-            passed = np.concatenate([[0], np.cumsum(length)])
-            total += passed[bounds[1:]] - passed[bounds[:-1]]
-            length[states.state[block] == TRACING_DISABLED] = 0
-    return covered, traced
-
-
-def _longest(trace: Trace, traced: NDArray[np.int64]) -> int:
-    if not traced.any():
-        raise TraceError(
-            trace.path,
-            "there is no state record of a running thread, so times cannot be summed",
-            hint="popmodel needs states as well as events; trace with states switched on",
-        )
-    return int(traced.max())
+    return longest(trace, *state_times(trace)) / _NS
 
 
 def _replayed(

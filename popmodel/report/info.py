@@ -27,6 +27,7 @@ def records(document: Document) -> list[Record]:
         ("trace", "threads", sum(_threads(document))),
         ("trace", "nodes", document["nodes"]),
         ("trace", "runtime", document["runtime"]),
+        ("trace", "duration", document["duration"]),
     ]
     for group in ("records", "calls", "regions"):
         rows += [(group, name, value) for name, value in document[group].items()]
@@ -70,7 +71,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("processes", count(document["processes"])),
         ("threads", describe_threads(_threads(document))),
         ("nodes", "not recorded" if document["nodes"] is None else count(document["nodes"])),
-        ("runtime", format_time(document["runtime"])),
+        ("runtime", "-" if document["runtime"] is None else format_time(document["runtime"])),
         ("counters", ", ".join(document["counters"]) or "none"),
     ]
     applications = document["applications"]

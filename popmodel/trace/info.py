@@ -7,18 +7,30 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.errors import TraceError
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import tally
 from popmodel.trace.names import is_counter
 from popmodel.trace.regions import parallel_regions
+from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.trace import Events, Trace, TraceWarning
 
 NANOSECONDS = 10**9  # in a second; dividing rounds once
 
 
 def info(trace: Trace) -> dict[str, Any]:
-    """Summarise a trace as plain data; times in seconds."""
+    """Summarise a trace as plain data; times in seconds.
+
+    The runtime is that of the metrics (`popmodel.trace.runtime`), None where the states give none,
+    which is a warning then; the duration is that of the header or the window.
+    """
     calls, warnings = tally(trace)
+    runtime = None
+    try:
+        runtime = longest(trace, *state_times(trace)) / NANOSECONDS
+    except TraceError as error:
+        problem = error.message.removeprefix(f"{trace.path}: ")
+        warnings.append(TraceWarning(f"no runtime: {problem}"))
     types = types_of(trace.events)
     return {
         "trace": trace.path,
@@ -27,7 +39,8 @@ def info(trace: Trace) -> dict[str, Any]:
         "processes": trace.processes,
         "threads": threads_of(trace),
         "nodes": len(trace.nodes) or None,
-        "runtime": trace.duration / NANOSECONDS,
+        "runtime": runtime,
+        "duration": trace.duration / NANOSECONDS,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "records": {
             "states": len(trace.states.begin),

@@ -43,7 +43,7 @@ NOTICES = (
     "states out of time order, sorted",
     "events out of time order, sorted",
     "communications out of time order, sorted",
-    "states that begin before the state before them ends",
+    "states that begin before the state before them ends, their common time counts twice",
     "records after the end that the header states",
     "communications with another application, left out",
     "communicators listed again with other ranks, the last list counts",

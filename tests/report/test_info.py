@@ -21,6 +21,7 @@ def document(**changes: Any) -> dict[str, Any]:
         "threads": [1, 4, 4],
         "nodes": None,
         "runtime": 12.3456,
+        "duration": 12.5,
         "records": {"states": 1234567, "events": 7654321},
         "calls": {},
         "regions": {"solve": 100},
@@ -78,3 +79,8 @@ def test_records_and_markdown_have_the_warnings() -> None:
 )
 def test_warnings_in_words(warning: dict[str, Any], text: str) -> None:
     assert warning_text(warning) == text
+
+
+def test_a_run_without_a_runtime_has_a_dash() -> None:
+    lines = info.screen(document(runtime=None), Style(44))
+    assert "runtime      -" in lines

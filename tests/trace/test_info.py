@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from popmodel.errors import TraceError
+from popmodel.metrics import measure
 from popmodel.trace import read
 from popmodel.trace.info import info
+from popmodel.trace.labels import Labels
 from popmodel.trace.writer import TraceWriter
 
 DATA = Path(__file__).parent.parent / "data"
@@ -40,6 +45,7 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
         "threads": [2, 1],
         "nodes": 1,
         "runtime": 2.0,
+        "duration": 2.0,
         "window": {"begin": 0.0, "end": 2.0},
         "records": {"states": 5, "events": 19, "messages": 1, "communicators": 1},
         "calls": {"MPI_Barrier": 2, "MPI_Send": 1},
@@ -54,6 +60,36 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
             {"text": "exits from MPI without an entry, left out", "count": 1, "line": None},
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("states", "runtime", "problem"),
+    [
+        ([(0, 100, 1), (100, 900, 14), (900, 950, 1)], 150e-9, None),
+        ([], None, "there is no state record of a running thread, so times cannot be summed"),
+        ([(0, 950, 14)], None, "tracing is disabled in all its states, so there is no time to sum"),
+        ([(950, 950, 1)], None, "all its states have length 0, so there is no time to sum"),
+    ],
+)
+def test_the_runtime_is_that_of_the_metrics(
+    tmp_path: Path, states: list[tuple[int, int, int]], runtime: float | None, problem: str | None
+) -> None:
+    writer = TraceWriter([1], duration=950, labels=Labels({}, {1: "x"}))
+    for state in states:
+        writer.state(0, 0, *state)
+    writer.event(0, 0, 950, [(1, 1)])
+    writer.write(tmp_path / "x.prv")
+    trace = read(tmp_path / "x.prv")
+    summary = info(trace)
+    assert (summary["runtime"], summary["duration"]) == (runtime, 950e-9)
+    assert [each["text"] for each in summary["warnings"]] == (
+        [] if problem is None else [f"no runtime: {problem}"]
+    )
+    if problem is None:
+        assert measure.runtime(trace) == runtime
+    else:
+        with pytest.raises(TraceError, match=problem):
+            measure.runtime(trace)
 
 
 def test_an_empty_trace(tmp_path: Path) -> None:

@@ -217,7 +217,11 @@ def test_other_warnings(tmp_path: Path) -> None:
     trace = read(write(tmp_path / "x.prv", text))
     assert [(w.text, w.count, w.first_line) for w in trace.warnings] == [
         ("comment lines, passed over", 1, 2),
-        ("states that begin before the state before them ends", 1, 4),
+        (
+            "states that begin before the state before them ends, their common time counts twice",
+            1,
+            4,
+        ),
         ("records after the end that the header states", 1, 4),
         ("communicators listed again with other ranks, the last list counts", 1, 6),
         ("intercommunicators, passed over", 1, 7),

@@ -1,0 +1,62 @@
+"""How long a run took: the times of its threads, as the sums of their states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.errors import TraceError
+from popmodel.trace.blocks import walk
+from popmodel.trace.names import TRACING_DISABLED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.trace.trace import Trace
+
+__all__ = ["longest", "state_times"]
+
+
+def state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Time of each location in all its states, and without those with tracing disabled, ns."""
+    states = trace.states
+    covered = np.zeros(len(states.offsets) - 1, dtype=np.int64)
+    traced = covered.copy()
+    for block in walk(states.state, states.begin, states.end):
+        length = states.end[block] - states.begin[block]
+        bounds = np.clip(states.offsets, block.start, block.stop) - block.start
+        for total in (covered, traced):
+            passed = np.concatenate([[0], np.cumsum(length)])
+            total += passed[bounds[1:]] - passed[bounds[:-1]]
+            length[states.state[block] == TRACING_DISABLED] = 0
+    return covered, traced
+
+
+def longest(trace: Trace, covered: NDArray[np.int64], traced: NDArray[np.int64]) -> int:
+    """Runtime of a run, ns: the longest time of a thread, tracing-disabled time left out.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run.
+    covered, traced : int64[L]
+        Its `state_times`.
+
+    Raises
+    ------
+    TraceError
+        If no thread has any such time.
+    """
+    if traced.any():
+        return int(traced.max())
+    if covered.any():
+        problem = "tracing is disabled in all its states, so there is no time to sum"
+        hint = "switch tracing on in the part of the run that counts (Extrae_restart)"
+    elif len(trace.states.begin):
+        problem = "all its states have length 0, so there is no time to sum"
+        hint = "trace a longer run"
+    else:
+        problem = "there is no state record of a running thread, so times cannot be summed"
+        hint = "popmodel needs states as well as events; trace with states switched on"
+    raise TraceError(trace.path, problem, hint=hint)
