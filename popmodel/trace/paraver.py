@@ -381,6 +381,6 @@ def _warnings(
     listed = len(scanner.communicators()) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
     if lacking := max(0, application.communicators - listed):
         found.append(("communicators that the header counts are not listed", lacking, None))
-    if cut := completeness.lacking(header.duration, scanner):
+    if cut := completeness.lacking(header.duration, application.threads, scanner):
         found.append((*cut, None))
     return found

@@ -13,7 +13,7 @@ from popmodel.trace import read
 DATA = Path(__file__).parent.parent / "data"
 HEADER = "#Paraver (x):1000_ns:1(4):1:3(1:1,1:1,1:1),0\n"
 UNENDED = "the last line has no line end, the last record may be cut"
-EARLY = "threads whose records end long before those of others: the file may be truncated"
+EARLY = "processes whose records end long before those of others: the file may be truncated"
 
 
 def warnings(path: Path, text: str | bytes, application: int = 1) -> list[tuple]:
@@ -78,10 +78,16 @@ def test_how_early_records_may_end(
     assert [w[0] for w in warnings(tmp_path / "x.prv", HEADER + states(*ends))] == expected
 
 
-def test_threads_that_end_early_are_counted(tmp_path: Path) -> None:
+def test_processes_that_end_early_are_counted(tmp_path: Path) -> None:
     text = HEADER + states(500, 1000, 300) + "2:1:1:1:1:510:1:1\n"
     assert warnings(tmp_path / "x.prv", text) == [(EARLY, 2, None)]
     assert warnings(tmp_path / "x.prv", text + "2:1:1:1:1:950:1:1\n") == [(EARLY, 1, None)]
+
+
+def test_workers_may_end_with_their_last_region(tmp_path: Path) -> None:
+    header = "#Paraver (x):1000_ns:1(4):1:2(2:1,1:1),0\n"
+    text = header + states(1000, 1000) + "1:1:1:1:2:0:300:1\n"
+    assert warnings(tmp_path / "x.prv", text) == []
 
 
 def test_one_application_may_end_before_another(tmp_path: Path) -> None:
