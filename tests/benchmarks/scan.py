@@ -10,7 +10,8 @@ system) of
 - *isal*: decompression alone, of the compressed file,
 - *scan gz*, and *cached gz*: the compressed file into the cache, with its peak of memory.
 
-Each is a process of its own, in turn for a number of rounds; the table shows medians.
+Each is a process of its own, in turn for a number of rounds; the table shows medians. The peak of
+memory holds the interpreter and NumPy; *own* is what comes on top of them.
 Run as ``python tests/benchmarks/scan.py``.
 """
 
@@ -29,6 +30,9 @@ from pathlib import Path
 
 from isal import igzip
 
+# CPU seconds; bytes at the peak, above those at the start, and of the columns.
+Row = tuple[float, int, int, int]
+
 DATA = Path(__file__).parent.parent / "data"
 
 SETUP = """
@@ -37,23 +41,27 @@ from pathlib import Path
 def cpu():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+def memory(field):
+    return 1024 * int(re.search(field + r":\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+def start():
+    return cpu(), memory("VmRSS")
 def done(begin, nbytes=0):
-    used = cpu() - begin
-    peak = int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
-    print(used, peak * 1024, nbytes)
+    used = cpu() - begin[0]
+    peak = memory("VmHWM")
+    print(used, peak, peak - begin[1], nbytes)
 path = Path(sys.argv[1])
 """
 SCAN = """
 from popmodel.trace import paraver
 from popmodel.trace.source import open_source
-begin = cpu()
+begin = start()
 with open_source(path) as source:
     paraver.scan(source, path, 1, None)
 done(begin)
 """
 READ = """
 from popmodel.trace import columns, read
-begin = cpu()
+begin = start()
 trace = read(path, cache={cache})
 done(begin, sum(
     getattr(getattr(trace, table), name).nbytes
@@ -63,7 +71,7 @@ done(begin, sum(
 ISAL = """
 from isal import igzip
 buffer = memoryview(bytearray(1 << 20))
-begin = cpu()
+begin = start()
 with igzip.open(path) as text:
     while text.readinto(buffer):
         pass
@@ -124,10 +132,10 @@ def _write(target: Path, header: str, head: list[str], block: list[str], size: i
             number += 1
 
 
-def python(script: str) -> Callable[[Path], tuple[float, int, int]]:
-    """Return what runs a script on a file and returns CPU seconds, peak bytes, column bytes."""
+def python(script: str) -> Callable[[Path], Row]:
+    """Return what runs a script on a file and measures it."""
 
-    def run(path: Path) -> tuple[float, int, int]:
+    def run(path: Path) -> Row:
         with tempfile.TemporaryDirectory(dir=path.parent) as cache:
             done = subprocess.run(
                 [sys.executable, "-c", SETUP + script, str(path)],
@@ -136,21 +144,21 @@ def python(script: str) -> Callable[[Path], tuple[float, int, int]]:
                 check=True,
                 env={**os.environ, "POPMODEL_CACHE_DIR": cache},
             )
-        used, peak, columns = done.stdout.split()
-        return float(used), int(peak), int(columns)
+        used, *sizes = done.stdout.split()
+        return float(used), *map(int, sizes)
 
     return run
 
 
-def wc(path: Path) -> tuple[float, int, int]:
+def wc(path: Path) -> Row:
     """Count lines with ``wc``."""
     child = subprocess.Popen(["wc", "-l", str(path)], stdout=subprocess.DEVNULL)
     _, _, used = os.wait4(child.pid, 0)
     child.returncode = 0
-    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, 0
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, 0, 0
 
 
-STEPS: list[tuple[str, bool, Callable[[Path], tuple[float, int, int]]]] = [
+STEPS: list[tuple[str, bool, Callable[[Path], Row]]] = [
     ("wc -l", False, wc),
     ("scan", False, python(SCAN)),
     ("read", False, python(READ.format(cache=False))),
@@ -162,19 +170,23 @@ STEPS: list[tuple[str, bool, Callable[[Path], tuple[float, int, int]]]] = [
 
 def measure(path: Path, rounds: int) -> None:
     """Print the table of one trace."""
-    results: dict[str, list[tuple[float, int, int]]] = {name: [] for name, _, _ in STEPS}
+    results: dict[str, list[Row]] = {name: [] for name, _, _ in STEPS}
     for _ in range(rounds):
         for name, compressed, step in STEPS:
             results[name].append(step(Path(f"{path}.gz") if compressed else path))
     print(f"{path.name}: {path.stat().st_size / 1e6:.0f} MB of text, medians of {rounds}")
-    print(f"{'':10} {'CPU s':>7} {'ratio':>6}  {'to':8} {'peak MB':>8} {'columns MB':>10}")
+    heads = f"{'CPU s':>7} {'ratio':>6}  {'to':8} {'peak MB':>8} {'own MB':>8} {'columns MB':>10}"
+    print(f"{'':10} {heads}")
     median = {name: statistics.median(row[0] for row in rows) for name, rows in results.items()}
     for name, rows in results.items():
         base = "isal" if name.endswith("gz") else "wc -l"
         ratio = median[name] / median[base]
-        peak, size = max(row[1] for row in rows), rows[0][2]
-        shown = f"{size / 1e6:10.0f}" if size else ""
-        print(f"{name:10} {median[name]:7.3f} {ratio:6.2f}  {base:8} {peak / 1e6:8.0f} {shown}")
+        peak, own, size = max(row[1] for row in rows), max(row[2] for row in rows), rows[0][3]
+        shown = f"{size / 1e6:10.0f} ({own / size:.2f} x)" if size else ""
+        print(
+            f"{name:10} {median[name]:7.3f} {ratio:6.2f}  {base:8} {peak / 1e6:8.0f}"
+            f" {own / 1e6:8.0f} {shown}"
+        )
     print()
 
 
