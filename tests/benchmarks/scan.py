@@ -42,7 +42,8 @@ def cpu():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 def memory(field):
-    return 1024 * int(re.search(field + r":\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(re.search(field + r":\\s*(\\d+) kB", status)[1])
 def start():
     return cpu(), memory("VmRSS")
 def done(begin, nbytes=0):
