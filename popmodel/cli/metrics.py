@@ -93,8 +93,7 @@ def command(
     from popmodel.cli.thresholds import check, parse
     from popmodel.metrics.hierarchy import load_families
     from popmodel.metrics.measure import analyse
-    from popmodel.metrics.scaling import Run as Comparable
-    from popmodel.metrics.scaling import scale
+    from popmodel.metrics.scaling import Comparable, scale
     from popmodel.report.metrics import VIEWS
     from popmodel.report.metrics_document import document
     from popmodel.report.names import run_names

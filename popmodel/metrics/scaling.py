@@ -24,7 +24,7 @@ _SHARED = ("runtime", "useful_sum", "instructions_sum", "cycles_sum")
 
 
 @dataclass(frozen=True)
-class Run:
+class Comparable:
     """What a comparison needs to know of one run.
 
     Parameters
@@ -92,7 +92,7 @@ _OF_ALL_THREADS = (
 
 
 def scale(
-    runs: Sequence[Run],
+    runs: Sequence[Comparable],
     mode: Mode | None = None,
     reference: int | str | None = None,
     work: Sequence[float] | None = None,
@@ -101,7 +101,7 @@ def scale(
 
     Parameters
     ----------
-    runs : sequence of Run
+    runs : sequence of Comparable
         At least one. Several runs of the same configuration are each compared on their own.
     mode : {"strong", "weak"}, optional
         Default: found out from the instructions, strong without counters, weak if `work` is given.
@@ -146,15 +146,17 @@ def scale(
     return Scaling(mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations), threaded)
 
 
-def _is_threaded(run: Run) -> bool:
+def _is_threaded(run: Comparable) -> bool:
     return run.aggregates["threads"] > run.aggregates["processes"]
 
 
-def _cores(run: Run) -> float:
+def _cores(run: Comparable) -> float:
     return run.aggregates["threads"]
 
 
-def _check_work(runs: Sequence[Run], mode: Mode | None, work: Sequence[float] | None) -> None:
+def _check_work(
+    runs: Sequence[Comparable], mode: Mode | None, work: Sequence[float] | None
+) -> None:
     if mode not in (None, "strong", "weak"):
         raise UsageError(f"unknown kind of scaling {mode!r}", "choose strong or weak")
     if work is None:
@@ -176,7 +178,7 @@ def _check_work(runs: Sequence[Run], mode: Mode | None, work: Sequence[float] | 
             )
 
 
-def _choose_reference(runs: Sequence[Run], wanted: int | str | None) -> tuple[int, str]:
+def _choose_reference(runs: Sequence[Comparable], wanted: int | str | None) -> tuple[int, str]:
     if len(runs) == 1 and wanted is None:
         return 0, "a single run is its own reference, so its scaling metrics are 1"
     if isinstance(wanted, int):
@@ -199,7 +201,7 @@ def _choose_reference(runs: Sequence[Run], wanted: int | str | None) -> tuple[in
     return chosen, why
 
 
-def _find_by_name(runs: Sequence[Run], wanted: str) -> int:
+def _find_by_name(runs: Sequence[Comparable], wanted: str) -> int:
     for name_of in (str, lambda name: PurePath(name).name, lambda name: PurePath(name).stem):
         found = [index for index, run in enumerate(runs) if name_of(run.name) == wanted]
         if len(found) > 1:
@@ -217,7 +219,7 @@ def _find_by_name(runs: Sequence[Run], wanted: str) -> int:
     )
 
 
-def _detect_mode(runs: Sequence[Run], reference: int) -> tuple[Mode, str]:
+def _detect_mode(runs: Sequence[Comparable], reference: int) -> tuple[Mode, str]:
     """Strong if, in most runs, instructions stay rather than grow with the cores."""
     base = runs[reference]
     votes = []
@@ -247,7 +249,7 @@ def _detect_mode(runs: Sequence[Run], reference: int) -> tuple[Mode, str]:
     )
 
 
-def _missing_counters(run: Run, reference: Run) -> dict[str, str]:
+def _missing_counters(run: Comparable, reference: Comparable) -> dict[str, str]:
     """Reasons for the counters that the reference run lacks, by the names of the aggregates.
 
     Where the run lacks a counter too, its own reason says it all.

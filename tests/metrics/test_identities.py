@@ -14,7 +14,7 @@ from metrics.builders import observables, runs
 from popmodel.metrics.family import Decomposition, Family
 from popmodel.metrics.hierarchy import BUNDLED, load_families
 from popmodel.metrics.observables import AGGREGATES, Observables
-from popmodel.metrics.scaling import Run, scale
+from popmodel.metrics.scaling import Comparable, scale
 
 CONTRACT = {
     "mpi": "global_efficiency parallel_efficiency load_balance communication_efficiency"
@@ -100,7 +100,7 @@ def test_global_efficiency_is_speedup_per_core() -> None:
 @given(runs(), st.sampled_from(["everywhere", "not-in-mpi"]))
 def test_every_run_keeps_identities_and_bounds(run: Observables, reading: Any) -> None:
     aggregates = run.aggregates(reading)
-    scaling = scale([Run("run", aggregates, run.absent)])
+    scaling = scale([Comparable("run", aggregates, run.absent)])
     aggregates |= scaling.aggregates(0)
     for family in load_families().values():
         if family.id == "scaling":
@@ -149,7 +149,7 @@ def test_aggregates_of_any_run_are_in_order(run: Observables) -> None:
 def test_computation_scaling_is_the_product_of_its_parts(
     several: list[Observables], mode: Any
 ) -> None:
-    scaling = scale([Run(str(i), run.aggregates()) for i, run in enumerate(several)], mode)
+    scaling = scale([Comparable(str(i), run.aggregates()) for i, run in enumerate(several)], mode)
     for evaluation in scaling.evaluations:
         values = evaluation.values
         assert values["computation_scaling"] == pytest.approx(

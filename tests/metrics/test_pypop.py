@@ -35,7 +35,7 @@ import pytest
 
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.observables import Observables
-from popmodel.metrics.scaling import Run, Scaling, scale
+from popmodel.metrics.scaling import Comparable, Scaling, scale
 
 CASES = [("epoch", "1"), ("epoch", "4"), ("epoch", "16")]
 CASES += [("imagemagick", "2"), ("imagemagick", "8"), ("bt-mz.S.2x2", "2")]
@@ -173,7 +173,7 @@ def reference(shared_traces: Path) -> dict[str, Any]:
 def compare(reference: dict[str, Any], application: str) -> tuple[dict[str, Observables], Scaling]:
     tables = reference[application]["per_thread_statistics"]
     runs = {key: from_statistics(table) for key, table in tables.items()}
-    scaling = scale([Run(key, run.aggregates(), run.absent) for key, run in runs.items()])
+    scaling = scale([Comparable(key, run.aggregates(), run.absent) for key, run in runs.items()])
     return runs, scaling
 
 

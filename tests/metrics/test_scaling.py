@@ -11,7 +11,7 @@ from metrics.builders import observables
 
 from popmodel.errors import UsageError
 from popmodel.metrics.hierarchy import load_families
-from popmodel.metrics.scaling import Run, scale
+from popmodel.metrics.scaling import Comparable, scale
 
 
 def run(
@@ -22,7 +22,7 @@ def run(
     threads: int = 1,
     instructions: float | None = None,
     cycles: float | None = None,
-) -> Run:
+) -> Comparable:
     """A run whose threads each do the same; `useful` and counters are sums over all threads."""
     each = useful / (processes * threads)
     counts = {
@@ -37,7 +37,7 @@ def run(
         in_openmp=[each] * processes,
         **counts,
     )
-    return Run(name, described.aggregates(), described.absent)
+    return Comparable(name, described.aggregates(), described.absent)
 
 
 STRONG = (
@@ -144,7 +144,9 @@ def test_work_can_be_given() -> None:
 
 
 def test_reference_by_name_of_the_run_or_of_its_file() -> None:
-    runs = [Run(f"/data/{each.name}.prv.gz", each.aggregates, each.absent) for each in STRONG]
+    runs = [
+        Comparable(f"/data/{each.name}.prv.gz", each.aggregates, each.absent) for each in STRONG
+    ]
     for name in ("/data/b.prv.gz", "b.prv.gz", "b.prv"):
         assert scale(runs, reference=name).reference == 0
 
@@ -227,7 +229,7 @@ def test_wrong_requests_are_refused(given: dict[str, Any], message: str, hint: s
 
 
 def test_a_name_of_several_runs_is_no_reference() -> None:
-    twins: Sequence[Run] = [STRONG[0], STRONG[0]]
+    twins: Sequence[Comparable] = [STRONG[0], STRONG[0]]
     with pytest.raises(UsageError, match="reference 'b' is the name of 2 runs") as caught:
         scale(twins, reference="b")
     assert caught.value.hint == "choose the reference by its position"
