@@ -28,24 +28,6 @@ ClickUsageError: type[Exception] = typer.BadParameter.__bases__[0]
 ClickException: type[Exception] = ClickUsageError.__bases__[0]
 
 
-class _AsTyped:
-    """Stands in for typer's converter of one parameter: the value stays the text it is.
-
-    Newer typer converts by pydantic, which takes longer to load than a small trace takes to read.
-    """
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ARG002 (typer's signature)
-        if value is None:
-            return () if param.multiple or param.nargs == -1 else None
-        return value
-
-
-def _as_typed(parameters: list[Any]) -> list[Any]:
-    for parameter in parameters:
-        parameter._runtime_param = _AsTyped()  # an unused attribute where typer has no such thing
-    return parameters
-
-
 def _leave_room(formatter: Any) -> Any:
     """Keep the column of the options narrow on a narrow terminal, so that the text has words."""
     formatter.write_dl = partial(formatter.write_dl, col_max=min(30, formatter.width // 3))
@@ -53,15 +35,11 @@ def _leave_room(formatter: Any) -> Any:
 
 
 class Verb(TyperCommand):
-    """A verb, whose options arrive as they were typed."""
+    """A verb, whose help fits the terminal."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, as wide as the terminal."""
         super().format_help(ctx, _leave_room(formatter))
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, ``--help`` included."""
-        return _as_typed(super().get_params(ctx))
 
 
 class Verbs(TyperGroup):
@@ -70,10 +48,6 @@ class Verbs(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, as wide as the terminal."""
         super().format_help(ctx, _leave_room(formatter))
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, ``--help`` included."""
-        return _as_typed(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (typer's signature)
         """Names of the verbs, in the order of the help."""
