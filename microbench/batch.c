@@ -17,6 +17,7 @@ static const double SHORTEST_IN_TICKS = 200;
 /* All batches together span at least this part of the budget: fifty batches within one millisecond would agree with each
  * other and still be wrong together, because the machine was disturbed, or not, for all of that millisecond. */
 static const double SPAN_OF_BUDGET = 0.125;
+static const double LONGEST_FOR_SPAN = 500e-6;
 /* Finding `inner` and warming up may each use this part of the budget. */
 static const double WARM_UP_OF_BUDGET = 0.25;
 /* Warm is when the median of a round of batches is at least this part of the round's before. */
@@ -129,9 +130,10 @@ struct batches measure(const struct plan *plan, batch_fn work, batch_fn referenc
     double in_ticks = SHORTEST_IN_TICKS * clock_tick();
     double in_span = SPAN_OF_BUDGET * plan->budget / (double)plan->most;
     shortest = in_ticks > shortest ? in_ticks : shortest;
+    in_span = in_span > LONGEST_FOR_SPAN ? LONGEST_FOR_SPAN : in_span;
     shortest = in_span > shortest ? in_span : shortest;
 
-    struct batches all = {.inner = find_inner(plan, work, state, shortest)};
+    struct batches all = {.inner = plan->inner > 0 ? plan->inner : find_inner(plan, work, state, shortest)};
     warm_up(plan, work, reference, state, all.inner);
 
     long room = 0, check = plan->least, turn = 0;

@@ -16,6 +16,7 @@ struct plan {
     double budget;    /* seconds for one job, finding `inner` and warming up included */
     double precision; /* stop when half the 95 % interval of the median is below this part of the median */
     long least, most; /* batches */
+    long inner;       /* operations in a batch; 0: as many as the clock needs */
     /* Rank 0's value at every participant of a parallel measurement, called by all of them outside the timed part;
      * NULL: alone. Only rank 0's times decide, the others' are ignored. */
     long (*agree)(void *with, long value);

@@ -148,30 +148,56 @@ static char *openmp_runtime(void)
     return found;
 }
 
+/* Marks the processors of this thread's mask. */
+static void mark_affinity(unsigned char *allowed, int most)
+{
+    /* The kernel refuses a set smaller than its own, whose size no call tells. */
+    size_t size = CPU_ALLOC_SIZE((size_t)most);
+    cpu_set_t *set = memory_resize(NULL, size);
+    CPU_ZERO_S(size, set);
+    if (sched_getaffinity(0, size, set) == 0)
+        for (int cpu = 0; cpu < most; cpu++)
+            allowed[cpu] |= CPU_ISSET_S((size_t)cpu, size, set) != 0;
+    free(set);
+}
+
+/* Marks the processors of OpenMP's places: a runtime that binds its threads has already bound the first one, whose mask
+ * then is not the process's any more. */
+static void mark_places(unsigned char *allowed, int most)
+{
+    for (int place = 0; place < omp_get_num_places(); place++) {
+        int count = omp_get_place_num_procs(place);
+        int *cpus = memory_resize(NULL, (size_t)count * sizeof *cpus);
+        omp_get_place_proc_ids(place, cpus);
+        for (int i = 0; i < count; i++)
+            if (cpus[i] >= 0 && cpus[i] < most)
+                allowed[cpus[i]] = 1;
+        free(cpus);
+    }
+}
+
 char *allowed_cpus(void)
 {
+    enum { MOST = 1 << 16 };
+    unsigned char *allowed = memory_resize(NULL, MOST);
+    memset(allowed, 0, MOST);
+    mark_affinity(allowed, MOST);
+    mark_places(allowed, MOST);
     struct text list = {0};
-    /* The kernel refuses a set smaller than its own, whose size no call tells. */
-    for (int size = 1024; size <= 1 << 20; size *= 2) {
-        cpu_set_t *set = CPU_ALLOC((size_t)size);
-        if (set && sched_getaffinity(0, CPU_ALLOC_SIZE((size_t)size), set) == 0) {
-            for (int cpu = 0; cpu < size; cpu++) {
-                if (!CPU_ISSET_S((size_t)cpu, CPU_ALLOC_SIZE((size_t)size), set))
-                    continue;
-                int last = cpu;
-                while (last + 1 < size && CPU_ISSET_S((size_t)last + 1, CPU_ALLOC_SIZE((size_t)size), set))
-                    last++;
-                text_add(&list, list.length ? ",%d" : "%d", cpu);
-                if (last > cpu)
-                    text_add(&list, "-%d", last);
-                cpu = last;
-            }
-            CPU_FREE(set);
-            break;
-        }
-        CPU_FREE(set);
+    text_add(&list, "%s", "");
+    for (int cpu = 0; cpu < MOST; cpu++) {
+        if (!allowed[cpu])
+            continue;
+        int last = cpu;
+        while (last + 1 < MOST && allowed[last + 1])
+            last++;
+        text_add(&list, list.length ? ",%d" : "%d", cpu);
+        if (last > cpu)
+            text_add(&list, "-%d", last);
+        cpu = last;
     }
-    return list.at ? list.at : text_copy("");
+    free(allowed);
+    return list.at;
 }
 
 void header_line(struct text *line, const char *program, long launch, long ranks, const struct plan *plan)
