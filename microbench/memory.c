@@ -3,7 +3,7 @@
  *   triad threads=T bytes=B    a = b + s c over three arrays of B bytes each, STREAM's triad (J. D. McCalpin, IEEE TCCA
  *                              Newsletter, December 1995). One operation is one sweep; moved = 3 B, STREAM's count: the
  *                              line that a store reads before it is written is not in it
- *   load threads=T bytes=B     adds up an array of B bytes; moved = B
+ *   load threads=T bytes=B     reads an array of B bytes; moved = B
  *   copy threads=T bytes=B     memcpy() of an array of B bytes, what packing and message passing use; moved = 2 B
  *   chase bytes=B              goes through B bytes from line to line in a random cycle, each load waiting for the one
  *                              before; one operation is one load

@@ -33,6 +33,7 @@
 #include "team.h"
 
 enum { DELAY = 75 };           /* steps: 300 cycles, 0.1 us at 3 GHz */
+enum { SHORT_DELAY = 10 };     /* of an iteration whose schedule is fixed */
 enum { PER_THREAD = 128 };     /* iterations of a scheduled loop, as in EPCC's schedbench */
 enum { SECTIONS = 4 };
 enum { MOST_BYTES = 1 << 18 }; /* of a private array: it lies on the threads' stacks */
@@ -631,9 +632,9 @@ static struct result run_construct(const struct job *job, const struct plan *pla
 
     if (team_open(&setting.team, job_integer(job, "threads", 1), &result))
         return result;
-    /* 0.2 us per iteration and thread: the chunk counter of a dynamic loop is then free most of the time, however many
-     * threads there are, and what is measured is the way to it, not the queue before it. */
-    setting.delay = 2 * DELAY * setting.team.threads;
+    /* Where chunks are handed out at run time an iteration takes 0.1 us times the number of threads: the counter is then
+     * free most of the time, and what is measured is the way to it, not the queue before it. */
+    setting.delay = construct->with == schedule_static ? SHORT_DELAY : DELAY * setting.team.threads;
     result.batches = measure(plan, with, construct->without, &setting);
     if (construct->family == SCHEDULE && !per_loop)
         per_chunk(&result.batches, chunks_per_thread(&setting, construct->with == schedule_guided));

@@ -1,7 +1,7 @@
 /* What it costs threads to write where others write too.
  *
- *   false_sharing threads=T padded=0|1   every thread adds 1 to a counter of its own, again and again. padded=0: the
- *                                        counters lie side by side, eight in a line, so that every update takes the line
+ *   false_sharing threads=T padded=0|1   every thread adds 1 to a number of its own, again and again. padded=0: the
+ *                                        numbers lie side by side, eight in a line, so that every update takes the line
  *                                        from another core; padded=1: each lies in lines of its own. One operation is
  *                                        one update of each thread
  *   line_transfer threads=2 distance=near|far
@@ -9,8 +9,9 @@
  *                                        the one farthest from it, answer each other through one word. One operation is
  *                                        one way: the time until a store is seen by the other core
  *
- * Updates of a counter go through memory every time (volatile), as those of a program do whose compiler cannot keep the
- * slot in a register. The store buffer merges some of them, in the program as here. */
+ * The numbers are doubles, such as the partial sums that programs keep in an array with a slot for each thread, and go
+ * through memory every time (volatile), as they do there when the compiler cannot keep the slot in a register. A core hides
+ * much of the way of the line behind its store buffer, in the program as here: expect less than line_transfer. */
 #define _POSIX_C_SOURCE 200809L
 #include <omp.h>
 #include <stdatomic.h>
@@ -23,7 +24,7 @@
 
 struct counters {
     struct team team;
-    volatile long *slots;
+    volatile double *slots;
     long stride;
 };
 
@@ -32,10 +33,10 @@ static double update(void *state, long inner)
     struct counters *counters = state;
 #pragma omp parallel num_threads((int)counters->team.threads)
     {
-        volatile long *own = counters->slots + counters->stride * omp_get_thread_num();
+        volatile double *own = counters->slots + counters->stride * omp_get_thread_num();
         team_begin(&counters->team);
         for (long i = 0; i < inner; i++)
-            (*own)++;
+            *own += 1;
         team_end(&counters->team);
     }
     return team_contended_seconds(&counters->team);
@@ -51,7 +52,7 @@ static struct result run_false_sharing(const struct job *job, const struct plan 
     /* Two lines apart: neighbouring lines are fetched in pairs by some processors. */
     counters.stride = job_integer(job, "padded", 0) ? 2 * LINE / (long)sizeof *counters.slots : 1;
     size_t bytes = (size_t)(counters.stride * counters.team.threads) * sizeof *counters.slots;
-    long *slots = aligned_reserve(bytes);
+    double *slots = aligned_reserve(bytes);
     if (slots) {
         memset(slots, 0, bytes);
         counters.slots = slots;

@@ -38,7 +38,9 @@
 #define KEEP(vector) __asm__ volatile("" : "+x"(vector))
 #elif defined(__aarch64__)
 #define KEEP(vector) __asm__ volatile("" : "+w"(vector))
-#else
+#elif defined(__powerpc64__)
+#define KEEP(vector) __asm__ volatile("" : "+v"(vector))
+#else /* through memory: right, but slower than the processor is */
 #define KEEP(vector) __asm__ volatile("" : "+m"(vector))
 #endif
 #define WIDTH 16
