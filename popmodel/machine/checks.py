@@ -12,7 +12,7 @@ from popmodel.machine import schema
 from popmodel.machine.quantity import Quantity, read_quantity
 
 # largest relative step between two size classes: more would mean that one of them is wrong
-_CLASS_STEP = 0.25
+CLASS_STEP = 0.25
 
 
 class ProfileError(FileError):
@@ -147,7 +147,7 @@ def _check_classes(
             + quantities[f"{key}.classes[{i}].beta"].value * bound
             for i in (index, index + 1)
         )
-        if abs(above - here) > _CLASS_STEP * here:
+        if abs(above - here) > CLASS_STEP * here:
             raise ProfileError(
                 path,
                 f"{key}.classes[{index}] and [{index + 1}] do not meet at {bound} B: "

@@ -46,14 +46,14 @@ class Measured:
 
     def reason(self, job: str, **wanted: Any) -> str | None:
         """Why a job with these parameters is absent; None if it was not tried or was measured."""
-        reasons = [
-            result.absent for _, result in self._found.get(job, ()) if _has(result, wanted)
-        ]
+        reasons = [result.absent for _, result in self._found.get(job, ()) if _has(result, wanted)]
         return reasons[0] if reasons and all(reasons) else None
 
     def values(self, job: str, key: str, **wanted: Any) -> list[Any]:
         """Values that a parameter takes in the measured results of a job, in order."""
-        found = {result.params[key] for result in self.results(job, **wanted) if key in result.params}
+        found = {
+            result.params[key] for result in self.results(job, **wanted) if key in result.params
+        }
         return sorted(found)
 
     def __iter__(self) -> Iterator[Result]:

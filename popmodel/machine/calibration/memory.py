@@ -165,7 +165,9 @@ def _levels(
     """Bandwidth and latency of the level that serves each working set."""
     series: dict[str, Series] = {}
     caches = topology.get("caches", ())
-    sizes = set(measured.values("load", "bytes", threads=1)) | set(measured.values("chase", "bytes"))
+    sizes = set(measured.values("load", "bytes", threads=1)) | set(
+        measured.values("chase", "bytes")
+    )
     for level, inside in _served(sorted(sizes), caches).items():
         load = measured.results("load", threads=1, bytes=inside)
         chase = measured.results("chase", bytes=inside)

@@ -67,9 +67,7 @@ def calibrate(
     per_socket = math.ceil(topology["cores_per_node"] / topology.get("sockets", 1))
     _laws(section, series, per_socket, absent)
     _per_byte(measured, section)
-    negative = sorted(
-        {key for (key, _), one in series.items() if float(np.mean(one.values)) < 0}
-    )
+    negative = sorted({key for (key, _), one in series.items() if float(np.mean(one.values)) < 0})
     remarks = []
     if negative:
         remarks.append(

@@ -27,6 +27,7 @@ Statistic = Callable[[Array], float]
 
 LEVEL = 0.90
 _DIGITS = 6
+_ROUNDING = 1e-6  # relative: of the clock and of the file, a spread too
 
 
 def p10(batches: Array) -> float:
@@ -158,10 +159,8 @@ def _deviations(series: Sequence[Series]) -> tuple[list[float], list[float]]:
     deviations, freedom = [], []
     for one in series:
         own = len(one.values) - 1
-        # rounding of the clock and of the file are a spread too
-        floor = (1e-6 if one.scale is None else 1e-6) ** 2
         if own == 0:
-            deviations.append(max(one.sampling, math.sqrt(floor)))
+            deviations.append(max(one.sampling, _ROUNDING))
             freedom.append(math.inf)
             continue
         if math.isinf(prior_freedom):
@@ -169,7 +168,7 @@ def _deviations(series: Sequence[Series]) -> tuple[list[float], list[float]]:
         else:
             dof = own + prior_freedom
             variance = (own * variances[id(one)] + prior_freedom * prior) / dof
-        deviations.append(math.sqrt(max(variance, floor)))
+        deviations.append(math.sqrt(max(variance, _ROUNDING**2)))
         freedom.append(dof)
     return deviations, freedom
 
