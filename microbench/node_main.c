@@ -52,6 +52,7 @@ int main(int argc, char **argv)
     const struct job_kind *const kinds[] = {construct_jobs, sharing_jobs, memory_jobs, core_jobs, noise_jobs, NULL};
     const struct program program = {
         .name = "node",
+        .example = "triad threads=2 bytes=67108864",
         .kinds = kinds,
         .default_jobs = default_jobs,
         .add_to_header = add_to_header,

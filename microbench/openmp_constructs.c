@@ -17,11 +17,13 @@
  *   task, taskwait                        one task of each thread (with a taskwait behind it)
  *   private ... threadprivate             one region whose threads have an array of B bytes of their own
  *   schedule_static without chunk         one loop of 128 iterations per thread
- *   schedule_* with chunk                 one chunk as its thread sees it: the loop's time over the number of chunks that
- *                                         a thread gets. EPCC reports the loop; per chunk is what a model multiplies
+ *   schedule_* with chunk                 one chunk as its thread sees it: a loop of 128 chunks per thread, its time over
+ *                                         the number of chunks that a thread gets; chunk=1 where a schedule needs one
  *
- * Different from EPCC in one point: where all threads work, the reference is the work of all threads at once, not of one
- * thread alone. Cores that are all busy run slower, and a difference of 0.1 us would show that as overhead. */
+ * Different from EPCC in two points. Where all threads work, the reference is the work of all threads at once, not of one
+ * thread alone: cores that are all busy run slower, and a difference of 0.1 us would show that as overhead. And a schedule
+ * with chunks is compared with the same loop under schedule(static), so that the difference is what handing out a chunk
+ * costs, without the loop around it: EPCC reports the loop, but what a model multiplies by the number of chunks is this. */
 #define _POSIX_C_SOURCE 200809L
 #include <omp.h>
 #include <stdlib.h>
@@ -34,7 +36,7 @@
 
 enum { DELAY = 75 };           /* steps: 300 cycles, 0.1 us at 3 GHz */
 enum { SHORT_DELAY = 10 };     /* of an iteration whose schedule is fixed */
-enum { PER_THREAD = 128 };     /* iterations of a scheduled loop, as in EPCC's schedbench */
+enum { PER_THREAD = 128 };     /* iterations, or chunks, of a scheduled loop, as in EPCC's schedbench */
 enum { SECTIONS = 4 };
 enum { MOST_BYTES = 1 << 18 }; /* of a private array: it lies on the threads' stacks */
 
@@ -42,7 +44,7 @@ struct setting {
     struct team team;
     long doubles; /* of the private array */
     long chunk;   /* 0: none given */
-    long delay;   /* steps of an iteration of a scheduled loop */
+    long iterations, delay; /* of a scheduled loop, and the steps of each */
 };
 
 /* --- References ------------------------------------------------------------------------------------------------- */
@@ -96,7 +98,7 @@ static double work_of_a_schedule(void *state, long inner)
 #pragma omp parallel num_threads((int)setting->team.threads)
     {
         team_begin(&setting->team);
-        for (long i = 0; i < inner * PER_THREAD; i++)
+        for (long i = 0; i < inner * setting->iterations / setting->team.threads; i++)
             delay(setting->delay);
         team_end(&setting->team);
     }
@@ -466,7 +468,7 @@ static double schedule_static(void *state, long inner)
         team_begin(&setting->team);
         for (long i = 0; i < inner; i++) {
 #pragma omp for schedule(static)
-            for (long j = 0; j < PER_THREAD * setting->team.threads; j++)
+            for (long j = 0; j < setting->iterations; j++)
                 delay(setting->delay);
         }
         team_end(&setting->team);
@@ -482,7 +484,7 @@ static double schedule_static_chunk(void *state, long inner)
         team_begin(&setting->team);
         for (long i = 0; i < inner; i++) {
 #pragma omp for schedule(static, setting->chunk)
-            for (long j = 0; j < PER_THREAD * setting->team.threads; j++)
+            for (long j = 0; j < setting->iterations; j++)
                 delay(setting->delay);
         }
         team_end(&setting->team);
@@ -498,7 +500,7 @@ static double schedule_dynamic(void *state, long inner)
         team_begin(&setting->team);
         for (long i = 0; i < inner; i++) {
 #pragma omp for schedule(dynamic, setting->chunk)
-            for (long j = 0; j < PER_THREAD * setting->team.threads; j++)
+            for (long j = 0; j < setting->iterations; j++)
                 delay(setting->delay);
         }
         team_end(&setting->team);
@@ -514,7 +516,7 @@ static double schedule_guided(void *state, long inner)
         team_begin(&setting->team);
         for (long i = 0; i < inner; i++) {
 #pragma omp for schedule(guided, setting->chunk)
-            for (long j = 0; j < PER_THREAD * setting->team.threads; j++)
+            for (long j = 0; j < setting->iterations; j++)
                 delay(setting->delay);
         }
         team_end(&setting->team);
@@ -526,7 +528,7 @@ static double schedule_guided(void *state, long inner)
  * as OpenMP's specification has it, and at least `chunk`. */
 static double chunks_per_thread(const struct setting *setting, int guided)
 {
-    long threads = setting->team.threads, left = PER_THREAD * threads, chunks = 0;
+    long threads = setting->team.threads, left = setting->iterations, chunks = 0;
     while (left > 0) {
         long size = guided ? (left + threads - 1) / threads : 0;
         left -= size > setting->chunk ? size : setting->chunk;
@@ -604,11 +606,31 @@ static void per_chunk(struct batches *batches, double chunks)
     batches->inner = (long)((double)batches->inner * chunks + 0.5);
 }
 
+/* Chooses the loop of a schedule and its work. Returns 1 if an operation is a chunk. */
+static int set_schedule(struct setting *setting, batch_fn *with, batch_fn *without)
+{
+    long threads = setting->team.threads;
+    setting->iterations = PER_THREAD * threads;
+    setting->delay = SHORT_DELAY;
+    if (*with == schedule_static && setting->chunk == 0)
+        return 0;
+    if (*with == schedule_static)
+        *with = schedule_static_chunk;
+    else /* Chunks are handed out at run time. A chunk of 0.1 us times the number of threads keeps the counter free most of
+            the time: what is measured is the way to it, not the queue before it. */
+        setting->delay = DELAY * threads;
+    *without = schedule_static;
+    setting->chunk = setting->chunk ? setting->chunk : 1;
+    setting->iterations *= setting->chunk;
+    setting->delay = setting->delay > setting->chunk ? setting->delay / setting->chunk : 1;
+    return 1;
+}
+
 static struct result run_construct(const struct job *job, const struct plan *plan, void *context)
 {
     (void)context;
     const struct construct *construct = find_construct(job);
-    batch_fn with = construct->with;
+    batch_fn with = construct->with, without = construct->without;
     struct setting setting = {.chunk = job_integer(job, "chunk", 0)};
     struct result result = {0};
     setting.doubles = (job_integer(job, "bytes", sizeof(double)) + (long)sizeof(double) - 1) / (long)sizeof(double);
@@ -623,21 +645,12 @@ static struct result run_construct(const struct job *job, const struct plan *pla
             return result_absent("%s is compiled for arrays of 8, 64, 512, 4096, 32768 and 262144 bytes only",
                                  construct->name);
     }
-    int per_loop = construct->family == SCHEDULE && construct->with == schedule_static && setting.chunk == 0;
-    if (construct->family == SCHEDULE && !per_loop) {
-        if (construct->with == schedule_static)
-            with = schedule_static_chunk;
-        setting.chunk = setting.chunk ? setting.chunk : 1;
-    }
-
     if (team_open(&setting.team, job_integer(job, "threads", 1), &result))
         return result;
-    /* Where chunks are handed out at run time an iteration takes 0.1 us times the number of threads: the counter is then
-     * free most of the time, and what is measured is the way to it, not the queue before it. */
-    setting.delay = construct->with == schedule_static ? SHORT_DELAY : DELAY * setting.team.threads;
-    result.batches = measure(plan, with, construct->without, &setting);
-    if (construct->family == SCHEDULE && !per_loop)
-        per_chunk(&result.batches, chunks_per_thread(&setting, construct->with == schedule_guided));
+    int of_chunks = construct->family == SCHEDULE && set_schedule(&setting, &with, &without);
+    result.batches = measure(plan, with, without, &setting);
+    if (of_chunks)
+        per_chunk(&result.batches, chunks_per_thread(&setting, with == schedule_guided));
     team_close(&setting.team);
     return result;
 }

@@ -32,7 +32,7 @@ static void show_help(const struct program *program)
 {
     printf("Usage: popmodel-%s [options] [JOB...]\n\n"
            "Measures what the jobs ask for and writes one JSON line of raw batches for each.\n"
-           "A JOB is one argument, such as 'barrier' or 'ping_pong bytes=8 tier=node'.\n\n"
+           "A JOB is one argument, its name and keys, such as '%s'.\n\n"
            "  -j FILE          job lines, one per line, # starts a comment (default: a built-in list)\n"
            "  -o FILE          samples, one JSON object per line (default: standard output)\n"
            "  -n LAUNCH        number of this launch, for the record (default: 1)\n"
@@ -42,7 +42,7 @@ static void show_help(const struct program *program)
            "  --precision F    stop when half the 95 %% interval of the median is below this part of it\n"
            "                   (default: 0.03)\n"
            "  --limit S        seconds for everything: jobs that no longer fit are left undone\n",
-           program->name);
+           program->name, program->example);
     if (program->has_thread_level)
         printf("  --thread-level L single, funneled, serialized or multiple (default: funneled)\n");
     printf("\nJobs and their keys:\n");
@@ -89,16 +89,23 @@ static int read_thread_level(const struct program *program, struct options *opti
     return -1;
 }
 
-/* Returns -1 if `option` is none of this program's, 0 if it was read, MISUSED after a message. */
+static int is_option(const struct program *program, const char *word)
+{
+    static const char *const OPTIONS[] = {"-j", "-o", "-n", "--budget", "--least", "--most", "--precision", "--limit"};
+    for (size_t i = 0; i < sizeof OPTIONS / sizeof *OPTIONS; i++)
+        if (strcmp(word, OPTIONS[i]) == 0)
+            return 1;
+    return program->has_thread_level && strcmp(word, "--thread-level") == 0;
+}
+
+/* Returns 0, or -1 after a message. */
 static int read_option(struct options *options, const struct program *program, const char *option, const char *value)
 {
-    int wrong;
+    int wrong = 0;
     if (strcmp(option, "-j") == 0) {
         options->jobs_path = value;
-        wrong = 0;
     } else if (strcmp(option, "-o") == 0) {
         options->samples_path = value;
-        wrong = 0;
     } else if (strcmp(option, "-n") == 0) {
         wrong = read_count(program, option, value, &options->launch);
     } else if (strcmp(option, "--budget") == 0) {
@@ -111,12 +118,10 @@ static int read_option(struct options *options, const struct program *program, c
         wrong = read_number(program, option, value, 0, &options->plan.precision);
     } else if (strcmp(option, "--limit") == 0) {
         wrong = read_number(program, option, value, 0, &options->limit);
-    } else if (strcmp(option, "--thread-level") == 0 && program->has_thread_level) {
-        wrong = read_thread_level(program, options, value);
     } else {
-        return -1;
+        wrong = read_thread_level(program, options, value);
     }
-    return wrong ? MISUSED : 0;
+    return wrong;
 }
 
 int options_read(struct options *options, const struct program *program, int argc, char **argv)
@@ -140,8 +145,7 @@ int options_read(struct options *options, const struct program *program, int arg
             options->lines[options->line_count++] = argv[i];
             continue;
         }
-        int read = read_option(options, program, argv[i], i + 1 < argc ? argv[i + 1] : "");
-        if (read < 0) {
+        if (!is_option(program, argv[i])) {
             complain(program, "unknown option '%s'; --help lists them", argv[i]);
             return MISUSED;
         }
@@ -149,7 +153,7 @@ int options_read(struct options *options, const struct program *program, int arg
             complain(program, "%s needs a value; --help lists the options", argv[i]);
             return MISUSED;
         }
-        if (read == MISUSED)
+        if (read_option(options, program, argv[i], argv[i + 1]))
             return MISUSED;
         i++;
     }
@@ -163,8 +167,7 @@ static long agreed(const struct program *program, long value)
     return program->agree ? program->agree(program->context, value) : value;
 }
 
-/* The jobs' text and where each part came from, read by the leader and known to all: "SOURCE\n" before each part would
- * be parsed twice, so parts are kept apart. */
+/* Adds the jobs of one text, which the leader has read and all processes parse; frees it. */
 static int add_jobs(struct job_list *jobs, const struct program *program, char *lines, const char *source)
 {
     if (program->share)
@@ -186,7 +189,7 @@ static int read_jobs(struct job_list *jobs, const struct program *program, const
         if (program->leader) {
             lines = file_read(options->jobs_path);
             if (!lines)
-                complain(program, "cannot read jobs from %s: %s", options->jobs_path, strerror(errno));
+                complain(program, "cannot read jobs from %s: %s; give a file of job lines with -j", options->jobs_path, strerror(errno));
         }
         if (!agreed(program, lines != NULL))
             return MISUSED;

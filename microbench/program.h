@@ -21,7 +21,8 @@ struct options {
 };
 
 struct program {
-    const char *name; /* "node" or "mpi" */
+    const char *name;    /* "node" or "mpi" */
+    const char *example; /* a job line, for the help */
     int has_thread_level;
     const struct job_kind *const *kinds; /* as jobs_parse() takes them */
     /* Job lines to do when none are given; to be freed. */
