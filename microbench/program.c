@@ -42,7 +42,7 @@ static void show_help(const struct program *program)
            "  --precision F    stop when half the 95 %% interval of the median is below this part of it\n"
            "                   (default: 0.03)\n"
            "  --limit S        seconds for everything: jobs that no longer fit are left undone\n",
-           program->name, program->example);
+           program->name, program->example ? program->example : "NAME key=value");
     if (program->has_thread_level)
         printf("  --thread-level L single, funneled, serialized or multiple (default: funneled)\n");
     printf("\nJobs and their keys:\n");
