@@ -109,12 +109,12 @@ def check_result(line: Line) -> None:
 
 
 def median(line: Line) -> float:
-    return statistics.median(line["seconds"])
+    return float(statistics.median(line["seconds"]))
 
 
 def overhead(line: Line) -> float:
     pairs = zip(line["seconds"], line["reference"], strict=True)
-    return statistics.median(with_it - without for with_it, without in pairs)
+    return float(statistics.median(with_it - without for with_it, without in pairs))
 
 
 # --- The lines -----------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def test_foreign_work_is_seen(node: Path) -> None:
     if not Path("/proc/stat").exists():
         pytest.skip("needs /proc/stat")
     jobs = ["quantum"] * 4
-    command = [node, "--budget", "0.2", "--most", "1000", *jobs]
+    command = [str(node), "--budget", "0.2", "--most", "1000", *jobs]
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as hog:
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
@@ -438,7 +438,7 @@ def test_full_disk(run: Callable[..., Finished]) -> None:
 
 def test_disk_that_fills_up_keeps_what_was_written(node: Path, tmp_path: Path) -> None:
     samples = tmp_path / "samples.jsonl"
-    command = [node, *QUICKLY, "-o", str(samples)]
+    command = [str(node), *QUICKLY, "-o", str(samples)]
     subprocess.run([*command, "loop"], check=True)
     room = samples.stat().st_size + 5000
     # A limit on the size of files is a disk that is full; the signal that comes with it is ignored
