@@ -23,6 +23,15 @@ Array = NDArray[np.float64]
 _ALLOCATE = 4 / 3  # bytes that move over bytes that STREAM counts
 _COUNTS = 4  # busy cores for which bandwidth has to be known before a law is fitted
 _SATURATED = 0.8  # of the bandwidth that as many single cores would have
+_USABLE_SHARE = {
+    "value": 0.5,
+    "low": 0.35,
+    "high": 1.0,
+    "origin": "preset",
+    "source": "half of a cache as the safe working set (H. Stengel et al., ICS 2015, layer "
+    "conditions); the interval is assumed. Not measured: no working set that was tried shows where "
+    "the last-level cache ends",
+}
 _CACHED = 2.0  # arrays of fewer last-level caches than this may be served by it
 
 
@@ -70,13 +79,8 @@ def calibrate(
         else:
             section[name] = entry
     section |= _sharing(measured, absent)
-    if kappa := _usable_share(measured, last):
-        section["kappa"] = kappa
-    elif measured.values("load", "bytes"):
-        absent["memory.kappa"] = (
-            "working sets up to the largest that was tried do not show where the last-level cache "
-            "ends"
-        )
+    if measured.values("load", "bytes"):
+        section["kappa"] = _usable_share(measured, last) or _USABLE_SHARE
     return section, absent, remarks
 
 
