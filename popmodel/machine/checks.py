@@ -167,6 +167,6 @@ def _check_tier(
                 path,
                 f"{key}.classes[{index}] and [{index + 1}] do not meet at {bound} B: "
                 f"{here:.3g} s and {above:.3g} s",
-                hint="classes should differ by at most a quarter where they meet, unless that is the "
-                "eager threshold",
+                hint="classes should differ by at most a quarter where they meet, "
+                "unless that is the eager threshold",
             )
