@@ -1,0 +1,187 @@
+/* Batches and the stopping rule: see batch.h. */
+#define _POSIX_C_SOURCE 200809L
+#include "batch.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "text.h"
+
+/* A batch shorter than this drowns in the clock's ticks and in the cost of starting threads together. */
+static const double SHORTEST_BATCH = 20e-6;
+static const double SHORTEST_IN_TICKS = 200;
+/* All batches together span at least this part of the budget: fifty batches within one millisecond would agree with each
+ * other and still be wrong together, because the machine was disturbed, or not, for all of that millisecond. */
+static const double SPAN_OF_BUDGET = 0.125;
+static const double LONGEST_FOR_SPAN = 500e-6;
+/* Finding `inner` and warming up may each use this part of the budget. */
+static const double WARM_UP_OF_BUDGET = 0.25;
+/* Warm is when the median of a round of batches is at least this part of the round's before. */
+static const double NO_LONGER_FALLING = 0.95;
+enum { ROUND = 5, TRIES = 3, FEWEST = 3 };
+/* A construct that costs nothing has no relative precision: the interval is compared with at least this part of the
+ * reference time. */
+static const double FLOOR_OF_REFERENCE = 0.1;
+
+enum decision { GO_ON, CONVERGED, ENOUGH, SPENT };
+static const char *const DECISIONS[] = {NULL, "converged", "batches", "budget"};
+
+static long agreed(const struct plan *plan, long value)
+{
+    return plan->agree ? plan->agree(plan->agree_with, value) : value;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double median_interval(double *values, long n, double *half)
+{
+    qsort(values, (size_t)n, sizeof *values, ascending);
+    /* Binomial order statistics in their normal form: positions n/2 -+ 1.96/2 sqrt(n). */
+    double reach = 0.98 * sqrt((double)n);
+    long low = (long)floor(0.5 * (double)n - reach) - 1, high = (long)ceil(0.5 * (double)n + reach);
+    low = low < 0 ? 0 : low;
+    high = high > n - 1 ? n - 1 : high;
+    *half = 0.5 * (values[high] - values[low]);
+    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
+/* The least time of a few batches: one that was interrupted seems long enough although it is not. */
+static double fastest(const struct plan *plan, batch_fn work, void *state, long inner, double until)
+{
+    double least = INFINITY;
+    for (int i = 0; i < TRIES; i++) {
+        double start = clock_now(), seconds = work(state, inner);
+        if (isnan(seconds)) /* most of all when it was too short: how long it was is known well enough */
+            seconds = clock_now() - start;
+        if (seconds < least)
+            least = seconds;
+        if (agreed(plan, clock_now() > until))
+            break;
+    }
+    return least;
+}
+
+/* Operations that make a batch at least `shortest` long. */
+static long find_inner(const struct plan *plan, batch_fn work, void *state, double shortest)
+{
+    double until = clock_now() + WARM_UP_OF_BUDGET * plan->budget;
+    long inner = 1;
+    for (;;) {
+        double seconds = fastest(plan, work, state, inner, until);
+        long next = inner;
+        if (seconds < shortest && inner < LONG_MAX / 16) {
+            double factor = seconds > 0 ? 1.2 * shortest / seconds : 10;
+            factor = factor > 10 ? 10 : factor;
+            next = (long)ceil((double)inner * factor);
+        }
+        next = agreed(plan, next);
+        if (next == inner)
+            return inner;
+        inner = next;
+    }
+}
+
+static void warm_up(const struct plan *plan, batch_fn work, batch_fn reference, void *state, long inner)
+{
+    double until = clock_now() + WARM_UP_OF_BUDGET * plan->budget;
+    double before = INFINITY;
+    for (;;) {
+        double round[ROUND], half;
+        int n = 0, late = 0;
+        for (int i = 0; i < ROUND && !late; i++) {
+            double seconds = work(state, inner);
+            if (reference)
+                reference(state, inner);
+            if (!isnan(seconds))
+                round[n++] = seconds;
+            late = (int)agreed(plan, clock_now() > until);
+        }
+        double median = n ? median_interval(round, n, &half) : INFINITY;
+        if (agreed(plan, late || median >= NO_LONGER_FALLING * before))
+            return;
+        before = median;
+    }
+}
+
+static int narrow_enough(const struct plan *plan, const struct batches *all)
+{
+    double *values = memory_resize(NULL, (size_t)all->n * sizeof *values);
+    double half, scale, floor_of = 0;
+    if (all->reference) {
+        memcpy(values, all->reference, (size_t)all->n * sizeof *values);
+        floor_of = FLOOR_OF_REFERENCE * median_interval(values, all->n, &half);
+    }
+    for (long i = 0; i < all->n; i++)
+        values[i] = all->seconds[i] - (all->reference ? all->reference[i] : 0);
+    scale = fabs(median_interval(values, all->n, &half));
+    free(values);
+    return half <= plan->precision * (scale > floor_of ? scale : floor_of);
+}
+
+struct batches measure(const struct plan *plan, batch_fn work, batch_fn reference, void *state)
+{
+    double start = clock_now(), shortest = SHORTEST_BATCH;
+    double in_ticks = SHORTEST_IN_TICKS * clock_tick();
+    double in_span = SPAN_OF_BUDGET * plan->budget / (double)plan->most;
+    shortest = in_ticks > shortest ? in_ticks : shortest;
+    in_span = in_span > LONGEST_FOR_SPAN ? LONGEST_FOR_SPAN : in_span;
+    shortest = in_span > shortest ? in_span : shortest;
+
+    struct batches all = {.inner = plan->inner > 0 ? plan->inner : find_inner(plan, work, state, shortest)};
+    warm_up(plan, work, reference, state, all.inner);
+
+    long room = 0, check = plan->least, turn = 0;
+    for (enum decision decision = GO_ON; decision == GO_ON; turn++) {
+        double with = 0, without = 0;
+        if (reference && turn % 2)
+            without = reference(state, all.inner);
+        with = work(state, all.inner);
+        if (reference && turn % 2 == 0)
+            without = reference(state, all.inner);
+
+        if (isnan(with) || isnan(without)) {
+            all.rejected++;
+        } else {
+            if (all.n == room) {
+                room = room ? 2 * room : 256;
+                all.seconds = memory_resize(all.seconds, (size_t)room * sizeof *all.seconds);
+                if (reference)
+                    all.reference = memory_resize(all.reference, (size_t)room * sizeof *all.reference);
+            }
+            all.seconds[all.n] = with / (double)all.inner;
+            if (reference)
+                all.reference[all.n] = without / (double)all.inner;
+            all.n++;
+        }
+
+        double spent = clock_now() - start;
+        if (all.n >= check && all.n > 0) {
+            if (narrow_enough(plan, &all))
+                decision = CONVERGED;
+            check = all.n + (all.n / 8 > 8 ? all.n / 8 : 8);
+        }
+        if (decision == GO_ON && all.n >= plan->most)
+            decision = ENOUGH;
+        /* A median needs a few batches; but a job that takes far too long ends with what it has. */
+        if (decision == GO_ON && spent >= plan->budget && (all.n >= FEWEST || spent >= 4 * plan->budget))
+            decision = SPENT;
+        decision = (enum decision)agreed(plan, decision);
+        all.stopped = DECISIONS[decision];
+    }
+    return all;
+}
+
+void batches_free(struct batches *batches)
+{
+    free(batches->seconds);
+    free(batches->reference);
+    *batches = (struct batches){0};
+}
