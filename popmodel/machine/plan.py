@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from popmodel.errors import UsageError
@@ -33,15 +33,12 @@ class Limits:
         Batches of a job.
     precision : float
         Half of the 95 % interval of the median, relative to it, that is good enough.
-    limit : float
-        Seconds of the whole launch at most; jobs that no longer fit are left out.
     """
 
     budget: float
     least: int
     most: int
     precision: float
-    limit: float
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,8 @@ class PlannedLaunch:
         ``node`` or ``mpi``.
     ranks, nodes : int
         Processes, and nodes over which they are spread.
+    threads : int
+        Cores that each process has.
     thread_level : str or None
         Of MPI; None for the node program.
     limits : Limits
@@ -68,14 +67,19 @@ class PlannedLaunch:
     program: str
     ranks: int
     nodes: int
+    threads: int
     thread_level: str | None
     limits: Limits
     jobs: tuple[Job, ...]
 
-    @property
-    def seconds(self) -> float:
-        """Time it takes if every job needs all its budget."""
-        return _START[self.program] + len(self.jobs) * self.limits.budget
+    def seconds(self, jobs: int | None = None) -> float:
+        """Time of a number of its jobs, all by default, if each needs all its budget."""
+        count = len(self.jobs) if jobs is None else jobs
+        return _START[self.program] + count * self.limits.budget
+
+    def limit(self, jobs: int | None = None) -> float:
+        """Seconds after which the jobs that are left are not done any more."""
+        return round(_SLACK * self.seconds(jobs) + 1.0, 1)
 
     def part(self, job: Job) -> str:
         """Part of the suite that asks for a job of this launch."""
@@ -238,13 +242,17 @@ def make(
     short, long = selection.node_jobs(wanted, topology, smt, full=full)
     mpi = selection.mpi_jobs(wanted, topology, ranks, nodes, full=full)
     rare = how.rounds if full else 1
+    cores = topology.cores_per_node
+    share = max(cores * nodes // ranks, 1)
     blocks = [
-        _Block("node", 1, 1, None, tuple(short), 1.0, how.most, how.rounds),
-        _Block("node", 1, 1, None, tuple(long), _LONG, _LONGEST_QUANTUM, how.rounds),
-        _Block("mpi", ranks, nodes, "funneled", mpi.everybody, 1.0, how.most, how.rounds),
-        _Block("mpi", 2, 2, "funneled", mpi.pair, 1.0, how.most, how.rounds),
-        _Block("mpi", 2, 1, "multiple", mpi.threads_inside, 1.0, how.most, rare),
-        _Block("mpi", 2, 2, "multiple", mpi.threads_across, 1.0, how.most, rare),
+        _Block("node", 1, 1, cores, None, tuple(short), 1.0, how.most, how.rounds),
+        _Block("node", 1, 1, cores, None, tuple(long), _LONG, _LONGEST_QUANTUM, how.rounds),
+        _Block("mpi", ranks, nodes, share, "funneled", mpi.everybody, 1.0, how.most, how.rounds),
+        _Block("mpi", 2, 2, 1, "funneled", mpi.pair, 1.0, how.most, how.rounds),
+        _Block(
+            "mpi", 2, 1, max(cores // 2, 1), "multiple", mpi.threads_inside, 1.0, how.most, rare
+        ),
+        _Block("mpi", 2, 2, cores, "multiple", mpi.threads_across, 1.0, how.most, rare),
     ]
     left_out = dict(selection.left_out(wanted, topology, ranks, nodes))
     turns = [
@@ -260,19 +268,19 @@ def make(
     random_order = random.Random(seed)
     launches: list[PlannedLaunch] = []
     for block in turns:
-        order = random_order.sample(block.jobs, len(block.jobs))
-        limits = Limits(round(budget * block.weight, 4), how.least, block.most, PRECISION, 0.0)
-        launch = PlannedLaunch(
-            len(launches) + 1,
-            block.program,
-            block.ranks,
-            block.nodes,
-            block.thread_level,
-            limits,
-            tuple(order),
+        limits = Limits(round(budget * block.weight, 4), how.least, block.most, PRECISION)
+        launches.append(
+            PlannedLaunch(
+                number=len(launches) + 1,
+                program=block.program,
+                ranks=block.ranks,
+                nodes=block.nodes,
+                threads=block.threads,
+                thread_level=block.thread_level,
+                limits=limits,
+                jobs=tuple(random_order.sample(block.jobs, len(block.jobs))),
+            )
         )
-        limit = round(_SLACK * launch.seconds + 1.0, 1)
-        launches.append(replace(launch, limits=replace(limits, limit=limit)))
     return Plan(mode, tuple(wanted), ranks, nodes, seed, tuple(launches), left_out)
 
 
@@ -283,6 +291,7 @@ class _Block:
     program: str
     ranks: int
     nodes: int
+    threads: int
     thread_level: str | None
     jobs: tuple[Job, ...]
     weight: float

@@ -152,7 +152,7 @@ def _openmp_jobs(threads: Sequence[int], *, full: bool) -> list[Job]:
     jobs = [_construct(name, threads=count) for name in _PLAIN for count in threads]
     # Costs per byte and per chunk need no more than the ends of the range to be told.
     few = list(threads) if full else sorted({1, threads[-1]})
-    sizes = (8, 5832, 472392) if full else (8, 5832)  # 1, 9**3, 3**10 doubles
+    sizes = (8, 4096, 262144) if full else (8, 4096)
     jobs += [
         _construct(name, threads=count, bytes=size)
         for name in _COPYING
