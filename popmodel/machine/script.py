@@ -173,4 +173,5 @@ def _step(launch: PlannedLaunch, files: Files) -> str:
         launch.threads,
         launch.program,
     ]
-    return f"{places}launch {shlex.join(str(word) for word in [*head, *limits_of(launch, len(launch.jobs))])}\n"
+    words = [*map(str, head), *limits_of(launch, len(launch.jobs))]
+    return f"{places}launch {shlex.join(words)}\n"

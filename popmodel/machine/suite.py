@@ -137,7 +137,14 @@ def limits_of(launch: PlannedLaunch, jobs: int) -> list[str]:
     """Arguments of a program, without its files, for a launch of which some jobs are left to do."""
     limits = launch.limits
     words = ["-n", str(launch.number), "--budget", f"{limits.budget:g}"]
-    words += ["--least", str(limits.least), "--most", str(limits.most), "--precision", f"{limits.precision:g}"]
+    words += [
+        "--least",
+        str(limits.least),
+        "--most",
+        str(limits.most),
+        "--precision",
+        f"{limits.precision:g}",
+    ]
     words += ["--limit", f"{launch.limit(jobs):g}"]
     if launch.thread_level is not None:
         words += ["--thread-level", launch.thread_level]
