@@ -171,7 +171,7 @@ class Mode:
 
 
 MODES: Mapping[str, Mode] = {
-    "quick": Mode(rounds=3, seconds=40.0, least=30, most=200, shortest=0.02, longest=0.2),
+    "quick": Mode(rounds=3, seconds=40.0, least=50, most=200, shortest=0.02, longest=0.2),
     "full": Mode(rounds=10, seconds=780.0, least=50, most=500, shortest=0.1, longest=1.0),
 }
 
