@@ -79,7 +79,9 @@ def node_jobs(
         short += [job("fma", threads=count) for count in sorted({1, cores})]
         short += [job("loads"), job("stores"), job("loop")]
         if smt > 1:
-            short += [job("smt", threads=2, shared=shared) for shared in (0, 1) if cores > shared]
+            short += [
+                job("smt", threads=2, shared=shared) for shared in (0, 1) if cores + shared > 1
+            ]
     if "memory" in wanted:
         near, far = _memory_jobs(topology, full=full)
         short += near

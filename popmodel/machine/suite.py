@@ -25,6 +25,7 @@ from popmodel.machine.toolchain import Mpi
 
 _PATIENCE = 20.0  # s without a sample, in addition to some budgets, after which a launch hangs
 _BUDGETS = 10.0
+_FASTEST, _SLOWEST = 0.1, 3.0  # bounds of the time of jobs over what is planned for them
 _ROOM = 1 << 20  # bytes: with less free space a failure is one of the disk
 
 
@@ -204,7 +205,7 @@ def measure(
                 dead.add((launch.program, launch.thread_level))
             elif at is not None:
                 given_up.add(at)
-        clock.end(launch, len(jobs))
+        clock.end(launch, jobs)
     return failures
 
 
@@ -242,22 +243,22 @@ class _Clock:
         def follow(lines: int) -> None:
             done = min(max(lines - 1, 0), len(jobs))
             current = jobs[min(done, len(jobs) - 1)]
-            planned = launch.seconds(done)
-            elapsed = time.monotonic() - self._begin
-            pace = elapsed / (self._planned + planned) if done else self._pace()
-            left = max(self._ahead - planned, 0.0) * min(max(pace, 0.1), 3.0)
-            part = launch.part(current)
-            self._on_progress(Progress(part, self._done + done, self._all, left))
+            self._tell(launch.part(current), done, launch.seconds(done))
 
         return follow
 
-    def end(self, launch: PlannedLaunch, jobs: int) -> None:
+    def end(self, launch: PlannedLaunch, jobs: Sequence[Job]) -> None:
         """A launch is over, however many of its jobs it did."""
-        self._done += jobs
-        self._planned += launch.seconds(jobs)
-        self._ahead -= launch.seconds(jobs)
+        seconds = launch.seconds(len(jobs))
+        self._done += len(jobs)
+        self._planned += seconds
+        self._ahead -= seconds
+        self._tell(launch.part(jobs[-1]), 0, 0.0)
 
-    def _pace(self) -> float:
-        if not self._planned:
-            return 1.0
-        return (time.monotonic() - self._begin) / self._planned
+    def _tell(self, part: str, done: int, planned: float) -> None:
+        """Tell the progress with some jobs of the present launch done, planned to take a time."""
+        behind = self._planned + planned
+        pace = (time.monotonic() - self._begin) / behind if behind else 1.0
+        # Early on a slow start says little about the rest.
+        left = max(self._ahead - planned, 0.0) * min(max(pace, _FASTEST), _SLOWEST)
+        self._on_progress(Progress(part, self._done + done, self._all, left))
