@@ -14,6 +14,7 @@ from typing import Any
 
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
+from popmodel.units import plural
 
 KINDS = ("missing", "failed", "noisy", "wide", "preset", "age", "unused")
 """Kinds of findings, what weighs most first."""
@@ -206,7 +207,8 @@ def _not_measured(profile: Profile) -> Iterator[Finding]:
             continue
         sections = sorted({path.split(".")[0] for path in paths})
         whole = len(paths) == len(profile.quantities)
-        which = "no quantity is measured" if whole else f"{len(paths)} quantities are not measured"
+        some = plural(len(paths), "quantity is", "quantities are")
+        which = "no quantity is measured" if whole else f"{some} not measured"
         where = "published or assumed" if origin == "preset" else "given by a user"
         yield Finding("preset", sections[0], f"{which} but {where}: {', '.join(sections)}")
 
