@@ -11,11 +11,13 @@
 #include "clock.h"
 #include "text.h"
 
-/* A batch shorter than this drowns in the clock's ticks and in the cost of starting threads together. */
+/* A batch shorter than this drowns in the clock's ticks and in the cost of starting threads
+ * together. */
 static const double SHORTEST_BATCH = 20e-6;
 static const double SHORTEST_IN_TICKS = 200;
-/* All batches together span at least this part of the budget: fifty batches within one millisecond would agree with each
- * other and still be wrong together, because the machine was disturbed, or not, for all of that millisecond. */
+/* All batches together span at least this part of the budget: fifty batches within one millisecond
+ * would agree with each other and still be wrong together, because the machine was disturbed, or
+ * not, for all of that millisecond. */
 static const double SPAN_OF_BUDGET = 0.125;
 static const double LONGEST_FOR_SPAN = 500e-6;
 /* Finding `inner` and warming up may each use this part of the budget. */
@@ -23,8 +25,8 @@ static const double WARM_UP_OF_BUDGET = 0.25;
 /* Warm is when the median of a round of batches is at least this part of the round's before. */
 static const double NO_LONGER_FALLING = 0.95;
 enum { ROUND = 5, TRIES = 3, FEWEST = 3 };
-/* A construct that costs nothing has no relative precision: the interval is compared with at least this part of the
- * reference time. */
+/* A construct that costs nothing has no relative precision: the interval is compared with at least
+ * this part of the reference time. */
 static const double FLOOR_OF_REFERENCE = 0.1;
 
 enum decision { GO_ON, CONVERGED, ENOUGH, SPENT };
@@ -53,13 +55,15 @@ double median_interval(double *values, long n, double *half)
     return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 
-/* The least time of a few batches: one that was interrupted seems long enough although it is not. */
+/* The least time of a few batches: one that was interrupted seems long enough but is not. */
 static double fastest(const struct plan *plan, batch_fn work, void *state, long inner, double until)
 {
     double least = INFINITY;
     for (int i = 0; i < TRIES; i++) {
         double start = clock_now(), seconds = work(state, inner);
-        if (isnan(seconds)) /* most of all when it was too short: how long it was is known well enough */
+        /* Threads most often miss each other in a batch that is too short; how long it was, start
+         * of the threads included, is known well enough to find a longer one. */
+        if (isnan(seconds))
             seconds = clock_now() - start;
         if (seconds < least)
             least = seconds;
@@ -89,7 +93,8 @@ static long find_inner(const struct plan *plan, batch_fn work, void *state, doub
     }
 }
 
-static void warm_up(const struct plan *plan, batch_fn work, batch_fn reference, void *state, long inner)
+static void warm_up(const struct plan *plan, batch_fn work, batch_fn reference, void *state,
+                    long inner)
 {
     double until = clock_now() + WARM_UP_OF_BUDGET * plan->budget;
     double before = INFINITY;
@@ -135,7 +140,8 @@ struct batches measure(const struct plan *plan, batch_fn work, batch_fn referenc
     in_span = in_span > LONGEST_FOR_SPAN ? LONGEST_FOR_SPAN : in_span;
     shortest = in_span > shortest ? in_span : shortest;
 
-    struct batches all = {.inner = plan->inner > 0 ? plan->inner : find_inner(plan, work, state, shortest)};
+    struct batches all = {.inner = plan->inner > 0 ? plan->inner
+                                                   : find_inner(plan, work, state, shortest)};
     warm_up(plan, work, reference, state, all.inner);
 
     long room = 0, check = plan->least, turn = 0;
@@ -154,7 +160,8 @@ struct batches measure(const struct plan *plan, batch_fn work, batch_fn referenc
                 room = room ? 2 * room : 256;
                 all.seconds = memory_resize(all.seconds, (size_t)room * sizeof *all.seconds);
                 if (reference)
-                    all.reference = memory_resize(all.reference, (size_t)room * sizeof *all.reference);
+                    all.reference =
+                        memory_resize(all.reference, (size_t)room * sizeof *all.reference);
             }
             all.seconds[all.n] = with / (double)all.inner;
             if (reference)
@@ -171,7 +178,8 @@ struct batches measure(const struct plan *plan, batch_fn work, batch_fn referenc
         if (decision == GO_ON && all.n >= plan->most)
             decision = ENOUGH;
         /* A median needs a few batches; but a job that takes far too long ends with what it has. */
-        if (decision == GO_ON && spent >= plan->budget && (all.n >= FEWEST || spent >= 4 * plan->budget))
+        if (decision == GO_ON && spent >= plan->budget &&
+            (all.n >= FEWEST || spent >= 4 * plan->budget))
             decision = SPENT;
         decision = (enum decision)agreed(plan, decision);
         all.stopped = DECISIONS[decision];

@@ -1,24 +1,25 @@
 /* How long a batch is, how many batches there are, and when to stop.
  *
- * A *batch* does `inner` operations between two readings of the clock; what is kept is every batch's time per operation.
- * measure() finds `inner` so that the clock and its reading are small against a batch, warms up until the times no longer
- * fall, and takes batches until the 95 % interval of the median is narrow enough, there are enough of them, or the time
- * is spent. Where a reference is given (the same work without what is measured), batches of both alternate and change
+ * A *batch* does `inner` operations between two readings of the clock; what is kept is every
+ * batch's time per operation. measure() finds `inner` so that the clock and its reading are small
+ * against a batch, warms up until the times no longer fall, and takes batches until the 95 %
+ * interval of the median is narrow enough, there are enough of them, or the time is spent. Where a
+ * reference is given (the same work without what is measured), batches of both alternate and change
  * places from pair to pair, so that a slow drift of the machine cancels in their difference. */
 #ifndef POPMODEL_BATCH_H
 #define POPMODEL_BATCH_H
 
-/* Does `inner` operations and returns the seconds they took; NAN if the batch is not worth keeping (threads that did not
- * overlap, for example): it is then counted as rejected and taken again. */
+/* Does `inner` operations and returns the seconds they took; NAN if the batch is not worth keeping
+ * (threads that did not overlap, for example): it is then counted as rejected and taken again. */
 typedef double (*batch_fn)(void *state, long inner);
 
 struct plan {
     double budget;    /* seconds for one job, finding `inner` and warming up included */
-    double precision; /* stop when half the 95 % interval of the median is below this part of the median */
+    double precision; /* stop when half the median's 95 % interval is below this part of it */
     long least, most; /* batches */
     long inner;       /* operations in a batch; 0: as many as the clock needs */
-    /* Rank 0's value at every participant of a parallel measurement, called by all of them outside the timed part;
-     * NULL: alone. Only rank 0's times decide, the others' are ignored. */
+    /* Rank 0's value at every participant of a parallel measurement, called by all of them outside
+     * the timed part; NULL: alone. Only rank 0's times decide, the others' are ignored. */
     long (*agree)(void *with, long value);
     void *agree_with;
 };
@@ -35,8 +36,8 @@ struct batches measure(const struct plan *, batch_fn work, batch_fn reference, v
 
 void batches_free(struct batches *);
 
-/* Half the width of the 95 % interval of the median (order statistics, so any distribution will do) in *half, and the
- * median itself; needs n >= 1, sorts `values`. */
+/* Half the width of the 95 % interval of the median (order statistics, so any distribution will do)
+ * in *half, and the median itself; needs n >= 1, sorts `values`. */
 double median_interval(double *values, long n, double *half);
 
 #endif

@@ -1,8 +1,8 @@
 /* The clock of all measurements.
  *
- * CLOCK_MONOTONIC is the same clock on every core of a node, so that the times of two threads may be compared;
- * clocks of two nodes never are. OpenMP's and MPI's own clocks read the same counter but differ in resolution from
- * library to library. */
+ * CLOCK_MONOTONIC is the same clock on every core of a node, so that the times of two threads may
+ * be compared; clocks of two nodes never are. OpenMP's and MPI's own clocks read the same counter
+ * but differ in resolution from library to library. */
 #ifndef POPMODEL_CLOCK_H
 #define POPMODEL_CLOCK_H
 
@@ -24,7 +24,8 @@ static inline double clock_date(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* The smallest difference that two readings show, in seconds: resolution and cost of a reading together. */
+/* The smallest difference that two readings show, in seconds: resolution and cost of a reading
+ * together. */
 static inline double clock_tick(void)
 {
     double least = 1.0;

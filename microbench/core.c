@@ -1,18 +1,18 @@
 /* What a core does per cycle, and how many cycles a second it has.
  *
- *   clock threads=T    a chain of integer additions, each of which waits for the one before: one cycle each on every
- *                      processor this is meant for. work = additions (cycles) per operation, so that the clock is
- *                      work/seconds, with T cores busy. The addend is a register: additions of small constants are
- *                      folded away before they are executed on some processors
- *   fma threads=T      independent multiply-adds that fill the vector units; work = floating-point operations of all
- *                      threads in one operation
- *   loads, stores      8-byte words read from, or written to, an array in the first-level cache by vector instructions;
- *                      work = words per operation
- *   loop               one iteration of an empty counted loop
+ *   clock threads=T   a chain of integer additions, each of which waits for the one before: one
+ *                     cycle each on every processor this is meant for. work = additions (cycles)
+ *                     per operation, so that the clock is work/seconds, with T cores busy. The
+ *                     addend is in a register: some processors fold additions of constants away
+ *   fma threads=T     independent multiply-adds that fill the vector units; work = floating-point
+ *                     operations of all threads in one operation
+ *   loads, stores     8-byte words read from, or written to, an array in the first-level cache by
+ *                     vector instructions; work = words per operation
+ *   loop              one iteration of an empty counted loop
  *   smt threads=2 shared=0|1
- *                      the fma rate of two threads on one core (shared=1) or on two (shared=0)
+ *                     the fma rate of two threads on one core (shared=1) or on two (shared=0)
  *
- * One operation is a block of some thousand instructions, so that counting the blocks costs nothing. */
+ * One operation is a block of some thousand instructions, so that counting blocks costs nothing. */
 #define _POSIX_C_SOURCE 200809L
 #include <omp.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ struct core {
     int cpus[2]; /* smt: where the threads go */
 };
 
-#define ADD                                                                                                             \
-    x += addend;                                                                                                        \
+#define ADD                                                                                        \
+    x += addend;                                                                                   \
     __asm__ volatile("" : "+r"(x));
 #define ADD_8 ADD ADD ADD ADD ADD ADD ADD ADD
 #define ADD_64 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8
@@ -115,14 +115,16 @@ static double flop(const struct core *core)
     return 2.0 * FMA_CHAINS * REPEATS * (double)core->vectors.doubles * (double)core->team.threads;
 }
 
-/* One thread's array of words, filled: reading untouched memory would read one and the same page of zeros. */
+/* One thread's array of words, filled: reading untouched memory would read one and the same page of
+ * zeros. */
 static int reserve_words(struct core *core, struct result *absent)
 {
     core->words = aligned_reserve(WORDS * sizeof *core->words);
     for (long i = 0; core->words && i < WORDS; i++)
         core->words[i] = (double)i;
     if (!core->words)
-        *absent = result_absent("no memory for an array of %d bytes", (int)(WORDS * sizeof *core->words));
+        *absent =
+            result_absent("no memory for an array of %d bytes", (int)(WORDS * sizeof *core->words));
     return core->words ? 0 : -1;
 }
 
@@ -193,7 +195,8 @@ static struct result run_smt(const struct job *job, const struct plan *plan, voi
     struct cpus cpus = cpus_read();
     int siblings[2];
     if (cpus_on_one_core(&cpus, siblings)) {
-        result = result_absent("no two processors of one core may be used: no SMT, or not for this process");
+        result = result_absent(
+            "no two processors of one core may be used: no SMT, or not for this process");
     } else if (job_integer(job, "shared", 0)) {
         core.cpus[0] = siblings[0];
         core.cpus[1] = siblings[1];

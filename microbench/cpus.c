@@ -12,7 +12,8 @@
 
 enum { MOST_CPUS = 1 << 16, MOST_CACHES = 16, MOST_DOMAINS = 1024 };
 
-/* Goes through a list such as "0-3,8": the next range in *first, *last. Returns where to go on, NULL at the end. */
+/* Goes through a list such as "0-3,8": the next range in *first, *last. Returns where to go on,
+ * NULL at the end. */
 static const char *next_range(const char *list, long *first, long *last)
 {
     char *end;
@@ -42,7 +43,8 @@ struct cpus cpus_read(void)
     long first, last;
     for (const char *at = list; (at = next_range(at, &first, &last));)
         for (long cpu = first; cpu <= last; cpu++) {
-            cpus.numbers = memory_resize(cpus.numbers, (size_t)(cpus.count + 1) * sizeof *cpus.numbers);
+            cpus.numbers =
+                memory_resize(cpus.numbers, (size_t)(cpus.count + 1) * sizeof *cpus.numbers);
             cpus.numbers[cpus.count++] = (int)cpu;
         }
     free(list);
@@ -108,7 +110,8 @@ static int same_domain(int a, int b)
 
 static int same_socket(int a, int b)
 {
-    char *first = about(a, "topology/physical_package_id"), *second = about(b, "topology/physical_package_id");
+    char *first = about(a, "topology/physical_package_id"),
+         *second = about(b, "topology/physical_package_id");
     int same = first && second && strcmp(first, second) == 0;
     free(first);
     free(second);
@@ -171,7 +174,8 @@ struct pinned pin_to(int cpu)
     cpu_set_t *before = memory_resize(NULL, pinned.size), *one = memory_resize(NULL, pinned.size);
     CPU_ZERO_S(pinned.size, one);
     CPU_SET_S((size_t)cpu, pinned.size, one);
-    if (sched_getaffinity(0, pinned.size, before) == 0 && sched_setaffinity(0, pinned.size, one) == 0)
+    if (sched_getaffinity(0, pinned.size, before) == 0 &&
+        sched_setaffinity(0, pinned.size, one) == 0)
         pinned.before = before;
     else
         free(before);

@@ -7,10 +7,11 @@
 /* What the calling thread's delays have come to. */
 static _Thread_local uint64_t delayed = 1;
 
-/* `steps` multiplications with an addition (a linear congruential generator), each of which waits for the one before:
- * about 4 cycles each on today's processors. The compiler can neither remove nor reorder them. They go on where the
- * thread's last delay ended: a processor would otherwise overlap two delays in a row, but not two with a construct
- * between them, and the construct would seem to cost what is lost by that. */
+/* `steps` multiplications with an addition (a linear congruential generator), each of which waits
+ * for the one before: about 4 cycles each on today's processors. The compiler can neither remove
+ * nor reorder them. They go on where the thread's last delay ended: a processor would otherwise
+ * overlap two delays in a row, but not two with a construct between them, and the construct would
+ * seem to cost what is lost by that. */
 static inline void delay(long steps)
 {
     uint64_t x = delayed;
@@ -19,7 +20,8 @@ static inline void delay(long steps)
         __asm__ volatile("" : "+r"(x));
     }
     delayed = x;
-    __asm__ volatile("" : : : "memory"); /* through memory, not in a register for as long as the compiler sees */
+    /* Through memory: the compiler may not keep it in a register from delay to delay. */
+    __asm__ volatile("" : : : "memory");
 }
 
 #endif

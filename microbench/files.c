@@ -1,5 +1,5 @@
-/* The system's files, as they are: what they mean is for the reader of the samples to say, who can then be wrong, and be
- * corrected, without measuring again. */
+/* The system's files, as they are: what they mean is for the reader of the samples to say, who can
+ * then be wrong, and be corrected, without measuring again. */
 #define _DEFAULT_SOURCE
 #include "files.h"
 
@@ -11,12 +11,19 @@
 
 static const char CPU[] = "/sys/devices/system/cpu";
 static const char NODE[] = "/sys/devices/system/node";
-static const char *const OF_CPU[] = {"topology/core_id", "topology/physical_package_id", "topology/thread_siblings_list",
-                                     "topology/core_cpus_list", NULL};
-static const char *const OF_CACHE[] = {"level", "type", "size", "coherency_line_size", "shared_cpu_list", NULL};
+static const char *const OF_CPU[] = {"topology/core_id", "topology/physical_package_id",
+                                     "topology/thread_siblings_list", "topology/core_cpus_list",
+                                     NULL};
+static const char *const OF_CACHE[] = {"level",           "type", "size", "coherency_line_size",
+                                       "shared_cpu_list", NULL};
 static const char *const OF_NODE[] = {"cpulist", "meminfo", NULL};
-static const char *const OF_CGROUP[] = {"cpu.max", "memory.max", "memory.high", "cpu.cfs_quota_us", "cpu.cfs_period_us",
-                                        "memory.limit_in_bytes", NULL};
+static const char *const OF_CGROUP[] = {"cpu.max",
+                                        "memory.max",
+                                        "memory.high",
+                                        "cpu.cfs_quota_us",
+                                        "cpu.cfs_period_us",
+                                        "memory.limit_in_bytes",
+                                        NULL};
 
 struct object {
     struct text *text;
@@ -48,7 +55,8 @@ static void add_files(struct object *object, const char *folder, const char *con
         add_file(object, folder, *names);
 }
 
-/* Of a long file only what is told apart by `from` and `until`: the line that holds the one, the text before the other. */
+/* Of a long file only what is told apart by `from` and `until`: the line that holds the one, the
+ * text before the other. */
 static void add_part(struct object *object, const char *path, const char *from, const char *until)
 {
     char *content = file_read(path), *start = content ? strstr(content, from) : NULL;
@@ -71,7 +79,8 @@ static void for_each_numbered(struct object *object, const char *folder, const c
     for (struct dirent *entry; (entry = readdir(entries));) {
         size_t length = strlen(prefix);
         const char *number = entry->d_name + length;
-        if (strncmp(entry->d_name, prefix, length) != 0 || !*number || strspn(number, "0123456789") != strlen(number))
+        if (strncmp(entry->d_name, prefix, length) != 0 || !*number ||
+            strspn(number, "0123456789") != strlen(number))
             continue;
         struct text path = {0};
         text_add(&path, "%s/%s", folder, entry->d_name);
@@ -163,13 +172,16 @@ static void add_groups(struct object *object, const struct mount *mount, const c
 static void add_limits(struct object *object)
 {
     char *groups = file_read("/proc/self/cgroup"), *next = NULL;
-    for (char *line = groups ? strtok_r(groups, "\n", &next) : NULL; line; line = strtok_r(NULL, "\n", &next)) {
-        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+    for (char *line = groups ? strtok_r(groups, "\n", &next) : NULL; line;
+         line = strtok_r(NULL, "\n", &next)) {
+        char *controllers = strchr(line, ':'),
+             *group = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!group)
             continue;
         controllers++;
         *group++ = '\0';
-        int unified = *controllers == '\0', cpu = in_list(controllers, "cpu"), memory = in_list(controllers, "memory");
+        int unified = *controllers == '\0', cpu = in_list(controllers, "cpu"),
+            memory = in_list(controllers, "memory");
         if (!unified && !cpu && !memory)
             continue;
         char *mounts = file_read("/proc/self/mountinfo"), *next_mount = NULL;
@@ -178,7 +190,8 @@ static void add_limits(struct object *object)
             struct mount mount;
             if (!parse_mount(one, &mount) || mount.unified != unified)
                 continue;
-            if (unified || (cpu && in_list(mount.controllers, "cpu")) || (memory && in_list(mount.controllers, "memory"))) {
+            if (unified || (cpu && in_list(mount.controllers, "cpu")) ||
+                (memory && in_list(mount.controllers, "memory"))) {
                 add_groups(object, &mount, group);
                 break;
             }

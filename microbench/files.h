@@ -4,8 +4,8 @@
 
 #include "text.h"
 
-/* Adds a JSON object of path and text. What does not exist, or may not be read, is left out. Under the name "affinity",
- * which is no path, it has the processors that this process may use. */
+/* Adds a JSON object of path and text. What does not exist, or may not be read, is left out. Under
+ * the name "affinity", which is no path, it has the processors that this process may use. */
 void files_add(struct text *);
 
 #endif

@@ -73,22 +73,23 @@ static void say_known_keys(struct text *error, const struct job_kind *kind)
         text_add(error, "%s%s", between, key->name);
 }
 
-static int check_value(const struct job *job, const struct key *key, const char *value, struct text *error)
+static int check_value(const struct job *job, const struct key *key, const char *value,
+                       struct text *error)
 {
     char *end;
     errno = 0;
     if (key->type == INTEGER) {
         long number = strtol(value, &end, 10);
         if (end == value || *end || errno || number < key->least || number > key->most) {
-            text_add(error, "%s of %s should be a whole number from %ld to %ld, not '%s'", key->name, job->kind->name,
-                     key->least, key->most, value);
+            text_add(error, "%s of %s should be a whole number from %ld to %ld, not '%s'",
+                     key->name, job->kind->name, key->least, key->most, value);
             return -1;
         }
     } else if (key->type == SECONDS) {
         double number = strtod(value, &end);
         if (end == value || *end || !isfinite(number) || number < (double)key->least) {
-            text_add(error, "%s of %s should be a number of seconds of at least %ld, not '%s'", key->name,
-                     job->kind->name, key->least, value);
+            text_add(error, "%s of %s should be a number of seconds of at least %ld, not '%s'",
+                     key->name, job->kind->name, key->least, value);
             return -1;
         }
     } else if (key->words) {
@@ -104,8 +105,10 @@ static int check_value(const struct job *job, const struct key *key, const char 
     return 0;
 }
 
-/* One line without its comment, cut at blanks in place. Returns 1 for a job, 0 for an empty line, -1 for an error. */
-static int parse_line(struct job *job, char *line, const struct job_kind *const *kinds, struct text *error)
+/* One line without its comment, cut at blanks in place. Returns 1 for a job, 0 for an empty line,
+ * -1 for an error. */
+static int parse_line(struct job *job, char *line, const struct job_kind *const *kinds,
+                      struct text *error)
 {
     static const char BLANKS[] = " \t\r";
     char *rest = NULL, *name = strtok_r(line, BLANKS, &rest);
@@ -151,8 +154,8 @@ static int parse_line(struct job *job, char *line, const struct job_kind *const 
     return 1;
 }
 
-int jobs_parse(struct job_list *list, const char *lines, const char *source, const struct job_kind *const *kinds,
-               struct text *error)
+int jobs_parse(struct job_list *list, const char *lines, const char *source,
+               const struct job_kind *const *kinds, struct text *error)
 {
     long number = 1;
     for (const char *start = lines; *start; number++) {

@@ -2,8 +2,8 @@
  *
  *     NAME key=value key=value        # comment
  *
- * A table of `struct job_kind` says which jobs a program knows, which keys each admits and what does the work. Everything
- * is checked before anything is measured. */
+ * A table of `struct job_kind` says which jobs a program knows, which keys each admits and what
+ * does the work. Everything is checked before anything is measured. */
 #ifndef POPMODEL_JOBS_H
 #define POPMODEL_JOBS_H
 
@@ -12,7 +12,8 @@
 
 struct job;
 
-/* What a job gave: batches, or the reason why there are none. What is 0 (or empty) is left out of the sample. */
+/* What a job gave: batches, or the reason why there are none. What is 0 (or empty) is left out of
+ * the sample. */
 struct result {
     struct batches batches;
     double moved;     /* bytes that one operation moves */
@@ -37,7 +38,8 @@ struct key {
 struct job_kind {
     const char *name;
     const struct key *keys; /* ends with a NULL name; NULL if there are none */
-    /* What the table cannot say about keys that belong together: a message, or NULL if all is well. May be NULL. */
+    /* What the table cannot say about keys that belong together: a message, or NULL if all is well.
+     * May be NULL. */
     const char *(*check)(const struct job *);
     struct result (*run)(const struct job *, const struct plan *, void *context);
 };
@@ -65,10 +67,10 @@ const char *job_text(const struct job *, const char *key, const char *fallback);
 long job_integer(const struct job *, const char *key, long fallback);
 double job_seconds(const struct job *, const char *key, double fallback);
 
-/* Adds the jobs in `lines` to the list. `kinds` ends with NULL and points at tables that end with a NULL name; `source`
- * names the text in messages. Returns 0, or -1 with one line in `error`. */
-int jobs_parse(struct job_list *, const char *lines, const char *source, const struct job_kind *const *kinds,
-               struct text *error);
+/* Adds the jobs in `lines` to the list. `kinds` ends with NULL and points at tables that end with a
+ * NULL name; `source` names the text in messages. Returns 0, or -1 with one line in `error`. */
+int jobs_parse(struct job_list *, const char *lines, const char *source,
+               const struct job_kind *const *kinds, struct text *error);
 
 void jobs_free(struct job_list *);
 

@@ -69,8 +69,8 @@ static void read_busy(const struct watch *watch, double *busy, double *steal)
     for (const char *line = stat; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         long cpu;
         double user, nice, system, idle, wait, irq, softirq, stolen = 0;
-        if (sscanf(line, "cpu%ld %lf %lf %lf %lf %lf %lf %lf %lf", &cpu, &user, &nice, &system, &idle, &wait, &irq,
-                   &softirq, &stolen) < 8)
+        if (sscanf(line, "cpu%ld %lf %lf %lf %lf %lf %lf %lf %lf", &cpu, &user, &nice, &system,
+                   &idle, &wait, &irq, &softirq, &stolen) < 8)
             continue; /* the sum over all processors, interrupts and so on */
         if (cpu >= 0 && cpu < watch->size && watch->cpus[cpu]) {
             *busy += tick * (user + nice + system + irq + softirq);

@@ -1,5 +1,6 @@
-/* What else the machine did while a job was measured: time stolen by the hypervisor, other programs' share of the
- * processors, involuntary context switches. A profile made beside a busy neighbour has to be recognisable. */
+/* What else the machine did while a job was measured: time stolen by the hypervisor, other
+ * programs' share of the processors, involuntary context switches. A profile made beside a busy
+ * neighbour has to be recognisable. */
 #ifndef POPMODEL_MACHINE_STATE_H
 #define POPMODEL_MACHINE_STATE_H
 
@@ -21,7 +22,8 @@ struct snapshot {
     struct usage usage;
 };
 
-/* Remembers snapshots, because the kernel counts processor time in ticks of about 10 ms and a job may be shorter. */
+/* Remembers snapshots, because the kernel counts processor time in ticks of about 10 ms and a job
+ * may be shorter. */
 struct watch {
     unsigned char *cpus; /* 1 for every processor that is watched, by its number */
     long size, count;    /* of `cpus`; processors watched */
@@ -41,8 +43,9 @@ struct watch watch_open(const char *cpu_list);
 /* Takes a snapshot; `usage` is that of all processes of this program on this node together. */
 void watch_take(struct watch *, struct usage usage);
 
-/* What happened between the last two snapshots. `foreign` is the part of the watched processors' time that others used,
- * since the snapshot before or during the last quarter of a second, whichever is longer. */
+/* What happened between the last two snapshots. `foreign` is the part of the watched processors'
+ * time that others used, since the snapshot before or during the last quarter of a second,
+ * whichever is longer. */
 struct state watch_state(const struct watch *);
 
 void watch_close(struct watch *);

@@ -1,18 +1,22 @@
 /* Bandwidth and latency of caches and memory.
  *
- *   triad threads=T bytes=B    a = b + s c over three arrays of B bytes each, STREAM's triad (J. D. McCalpin, IEEE TCCA
- *                              Newsletter, December 1995). One operation is one sweep; moved = 3 B, STREAM's count: the
- *                              line that a store reads before it is written is not in it
- *   load threads=T bytes=B     reads an array of B bytes; moved = B
- *   copy threads=T bytes=B     memcpy() of an array of B bytes, what packing and message passing use; moved = 2 B
- *   chase bytes=B              goes through B bytes from line to line in a random cycle, each load waiting for the one
- *                              before; one operation is one load
+ *   triad threads=T bytes=B   a = b + s c over three arrays of B bytes each, STREAM's triad (J. D.
+ *                             McCalpin, IEEE TCCA Newsletter, December 1995). One operation is one
+ *                             sweep; moved = 3 B, STREAM's count: the line that a store reads
+ *                             before it is written is not in it
+ *   load threads=T bytes=B    reads an array of B bytes; moved = B
+ *   copy threads=T bytes=B    memcpy() of an array of B bytes, what packing and message passing
+ *                             use; moved = 2 B
+ *   chase bytes=B             goes through B bytes from line to line in a random cycle, each load
+ *                             waiting for the one before; one operation is one load
  *
- * B is the size of the whole array, of which every thread has an equal, contiguous part, and touches it first: on a
- * node with several memory domains every part then lies with its thread (bind the threads: OMP_PLACES=cores
- * OMP_PROC_BIND=close). There is no barrier between sweeps; the time runs from the first start to the last end. Pages are
- * as large as the system makes them for an ordinary allocation, so that the cost of address translation is in the latency
- * of large arrays, as it is in programs. */
+ * B is the size of the whole array, of which every thread has an equal, contiguous part, and
+ * touches it first: on a node with several memory domains every part then lies with its thread
+ * (bind the threads: OMP_PLACES=cores OMP_PROC_BIND=close). There is no barrier between sweeps; the
+ * time runs from the first start to the last end. Pages are as large as the system makes them for
+ * an ordinary allocation, so that the cost of address translation is in the latency of large
+ * arrays, as it is in programs. Touching large arrays may take longer than measuring them and is
+ * not in the budget. */
 #define _POSIX_C_SOURCE 200809L
 #include <omp.h>
 #include <stdint.h>
@@ -130,8 +134,8 @@ static int fits_memory(double bytes, struct result *absent)
     return 0;
 }
 
-/* The arrays start at different offsets within a page: a load behind a store to the same offset of another page would
- * have to wait for it on many processors. */
+/* The arrays start at different offsets within a page: a load behind a store to the same offset of
+ * another page would have to wait for it on many processors. */
 static double *reserve_array(struct arrays *arrays, int which)
 {
     size_t shift = (size_t)which * (1024 + 2 * LINE);
@@ -140,16 +144,18 @@ static double *reserve_array(struct arrays *arrays, int which)
     return block ? (double *)(block + shift) : NULL;
 }
 
-static struct result run_arrays(const struct job *job, const struct plan *plan, batch_fn batch, int count)
+static struct result run_arrays(const struct job *job, const struct plan *plan, batch_fn batch,
+                                int count)
 {
     struct result result = {0};
     struct arrays arrays = {.vectors = widest_vectors()};
     long bytes = job_integer(job, "bytes", 0), threads = job_integer(job, "threads", 1);
     arrays.doubles = bytes / GRAIN_BYTES * GRAIN;
     if (arrays.doubles / GRAIN < threads)
-        return result_absent("%ld bytes are too few for %ld threads of at least %d bytes each", bytes, threads,
-                             (int)GRAIN_BYTES);
-    if (!fits_memory((double)count * (double)bytes, &result) || team_open(&arrays.team, threads, &result))
+        return result_absent("%ld bytes are too few for %ld threads of at least %d bytes each",
+                             bytes, threads, (int)GRAIN_BYTES);
+    if (!fits_memory((double)count * (double)bytes, &result) ||
+        team_open(&arrays.team, threads, &result))
         return result;
 
     double **each[] = {&arrays.a, &arrays.b, &arrays.c};
@@ -213,8 +219,9 @@ static uint64_t next_random(uint64_t *x)
     return *x;
 }
 
-/* Links the first word of every line into one cycle in random order, so that no prefetcher knows the next one (S. Sattolo,
- * 1986: a shuffle that always gives a single cycle). Returns 0, or -1 if there is no memory. */
+/* Links the first word of every line into one cycle in random order, so that no prefetcher knows
+ * the next one (S. Sattolo, 1986: a shuffle that always gives a single cycle). Returns 0, or -1 if
+ * there is no memory. */
 static int link_lines(char *block, long lines, long line)
 {
     uint32_t *order = malloc((size_t)lines * sizeof *order);

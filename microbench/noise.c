@@ -2,10 +2,11 @@
  *
  *   quantum    every batch is one quantum of about 1 ms (at 3 GHz) on one thread
  *
- * On an undisturbed core all quanta take the same time; what the longer ones take more is what the operating system, the
- * hypervisor and others took away (the fixed work quantum test). The quantum is a fixed number of steps rather than a
- * fixed time, so that several launches, and two machines, measure the same work. Nothing is stopped early and nothing
- * thrown away: the rare long quanta are the result. */
+ * On an undisturbed core all quanta take the same time; what the longer ones take more is what the
+ * operating system, the hypervisor and others took away (the fixed work quantum test). The quantum
+ * is a fixed number of steps rather than a fixed time, so that several launches, and two machines,
+ * measure the same work. Nothing is stopped early and nothing thrown away: the rare long quanta are
+ * the result. */
 #define _POSIX_C_SOURCE 200809L
 #include "clock.h"
 #include "delay.h"

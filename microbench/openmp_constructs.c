@@ -2,26 +2,33 @@
  *
  *   construct name=NAME threads=T [bytes=B] [chunk=C]
  *
- * The method is that of EPCC's OpenMP microbenchmarks (J. M. Bull, "Measuring synchronisation and scheduling overheads in
- * OpenMP", EWOMP 1999; J. M. Bull, F. Reid, N. McDonnell, IWOMP 2012): a construct around a short piece of work is timed,
- * and the same work without the construct, the reference. The overhead is the difference; both are reported, because the
- * difference can come out negative where the construct costs next to nothing.
+ * The method is that of EPCC's OpenMP microbenchmarks (J. M. Bull, "Measuring synchronisation and
+ * scheduling overheads in OpenMP", EWOMP 1999; J. M. Bull, F. Reid, N. McDonnell, "A microbenchmark
+ * suite for OpenMP tasks", IWOMP 2012): a construct around a short piece of work is timed, and the
+ * same work without the construct, the reference. The overhead is the difference; both are
+ * reported, because the difference can come out negative where the construct costs next to nothing.
  *
  * The work is delay(DELAY), about 0.1 us as in EPCC's syncbench. What is one operation:
  *
- *   parallel, parallel_for, reduction     one region, opened and closed; a loop has one iteration per thread
- *   for, barrier, single, master          one construct met by all threads of a region
- *   sections                              one construct of four sections, in such a region
- *   critical, lock, atomic, ordered       one passage, counted over all threads: the time between two passages of a
- *                                         section that all threads crowd at
- *   task, taskwait                        one task of each thread (with a taskwait behind it)
- *   private ... threadprivate             one region whose threads have an array of B bytes of their own
- *   schedule_static without chunk         one loop of 128 iterations per thread
- *   schedule_* with chunk                 one chunk as its thread sees it: the loop's time over the number of chunks that
- *                                         a thread gets. EPCC reports the loop; per chunk is what a model multiplies
+ *   parallel, parallel_for, reduction   one region, opened and closed; a loop has one iteration per
+ *                                       thread
+ *   for, barrier, single, master        one construct met by all threads of a region
+ *   sections                            one construct of four sections, in such a region
+ *   critical, lock, atomic, ordered     one passage, counted over all threads: the time between two
+ *                                       passages of a section that all threads crowd at
+ *   task, taskwait                      one task of each thread (with a taskwait behind it)
+ *   private ... threadprivate           one region whose threads have an array of B bytes each
+ *   schedule_static without chunk       one loop of 128 iterations per thread
+ *   schedule_* with chunk               one chunk as its thread sees it: a loop of 128 chunks per
+ *                                       thread, its time over the number of chunks that a thread
+ *                                       gets; chunk=1 where a schedule needs one
  *
- * Different from EPCC in one point: where all threads work, the reference is the work of all threads at once, not of one
- * thread alone. Cores that are all busy run slower, and a difference of 0.1 us would show that as overhead. */
+ * Different from EPCC in two points. Where all threads work, the reference is the work of all
+ * threads at once, not of one thread alone: cores that are all busy run slower, and a difference of
+ * 0.1 us would show that as overhead. And a schedule with chunks is compared with the same loop
+ * under schedule(static), so that the difference is what handing out a chunk costs, without the
+ * loop around it: EPCC reports the loop, but what a model multiplies by the number of chunks is
+ * this. */
 #define _POSIX_C_SOURCE 200809L
 #include <omp.h>
 #include <stdlib.h>
@@ -32,20 +39,20 @@
 #include "node.h"
 #include "team.h"
 
-enum { DELAY = 75 };           /* steps: 300 cycles, 0.1 us at 3 GHz */
-enum { SHORT_DELAY = 10 };     /* of an iteration whose schedule is fixed */
-enum { PER_THREAD = 128 };     /* iterations of a scheduled loop, as in EPCC's schedbench */
+enum { DELAY = 75 };       /* steps: 300 cycles, 0.1 us at 3 GHz */
+enum { SHORT_DELAY = 10 }; /* of an iteration whose schedule is fixed */
+enum { PER_THREAD = 128 }; /* iterations, or chunks, of a scheduled loop, as in EPCC's schedbench */
 enum { SECTIONS = 4 };
 enum { MOST_BYTES = 1 << 18 }; /* of a private array: it lies on the threads' stacks */
 
 struct setting {
     struct team team;
-    long doubles; /* of the private array */
-    long chunk;   /* 0: none given */
-    long delay;   /* steps of an iteration of a scheduled loop */
+    long doubles;           /* of the private array */
+    long chunk;             /* 0: none given */
+    long iterations, delay; /* of a scheduled loop, and the steps of each */
 };
 
-/* --- References ------------------------------------------------------------------------------------------------- */
+/* --- References ------------------------------------------------------------------------------- */
 
 static double work_of_one(void *state, long inner)
 {
@@ -96,14 +103,14 @@ static double work_of_a_schedule(void *state, long inner)
 #pragma omp parallel num_threads((int)setting->team.threads)
     {
         team_begin(&setting->team);
-        for (long i = 0; i < inner * PER_THREAD; i++)
+        for (long i = 0; i < inner * setting->iterations / setting->team.threads; i++)
             delay(setting->delay);
         team_end(&setting->team);
     }
     return team_seconds(&setting->team);
 }
 
-/* --- Regions and what is inside of them ------------------------------------------------------------------------- */
+/* --- Regions and what is inside of them ------------------------------------------------------- */
 
 static double parallel(void *state, long inner)
 {
@@ -230,7 +237,7 @@ static double sections(void *state, long inner)
     return team_seconds(&setting->team);
 }
 
-/* --- Passages that all threads crowd at ------------------------------------------------------------------------- */
+/* --- Passages that all threads crowd at ------------------------------------------------------- */
 
 /* Every thread passes equally often; the batch's time is put on `inner` passages in all. */
 static long share_of(const struct setting *setting, long inner)
@@ -312,7 +319,7 @@ static double ordered(void *state, long inner)
     return clock_now() - start;
 }
 
-/* --- Tasks ------------------------------------------------------------------------------------------------------ */
+/* --- Tasks ------------------------------------------------------------------------------------ */
 
 static double task(void *state, long inner)
 {
@@ -346,7 +353,7 @@ static double taskwait(void *state, long inner)
     return team_seconds(&setting->team);
 }
 
-/* --- Arrays of the threads' own --------------------------------------------------------------------------------- */
+/* --- Arrays of the threads' own --------------------------------------------------------------- */
 
 /* The array has to be there, whole, when the work begins. */
 static void work_with(double *array)
@@ -395,45 +402,44 @@ static double lastprivate(void *state, long inner)
     return clock_now() - start;
 }
 
-/* Threadprivate arrays live as long as the program, and copyprivate admits none of variable length: their sizes are fixed
- * when this is compiled. */
-#define OF_FIXED_SIZE(doubles)                                                                                          \
-    static double own_##doubles[doubles];                                                                               \
-    _Pragma(QUOTED(omp threadprivate(own_##doubles)))                                                                   \
-    static double threadprivate_##doubles(void *state, long inner)                                                      \
-    {                                                                                                                   \
-        const struct setting *setting = state;                                                                          \
-        double start = clock_now();                                                                                     \
-        for (long i = 0; i < inner; i++) {                                                                              \
-            _Pragma(QUOTED(omp parallel num_threads((int)setting->team.threads)))                                       \
-            work_with(own_##doubles);                                                                                   \
-        }                                                                                                               \
-        return clock_now() - start;                                                                                     \
-    }                                                                                                                   \
-    static double copyin_##doubles(void *state, long inner)                                                             \
-    {                                                                                                                   \
-        const struct setting *setting = state;                                                                          \
-        double start = clock_now();                                                                                     \
-        for (long i = 0; i < inner; i++) {                                                                              \
-            _Pragma(QUOTED(omp parallel num_threads((int)setting->team.threads) copyin(own_##doubles)))                 \
-            work_with(own_##doubles);                                                                                   \
-        }                                                                                                               \
-        return clock_now() - start;                                                                                     \
-    }                                                                                                                   \
-    static double copyprivate_##doubles(void *state, long inner)                                                        \
-    {                                                                                                                   \
-        const struct setting *setting = state;                                                                          \
-        double array[doubles];                                                                                          \
-        double start = clock_now();                                                                                     \
-        for (long i = 0; i < inner; i++) {                                                                              \
-            _Pragma(QUOTED(omp parallel num_threads((int)setting->team.threads) private(array)))                        \
-            {                                                                                                           \
-                _Pragma(QUOTED(omp single copyprivate(array)))                                                          \
-                work_with(array);                                                                                       \
-                __asm__ volatile("" : : "r"(array) : "memory");                                                         \
-            }                                                                                                           \
-        }                                                                                                               \
-        return clock_now() - start;                                                                                     \
+/* Threadprivate arrays live as long as the program, and copyprivate admits none of variable length:
+ * their sizes are fixed when this is compiled. */
+#define OF_FIXED_SIZE(doubles)                                                                     \
+    static double own_##doubles[doubles];                                                          \
+    _Pragma(QUOTED(omp threadprivate(own_##doubles))) static double threadprivate_##doubles(       \
+        void *state, long inner)                                                                   \
+    {                                                                                              \
+        const struct setting *setting = state;                                                     \
+        double start = clock_now();                                                                \
+        for (long i = 0; i < inner; i++) {                                                         \
+            _Pragma(QUOTED(omp parallel num_threads((int)setting->team.threads)))                  \
+                work_with(own_##doubles);                                                          \
+        }                                                                                          \
+        return clock_now() - start;                                                                \
+    }                                                                                              \
+    static double copyin_##doubles(void *state, long inner)                                        \
+    {                                                                                              \
+        const struct setting *setting = state;                                                     \
+        double start = clock_now();                                                                \
+        for (long i = 0; i < inner; i++) {                                                         \
+            _Pragma(QUOTED(omp parallel num_threads((int)setting->team.threads)                    \
+                               copyin(own_##doubles))) work_with(own_##doubles);                   \
+        }                                                                                          \
+        return clock_now() - start;                                                                \
+    }                                                                                              \
+    static double copyprivate_##doubles(void *state, long inner)                                   \
+    {                                                                                              \
+        const struct setting *setting = state;                                                     \
+        double array[doubles];                                                                     \
+        double start = clock_now();                                                                \
+        for (long i = 0; i < inner; i++) {                                                         \
+            _Pragma(QUOTED(omp parallel num_threads((int)setting->team.threads) private(array)))   \
+            {                                                                                      \
+                _Pragma(QUOTED(omp single copyprivate(array))) work_with(array);                   \
+                __asm__ volatile("" : : "r"(array) : "memory");                                    \
+            }                                                                                      \
+        }                                                                                          \
+        return clock_now() - start;                                                                \
     }
 #define QUOTED(text) #text
 
@@ -456,7 +462,7 @@ static const struct {
     {32768, threadprivate_32768, copyin_32768, copyprivate_32768},
 };
 
-/* --- Schedules -------------------------------------------------------------------------------------------------- */
+/* --- Schedules -------------------------------------------------------------------------------- */
 
 static double schedule_static(void *state, long inner)
 {
@@ -466,7 +472,7 @@ static double schedule_static(void *state, long inner)
         team_begin(&setting->team);
         for (long i = 0; i < inner; i++) {
 #pragma omp for schedule(static)
-            for (long j = 0; j < PER_THREAD * setting->team.threads; j++)
+            for (long j = 0; j < setting->iterations; j++)
                 delay(setting->delay);
         }
         team_end(&setting->team);
@@ -482,7 +488,7 @@ static double schedule_static_chunk(void *state, long inner)
         team_begin(&setting->team);
         for (long i = 0; i < inner; i++) {
 #pragma omp for schedule(static, setting->chunk)
-            for (long j = 0; j < PER_THREAD * setting->team.threads; j++)
+            for (long j = 0; j < setting->iterations; j++)
                 delay(setting->delay);
         }
         team_end(&setting->team);
@@ -498,7 +504,7 @@ static double schedule_dynamic(void *state, long inner)
         team_begin(&setting->team);
         for (long i = 0; i < inner; i++) {
 #pragma omp for schedule(dynamic, setting->chunk)
-            for (long j = 0; j < PER_THREAD * setting->team.threads; j++)
+            for (long j = 0; j < setting->iterations; j++)
                 delay(setting->delay);
         }
         team_end(&setting->team);
@@ -514,7 +520,7 @@ static double schedule_guided(void *state, long inner)
         team_begin(&setting->team);
         for (long i = 0; i < inner; i++) {
 #pragma omp for schedule(guided, setting->chunk)
-            for (long j = 0; j < PER_THREAD * setting->team.threads; j++)
+            for (long j = 0; j < setting->iterations; j++)
                 delay(setting->delay);
         }
         team_end(&setting->team);
@@ -522,11 +528,11 @@ static double schedule_guided(void *state, long inner)
     return team_seconds(&setting->team);
 }
 
-/* Chunks of a loop over the number of threads. Guided: every chunk is the remaining iterations over the number of threads,
- * as OpenMP's specification has it, and at least `chunk`. */
+/* Chunks of a loop over the number of threads. Guided: every chunk is the remaining iterations over
+ * the number of threads, as OpenMP's specification has it, and at least `chunk`. */
 static double chunks_per_thread(const struct setting *setting, int guided)
 {
-    long threads = setting->team.threads, left = PER_THREAD * threads, chunks = 0;
+    long threads = setting->team.threads, left = setting->iterations, chunks = 0;
     while (left > 0) {
         long size = guided ? (left + threads - 1) / threads : 0;
         left -= size > setting->chunk ? size : setting->chunk;
@@ -535,7 +541,7 @@ static double chunks_per_thread(const struct setting *setting, int guided)
     return (double)chunks / (double)threads;
 }
 
-/* --- The job ---------------------------------------------------------------------------------------------------- */
+/* --- The job ---------------------------------------------------------------------------------- */
 
 enum family { PLAIN, ARRAY, FIXED_ARRAY, SCHEDULE };
 
@@ -584,11 +590,15 @@ static const char *check(const struct job *job)
 {
     const struct construct *construct = find_construct(job);
     if (!construct)
-        return "unknown name; known are parallel, for, parallel_for, barrier, single, master, critical, lock, atomic, "
-               "ordered, reduction, sections, task, taskwait, private, firstprivate, lastprivate, copyprivate, copyin, "
+        return "unknown name; known are parallel, for, parallel_for, barrier, single, master, "
+               "critical, lock, atomic, "
+               "ordered, reduction, sections, task, taskwait, private, firstprivate, lastprivate, "
+               "copyprivate, copyin, "
                "threadprivate, schedule_static, schedule_dynamic, schedule_guided";
-    if (job_text(job, "bytes", NULL) && construct->family != ARRAY && construct->family != FIXED_ARRAY)
-        return "bytes= is the size of a private array and goes with private, firstprivate, lastprivate, copyprivate, "
+    if (job_text(job, "bytes", NULL) && construct->family != ARRAY &&
+        construct->family != FIXED_ARRAY)
+        return "bytes= is the size of a private array and goes with private, firstprivate, "
+               "lastprivate, copyprivate, "
                "copyin and threadprivate only";
     if (job_text(job, "chunk", NULL) && construct->family != SCHEDULE)
         return "chunk= goes with schedule_static, schedule_dynamic and schedule_guided only";
@@ -604,40 +614,55 @@ static void per_chunk(struct batches *batches, double chunks)
     batches->inner = (long)((double)batches->inner * chunks + 0.5);
 }
 
+/* Chooses the loop of a schedule and its work. Returns 1 if an operation is a chunk. */
+static int set_schedule(struct setting *setting, batch_fn *with, batch_fn *without)
+{
+    long threads = setting->team.threads;
+    setting->iterations = PER_THREAD * threads;
+    setting->delay = SHORT_DELAY;
+    if (*with == schedule_static && setting->chunk == 0)
+        return 0;
+    if (*with == schedule_static)
+        *with = schedule_static_chunk;
+    else /* Chunks are handed out at run time. A chunk of 0.1 us times the number of threads keeps
+            the counter free most of the time: what is measured is the way to it, not the queue
+            before it. */
+        setting->delay = DELAY * threads;
+    *without = schedule_static;
+    setting->chunk = setting->chunk ? setting->chunk : 1;
+    setting->iterations *= setting->chunk;
+    setting->delay = setting->delay > setting->chunk ? setting->delay / setting->chunk : 1;
+    return 1;
+}
+
 static struct result run_construct(const struct job *job, const struct plan *plan, void *context)
 {
     (void)context;
     const struct construct *construct = find_construct(job);
-    batch_fn with = construct->with;
+    batch_fn with = construct->with, without = construct->without;
     struct setting setting = {.chunk = job_integer(job, "chunk", 0)};
     struct result result = {0};
-    setting.doubles = (job_integer(job, "bytes", sizeof(double)) + (long)sizeof(double) - 1) / (long)sizeof(double);
+    setting.doubles = (job_integer(job, "bytes", sizeof(double)) + (long)sizeof(double) - 1) /
+                      (long)sizeof(double);
 
     if (construct->family == FIXED_ARRAY) {
         for (size_t i = 0; i < sizeof FIXED_SIZES / sizeof *FIXED_SIZES; i++)
             if (FIXED_SIZES[i].doubles == setting.doubles)
-                with = strcmp(construct->name, "copyin") == 0          ? FIXED_SIZES[i].copyin
-                       : strcmp(construct->name, "threadprivate") == 0 ? FIXED_SIZES[i].threadprivate
-                                                                       : FIXED_SIZES[i].copyprivate;
+                with = strcmp(construct->name, "copyin") == 0 ? FIXED_SIZES[i].copyin
+                       : strcmp(construct->name, "threadprivate") == 0
+                           ? FIXED_SIZES[i].threadprivate
+                           : FIXED_SIZES[i].copyprivate;
         if (!with)
-            return result_absent("%s is compiled for arrays of 8, 64, 512, 4096, 32768 and 262144 bytes only",
-                                 construct->name);
+            return result_absent(
+                "%s is compiled for arrays of 8, 64, 512, 4096, 32768 and 262144 bytes only",
+                construct->name);
     }
-    int per_loop = construct->family == SCHEDULE && construct->with == schedule_static && setting.chunk == 0;
-    if (construct->family == SCHEDULE && !per_loop) {
-        if (construct->with == schedule_static)
-            with = schedule_static_chunk;
-        setting.chunk = setting.chunk ? setting.chunk : 1;
-    }
-
     if (team_open(&setting.team, job_integer(job, "threads", 1), &result))
         return result;
-    /* Where chunks are handed out at run time an iteration takes 0.1 us times the number of threads: the counter is then
-     * free most of the time, and what is measured is the way to it, not the queue before it. */
-    setting.delay = construct->with == schedule_static ? SHORT_DELAY : DELAY * setting.team.threads;
-    result.batches = measure(plan, with, construct->without, &setting);
-    if (construct->family == SCHEDULE && !per_loop)
-        per_chunk(&result.batches, chunks_per_thread(&setting, construct->with == schedule_guided));
+    int of_chunks = construct->family == SCHEDULE && set_schedule(&setting, &with, &without);
+    result.batches = measure(plan, with, without, &setting);
+    if (of_chunks)
+        per_chunk(&result.batches, chunks_per_thread(&setting, with == schedule_guided));
     team_close(&setting.team);
     return result;
 }

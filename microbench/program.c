@@ -32,17 +32,17 @@ static void show_help(const struct program *program)
 {
     printf("Usage: popmodel-%s [options] [JOB...]\n\n"
            "Measures what the jobs ask for and writes one JSON line of raw batches for each.\n"
-           "A JOB is one argument, such as 'barrier' or 'ping_pong bytes=8 tier=node'.\n\n"
-           "  -j FILE          job lines, one per line, # starts a comment (default: a built-in list)\n"
+           "A JOB is one argument, its name and keys, such as '%s'.\n\n"
+           "  -j FILE          job lines, # starts a comment (default: a built-in list)\n"
            "  -o FILE          samples, one JSON object per line (default: standard output)\n"
            "  -n LAUNCH        number of this launch, for the record (default: 1)\n"
            "  --budget S       seconds for one job at most (default: 0.2)\n"
            "  --least N        batches before a job may stop (default: 50)\n"
            "  --most N         batches at most (default: 200)\n"
-           "  --precision F    stop when half the 95 %% interval of the median is below this part of it\n"
-           "                   (default: 0.03)\n"
+           "  --precision F    stop when half the median's 95 %% interval is below this part\n"
+           "                   of it (default: 0.03)\n"
            "  --limit S        seconds for everything: jobs that no longer fit are left undone\n",
-           program->name);
+           program->name, program->example ? program->example : "NAME key=value");
     if (program->has_thread_level)
         printf("  --thread-level L single, funneled, serialized or multiple (default: funneled)\n");
     printf("\nJobs and their keys:\n");
@@ -56,7 +56,8 @@ static void show_help(const struct program *program)
 }
 
 /* A number of at least `least`; -1 with a message if it is none. */
-static int read_number(const struct program *program, const char *option, const char *text, double least, double *number)
+static int read_number(const struct program *program, const char *option, const char *text,
+                       double least, double *number)
 {
     char *end;
     *number = strtod(text, &end);
@@ -66,7 +67,8 @@ static int read_number(const struct program *program, const char *option, const 
     return -1;
 }
 
-static int read_count(const struct program *program, const char *option, const char *text, long *count)
+static int read_count(const struct program *program, const char *option, const char *text,
+                      long *count)
 {
     char *end;
     errno = 0;
@@ -77,7 +79,8 @@ static int read_count(const struct program *program, const char *option, const c
     return -1;
 }
 
-static int read_thread_level(const struct program *program, struct options *options, const char *text)
+static int read_thread_level(const struct program *program, struct options *options,
+                             const char *text)
 {
     static const char *const LEVELS[] = {"single", "funneled", "serialized", "multiple"};
     for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
@@ -85,20 +88,30 @@ static int read_thread_level(const struct program *program, struct options *opti
             options->thread_level = text;
             return 0;
         }
-    complain(program, "--thread-level should be single, funneled, serialized or multiple, not '%s'", text);
+    complain(program, "--thread-level should be single, funneled, serialized or multiple, not '%s'",
+             text);
     return -1;
 }
 
-/* Returns -1 if `option` is none of this program's, 0 if it was read, MISUSED after a message. */
-static int read_option(struct options *options, const struct program *program, const char *option, const char *value)
+static int is_option(const struct program *program, const char *word)
 {
-    int wrong;
+    static const char *const OPTIONS[] = {"-j",      "-o",     "-n",          "--budget",
+                                          "--least", "--most", "--precision", "--limit"};
+    for (size_t i = 0; i < sizeof OPTIONS / sizeof *OPTIONS; i++)
+        if (strcmp(word, OPTIONS[i]) == 0)
+            return 1;
+    return program->has_thread_level && strcmp(word, "--thread-level") == 0;
+}
+
+/* Returns 0, or -1 after a message. */
+static int read_option(struct options *options, const struct program *program, const char *option,
+                       const char *value)
+{
+    int wrong = 0;
     if (strcmp(option, "-j") == 0) {
         options->jobs_path = value;
-        wrong = 0;
     } else if (strcmp(option, "-o") == 0) {
         options->samples_path = value;
-        wrong = 0;
     } else if (strcmp(option, "-n") == 0) {
         wrong = read_count(program, option, value, &options->launch);
     } else if (strcmp(option, "--budget") == 0) {
@@ -111,12 +124,10 @@ static int read_option(struct options *options, const struct program *program, c
         wrong = read_number(program, option, value, 0, &options->plan.precision);
     } else if (strcmp(option, "--limit") == 0) {
         wrong = read_number(program, option, value, 0, &options->limit);
-    } else if (strcmp(option, "--thread-level") == 0 && program->has_thread_level) {
-        wrong = read_thread_level(program, options, value);
     } else {
-        return -1;
+        wrong = read_thread_level(program, options, value);
     }
-    return wrong ? MISUSED : 0;
+    return wrong;
 }
 
 int options_read(struct options *options, const struct program *program, int argc, char **argv)
@@ -134,14 +145,15 @@ int options_read(struct options *options, const struct program *program, int arg
         }
         if (argv[i][0] != '-') {
             if (options->line_count == MOST_LINES) {
-                complain(program, "more than %d jobs as arguments; put them in a file and give it with -j", MOST_LINES);
+                complain(program,
+                         "more than %d jobs as arguments; put them in a file and give it with -j",
+                         MOST_LINES);
                 return MISUSED;
             }
             options->lines[options->line_count++] = argv[i];
             continue;
         }
-        int read = read_option(options, program, argv[i], i + 1 < argc ? argv[i + 1] : "");
-        if (read < 0) {
+        if (!is_option(program, argv[i])) {
             complain(program, "unknown option '%s'; --help lists them", argv[i]);
             return MISUSED;
         }
@@ -149,7 +161,7 @@ int options_read(struct options *options, const struct program *program, int arg
             complain(program, "%s needs a value; --help lists the options", argv[i]);
             return MISUSED;
         }
-        if (read == MISUSED)
+        if (read_option(options, program, argv[i], argv[i + 1]))
             return MISUSED;
         i++;
     }
@@ -163,9 +175,9 @@ static long agreed(const struct program *program, long value)
     return program->agree ? program->agree(program->context, value) : value;
 }
 
-/* The jobs' text and where each part came from, read by the leader and known to all: "SOURCE\n" before each part would
- * be parsed twice, so parts are kept apart. */
-static int add_jobs(struct job_list *jobs, const struct program *program, char *lines, const char *source)
+/* Adds the jobs of one text, which the leader has read and all processes parse; frees it. */
+static int add_jobs(struct job_list *jobs, const struct program *program, char *lines,
+                    const char *source)
 {
     if (program->share)
         lines = program->share(program->context, lines);
@@ -178,7 +190,8 @@ static int add_jobs(struct job_list *jobs, const struct program *program, char *
     return wrong ? MISUSED : 0;
 }
 
-static int read_jobs(struct job_list *jobs, const struct program *program, const struct options *options)
+static int read_jobs(struct job_list *jobs, const struct program *program,
+                     const struct options *options)
 {
     int status = DONE;
     if (options->jobs_path) {
@@ -186,16 +199,20 @@ static int read_jobs(struct job_list *jobs, const struct program *program, const
         if (program->leader) {
             lines = file_read(options->jobs_path);
             if (!lines)
-                complain(program, "cannot read jobs from %s: %s", options->jobs_path, strerror(errno));
+                complain(program, "cannot read jobs from %s: %s; give a file of job lines with -j",
+                         options->jobs_path, strerror(errno));
         }
         if (!agreed(program, lines != NULL))
             return MISUSED;
         status = add_jobs(jobs, program, lines, options->jobs_path);
     }
     for (int i = 0; i < options->line_count && status == DONE; i++)
-        status = add_jobs(jobs, program, program->leader ? text_copy(options->lines[i]) : NULL, "argument");
+        status = add_jobs(jobs, program, program->leader ? text_copy(options->lines[i]) : NULL,
+                          "argument");
     if (!options->jobs_path && options->line_count == 0)
-        status = add_jobs(jobs, program, program->leader ? program->default_jobs(program->context) : NULL, "default");
+        status = add_jobs(jobs, program,
+                          program->leader ? program->default_jobs(program->context) : NULL,
+                          "default");
     return status;
 }
 
@@ -205,13 +222,14 @@ static struct usage used(const struct program *program)
 }
 
 /* Does one job and writes its line. */
-static int do_job(const struct program *program, const struct job *job, const struct plan *plan, struct watch *watch,
-                  struct samples *samples)
+static int do_job(const struct program *program, const struct job *job, const struct plan *plan,
+                  struct watch *watch, struct samples *samples)
 {
     double start = clock_now(), date = clock_date();
     struct result result = job->kind->run(job, plan, program->context);
     if (!result.absent[0] && program->leader && result.batches.n == 0)
-        result = result_absent("no batch in which all threads worked at the same time, within %g s", plan->budget);
+        result = result_absent("no batch in which all threads worked at the same time, within %g s",
+                               plan->budget);
     watch_take(watch, used(program));
 
     int wrong = 0;
@@ -229,7 +247,8 @@ static int do_job(const struct program *program, const struct job *job, const st
     return agreed(program, wrong) ? FAILED : DONE;
 }
 
-static int write_header(const struct program *program, const struct options *options, struct samples *samples)
+static int write_header(const struct program *program, const struct options *options,
+                        struct samples *samples)
 {
     struct text line = {0}, error = {0};
     int wrong = samples_open(samples, options->samples_path, &error);
@@ -249,7 +268,8 @@ static int write_header(const struct program *program, const struct options *opt
 static int write_end(const struct program *program, struct samples *samples, long left, double wall)
 {
     struct text line = {0}, error = {0};
-    text_add(&line, "{\"end\":\"%s\",\"left\":%ld,\"wall\":%.4g}", left ? "limit" : "complete", left, wall);
+    text_add(&line, "{\"end\":\"%s\",\"left\":%ld,\"wall\":%.4g}", left ? "limit" : "complete",
+             left, wall);
     int wrong = samples_write(samples, &line, &error) || samples_close(samples, &error);
     if (wrong)
         complain(program, "%s", error.at);
@@ -287,7 +307,8 @@ int program_run(const struct program *program, struct options *options)
         }
         watch_close(&watch);
         if (status == DONE && program->leader)
-            status = write_end(program, &samples, jobs.count - next, clock_now() - start) ? FAILED : DONE;
+            status = write_end(program, &samples, jobs.count - next, clock_now() - start) ? FAILED
+                                                                                          : DONE;
     }
     jobs_free(&jobs);
     return status;

@@ -22,14 +22,17 @@ int samples_open(struct samples *samples, const char *path, struct text *error)
     samples->file = standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (samples->file >= 0)
         return 0;
-    text_add(error, "cannot write samples to %s: %s; give another file with -o", path, strerror(errno));
+    text_add(error, "cannot write samples to %s: %s; give another file with -o", path,
+             strerror(errno));
     return -1;
 }
 
 static int cannot_write(const struct samples *samples, struct text *error)
 {
-    text_add(error, "cannot write samples to %s: %s; what was written before is kept, make room or give another file "
-                    "with -o", samples->path, strerror(errno));
+    text_add(error,
+             "cannot write samples to %s: %s; what was written before is kept, make room or give "
+             "another file with -o",
+             samples->path, strerror(errno));
     return -1;
 }
 
@@ -74,8 +77,8 @@ static void add_optional(struct text *line, const char *key, double value)
         text_add(line, ",\"%s\":%.10g", key, value);
 }
 
-void sample_line(struct text *line, const struct job *job, const struct result *result, const struct state *state,
-                 double at, double wall)
+void sample_line(struct text *line, const struct job *job, const struct result *result,
+                 const struct state *state, double at, double wall)
 {
     text_add(line, "{\"job\":\"%s\",\"params\":{", job->kind->name);
     for (int i = 0; i < job->count; i++) {
@@ -130,11 +133,12 @@ static void add_compiler(struct text *line)
 #endif
 }
 
-/* The file name of the OpenMP library that is loaded, as the kernel lists it; NULL if none of the known ones is. */
+/* The file name of the OpenMP library that is loaded, as the kernel lists it; NULL if none of the
+ * known ones is. */
 static char *openmp_runtime(void)
 {
-    static const char *const LIBRARIES[] = {"/libgomp", "/libomp.", "/libomp5", "/libiomp5", "/libnvomp",
-                                            "/libcraymp", "/libxlsmp", "/libarmomp"};
+    static const char *const LIBRARIES[] = {"/libgomp",  "/libomp.",   "/libomp5",  "/libiomp5",
+                                            "/libnvomp", "/libcraymp", "/libxlsmp", "/libarmomp"};
     char *maps = file_read("/proc/self/maps"), *found = NULL;
     for (size_t i = 0; maps && !found && i < sizeof LIBRARIES / sizeof *LIBRARIES; i++) {
         char *name = strstr(maps, LIBRARIES[i]);
@@ -161,8 +165,8 @@ static void mark_affinity(unsigned char *allowed, int most)
     free(set);
 }
 
-/* Marks the processors of OpenMP's places: a runtime that binds its threads has already bound the first one, whose mask
- * then is not the process's any more. */
+/* Marks the processors of OpenMP's places: a runtime that binds its threads has already bound the
+ * first one, whose mask then is not the process's any more. */
 static void mark_places(unsigned char *allowed, int most)
 {
     for (int place = 0; place < omp_get_num_places(); place++) {
@@ -200,12 +204,15 @@ char *allowed_cpus(void)
     return list.at;
 }
 
-void header_line(struct text *line, const char *program, long launch, long ranks, const struct plan *plan)
+void header_line(struct text *line, const char *program, long launch, long ranks,
+                 const struct plan *plan)
 {
     struct utsname names;
     double load[1];
     uname(&names);
-    text_add(line, "{\"schema\":\"popmodel/samples/1\",\"program\":\"%s\",\"launch\":%ld,\"started\":%.3f,\"host\":",
+    text_add(line,
+             "{\"schema\":\"popmodel/samples/1\",\"program\":\"%s\",\"launch\":%ld,"
+             "\"started\":%.3f,\"host\":",
              program, launch, clock_date());
     text_add_json(line, names.nodename);
     text_add(line, ",\"kernel\":");
@@ -230,6 +237,6 @@ void header_line(struct text *line, const char *program, long launch, long ranks
         text_add(line, "%.2f", load[0]);
     else
         text_add(line, "null");
-    text_add(line, ",\"limits\":{\"budget\":%g,\"least\":%ld,\"most\":%ld,\"precision\":%g}", plan->budget, plan->least,
-             plan->most, plan->precision);
+    text_add(line, ",\"limits\":{\"budget\":%g,\"least\":%ld,\"most\":%ld,\"precision\":%g}",
+             plan->budget, plan->least, plan->most, plan->precision);
 }

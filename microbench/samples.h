@@ -13,14 +13,15 @@ struct samples {
 /* Opens for writing, NULL or "-" for standard output. Returns 0, or -1 with one line in `error`. */
 int samples_open(struct samples *, const char *path, struct text *error);
 
-/* Adds a newline and writes the line as a whole, so that a program killed later leaves it behind. Returns 0, or -1 with one
- * line in `error`. Empties `line`. */
+/* Adds a newline and writes the line as a whole, so that a program killed later leaves it behind.
+ * Returns 0, or -1 with one line in `error`. Empties `line`. */
 int samples_write(struct samples *, struct text *line, struct text *error);
 
 int samples_close(struct samples *, struct text *error);
 
 /* The line of a job that was done. `state` may be NULL. */
-void sample_line(struct text *, const struct job *, const struct result *, const struct state *, double at, double wall);
+void sample_line(struct text *, const struct job *, const struct result *, const struct state *,
+                 double at, double wall);
 
 /* The common part of the header, without the closing brace: {"schema":...,"limits":{...} */
 void header_line(struct text *, const char *program, long launch, long ranks, const struct plan *);

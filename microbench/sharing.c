@@ -1,17 +1,18 @@
 /* What it costs threads to write where others write too.
  *
- *   false_sharing threads=T padded=0|1   every thread adds 1 to a number of its own, again and again. padded=0: the
- *                                        numbers lie side by side, eight in a line, so that every update takes the line
- *                                        from another core; padded=1: each lies in lines of its own. One operation is
- *                                        one update of each thread
+ *   false_sharing threads=T padded=0|1
+ *        every thread adds 1 to a number of its own, again and again. padded=0: the numbers lie
+ *        side by side, eight in a line, so that an update takes the line from another core;
+ *        padded=1: each lies in lines of its own. One operation is one update of each thread
  *   line_transfer threads=2 distance=near|far
- *                                        two threads, bound to the nearest two cores of this process or to its first and
- *                                        the one farthest from it, answer each other through one word. One operation is
- *                                        one way: the time until a store is seen by the other core
+ *        two threads, bound to the nearest two cores of this process or to its first and the one
+ *        farthest from it, answer each other through one word. One operation is one way: the time
+ *        until a store is seen by the other core
  *
- * The numbers are doubles, such as the partial sums that programs keep in an array with a slot for each thread, and go
- * through memory every time (volatile), as they do there when the compiler cannot keep the slot in a register. A core hides
- * much of the way of the line behind its store buffer, in the program as here: expect less than line_transfer. */
+ * The numbers are doubles, such as the partial sums that programs keep in an array with a slot for
+ * each thread, and go through memory every time (volatile), as they do there when the compiler
+ * cannot keep the slot in a register. A core hides much of the way of the line behind its store
+ * buffer, in the program as here: expect less than line_transfer. */
 #define _POSIX_C_SOURCE 200809L
 #include <omp.h>
 #include <stdatomic.h>
@@ -42,7 +43,8 @@ static double update(void *state, long inner)
     return team_contended_seconds(&counters->team);
 }
 
-static struct result run_false_sharing(const struct job *job, const struct plan *plan, void *context)
+static struct result run_false_sharing(const struct job *job, const struct plan *plan,
+                                       void *context)
 {
     (void)context;
     struct result result = {0};
@@ -93,7 +95,8 @@ static double answer(void *state, long inner)
     return team_seconds(&exchange->team) * (double)inner / (double)(2 * rounds);
 }
 
-static struct result run_line_transfer(const struct job *job, const struct plan *plan, void *context)
+static struct result run_line_transfer(const struct job *job, const struct plan *plan,
+                                       void *context)
 {
     (void)context;
     struct result result = {0};

@@ -8,7 +8,8 @@
 
 #include "clock.h"
 
-/* Starts further apart than this part of a batch mean that the threads did not contend throughout. */
+/* Starts further apart than this part of a batch mean that the threads did not contend throughout.
+ */
 static const double LARGEST_SKEW = 0.1;
 
 void *aligned_reserve(size_t bytes)
@@ -21,7 +22,8 @@ int team_open(struct team *team, long threads, struct result *absent)
 {
     *team = (struct team){0};
     if (threads > omp_get_num_procs()) {
-        *absent = result_absent("%ld threads, but this process may use %d processors", threads, omp_get_num_procs());
+        *absent = result_absent("%ld threads, but this process may use %d processor%s", threads,
+                                omp_get_num_procs(), omp_get_num_procs() == 1 ? "" : "s");
         return -1;
     }
     int given = 0;
@@ -29,7 +31,8 @@ int team_open(struct team *team, long threads, struct result *absent)
 #pragma omp single
     given = omp_get_num_threads();
     if (given != threads) {
-        *absent = result_absent("%ld threads asked for, the OpenMP runtime gives %d", threads, given);
+        *absent =
+            result_absent("%ld threads asked for, the OpenMP runtime gives %d", threads, given);
         return -1;
     }
     team->spans = aligned_reserve((size_t)threads * sizeof *team->spans);
@@ -52,7 +55,8 @@ void team_end(struct team *team)
     team->spans[omp_get_thread_num()].end = clock_now();
 }
 
-static void bounds(const struct team *team, double *first_start, double *last_start, double *last_end)
+static void bounds(const struct team *team, double *first_start, double *last_start,
+                   double *last_end)
 {
     *first_start = INFINITY;
     *last_start = *last_end = -INFINITY;

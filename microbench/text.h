@@ -20,8 +20,8 @@ void text_add(struct text *, const char *format, ...) LIKE_PRINTF(2, 3);
 /* Adds `length` bytes as they are. */
 void text_add_bytes(struct text *, const char *bytes, size_t length);
 
-/* Adds a JSON string with its quotes, or null for NULL. Bytes outside ASCII are written as the Latin-1 characters of
- * that number, so that the result is valid JSON whatever the bytes were. */
+/* Adds a JSON string with its quotes, or null for NULL. Bytes outside ASCII are written as the
+ * Latin-1 characters of that number, so that the result is valid JSON whatever the bytes were. */
 void text_add_json(struct text *, const char *string);
 
 /* Adds a list of numbers in brackets, five significant digits each. */
@@ -35,7 +35,8 @@ void *memory_resize(void *block, size_t bytes);
 /* strdup() of the same kind. */
 char *text_copy(const char *string);
 
-/* A whole file, NULL if it cannot be read (errno says why). Works for files of /proc and /sys, whose size is unknown. */
+/* A whole file, NULL if it cannot be read (errno says why). Works for files of /proc and /sys,
+ * whose size is unknown. */
 char *file_read(const char *path);
 
 #endif

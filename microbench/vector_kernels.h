@@ -1,24 +1,28 @@
-/* Loops of vector instructions, for one width; vectors.c includes this file once per instruction set with
+/* Loops of vector instructions, for one width; vectors.c includes this file once per instruction
+ * set with
  *
- *     WIDTH            bytes of a vector
- *     TARGET           the function attribute that admits the instructions
- *     NAMED(name)      the names of this set's functions
- *     FMA(a, b, c)     a * b + c of vectors of doubles
- *     KEEP(vector)     makes the compiler believe that the vector is used, and changed, in a register
+ *     WIDTH          bytes of a vector
+ *     TARGET         the function attribute that admits the instructions
+ *     NAMED(name)    the names of this set's functions
+ *     FMA(a, b, c)   a * b + c of vectors of doubles
+ *     KEEP(vector)   makes the compiler believe that the vector is used, and changed, in a register
  *
- * The vectors are written out instead of left to the compiler: whether, and how wide, a loop is vectorised differs from
- * compiler to compiler and from -O2 to -O3, and none of these loops is about the compiler. There are no streaming stores:
- * a store reads its line first, as it does in the loops of applications. */
+ * The vectors are written out instead of left to the compiler: whether, and how wide, a loop is
+ * vectorised differs from compiler to compiler and from -O2 to -O3, and none of these loops is
+ * about the compiler. There are no streaming stores: a store reads its line first, as it does in
+ * the loops of applications. */
 
 typedef double NAMED(vector) __attribute__((vector_size(WIDTH), aligned(WIDTH), may_alias));
 
 enum { NAMED(PER_VECTOR) = WIDTH / sizeof(double) };
 
-/* 12 chains: more than latency x units (4 x 2 today), and as many as 16 registers hold beside two constants. */
+/* 12 chains: more than latency x units (4 x 2 today), and as many as 16 registers hold beside two
+ * constants. */
 TARGET static void NAMED(fma)(long repeats)
 {
     NAMED(vector) b, c, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11;
-    for (int i = 0; i < NAMED(PER_VECTOR); i++) { /* converges to 1: neither overflow nor denormal numbers slow it down */
+    /* Converges to 1: neither overflow nor denormal numbers slow it down. */
+    for (int i = 0; i < NAMED(PER_VECTOR); i++) {
         b[i] = 0.5;
         c[i] = 0.5;
     }
@@ -36,22 +40,24 @@ TARGET static void NAMED(fma)(long repeats)
         s9 = FMA(s9, b, c);
         s10 = FMA(s10, b, c);
         s11 = FMA(s11, b, c);
-        KEEP(s0); KEEP(s1); KEEP(s2); KEEP(s3); KEEP(s4); KEEP(s5);
-        KEEP(s6); KEEP(s7); KEEP(s8); KEEP(s9); KEEP(s10); KEEP(s11);
+        KEEP_4(s0, s1, s2, s3);
+        KEEP_4(s4, s5, s6, s7);
+        KEEP_4(s8, s9, s10, s11);
     }
 }
 
-/* Reads `n` 8-byte words, a multiple of 64, `sweeps` times, and does nothing with them: additions would be the limit in the
- * first-level cache. */
+/* Reads `n` 8-byte words, a multiple of 64, `sweeps` times, and does nothing with them: additions
+ * would be the limit in the first-level cache. */
 TARGET static void NAMED(load)(const double *array, long n, long sweeps)
 {
     const NAMED(vector) *from = (const NAMED(vector) *)array;
     long vectors = n / NAMED(PER_VECTOR);
     for (long sweep = 0; sweep < sweeps; sweep++) {
         for (long i = 0; i < vectors; i += 8) {
-            NAMED(vector) v0 = from[i], v1 = from[i + 1], v2 = from[i + 2], v3 = from[i + 3], v4 = from[i + 4],
-                          v5 = from[i + 5], v6 = from[i + 6], v7 = from[i + 7];
-            KEEP(v0); KEEP(v1); KEEP(v2); KEEP(v3); KEEP(v4); KEEP(v5); KEEP(v6); KEEP(v7);
+            NAMED(vector) v0 = from[i], v1 = from[i + 1], v2 = from[i + 2], v3 = from[i + 3];
+            NAMED(vector) v4 = from[i + 4], v5 = from[i + 5], v6 = from[i + 6], v7 = from[i + 7];
+            KEEP_4(v0, v1, v2, v3);
+            KEEP_4(v4, v5, v6, v7);
         }
         __asm__ volatile("" : : : "memory"); /* the array may have changed: read it again */
     }

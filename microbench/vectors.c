@@ -1,10 +1,17 @@
-/* The choice of vector instructions, at run time: the node that measures is not the one that compiled. */
+/* The choice of vector instructions, at run time: the node that measures is not the one that
+ * compiled. */
 #include "vectors.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define ON_X86 1
 #include <immintrin.h>
 #endif
+
+#define KEEP_4(a, b, c, d)                                                                         \
+    KEEP(a);                                                                                       \
+    KEEP(b);                                                                                       \
+    KEEP(c);                                                                                       \
+    KEEP(d)
 
 #ifdef ON_X86
 #define KEEP(vector) __asm__ volatile("" : "+v"(vector))
@@ -32,8 +39,9 @@
 #undef KEEP
 #endif
 
-/* 128 bits: what every x86-64 (SSE2) and every aarch64 (NEON) has. Longer vectors of other kinds, such as SVE's, are not
- * used. Where the instruction set has a fused multiply-add, -ffp-contract=fast makes one of it. */
+/* 128 bits: what every x86-64 (SSE2) and every aarch64 (NEON) has. Longer vectors of other kinds,
+ * such as SVE's, are not used. Where the instruction set has a fused multiply-add,
+ * -ffp-contract=fast makes one of it. */
 #if defined(__x86_64__)
 #define KEEP(vector) __asm__ volatile("" : "+x"(vector))
 #elif defined(__aarch64__)

@@ -23,6 +23,11 @@ from types import FrameType
 MARK = "POPMODEL_LAUNCH"
 """Variable that marks the environment of what popmodel started."""
 
+NOT_STARTED = 127
+"""Status of a program that the system could not start, as shells have it."""
+TOOK_TOO_LONG = 124
+"""Status of a program that was ended for its time, as timeout(1) has it."""
+
 _PATIENCE = 3.0  # seconds between asking processes to end and ending them
 _STEP = 0.02
 _CHUNK = 1 << 16
@@ -35,7 +40,7 @@ class Finished:
     Attributes
     ----------
     status : int
-        Exit status; negative for a signal, 127 if it could not be started, 124 if it took too long.
+        Exit status; negative for a signal; `NOT_STARTED`; `TOOK_TOO_LONG`.
     text : str
         What it wrote, standard output and standard error in one.
     """
@@ -207,7 +212,7 @@ def output_of(
             try:
                 tree = start(command, environment, output=writing, folder=folder)
             except OSError as error:
-                return Finished(127, f"{command[0]}: {error.strerror}")
+                return Finished(NOT_STARTED, f"{command[0]}: {error.strerror}")
             finally:
                 os.close(writing)
             try:
@@ -285,7 +290,7 @@ def _finished(tree: Tree, reading: int, timeout: float) -> Finished:
         chunks.append(chunk)
         if time.monotonic() > deadline:
             chunks.append(f"\nno answer within {timeout:.3g} s\n".encode())
-            return Finished(124, b"".join(chunks).decode("utf-8", "replace"))
+            return Finished(TOOK_TOO_LONG, b"".join(chunks).decode("utf-8", "replace"))
     return Finished(tree.child.returncode, b"".join(chunks).decode("utf-8", "replace"))
 
 
