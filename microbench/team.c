@@ -22,8 +22,8 @@ int team_open(struct team *team, long threads, struct result *absent)
 {
     *team = (struct team){0};
     if (threads > omp_get_num_procs()) {
-        *absent = result_absent("%ld threads, but this process may use %d processors", threads,
-                                omp_get_num_procs());
+        *absent = result_absent("%ld threads, but this process may use %d processor%s", threads,
+                                omp_get_num_procs(), omp_get_num_procs() == 1 ? "" : "s");
         return -1;
     }
     int given = 0;

@@ -52,6 +52,15 @@ def ceiling(value: Value) -> Value:
     return np.ceil(value)
 
 
+def floor(value: Value) -> Value:
+    """Round down."""
+    if is_symbolic(value):
+        import sympy
+
+        return sympy.floor(value)
+    return np.floor(value)
+
+
 def sqrt(value: Value) -> Value:
     """Give the square root."""
     if is_symbolic(value):
@@ -59,6 +68,15 @@ def sqrt(value: Value) -> Value:
 
         return sympy.sqrt(value)
     return np.sqrt(value)
+
+
+def log(value: Value) -> Value:
+    """Give the natural logarithm."""
+    if is_symbolic(value):
+        import sympy
+
+        return sympy.log(value)
+    return np.log(value)
 
 
 def choose(condition: Value, chosen: Value, otherwise: Value) -> Value:

@@ -12,7 +12,7 @@ from popmodel.machine import schema
 from popmodel.machine.quantity import Quantity, read_quantity
 
 # largest relative step between two size classes: more would mean that one of them is wrong
-_CLASS_STEP = 0.25
+CLASS_STEP = 0.25
 
 
 class ProfileError(FileError):
@@ -40,15 +40,18 @@ def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity
         At the first thing that is wrong; the message names the key.
     """
     quantities = dict(_check(document, schema.PROFILE, "", path))
-    _check_frequencies(document, path)
+    for table in ("core.freq", "memory.by_cores"):
+        _check_counts(document, table, path)
     _check_constructs(document, path)
-    for tier in ("intra", "inter"):
-        if tier in document["net"]:
-            _check_classes(document["net"][tier]["classes"], quantities, f"net.{tier}", path)
-    if "parallel_for" not in document["openmp"]:
-        raise ProfileError(path, "openmp.parallel_for is missing")
-    if quantities["memory.bsat"].value < quantities["memory.b1"].value:
-        raise ProfileError(path, "memory.bsat is below memory.b1")
+    for tier in schema.TIERS:
+        if tier in document.get("net", {}):
+            _check_tier(document["net"][tier], quantities, f"net.{tier}", path)
+    if "memory.bsat" in quantities:
+        for needed in ("memory.b1", "memory.q"):
+            if needed not in quantities:
+                raise ProfileError(path, f"{needed} is missing, without which bsat tells nothing")
+        if quantities["memory.bsat"].value < quantities["memory.b1"].value:
+            raise ProfileError(path, "memory.bsat is below memory.b1")
     return quantities
 
 
@@ -71,9 +74,11 @@ def _check(
                 yield key, read_quantity(entry, unit, zero=zero)
             except ValueError as error:
                 raise wrong(str(error)) from None
-        case schema.Exact():
-            if isinstance(entry, bool) or not isinstance(entry, int | float) or not entry > 0:
-                raise wrong(f"should be a number above 0, not {entry!r}")
+        case schema.Exact(zero=zero):
+            is_number = isinstance(entry, int | float) and not isinstance(entry, bool)
+            if not is_number or not (entry > 0 or (zero and entry == 0)):  # type: ignore[operator]
+                least = "of at least" if zero else "above"
+                raise wrong(f"should be a number {least} 0, not {entry!r}")
         case schema.Count():
             if isinstance(entry, bool) or not isinstance(entry, int) or entry < 1:
                 raise wrong(f"should be a whole number of at least 1, not {entry!r}")
@@ -106,19 +111,22 @@ def _check(
                 yield from _check(item, keys[name], f"{prefix}{name}", path)
 
 
-def _check_frequencies(document: Mapping[str, Any], path: str) -> None:
-    table = document["core"]["freq"]
-    for key in table:
-        if not key.isdecimal() or int(key) < 1:
+def _check_counts(document: Mapping[str, Any], name: str, path: str) -> None:
+    section, _, key = name.partition(".")
+    table = document.get(section, {}).get(key)
+    if table is None:
+        return
+    for entry in table:
+        if not entry.isdecimal() or int(entry) < 1:
             raise ProfileError(
-                path, f"core.freq.{key} should be named by a number of active cores, such as 1"
+                path, f"{name}.{entry} should be named by a number of active cores, such as 1"
             )
     if not table:
-        raise ProfileError(path, "core.freq is empty")
+        raise ProfileError(path, f"{name} is empty")
 
 
 def _check_constructs(document: Mapping[str, Any], path: str) -> None:
-    for name, entry in document["openmp"].items():
+    for name, entry in document.get("openmp", {}).items():
         threads, seconds = entry["T"], entry["seconds"]
         if len(threads) != len(seconds):
             raise ProfileError(
@@ -130,10 +138,15 @@ def _check_constructs(document: Mapping[str, Any], path: str) -> None:
             raise ProfileError(path, f"openmp.{name}.T should rise")
 
 
-def _check_classes(
-    classes: list[dict[str, Any]], quantities: Mapping[str, Quantity], key: str, path: str
+def _check_tier(
+    tier: Mapping[str, Any], quantities: Mapping[str, Quantity], key: str, path: str
 ) -> None:
-    """Size classes must rise, end without a bound, and meet at their bounds."""
+    """Size classes must rise, end without a bound, and meet at their bounds.
+
+    Where messages cease to be eager, the protocol changes and the time may jump up.
+    """
+    classes: list[dict[str, Any]] = tier["classes"]
+    switch = quantities.get(f"{key}.eager_threshold")
     bounds: list[Any] = [entry.get("upto") for entry in classes]
     if bounds[-1] is not None:
         raise ProfileError(path, f"{key}.classes: the last class should have no upto")
@@ -147,10 +160,13 @@ def _check_classes(
             + quantities[f"{key}.classes[{i}].beta"].value * bound
             for i in (index, index + 1)
         )
-        if abs(above - here) > _CLASS_STEP * here:
+        if switch is not None and bound == switch.value and above > here:
+            continue
+        if abs(above - here) > CLASS_STEP * here:
             raise ProfileError(
                 path,
                 f"{key}.classes[{index}] and [{index + 1}] do not meet at {bound} B: "
                 f"{here:.3g} s and {above:.3g} s",
-                hint="classes should differ by at most a quarter where they meet",
+                hint="classes should differ by at most a quarter where they meet, "
+                "unless that is the eager threshold",
             )

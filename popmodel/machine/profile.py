@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +19,25 @@ from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
 from popmodel.machine.checks import ProfileError, check_document
 from popmodel.machine.quantity import Quantity
+from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
 
 SCHEMA = "popmodel/machine/1"
 DEFAULT_PRESET = "sandybridge-fdr"
 
-# section of a profile -> the part of the measurement that fills it
-_SUITE = {"memory": "memory", "openmp": "openmp", "net": "net", "coll": "net", "core": "core"}
+# start of a path in a profile -> the part of the measurement that fills it
+_PARTS = {
+    "core": "core",
+    "memory": "memory",
+    "openmp": "openmp",
+    "net.overlap": "overlap",
+    "net.thread_factor": "threads",
+    "net.multiple_overhead": "threads",
+    "net.reduce_gamma": "collectives",
+    "net": "p2p",
+    "coll": "collectives",
+    "noise": "noise",
+}
 
 
 class MissingQuantity(PopmodelError):
@@ -71,50 +85,79 @@ class Profile:
 
     def missing(self, path: str) -> MissingQuantity:
         """Make the error for a quantity or table that the profile does not have."""
-        part = _SUITE.get(path.split(".")[0])
+        problem = f"machine {self.name} ({self.path}) does not know {path}"
+        reason = self.absent(path)
+        if reason is not None:
+            return MissingQuantity(f"{problem}: {reason}", "add it to the profile, with its source")
         hint = "add it to the profile, with its source"
-        if part is not None:
+        if part := part_of(path):
             hint += f", or measure it: popmodel bench --only {part}"
-        return MissingQuantity(f"machine {self.name} ({self.path}) does not know {path}", hint)
+        return MissingQuantity(problem, hint)
+
+    def absent(self, path: str) -> str | None:
+        """Give the reason why a quantity, or the table it is in, could not be measured."""
+        reasons: Mapping[str, str] = self.document.get("absent", {})
+        return next((why for key, why in reasons.items() if _begins(path, key)), None)
 
     @property
     def origin(self) -> str:
-        """``measured`` if all quantities are, else ``preset`` or ``user``, whichever is there."""
-        origins = {quantity.origin for quantity in self.quantities.values()}
-        return next((one for one in ("preset", "user") if one in origins), "measured")
+        """Where most of the quantities come from: ``measured``, ``preset`` or ``user``."""
+        origins = Counter(quantity.origin for quantity in self.quantities.values())
+        return origins.most_common(1)[0][0] if origins else "user"
 
     @property
     def overlap(self) -> str:
         """How a core overlaps arithmetic and data transfer: ``none``, ``ecm`` or ``full``."""
-        return str(self.document["core"].get("overlap", "none"))
+        return str(self.document.get("core", {}).get("overlap", "none"))
 
     def tiers(self) -> list[str]:
         """Give the tiers of the network that are known."""
-        return [tier for tier in ("intra", "inter") if tier in self.document["net"]]
+        return [tier for tier in TIERS if tier in self.document.get("net", {})]
 
     def constructs(self) -> list[str]:
         """Give the OpenMP constructs whose overhead is known."""
-        return sorted(self.document["openmp"])
+        return sorted(self.document.get("openmp", {}))
 
     def thread_counts(self, construct: str) -> list[int]:
         """Give the thread counts for which the overhead of a construct is known."""
-        if construct not in self.document["openmp"]:
+        if construct not in self.document.get("openmp", {}):
             raise self.missing(f"openmp.{construct}")
         return list(self.document["openmp"][construct]["T"])
 
     def active_counts(self) -> list[int]:
         """Give the numbers of active cores for which the clock is known, rising."""
-        return sorted(int(key) for key in self.document["core"]["freq"])
+        return self._counts("core", "freq")
+
+    def bandwidth_counts(self) -> list[int]:
+        """Give the numbers of active cores for which the memory bandwidth is known, rising."""
+        return self._counts("memory", "by_cores")
+
+    def _counts(self, section: str, table: str) -> list[int]:
+        known = self.document.get(section, {}).get(table)
+        if known is None:
+            raise self.missing(f"{section}.{table}")
+        return sorted(int(key) for key in known)
 
     def size_classes(self, tier: str) -> int:
         """Give the number of message size classes of a tier of the network."""
-        if tier not in self.document["net"]:
+        if tier not in self.document.get("net", {}):
             raise self.missing(f"net.{tier}")
         return len(self.document["net"][tier]["classes"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the profile as JSON."""
         Path(path).write_text(json.dumps(self.document, indent=1) + "\n", encoding="utf-8")
+
+
+def part_of(path: str) -> str | None:
+    """Name the part of the measurement that gives a quantity."""
+    return next((part for prefix, part in _PARTS.items() if _begins(path, prefix)), None)
+
+
+def _begins(path: str, prefix: str) -> bool:
+    """Tell whether a path is ``prefix`` or lies below it; ``*`` stands for any one name."""
+    pattern = re.escape(prefix).replace(r"\*", r"[^.]+")
+    return re.match(rf"{pattern}(?![\w])", path) is not None
 
 
 _BUNDLED = Bundled(
@@ -171,9 +214,6 @@ def from_document(
         )
     quantities = check_document(document, path)
     topology = _topology(document["topology"])
-    tier = "inter" if topology.nodes > 1 else "intra"
-    if tier not in document["net"]:
-        raise ProfileError(path, f"net.{tier} is missing")
     name = str(document.get("name", Path(path).stem))
     return Profile(name, path, is_preset, topology, document, quantities)
 

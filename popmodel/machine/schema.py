@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,7 +17,9 @@ class Number:
 
 @dataclass(frozen=True)
 class Exact:
-    """A plain number above 0, without an interval."""
+    """A plain number without an interval; ``zero`` tells whether it may be 0."""
+
+    zero: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,14 @@ class Named:
 class Table:
     """A table with known keys; those in ``required`` must be there."""
 
-    keys: dict[str, Entry]
+    keys: Mapping[str, Entry]
     required: tuple[str, ...] = ()
 
 
 Entry: TypeAlias = Number | Exact | Count | Text | Plain | Optional | Sequence | Named | Table
+
+TIERS = ("socket", "intra", "inter")
+"""Distances between processes: one socket of several, one node, two nodes."""
 
 _TIER = Table(
     {
@@ -81,6 +87,18 @@ _TIER = Table(
         "o_ctl": Number("s", True),
         "g": Number("s", True),
         "G": Number("s/B", True),
+        "bidirectional": Number("1"),
+        "table": Sequence(
+            Table(
+                {"bytes": Exact(zero=True), "seconds": Number("s")}, required=("bytes", "seconds")
+            )
+        ),
+        "pairs": Sequence(
+            Table(
+                {"pairs": Count(), "bytes": Exact(), "bandwidth": Number("B/s")},
+                required=("pairs", "bytes", "bandwidth"),
+            )
+        ),
     },
     required=("classes",),
 )
@@ -89,7 +107,9 @@ _CONSTRUCT = Table(
     {
         "T": Sequence(Count()),
         "seconds": Sequence(Number("s", True)),
-        "fit": Table({key: Number("s", True) for key in ("a", "b", "d", "s")}),
+        "fit": Table(
+            {key: Number("s", True) for key in ("a", "b", "d", "s")} | {"v": Number("s/B", True)}
+        ),
     },
     required=("T", "seconds"),
 )
@@ -126,29 +146,30 @@ PROFILE = Table(
                 "smt_factor": Number("1"),
                 "overlap": Text(("none", "ecm", "full")),
             },
-            required=("freq", "flop_per_cycle"),
         ),
         "memory": Table(
             {
                 "b1": Number("B/s"),
                 "bsat": Number("B/s"),
                 "q": Number("1"),
+                "by_cores": Named(Number("B/s")),
                 "cache_bw": Named(Number("B/s")),
+                "latency": Named(Number("s")),
+                "line": Count(),
                 "copy_bw": Number("B/s"),
                 "line_transfer": Named(Number("s")),
                 "kappa": Number("1"),
                 "kappa_fs": Number("1", True),
             },
-            required=("b1", "bsat", "q"),
         ),
         "openmp": Named(_CONSTRUCT),
         "net": Table(
             {
-                "intra": _TIER,
-                "inter": _TIER,
+                **dict.fromkeys(TIERS, _TIER),
                 "nic_G": Number("s/B", True),
                 "shm_k": Number("1"),
                 "thread_factor": Number("1", True),
+                "multiple_overhead": Number("s", True),
                 "overlap": Number("1", True),
                 "reduce_gamma": Number("s/B", True),
             },
@@ -159,7 +180,7 @@ PROFILE = Table(
                     {
                         "P": Count(),
                         "ppn": Count(),
-                        "bytes": Number("B", True),
+                        "bytes": Exact(zero=True),
                         "seconds": Number("s"),
                         "algorithm": Text(),
                     },
@@ -169,7 +190,8 @@ PROFILE = Table(
         ),
         "noise": Named(Plain()),
         "quality": Named(Plain()),
+        "absent": Named(Text()),
         "provenance": Plain(),
     },
-    required=("schema", "topology", "core", "memory", "openmp", "net"),
+    required=("schema", "topology"),
 )

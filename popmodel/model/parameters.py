@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
-from popmodel.model.terms import openmp
+from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
 
 
@@ -50,22 +50,40 @@ class Parameters:
 
     def frequency(self, active: int) -> Value:
         """Give the clock with some active cores of a node, Hz; linear between known counts."""
-        counts = self.profile.active_counts()
+        return self._by_count("core.freq", self.profile.active_counts(), active)
+
+    def bandwidth(self, active: int) -> Value:
+        """Give the bandwidth of a memory domain with some active cores, B/s.
+
+        By the law of saturation if the machine shows one, else linear between measured counts.
+        Beyond the measured ones nothing is known without a law.
+        """
+        if "memory.bsat" in self.profile.quantities:
+            law = (self.get(f"memory.{key}") for key in ("b1", "bsat", "q"))
+            return memory.bandwidth(active, *law)
+        counts = self.profile.bandwidth_counts()
+        if not counts[0] <= active <= counts[-1]:
+            raise self.profile.missing(f"memory.bsat (bandwidth of {active} cores)")
+        return self._by_count("memory.by_cores", counts, active)
+
+    def _by_count(self, table: str, counts: list[int], active: int) -> Value:
         nearest = min(max(active, counts[0]), counts[-1])
         upper = next(count for count in counts if count >= nearest)
-        at_upper = self.get(f"core.freq.{upper}")
+        at_upper = self.get(f"{table}.{upper}")
         if upper == nearest:
             return at_upper
         lower = max(count for count in counts if count < nearest)
-        at_lower = self.get(f"core.freq.{lower}")
+        at_lower = self.get(f"{table}.{lower}")
         return at_lower + (at_upper - at_lower) * ((nearest - lower) / (upper - lower))
 
     def overhead(self, construct: str, threads: int) -> Value:
         """Give the overhead of entering an OpenMP construct once with T threads, s."""
         path = f"openmp.{construct}"
         counts = self.profile.thread_counts(construct)
-        if threads > 1 and threads not in counts and f"{path}.fit.a" in self.profile.quantities:
-            law = {key: self.get(f"{path}.fit.{key}") for key in ("a", "b", "d", "s")}
+        terms = [key for key in "abds" if f"{path}.fit.{key}" in self.profile.quantities]
+        if threads > 1 and threads not in counts and terms:
+            # a term that the fit does not have takes no part in the law
+            law = dict.fromkeys("abds", 0.0) | {key: self.get(f"{path}.fit.{key}") for key in terms}
             socket = self.profile.topology.cores_per_socket
             return openmp.overhead_law(threads, **law, cores_per_socket=socket)
         seconds = [self.get(f"{path}.seconds[{index}]") for index in range(len(counts))]
@@ -75,7 +93,8 @@ class Parameters:
 
     def size_classes(self, tier: str) -> list[SizeClass]:
         """Give the message parameters of a tier of the network, of a message alone."""
-        table = self.profile.document["net"][tier]["classes"] if self._knows(tier) else []
+        self.profile.size_classes(tier)  # an error if the tier is not known
+        table = self.profile.document["net"][tier]["classes"]
         return [
             SizeClass(
                 entry.get("upto"),
@@ -84,6 +103,3 @@ class Parameters:
             )
             for index, entry in enumerate(table)
         ]
-
-    def _knows(self, tier: str) -> bool:
-        return self.profile.size_classes(tier) > 0  # raises if the tier is not known

@@ -217,13 +217,15 @@ class Model:
                 rate = self.parameters.get(f"memory.cache_bw.{level}")
                 caches = caches + iterations * stretch * self.value(traffic) / rate
         traffic = iterations * self._memory_bytes(costs)
+        if _is_zero(traffic):  # a machine whose memory is unknown will do
+            return compute.loop_time(core, caches, 0.0, self.overlap)
+        active = self.parameters.profile.topology.active_per_domain(busy)
         transfer = memory.transfer_time(
             traffic,
             traffic * stretch,
-            self.parameters.profile.topology.active_per_domain(busy),
-            self.parameters.get("memory.b1"),
-            self.parameters.get("memory.bsat"),
-            self.parameters.get("memory.q"),
+            active,
+            self.parameters.bandwidth(1),
+            self.parameters.bandwidth(active),
         )
         return compute.loop_time(core, caches, transfer, self.overlap)
 

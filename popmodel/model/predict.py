@@ -31,7 +31,7 @@ _NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a
 
 # what would help: label -> factors on the quantities of the profile and the signature
 _REMEDIES: Mapping[str, Mapping[str, float]] = {
-    "+10 % memory bandwidth": {"memory.b1": 1.1, "memory.bsat": 1.1},
+    "+10 % memory bandwidth": {"memory.b1": 1.1, "memory.bsat": 1.1, "memory.by_cores": 1.1},
     "+10 % clock": {"core.freq": 1.1},
     "+10 % cache": {"memory.kappa": 1.1},
     "+10 % network bandwidth": {"net.inter.beta": 1 / 1.1, "net.nic_G": 1 / 1.1},

@@ -30,7 +30,7 @@ from popmodel.model.program import (
     Signature,
 )
 from popmodel.model.symbols import RESERVED
-from popmodel.network.collectives import ALGORITHMS
+from popmodel.network.collectives import DEFAULT_ALGORITHM
 
 SCHEMA = "popmodel/signature/1"
 ORIGINS = ("user", "static", "trace", "fit")
@@ -291,11 +291,11 @@ class SignatureReader:
     ) -> Collective:
         self.keys(table, where, ("op",), (*_COMMON, "bytes", "comm", "root"))
         op = table["op"]
-        if op not in ALGORITHMS:
+        if op not in DEFAULT_ALGORITHM:
             raise self.error(
                 (*where, "op"),
                 f"the model has no term for collective {op!r} yet",
-                f"supported are {', '.join(ALGORITHMS)}",
+                f"supported are {', '.join(DEFAULT_ALGORITHM)}",
             )
         if table.get("comm", "world") != "world":
             raise self.error(

@@ -56,6 +56,7 @@ _TABLE = (
     Symbol("memory.b1", "memory bandwidth of one core", "B/s", "> 0", "machine"),
     Symbol("memory.bsat", "saturated bandwidth of a domain", "B/s", ">= b1", "machine"),
     Symbol("memory.q", "sharpness of the saturation", "1", ">= 1", "machine"),
+    Symbol("memory.by_cores", "bandwidth of active cores of a domain", "B/s", "> 0", "machine"),
     Symbol("memory.kappa", "usable fraction of a cache", "1", "0..1", "machine"),
     Symbol("memory.cache_bw", "bandwidth of a cache level for one core", "B/s", "> 0", "machine"),
     Symbol("openmp", "overhead of an OpenMP construct at T threads", "s", ">= 0", "machine"),
@@ -99,7 +100,7 @@ def explain(path: str) -> Symbol | None:
     """
     if path in SYMBOLS:
         return SYMBOLS[path]
-    for table in ("core.freq", "memory.cache_bw", "openmp"):
+    for table in ("core.freq", "memory.by_cores", "memory.cache_bw", "openmp"):
         if path.startswith(f"{table}."):
             return SYMBOLS[table]
     last = path.rsplit(".", 1)[-1]

@@ -95,7 +95,7 @@ class Draws:
 def group(path: str) -> str:
     """Give the name under which a quantity varies together with its neighbours."""
     without_index = re.sub(r"\[\d+\]", "", path)
-    return re.sub(r"^core\.freq\.\d+$", "core.freq", without_index)
+    return re.sub(r"^(core\.freq|memory\.by_cores)\.\d+$", r"\1", without_index)
 
 
 def _spread(quantity: Quantity, scores: Array) -> Array:

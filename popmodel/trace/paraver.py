@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.cache import folder
 from popmodel.errors import TraceError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.trace import columns, completeness, container, store
@@ -140,7 +141,7 @@ class _Scratch:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with store.explained(path, store.folder(), cached=True):
+        with store.explained(path, folder(), cached=True):
             cache = store.usable_folder()
         self.is_cache = cache is not None
         self._folder = cache

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.cache import folder
 from popmodel.errors import TraceError
 from popmodel.trace import container
 from popmodel.trace.housekeeping import PARTIAL, SUFFIX, limit, make_room, mark_used
@@ -65,18 +66,6 @@ def key_of(path: Path, application: int) -> Key | None:
     except OSError:
         return None
     return Key(str(path.absolute()), application, status.st_size, status.st_mtime_ns, head)
-
-
-def folder() -> Path:
-    """Return the folder of cached traces.
-
-    ``$POPMODEL_CACHE_DIR``, else ``popmodel`` in ``$XDG_CACHE_HOME``, else ``~/.cache/popmodel``.
-    """
-    if own := os.environ.get("POPMODEL_CACHE_DIR"):
-        return Path(own)
-    if base := os.environ.get("XDG_CACHE_HOME"):
-        return Path(base) / "popmodel"
-    return Path(os.path.expanduser("~/.cache")) / "popmodel"  # noqa: PTH111 (never raises)
 
 
 def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:

@@ -76,6 +76,63 @@ def test_save_and_load_give_the_same(tmp_path: Path) -> None:
     assert not again.is_preset
 
 
+def test_a_part_of_a_profile_is_a_profile() -> None:
+    document = {key: minimal()[key] for key in ("schema", "topology")}
+    loaded = profile.from_document(document, "lab.json")
+    assert loaded.tiers() == loaded.constructs() == []
+    assert loaded.overlap == "none"
+    for ask, part in (
+        (lambda: loaded.get("memory.b1"), "memory"),
+        (loaded.active_counts, "core"),
+        (loaded.bandwidth_counts, "memory"),
+        (lambda: loaded.size_classes("intra"), "p2p"),
+        (lambda: loaded.thread_counts("parallel_for"), "openmp"),
+        (lambda: loaded.get("net.reduce_gamma"), "collectives"),
+        (lambda: loaded.get("net.thread_factor"), "threads"),
+    ):
+        with pytest.raises(MissingQuantity) as caught:
+            ask()
+        assert caught.value.hint is not None
+        assert caught.value.hint.endswith(f"popmodel bench --only {part}")
+
+
+def test_why_something_could_not_be_measured_is_told() -> None:
+    document = minimal() | {"absent": {"net.inter": "one node", "openmp.*.fit": "too few threads"}}
+    loaded = profile.from_document(document, "lab.json")
+    with pytest.raises(MissingQuantity) as caught:
+        loaded.size_classes("inter")
+    assert caught.value.message == "machine lab (lab.json) does not know net.inter: one node"
+    assert caught.value.hint == "add it to the profile, with its source"
+    assert loaded.absent("openmp.parallel_for.fit.a") == "too few threads"
+    assert loaded.absent("net.intra") is None
+    assert loaded.absent("net.interior") is None
+
+
+def test_classes_may_jump_up_where_the_protocol_changes() -> None:
+    document = minimal()
+    document["net"]["intra"] = {"classes": TWO_CLASSES, "eager_threshold": q(1000)}
+    assert profile.from_document(document).size_classes("intra") == 2
+    document["net"]["intra"]["eager_threshold"] = q(500)
+    with pytest.raises(ProfileError, match="do not meet at 1000 B") as caught:
+        profile.from_document(document)
+    assert caught.value.hint == (
+        "classes should differ by at most a quarter where they meet, unless that is the "
+        "eager threshold"
+    )
+
+
+def test_most_of_its_values_tell_where_a_profile_is_from() -> None:
+    document = minimal()
+    for entry in (
+        document["memory"],
+        document["core"]["freq"],
+        document["net"]["intra"]["classes"][0],
+    ):
+        for quantity in entry.values():
+            quantity["origin"] = "measured"
+    assert profile.from_document(document).origin == "measured"
+
+
 def test_what_is_absent_is_unknown() -> None:
     loaded = profile.from_document(minimal(), "lab.json")
     with pytest.raises(MissingQuantity) as caught:
@@ -113,9 +170,10 @@ LEAST = {"alpha": q(1e-6), "beta": q(1e-9)}
     ("edit", "words"),
     [
         (change("schema", "x/1"), "schema is 'x/1', not 'popmodel/machine/1'"),
-        (change("memory/b1", ...), "memory.b1 is missing"),
-        (change("memory", ...), "memory is missing"),
-        (change("core/freq", ...), "core.freq is missing"),
+        (change("memory/b1", ...), "memory.b1 is missing, without which bsat tells nothing"),
+        (change("memory/q", ...), "memory.q is missing, without which bsat tells nothing"),
+        (change("topology", ...), "topology is missing"),
+        (change("topology/caches", ...), "topology.caches is missing"),
         (change("memory/b1", 1e10), "memory.b1 should be a table with value"),
         (change("memory/b1", q(-1)), "memory.b1 value should be above 0"),
         (change("memory/b1/unit", "GB/s"), "memory.b1 should be in B/s, not GB/s"),
@@ -127,12 +185,13 @@ LEAST = {"alpha": q(1e-6), "beta": q(1e-9)}
         (change("topology/caches", []), "topology.caches should be a list with at least one"),
         (change("topology/cores_per_node", 0), "cores_per_node should be a whole number of at"),
         (change("topology/cores_per_node", True), "cores_per_node should be a whole number of at"),
-        (change("topology/nodes", 2), "net.inter is missing"),
+        (change("memory/by_cores", {}), "memory.by_cores is empty"),
+        (change("memory/by_cores", {"x": q(1)}), "memory.by_cores.x should be named by a number"),
+        (change("net/intra/table", [{"bytes": -1, "seconds": q(1)}]), "a number of at least 0"),
         (change("core/overlap", "some"), "core.overlap should be one of none, ecm, full"),
         (change("name", 3), "name should be text, not 3"),
         (change("core/freq", {}), "core.freq is empty"),
         (change("core/freq", {"all": q(1)}), "core.freq.all should be named by a number"),
-        (change("openmp", {}), "openmp.parallel_for is missing"),
         (change("openmp/parallel_for/T", [1]), "has 1 thread counts .T. but 2 entries in seconds"),
         (change("openmp/parallel_for/T", [4, 1]), "openmp.parallel_for.T should rise"),
         (change("net/intra/classes", [{**LEAST, "upto": 5}]), "the last class should have no upto"),

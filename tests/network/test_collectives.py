@@ -2,71 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import sympy
+from oracle import collectives as oracle
 
-from popmodel.network.collectives import ALGORITHMS, over_nodes
+from popmodel.network.collectives import ALGORITHMS, DEFAULT_ALGORITHM, over_nodes
 
 PROCESSES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 32, 64)
 ALPHA, BETA, GAMMA = 2e-6, 1e-9, 3e-10
 
 
-def message(size: float) -> float:
-    return ALPHA + BETA * size
+# operation, algorithm -> its messages; True where they take the formula's time for every P, else
+# for powers of two
+SCHEDULES: dict[tuple[str, str], tuple[Callable[[int, float], oracle.Schedule], bool]] = {
+    ("barrier", "dissemination"): (oracle.dissemination, True),
+    ("bcast", "binomial"): (oracle.binomial_bcast, True),
+    ("bcast", "scatter_allgather"): (oracle.scatter_allgather_bcast, False),
+    ("reduce", "binomial"): (oracle.binomial_reduce, True),
+    ("reduce", "rabenseifner"): (oracle.rabenseifner_reduce, False),
+    ("allreduce", "recursive_doubling"): (oracle.doubling_allreduce, True),
+    ("allreduce", "rabenseifner"): (oracle.rabenseifner_allreduce, True),
+    ("allreduce", "ring"): (oracle.ring_allreduce, True),
+    ("reduce_scatter", "recursive_halving"): (oracle.halving_reduce_scatter, False),
+    ("reduce_scatter", "pairwise"): (oracle.pairwise_reduce_scatter, True),
+    ("allgather", "ring"): (oracle.ring_allgather, True),
+    ("allgather", "bruck"): (oracle.bruck_allgather, True),
+    ("gather", "binomial"): (oracle.binomial_gather, True),
+    ("gather", "linear"): (oracle.linear_gather, True),
+    ("scatter", "binomial"): (oracle.binomial_scatter, True),
+    ("scatter", "linear"): (oracle.linear_scatter, True),
+    ("alltoall", "pairwise"): (oracle.pairwise_alltoall, True),
+    ("alltoall", "bruck"): (oracle.bruck_alltoall, False),
+    ("scan", "recursive_doubling"): (oracle.doubling_scan, True),
+}
 
 
-def replay_dissemination(processes: int) -> float:
-    """In round j rank r tells rank r + 2**j and waits for rank r - 2**j."""
-    clock = [0.0] * processes
-    distance = 1
-    while distance < processes:
-        sent = [time + ALPHA for time in clock]
-        clock = [max(sent[r], sent[(r - distance) % processes]) for r in range(processes)]
-        distance *= 2
-    return max(clock)
+def divisible(processes: int, size: int) -> int:
+    """A size near the one given whose parts are whole bytes."""
+    return size * processes * 2 ** (processes.bit_length() - 1)
 
 
-def replay_bcast(processes: int, size: float) -> float:
-    """Ranks that have the data send it on, the farthest partner first."""
-    clock = {0: 0.0}
-    distance = 1
-    while distance < processes:
-        distance *= 2
-    while distance > 1:
-        distance //= 2
-        for rank in [r for r in clock if r % (2 * distance) == 0]:
-            if rank + distance < processes:
-                clock[rank] += message(size)
-                clock[rank + distance] = clock[rank]
-    return max(clock.values())
+@pytest.mark.parametrize("size", [1, 125, 15625])
+@pytest.mark.parametrize(("operation", "algorithm"), SCHEDULES)
+def test_closed_forms_equal_the_messages(operation: str, algorithm: str, size: int) -> None:
+    schedule, for_every_count = SCHEDULES[operation, algorithm]
+    cost = ALGORITHMS[operation][algorithm]
+    for processes in PROCESSES:
+        if not for_every_count and processes & (processes - 1):
+            continue
+        whole = 0 if operation == "barrier" else divisible(processes, size)
+        expected = oracle.run(schedule(processes, whole), ALPHA, BETA, GAMMA)
+        assert cost(processes, whole, ALPHA, BETA, GAMMA) == pytest.approx(expected, rel=1e-12)
 
 
-def replay_allreduce(processes: int, size: float) -> float:
-    """Fold the surplus onto the first ranks, exchange among a power of two, unfold."""
-    step = message(size) + GAMMA * size
-    power = 1
-    while power * 2 <= processes:
-        power *= 2
-    surplus = processes - power
-    clock = [step if rank < surplus else 0.0 for rank in range(power)]
-    distance = 1
-    while distance < power:
-        clock = [max(clock[r], clock[r ^ distance]) + step for r in range(power)]
-        distance *= 2
-    return max(time + (message(size) if r < surplus else 0.0) for r, time in enumerate(clock))
+def test_every_algorithm_has_a_schedule_or_a_test_of_its_own() -> None:
+    named = {(o, a) for o, algorithms in ALGORITHMS.items() for a in algorithms}
+    assert named == set(SCHEDULES) | {("bcast", "chain")}
 
 
-@pytest.mark.parametrize("processes", PROCESSES)
-@pytest.mark.parametrize("size", [8.0, 1e3, 1e6])
-def test_closed_forms_equal_the_replay(processes: int, size: float) -> None:
-    expected = {
-        ("barrier", "dissemination"): replay_dissemination(processes),
-        ("bcast", "binomial"): replay_bcast(processes, size),
-        ("allreduce", "recursive_doubling"): replay_allreduce(processes, size),
+@pytest.mark.parametrize("processes", [p for p in PROCESSES if p > 1])
+def test_a_chain_takes_what_its_segments_take(processes: int) -> None:
+    size = 10**6
+    formula = ALGORITHMS["bcast"]["chain"](processes, size, ALPHA, BETA, GAMMA)
+    segments = (1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 80, 100, 125, 160, 200)
+    times = {
+        n: oracle.run(oracle.chain_bcast(n)(processes, size), ALPHA, BETA, 0) for n in segments
     }
-    for (operation, algorithm), time in expected.items():
-        cost = ALGORITHMS[operation][algorithm]
-        assert cost(processes, size, ALPHA, BETA, GAMMA) == pytest.approx(time, rel=1e-12)
+    for n, time in times.items():
+        assert time == pytest.approx((processes - 2 + n) * (ALPHA + BETA * size / n), rel=1e-12)
+    # its number of segments is at least as good as any of these, but for rounding to a whole one
+    assert formula <= min(times.values()) * 1.01
+
+
+@pytest.mark.parametrize("processes", [p for p in PROCESSES if p & (p - 1)])
+def test_bounds_where_the_count_is_no_power_of_two(processes: int) -> None:
+    size = divisible(processes, 125)
+    for (operation, algorithm), (schedule, for_every_count) in SCHEDULES.items():
+        if not for_every_count and algorithm != "recursive_halving":
+            replayed = oracle.run(schedule(processes, size), ALPHA, BETA, GAMMA)
+            formula = ALGORITHMS[operation][algorithm](processes, size, ALPHA, BETA, GAMMA)
+            assert formula >= replayed * (1 - 1e-12), (operation, algorithm)
+
+
+def test_allreduce_changes_its_best_algorithm_where_the_formulas_cross() -> None:
+    """Two formulas of an equal number of processes 2**k cross at one size (model page, 3.6)."""
+    doubling = ALGORITHMS["allreduce"]["recursive_doubling"]
+    halving = ALGORITHMS["allreduce"]["rabenseifner"]
+    for k in (2, 3, 4, 6):
+        p = 2**k
+        share = (p - 1) / p
+        size = ALPHA * k / (BETA * (k - 2 * share) + GAMMA * (k - share))
+        first, second = (f(p, size, ALPHA, BETA, GAMMA) for f in (doubling, halving))
+        assert first == pytest.approx(second, rel=1e-12)
+        assert doubling(p, size / 2, ALPHA, BETA, GAMMA) < halving(p, size / 2, ALPHA, BETA, GAMMA)
 
 
 def test_a_reduction_is_a_broadcast_backwards_with_the_operation() -> None:
@@ -104,13 +134,12 @@ def test_symbols_give_the_same_formula() -> None:
 
 @pytest.mark.parametrize("processes", PROCESSES)
 def test_over_equal_tiers_nodes_do_not_matter(processes: int) -> None:
-    for operation, algorithms in ALGORITHMS.items():
-        for algorithm, cost in algorithms.items():
-            size = 0.0 if operation == "barrier" else 100.0
-            flat = cost(processes, size, ALPHA, BETA, GAMMA)
-            time = message(size)
-            split = over_nodes(operation, algorithm, processes, 4, time, time, GAMMA * size)
-            assert split == pytest.approx(flat, rel=1e-12)
+    for operation, algorithm in DEFAULT_ALGORITHM.items():
+        size = 0.0 if operation == "barrier" else 100.0
+        flat = ALGORITHMS[operation][algorithm](processes, size, ALPHA, BETA, GAMMA)
+        time = ALPHA + BETA * size
+        split = over_nodes(operation, algorithm, processes, 4, time, time, GAMMA * size)
+        assert split == pytest.approx(flat, rel=1e-12)
 
 
 def test_over_nodes_counts_rounds_inside_and_between() -> None:

@@ -61,7 +61,7 @@ def bandwidth(cores: Value, b1: Value, bsat: Value, q: Value) -> Value:
 
 
 def transfer_time(
-    traffic: Value, busiest_traffic: Value, cores: Value, b1: Value, bsat: Value, q: Value
+    traffic: Value, busiest_traffic: Value, cores: Value, alone: Value, together: Value
 ) -> Value:
     """Give the time that one core needs for its memory traffic while others do the same, s.
 
@@ -72,8 +72,9 @@ def transfer_time(
     ----------
     traffic, busiest_traffic : value
         Bytes of an average core, and of this one.
-    cores, b1, bsat, q : value
-        As in `bandwidth`.
+    cores : value
+        Active cores of the memory domain.
+    alone, together : value
+        Bandwidth of one core, and of all active ones together, B/s.
     """
-    shared = traffic * cores / bandwidth(cores, b1, bsat, q)
-    return maximum(shared, busiest_traffic / b1)
+    return maximum(traffic * cores / together, busiest_traffic / alone)

@@ -80,10 +80,10 @@ def test_closed_form_of_saturation_follows_the_recursion(
 
 
 def test_a_saturated_memory_does_not_stretch_with_uneven_shares() -> None:
-    even = memory.transfer_time(100.0, 100.0, 8, 10.0, 20.0, 30.0)
-    assert even == pytest.approx(100.0 * 8 / 20.0, rel=1e-3)
-    assert memory.transfer_time(100.0, 150.0, 8, 10.0, 20.0, 30.0) == even
-    alone = memory.transfer_time(100.0, 150.0, 1, 10.0, 20.0, 30.0)
+    even = memory.transfer_time(100.0, 100.0, 8, 10.0, 20.0)
+    assert even == 100.0 * 8 / 20.0
+    assert memory.transfer_time(100.0, 150.0, 8, 10.0, 20.0) == even
+    alone = memory.transfer_time(100.0, 150.0, 1, 10.0, 10.0)
     assert alone == 15.0
 
 

@@ -1,0 +1,235 @@
+"""Overheads of OpenMP constructs by thread count, and the law behind them where it can be told.
+
+The overhead of a construct is the time with it less that of the same work without it (J. M. Bull,
+EWOMP 1999). The law is ``O(T) = a + b log2 T + d T + s [T > cores of a socket]``, plus ``v`` per
+byte and thread for clauses that copy, all at least 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.machine.calibration.measured import Measured
+from popmodel.machine.calibration.statistics import (
+    Series,
+    median,
+    of_results,
+    p10,
+    quantities,
+)
+from popmodel.machine.samples import Result
+
+Array = NDArray[np.float64]
+
+# threads get in each other's way: the minimum would show those that happened to be alone
+CONTENDED = ("critical", "lock", "atomic", "ordered")
+_COPYING = ("private", "firstprivate", "lastprivate", "copyprivate", "copyin", "threadprivate")
+_SCHEDULES = ("schedule_static", "schedule_dynamic", "schedule_guided")
+_LEAST_COUNTS = 4  # thread counts of two or more that a law needs
+
+
+def calibrate(
+    measured: Measured, topology: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+    """Give the section ``openmp``, why parts of it are absent, and remarks on its quality.
+
+    Parameters
+    ----------
+    measured : Measured
+        Results.
+    topology : mapping
+        Table of the profile: cores and sockets.
+    """
+    absent: dict[str, str] = {}
+    series: dict[tuple[str, int], Series] = {}
+    for name in measured.values("construct", "name"):
+        for key, wanted in _variants(measured, name):
+            for count in measured.values("construct", "threads", name=name, **wanted):
+                results = measured.results("construct", name=name, threads=count, **wanted)
+                series[key, count] = _overhead(results, name)
+    series |= _per_chunk(measured)
+    if not series:
+        return {}, {}, []
+    found = quantities(
+        {f"{key}:{count}": one for (key, count), one in series.items()},
+        zero=frozenset(f"{key}:{count}" for key, count in series),
+    )
+    section: dict[str, Any] = {}
+    for key in dict.fromkeys(key for key, _ in series):
+        counts = sorted(count for name, count in series if name == key)
+        section[key] = {"T": counts, "seconds": [found[f"{key}:{count}"] for count in counts]}
+    per_socket = math.ceil(topology["cores_per_node"] / topology.get("sockets", 1))
+    _laws(section, series, per_socket, absent)
+    _per_byte(measured, section)
+    negative = sorted({key for (key, _), one in series.items() if float(np.mean(one.values)) < 0})
+    remarks = []
+    if negative:
+        remarks.append(
+            "measured below the time of the same work without it, taken as 0: "
+            + ", ".join(negative)
+        )
+    return section, absent, remarks
+
+
+def _variants(measured: Measured, name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Keys of the section that a construct fills, with the parameters that select its results."""
+    if name in _COPYING:
+        return [(name, {"bytes": measured.values("construct", "bytes", name=name)[0]})]
+    if name in _SCHEDULES:
+        plain = [r for r in measured.results("construct", name=name) if "chunk" not in r.params]
+        return [(name.removeprefix("schedule_"), {"chunk": None})] if plain else []
+    return [(name, {})]
+
+
+def _overhead(results: Sequence[Result], name: str) -> Series:
+    statistic = median if name in CONTENDED else p10
+    whole = float(np.mean([statistic(result.seconds) for result in results]))
+
+    def difference(result: Result) -> float:
+        assert result.reference is not None
+        return statistic(result.seconds) - statistic(result.reference)
+
+    how = "median" if statistic is median else "p10"
+    return of_results(results, difference, f"with the construct less without, {how}", scale=whole)
+
+
+def _per_chunk(measured: Measured) -> dict[tuple[str, int], Series]:
+    """Cost of a chunk: the overhead per iteration of loops whose chunk is one iteration."""
+    found = {}
+    for name in _SCHEDULES:
+        kind = name.removeprefix("schedule_")
+        chunks = [c for c in measured.values("construct", "chunk", name=name) if c]
+        if not chunks:
+            continue
+        for count in measured.values("construct", "threads", name=name, chunk=chunks[0]):
+            results = measured.results("construct", name=name, threads=count, chunk=chunks[0])
+            found[f"{kind}_chunk", count] = _overhead(results, name)
+    return found
+
+
+# -- the law
+
+
+def _laws(
+    section: dict[str, Any],
+    series: Mapping[tuple[str, int], Series],
+    per_socket: int,
+    absent: dict[str, str],
+) -> None:
+    """Fit the law to every construct that has enough thread counts."""
+    fits: dict[str, Series] = {}
+    reason = None
+    for key, entry in section.items():
+        counts = [count for count in entry["T"] if count > 1]
+        if len(counts) < _LEAST_COUNTS:
+            reason = (
+                f"{len(counts)} thread count{'s' if len(counts) != 1 else ''} above 1 cannot tell "
+                f"the terms of the law apart; {_LEAST_COUNTS} are needed"
+            )
+            continue
+        rows = [series[key, count] for count in counts]
+        launches = min(len(row.values) for row in rows)
+        seconds = np.array([[row.values[i] for row in rows] for i in range(launches)])
+        terms = choose_terms(counts, seconds.mean(axis=0), per_socket)
+        parameters = np.array([fit_law(counts, one, per_socket, terms) for one in seconds])
+        batches = sum(row.batches for row in rows)
+        scale = float(seconds.mean())
+        for term in terms:
+            values = tuple(parameters[:, "abds".index(term)].tolist())
+            source = f"fit to {counts[0]} to {counts[-1]} threads"
+            fits[f"{key}:{term}"] = Series(values, source, batches, scale)
+    found = quantities(fits, zero=frozenset(fits), alike=False)
+    for name, entry in found.items():
+        key, _, term = name.rpartition(":")
+        section[key].setdefault("fit", {})[term] = entry
+    if reason is not None:
+        absent["openmp.*.fit"] = reason
+
+
+def _design(counts: Sequence[int], per_socket: int) -> Array:
+    threads = np.asarray(counts, dtype=np.float64)
+    return np.column_stack(
+        [np.ones_like(threads), np.log2(threads), threads, (threads > per_socket).astype(float)]
+    )
+
+
+def fit_law(counts: Sequence[int], seconds: Array, per_socket: int, terms: str) -> Array:
+    """Fit the terms of the law by least squares of relative errors, no coefficient below 0.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Threads, 2 or more.
+    seconds : ndarray of float64, shape (n,)
+        Overhead at each, s.
+    per_socket : int
+        Cores of a socket.
+    terms : str
+        Those of ``abds`` that take part.
+
+    Returns
+    -------
+    ndarray of float64, shape (4,)
+        a, b, d and s, s; 0 for terms that take no part.
+    """
+    from scipy.optimize import nnls
+
+    chosen = ["abds".index(term) for term in terms]
+    weight = 1 / np.maximum(np.abs(seconds), 1e-3 * np.abs(seconds).max() + 1e-300)
+    coefficients = np.zeros(4)
+    coefficients[chosen], _ = nnls(
+        _design(counts, per_socket)[:, chosen] * weight[:, None], seconds * weight
+    )
+    return coefficients
+
+
+def choose_terms(counts: Sequence[int], seconds: Array, per_socket: int) -> str:
+    """Choose the terms with the least corrected Akaike information criterion.
+
+    Parameters and shapes as in `fit_law`.
+    """
+    possible = "abds" if max(counts) > per_socket >= min(counts) else "abd"
+    n = len(counts)
+    best, chosen = math.inf, "a"
+    for size in range(1, min(len(possible), n - 2) + 1):
+        for terms in itertools.combinations(possible, size):
+            law = _design(counts, per_socket) @ fit_law(counts, seconds, per_socket, "".join(terms))
+            error = float(np.mean((law / np.where(seconds == 0, 1e-300, seconds) - 1) ** 2))
+            # overheads are not known better than to a percent
+            score = n * math.log(error + 1e-4) + 2 * size + 2 * size * (size + 1) / (n - size - 1)
+            if score < best - 1e-9:
+                best, chosen = score, "".join(terms)
+    return chosen
+
+
+def _per_byte(measured: Measured, section: dict[str, Any]) -> None:
+    """Slope of the copying clauses: seconds per byte and thread."""
+    slopes: dict[str, Series] = {}
+    for name in _COPYING:
+        sizes = measured.values("construct", "bytes", name=name)
+        counts = measured.values("construct", "threads", name=name)
+        if len(sizes) < 2 or name not in section:
+            continue
+        small, large = (
+            measured.results("construct", name=name, threads=counts[-1], bytes=size)
+            for size in (sizes[0], sizes[-1])
+        )
+        if not small or not large:
+            continue
+        base = float(np.mean(_overhead(small, name).values))
+        bytes_ = (sizes[-1] - sizes[0]) * counts[-1]
+        whole = _overhead(large, name)
+        slopes[name] = Series(
+            tuple((value - base) / bytes_ for value in whole.values),
+            f"overhead of {sizes[-1]} B less that of {sizes[0]} B",
+            whole.batches,
+            (whole.scale or base) / bytes_,
+        )
+    for name, entry in quantities(slopes, zero=frozenset(slopes)).items():
+        section[name].setdefault("fit", {})["v"] = entry

@@ -1,0 +1,240 @@
+"""From batches to a number with its interval.
+
+A quantity is estimated in every launch apart, since what a launch decides once (placement, which
+core, which connection) is the same in all its batches: batches alone would give intervals that are
+far too narrow. The estimate is the mean over the launches, its interval Student's t. A few launches
+say little about a spread, so the variances of similar quantities inform each other (G. K. Smyth,
+Stat. Appl. Genet. Mol. Biol. 3 (2004) 3: moderated t statistics).
+
+Latencies are the 10 % quantile of the batches of a launch: what the machine does when it is left
+alone, without the luck of the minimum. Contention is the median.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.machine.samples import Result
+
+Array = NDArray[np.float64]
+Statistic = Callable[[Array], float]
+
+LEVEL = 0.90
+_DIGITS = 6
+_ROUNDING = 1e-6  # relative: of the clock and of the file, a spread too
+
+
+def p10(batches: Array) -> float:
+    """Give the 10 % quantile: for latencies."""
+    return float(np.quantile(batches, 0.1))
+
+
+def median(batches: Array) -> float:
+    """Give the median: for contention."""
+    return float(np.median(batches))
+
+
+@dataclass(frozen=True)
+class Series:
+    """Estimates of one quantity, one per launch.
+
+    Attributes
+    ----------
+    values : tuple of float
+        At least one.
+    source : str
+        How they were obtained.
+    batches : int
+        Batches behind all of them.
+    scale : float or None
+        None: positive, spread taken relative to the value. Else the spread is taken relative to
+        this, for differences that may be near 0.
+    sampling : float
+        Relative standard error of an estimate within a launch: all that is known of the spread if
+        there is one launch.
+    """
+
+    values: tuple[float, ...]
+    source: str
+    batches: int
+    scale: float | None = None
+    sampling: float = 0.0
+
+    @property
+    def coordinates(self) -> Array:
+        """The values in the scale in which their spread is taken."""
+        values = np.asarray(self.values)
+        return np.log(values) if self.scale is None else values / self.scale
+
+    def back(self, coordinate: float) -> float:
+        """Give the value of a coordinate."""
+        return math.exp(coordinate) if self.scale is None else coordinate * self.scale
+
+
+def of_results(
+    results: Sequence[Result],
+    value: Callable[[Result], float],
+    source: str,
+    scale: float | None = None,
+) -> Series:
+    """Estimate a quantity in every launch.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        Of the same job, one per launch.
+    value : callable
+        Gives the estimate of a launch.
+    source : str
+        How; the number of launches is added.
+    scale : float, optional
+        As in `Series`.
+    """
+    values = tuple(value(result) for result in results)
+    batches = sum(result.seconds.size for result in results)
+    errors = [_relative_error(result.seconds) for result in results]
+    return Series(values, source, batches, scale, float(np.mean(errors)))
+
+
+def _relative_error(batches: Array) -> float:
+    """Relative standard error of a quantile of batches, from their middle half (normal scores)."""
+    if batches.size < 4:
+        return 0.05  # next to nothing is known
+    low, middle, high = np.quantile(batches, [0.25, 0.5, 0.75])
+    return float((high - low) / 1.349 * 1.7 / math.sqrt(batches.size) / middle)
+
+
+def quantities(
+    series: Mapping[str, Series], *, zero: frozenset[str] = frozenset(), alike: bool = True
+) -> dict[str, dict[str, Any]]:
+    """Give quantities of a profile with their 90 % intervals.
+
+    Parameters
+    ----------
+    series : mapping of str to Series
+        Quantities by any name.
+    zero : frozenset of str
+        Those that may be 0; a negative estimate is clipped, with its interval.
+    alike : bool
+        Whether all were measured in the same way, so that their spreads inform each other; the
+        parameters of a fit were not, each has its own.
+
+    Returns
+    -------
+    dict of str to dict
+        ``value, low, high, origin, n, source``.
+    """
+    groups = [list(series.values())] if alike else [[one] for one in series.values()]
+    parts = [_deviations(group) for group in groups]
+    deviations = [deviation for part, _ in parts for deviation in part]
+    freedom = [dof for _, part in parts for dof in part]
+    found = {}
+    for (name, one), deviation, dof in zip(series.items(), deviations, freedom, strict=True):
+        centre = float(np.mean(one.coordinates))
+        half = _student(dof) * deviation / math.sqrt(len(one.values))
+        limits = [one.back(centre), one.back(centre - half), one.back(centre + half)]
+        if name in zero:
+            limits = [max(limit, 0.0) for limit in limits]
+        value, low, high = (_rounded(limit) for limit in limits)
+        launches = len(one.values)
+        found[name] = {
+            "value": value,
+            "low": min(low, value),
+            "high": max(high, value),
+            "origin": "measured",
+            "n": one.batches,
+            "source": f"{one.source}, {launches} launch{'es' if launches > 1 else ''}",
+        }
+    return found
+
+
+def _deviations(series: Sequence[Series]) -> tuple[list[float], list[float]]:
+    """Standard deviation between launches of every series, and its degrees of freedom."""
+    several = [one for one in series if len(one.values) > 1]
+    variances = {id(one): float(np.var(one.coordinates, ddof=1)) for one in several}
+    prior, prior_freedom = _prior(
+        np.array([variances[id(one)] for one in several]),
+        np.array([len(one.values) - 1 for one in several], dtype=np.float64),
+    )
+    deviations, freedom = [], []
+    for one in series:
+        own = len(one.values) - 1
+        if own == 0:
+            deviations.append(max(one.sampling, _ROUNDING))
+            freedom.append(math.inf)
+            continue
+        if math.isinf(prior_freedom):
+            variance, dof = prior, math.inf
+        else:
+            dof = own + prior_freedom
+            variance = (own * variances[id(one)] + prior_freedom * prior) / dof
+        deviations.append(math.sqrt(max(variance, _ROUNDING**2)))
+        freedom.append(dof)
+    return deviations, freedom
+
+
+def _prior(variances: Array, freedom: Array) -> tuple[float, float]:
+    """Common variance and its degrees of freedom, from many variances (Smyth 2004, section 6.2).
+
+    Where their logarithms scatter as chance alone would have it, all share one variance.
+    """
+    kept = variances > 0
+    if kept.sum() < 3:
+        return (float(variances.mean()) if variances.size else 0.0), 0.0
+    from scipy.special import digamma, polygamma
+
+    half = freedom[kept] / 2
+    logs = np.log(variances[kept]) - digamma(half) + np.log(half)
+    excess = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
+    if excess <= 0:
+        return float(np.exp(logs.mean())), math.inf
+    strength = _inverse_trigamma(excess)
+    return float(np.exp(logs.mean() + digamma(strength) - np.log(strength))), 2 * strength
+
+
+def _inverse_trigamma(value: float) -> float:
+    """Solve ``trigamma(x) = value`` by Newton's method on 1/trigamma (Smyth 2004, appendix)."""
+    from scipy.special import polygamma
+
+    x = 0.5 + 1 / value
+    for _ in range(50):
+        first = float(polygamma(1, x))
+        step = first * (1 - first / value) / float(polygamma(2, x))
+        x += step
+        if abs(step) < 1e-10 * x:
+            break
+    return float(x)
+
+
+def _student(freedom: float) -> float:
+    from scipy.special import ndtri, stdtrit
+
+    upper = (1 + LEVEL) / 2
+    return float(ndtri(upper) if math.isinf(freedom) else stdtrit(freedom, upper))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def spread(series: Series) -> float:
+    """Give the relative standard deviation between the launches; 0 for one launch."""
+    if len(series.values) < 2:
+        return 0.0
+    return float(np.std(series.coordinates, ddof=1))
+
+
+def scaled(series: Series, factor: float, source: str | None = None) -> Series:
+    """Give the series of a multiple of a quantity."""
+    return replace(
+        series,
+        values=tuple(value * factor for value in series.values),
+        source=source or series.source,
+        scale=None if series.scale is None else series.scale * abs(factor),
+    )

@@ -1,0 +1,109 @@
+"""How quiet this machine is now: what others take of the CPUs that this process may use."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+STAT = Path("/proc/stat")
+
+_QUANTUM = 1e-3  # seconds of the piece of work whose time is watched
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Time that CPUs spent since the machine started, in seconds, summed over CPUs."""
+
+    busy: float
+    stolen: float
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What disturbed a second of work.
+
+    Attributes
+    ----------
+    load : float
+        Processes that wanted to run, average of the last minute.
+    foreign, steal : float
+        Shares of the CPUs that other processes and other virtual machines took, 0 to 1.
+    spread : float
+        How much longer the same piece of work took at the 90th percentile than at the 10th, as a
+        fraction.
+    """
+
+    load: float
+    foreign: float
+    steal: float
+    spread: float
+
+
+def measure(seconds: float = 1.0) -> Disturbance:
+    """Work for a time and watch what comes between.
+
+    Parameters
+    ----------
+    seconds : float
+        How long. The kernel counts in hundredths of a second.
+    """
+    cpus = os.sched_getaffinity(0)
+    begin, own, before = time.monotonic(), time.process_time(), usage(STAT.read_text(), cpus)
+    times = sorted(_quanta(begin + seconds))
+    wall = time.monotonic() - begin
+    own, after = time.process_time() - own, usage(STAT.read_text(), cpus)
+    return Disturbance(
+        load=os.getloadavg()[0],
+        foreign=_share(after.busy - before.busy - own, wall * len(cpus)),
+        steal=_share(after.stolen - before.stolen, wall * len(cpus)),
+        spread=times[len(times) * 9 // 10] / times[len(times) // 10] - 1,
+    )
+
+
+def usage(stat: str, cpus: Iterable[int], ticks: int | None = None) -> Usage:
+    """Read how busy some CPUs were from the text of ``/proc/stat``.
+
+    Parameters
+    ----------
+    stat : str
+        The text.
+    cpus : iterable of int
+        Which CPUs.
+    ticks : int, optional
+        Units of the text per second; the system's by default.
+    """
+    ticks = ticks or os.sysconf("SC_CLK_TCK")
+    names = {f"cpu{cpu}" for cpu in cpus}
+    busy = stolen = 0
+    for line in stat.splitlines():
+        name, *fields = line.split()
+        if name in names:
+            user, nice, system, _idle, _waiting, hard, soft, steal = map(int, fields[:8])
+            busy += user + nice + system + hard + soft
+            stolen += steal
+    return Usage(busy / ticks, stolen / ticks)
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, max(0.0, part / whole))
+
+
+def _quanta(until: float) -> list[float]:
+    """Times of one piece of work, repeated until a time; at least ten."""
+    rounds = 10_000
+    while (taken := _timed(rounds)) < _QUANTUM:
+        rounds = max(rounds + 1, min(2 * rounds, int(rounds * _QUANTUM / taken) + 1))
+    times: list[float] = []
+    while len(times) < 10 or time.monotonic() < until:
+        times.append(_timed(rounds))
+    return times
+
+
+def _timed(rounds: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(rounds):
+        pass
+    return time.perf_counter() - begin

@@ -1,0 +1,261 @@
+"""Whether this machine can be measured: what is there, what is not, and what to do about it.
+
+Each check is plain data. What is found out is found out by doing it: the compiler compiles, threads
+and ranks start, a counter counts, a file is written.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from popmodel import cache
+from popmodel.errors import PopmodelError, UsageError
+from popmodel.machine import counters, disturbance
+from popmodel.machine.build import build
+from popmodel.machine.hardware import Hardware, cpu_list
+from popmodel.machine.probe import probe
+from popmodel.machine.processes import output_of
+from popmodel.machine.toolchain import Compiler, Mpi, find_compiler, find_mpi
+from popmodel.units import format_size, plural
+
+Status = Literal["ok", "warn", "fail", "absent"]
+Environment = Mapping[str, str]
+Found = TypeVar("Found")
+
+FOREIGN = 0.05
+"""Share of the CPUs that others may take before a measurement counts as disturbed."""
+STEAL = 0.01
+"""The same for other virtual machines: what they take comes in long pieces."""
+SPREAD = 0.2
+"""How much longer the same work may take at the 90th percentile than at the 10th."""
+ROOM = 100 << 20
+"""Bytes that the cache should have free: programs, and compilers' temporary files."""
+
+_QUIETER = "measure at a quieter time, or on a node of your own"
+_PATIENCE = 20.0  # seconds for a program of two threads
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question and its answer.
+
+    Attributes
+    ----------
+    name : str
+        What was asked for.
+    status : str
+        ``ok``; ``warn`` if measuring goes on with a doubt; ``fail`` if it cannot; ``absent`` if
+        something is not there that measuring does not need.
+    found : str
+        What was found.
+    todo : str or None
+        What to do about it.
+    facts : mapping
+        The same for programs.
+    """
+
+    name: str
+    status: Status
+    found: str
+    todo: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def examine(
+    hardware: Hardware,
+    launcher: str | None = None,
+    environment: Environment = os.environ,
+    seconds: float = 1.0,
+) -> list[Check]:
+    """Do all checks.
+
+    Parameters
+    ----------
+    hardware : Hardware
+        Of this machine.
+    launcher : str, optional
+        Words that start ranks.
+    environment : mapping of str to str
+        With what the user set: ``CC``, ``MPICC``, ``PATH``, variables of a batch system.
+    seconds : float
+        How long to listen for noise.
+    """
+    # Listened for first: the other checks make noise themselves.
+    noise = check_noise(disturbance.measure(seconds))
+    mpi = _tried(lambda: find_mpi(launcher, environment))
+    own = mpi if isinstance(mpi, Mpi) else None
+    compiler = _tried(lambda: find_compiler(own, environment))
+    return [
+        check_compiler(compiler),
+        check_openmp(compiler, environment),
+        check_mpi(mpi, environment),
+        check_counters(counters.refusal(), counters.paranoia()),
+        check_cores(hardware, environment),
+        noise,
+        check_cache(cache.folder()),
+    ]
+
+
+def measurable(checks: list[Check]) -> bool:
+    """Whether a machine can be measured after these checks."""
+    return all(check.status != "fail" for check in checks)
+
+
+def check_compiler(compiler: Compiler | PopmodelError) -> Check:
+    """Whether there is a C compiler."""
+    if isinstance(compiler, PopmodelError):
+        return _failed("compiler", compiler)
+    facts = {"command": list(compiler.command), "version": compiler.version}
+    return Check("compiler", "ok", compiler.version, facts=facts)
+
+
+def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -> Check:
+    """Whether two threads start, and whose OpenMP runtime starts them."""
+    if isinstance(compiler, PopmodelError):
+        return Check("OpenMP", "fail", "not tried: there is no compiler")
+    try:
+        program = build("hello-openmp", compiler, environment)
+    except PopmodelError as error:
+        return _failed("OpenMP", error)
+    asked = {**environment, "OMP_NUM_THREADS": "2"}
+    done = output_of([str(program)], timeout=_PATIENCE, environment=asked)
+    if done.status != 0:
+        todo = f"try it by hand: OMP_NUM_THREADS=2 {program}"
+        return Check("OpenMP", "fail", f"two threads do not start: {done.last_line}", todo)
+    facts = json.loads(done.text)
+    found = f"{facts['runtime']}, {plural(facts['threads'], 'thread')}"
+    if facts["threads"] < 2:
+        todo = "look at OMP_THREAD_LIMIT and OMP_DYNAMIC"
+        return Check("OpenMP", "fail", f"{found} where two were asked for", todo, facts)
+    return Check("OpenMP", "ok", found, facts=facts)
+
+
+def check_mpi(mpi: Mpi | PopmodelError, environment: Environment) -> Check:
+    """Whether ranks start, as this user, and how."""
+    if isinstance(mpi, PopmodelError):
+        return _failed("MPI", mpi)
+    facts: dict[str, Any] = {
+        "library": mpi.library,
+        "version": mpi.version,
+        "origin": mpi.origin,
+        "compiler": list(mpi.compiler.command),
+    }
+    name = mpi.name if mpi.origin == "user" else f"{mpi.name} (Python package)"
+    try:
+        way = probe(mpi, environment)
+    except PopmodelError as error:
+        return Check("MPI", "fail", f"{name}: {error.message}", error.hint, facts)
+    manners = {
+        "given": "as --launcher says",
+        "bound": "bound to cores",
+        "free": "not bound",
+        "crowded": "not bound, as if there were room for one",
+    }
+    facts |= {"launcher": list(way.launcher), "manner": way.manner}
+    return Check("MPI", "ok", f"{name}, ranks by {way.name}, {manners[way.manner]}", facts=facts)
+
+
+def check_counters(refused: int | None, paranoia: int | None) -> Check:
+    """Whether the hardware's counters can be read.
+
+    Parameters
+    ----------
+    refused : int or None
+        Error number of the attempt, None if it succeeded.
+    paranoia : int or None
+        The kernel's setting.
+    """
+    facts: dict[str, Any] = {"error": None, "perf_event_paranoid": paranoia}
+    if refused is None:
+        return Check("counters", "ok", "instructions can be counted", facts=facts)
+    facts["error"] = errno.errorcode.get(refused, str(refused))
+    if refused in (errno.EACCES, errno.EPERM):
+        setting = "" if paranoia is None else f" (perf_event_paranoid is {paranoia})"
+        todo = "popmodel bench needs none; traces do: have kernel.perf_event_paranoid set to 2"
+        return Check("counters", "absent", f"not allowed{setting}", todo, facts)
+    found = f"none here ({facts['error']}), as in most virtual machines and containers"
+    todo = "popmodel bench needs none; traces made here will have none"
+    return Check("counters", "absent", found, todo, facts)
+
+
+def check_cores(hardware: Hardware, environment: Environment) -> Check:
+    """What of the node this process may use."""
+    cores, allowed, online = hardware.usable_cores, len(hardware.cpus), len(hardware.online)
+    facts = {
+        "cores": cores,
+        "cpus_allowed": cpu_list(hardware.cpus),
+        "cpus_online": online,
+        "cpu_limit": hardware.cpu_limit,
+        "memory_limit": hardware.memory_limit,
+    }
+    found = f"{plural(cores, 'core')}, {allowed} of {plural(online, 'CPU')} allowed"
+    given = environment.get("SLURM_CPUS_ON_NODE", "")
+    if hardware.cpu_limit is not None and hardware.cpu_limit < allowed:
+        found += f", time for {hardware.cpu_limit:g} (control group)"
+        todo = "raise the limit of the container: threads above it are stopped now and then"
+        return Check("cores", "warn", found, todo, facts)
+    if given.isdigit() and int(given) > allowed:
+        found += f", though Slurm gave {given}"
+        todo = f"start popmodel outside srun, or with srun -c {given}"
+        return Check("cores", "warn", found, todo, facts)
+    if allowed < online:
+        todo = "measure a node of its own (--exclusive): others share its memory and caches"
+        return Check("cores", "warn", found, todo, facts)
+    if cores == 1:
+        todo = "measure where there are more: nothing that cores share can be measured on one"
+        return Check("cores", "warn", found, todo, facts)
+    return Check("cores", "ok", found, facts=facts)
+
+
+def check_noise(now: disturbance.Disturbance) -> Check:
+    """Whether the machine is quiet enough to measure."""
+    found = (
+        f"others use {100 * now.foreign:.0f} % of the CPUs, {100 * now.steal:.0f} % is stolen, "
+        f"the same work takes up to {100 * now.spread:.0f} % longer, load {now.load:.1f}"
+    )
+    loud = now.foreign > FOREIGN or now.steal > STEAL or now.spread > SPREAD
+    status: Status = "warn" if loud else "ok"
+    return Check("noise", status, found, _QUIETER if loud else None, vars(now))
+
+
+def check_cache(folder: Path) -> Check:
+    """Whether programs can be kept, and run, in the user's cache."""
+    other = "name another folder in POPMODEL_CACHE_DIR"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(prefix="partial-", dir=folder) as file:
+            file.write(bytes(4096))
+            file.flush()
+        status = os.statvfs(folder)
+    except OSError as error:
+        return Check("cache", "fail", f"{folder}: cannot be written: {error.strerror}", other)
+    free = status.f_bavail * status.f_frsize
+    facts = {"folder": str(folder), "free": free}
+    if status.f_flag & os.ST_NOEXEC:
+        found = f"{folder}: programs cannot be run there (noexec)"
+        return Check("cache", "fail", found, other, facts)
+    found = f"{folder}, {format_size(free, digits=2)} free"
+    if free < ROOM:
+        return Check("cache", "warn", found, f"free some space, or {other}", facts)
+    return Check("cache", "ok", found, facts=facts)
+
+
+def _tried(find: Callable[[], Found]) -> Found | PopmodelError:
+    """What is found, or why it is not. A wrong command line is not a state of the machine."""
+    try:
+        return find()
+    except UsageError:
+        raise
+    except PopmodelError as error:
+        return error
+
+
+def _failed(name: str, error: PopmodelError) -> Check:
+    return Check(name, "fail", error.message, error.hint)

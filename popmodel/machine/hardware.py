@@ -1,0 +1,566 @@
+"""What hardware a process may use: cores, sockets, memory domains, caches, memory and limits.
+
+The facts come from the texts of files below ``/sys`` and ``/proc``, given as a mapping from path to
+text. So what the measuring program noted on a compute node, what this machine says, and what a test
+writes down are read in the same way.
+
+What counts is what the process may use: a job that was given 4 of 64 cores, or a container limited
+to them, is on a machine of 4 cores. Hardware threads of one core are one core.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+Files = Mapping[str, str]
+
+CPU = "/sys/devices/system/cpu"
+NODE = "/sys/devices/system/node"
+AFFINITY = "affinity"
+"""Pseudo path: the list of CPUs that the process may run on."""
+LSCPU = "lscpu"
+"""Pseudo path: what ``lscpu -J`` printed."""
+LSTOPO = "lstopo"
+"""Pseudo path: what ``lstopo --of xml`` printed."""
+
+_PERIOD = 100_000  # microseconds: the kernel's own period of CPU quotas
+_NO_LIMIT = 1 << 60  # cgroup v1 writes "no limit" as a number near 2**63
+_PATIENCE = 5.0  # seconds for lscpu and lstopo
+_SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Core:
+    """A core that the process may use.
+
+    Attributes
+    ----------
+    cpus : tuple of int
+        Its hardware threads that the process may use.
+    threads : int
+        All its hardware threads that are online.
+    socket : int
+        Number of its socket; -1 where the system does not number sockets.
+    domain : int
+        Number of its memory domain (NUMA node); -1 where the system does not tell.
+    """
+
+    cpus: tuple[int, ...]
+    threads: int
+    socket: int
+    domain: int
+
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """A level of data or unified cache.
+
+    Attributes
+    ----------
+    level : str
+        ``L1``, ``L2`` and so on.
+    bytes : int
+        Size of one instance.
+    shared_by : int
+        Cores that the process may use, of those that share one instance.
+    line : int or None
+        Bytes of a cache line.
+    """
+
+    level: str
+    bytes: int
+    shared_by: int
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The part of a node that a process may use.
+
+    Attributes
+    ----------
+    model : str or None
+        Name of the processor.
+    cores : tuple of Core
+        In the order of their first CPU.
+    online : tuple of int
+        CPUs of the node that are online, allowed or not.
+    caches : tuple of CacheLevel
+        From the innermost outwards; empty where nothing tells.
+    memory : int or None
+        Bytes of memory of the node.
+    cpu_limit : float or None
+        CPUs' worth of time that the control group grants.
+    memory_limit : int or None
+        Bytes that the control group grants.
+    governor : str or None
+        How the system chooses the clock.
+    virtual : bool
+        Whether the processor says that it is a virtual machine's.
+    """
+
+    model: str | None
+    cores: tuple[Core, ...]
+    online: tuple[int, ...]
+    caches: tuple[CacheLevel, ...] = ()
+    memory: int | None = None
+    cpu_limit: float | None = None
+    memory_limit: int | None = None
+    governor: str | None = None
+    virtual: bool = False
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """CPUs (hardware threads) that the process may use."""
+        return tuple(sorted(cpu for core in self.cores for cpu in core.cpus))
+
+    @property
+    def usable_cores(self) -> int:
+        """Cores that can be busy at once: those allowed, or fewer if their time is limited."""
+        if self.cpu_limit is None:
+            return len(self.cores)
+        return max(1, min(len(self.cores), int(self.cpu_limit + 0.01)))
+
+    @property
+    def sockets(self) -> int:
+        """Sockets that the usable cores span."""
+        return min(len({core.socket for core in self.cores}), self.usable_cores)
+
+    @property
+    def domains(self) -> int:
+        """Memory domains that the usable cores span."""
+        return min(len({core.domain for core in self.cores}), self.usable_cores)
+
+    @property
+    def smt(self) -> int:
+        """The most hardware threads of one core that the process may use."""
+        return max(len(core.cpus) for core in self.cores)
+
+    @property
+    def line(self) -> int | None:
+        """Bytes of a cache line, of the outermost cache that tells."""
+        return next((cache.line for cache in reversed(self.caches) if cache.line), None)
+
+    @property
+    def usable_memory(self) -> int | None:
+        """Bytes of memory of the node, or fewer if they are limited."""
+        return min(filter(None, (self.memory, self.memory_limit)), default=None)
+
+    def topology(self, nodes: int = 1) -> dict[str, Any]:
+        """Return the table ``topology`` of a machine profile; what is not known is left out.
+
+        Parameters
+        ----------
+        nodes : int
+            How many such nodes the machine has.
+        """
+        cores = self.usable_cores
+        table: dict[str, Any] = {
+            "nodes": nodes,
+            "cores_per_node": cores,
+            "sockets": self.sockets,
+            "domains": self.domains,
+            "caches": [
+                {
+                    "level": cache.level,
+                    "bytes": cache.bytes,
+                    "shared_by": min(cache.shared_by, cores),
+                }
+                for cache in self.caches
+            ],
+            "memory_per_node": self.usable_memory,
+        }
+        return {key: value for key, value in table.items() if value not in (None, [])}
+
+    def host(self) -> dict[str, Any]:
+        """Return what the table ``host`` of a machine profile says of the hardware.
+
+        It informs only. Limits stand here because the topology counts what is left after them.
+        """
+        facts = {
+            "cpu": self.model,
+            "cpus_online": len(self.online),
+            "cpus_allowed": cpu_list(self.cpus),
+            "threads_per_core": max(core.threads for core in self.cores),
+            "governor": self.governor,
+            "virtual": self.virtual or None,
+            "cpu_limit": self.cpu_limit,
+            "memory_limit": self.memory_limit,
+        }
+        return {key: value for key, value in facts.items() if value is not None}
+
+
+def read(files: Files) -> Hardware:
+    """Tell the hardware from the texts of the system's files.
+
+    Parameters
+    ----------
+    files : mapping of str to str
+        Text by path: of the files that `snapshot` names, as many as there are.
+
+    Returns
+    -------
+    Hardware
+        At least one core; what the files do not tell is None, empty, or named in ``absent``.
+    """
+    cpuinfo = _colon_table(files.get("/proc/cpuinfo", ""))
+    allowed = parse_cpu_list(files.get(AFFINITY, ""))
+    online = parse_cpu_list(files.get(f"{CPU}/online", "")) or allowed or (0,)
+    usable = tuple(sorted(set(online) & set(allowed))) or online
+    cores = _cores(files, usable, online)
+    caches, why = _caches(files, cores)
+    return Hardware(
+        model=_model(files, cpuinfo),
+        cores=cores,
+        online=online,
+        caches=caches,
+        memory=_kibibytes(files.get("/proc/meminfo", "")),
+        cpu_limit=_cpu_limit(files),
+        memory_limit=_memory_limit(files),
+        governor=_line(files, f"{CPU}/cpu0/cpufreq/scaling_governor"),
+        virtual="hypervisor" in cpuinfo.get("flags", "").split(),
+        absent={} if caches else {"topology.caches": why},
+    )
+
+
+def here() -> Hardware:
+    """Tell the hardware of this machine, as this process may use it."""
+    return read(snapshot())
+
+
+def snapshot() -> dict[str, str]:
+    """Read the files of this machine that tell its hardware.
+
+    Returns
+    -------
+    dict of str to str
+        Text by path, the same files that the measuring program notes, and under the pseudo paths
+        `LSCPU` and `LSTOPO` what those programs print if they are there and needed. Files that do
+        not exist or may not be read are left out.
+    """
+    files = {AFFINITY: cpu_list(os.sched_getaffinity(0)) + "\n"}
+    for path in _paths():
+        # Much of sysfs is absent on some machines, and a few files refuse to be read.
+        with suppress(OSError):
+            files[str(path)] = path.read_text(encoding="utf-8", errors="replace")
+    if cpuinfo := files.get("/proc/cpuinfo"):
+        files["/proc/cpuinfo"] = cpuinfo.split("\n\n", 1)[0] + "\n"
+    told = read(files)
+    for pseudo, command, needed in (
+        (LSCPU, ["lscpu", "-J"], told.model is None),
+        (LSTOPO, ["lstopo-no-graphics", "--of", "xml"], not told.caches),
+        (LSTOPO, ["lstopo", "--of", "xml"], not told.caches),
+    ):
+        if needed and pseudo not in files and (text := _printed(command)) is not None:
+            files[pseudo] = text
+    return files
+
+
+def parse_cpu_list(text: str) -> tuple[int, ...]:
+    """Read a list of CPUs as the system writes it, such as ``0-3,8``; empty if it is none."""
+    cpus: set[int] = set()
+    for part in filter(None, text.strip().split(",")):
+        match = re.fullmatch(r"\s*(\d{1,7})(?:-(\d{1,7}))?\s*", part)
+        if match is None:
+            return ()
+        cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(cpus))
+
+
+def cpu_list(cpus: Iterable[int]) -> str:
+    """Write CPUs as the system does: ``0-3,8``."""
+    ranges: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if ranges and cpu == ranges[-1][1] + 1:
+            ranges[-1][1] = cpu
+        else:
+            ranges.append([cpu, cpu])
+    return ",".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges)
+
+
+def _paths() -> Iterator[Path]:
+    yield from map(Path, ("/proc/cpuinfo", "/proc/meminfo", f"{CPU}/online", f"{CPU}/present"))
+    yield Path(f"{CPU}/cpu0/cpufreq/scaling_governor")
+    for cpu in sorted(Path(CPU).glob("cpu[0-9]*")):
+        for name in _TOPOLOGY:
+            yield cpu / "topology" / name
+        for index in sorted(cpu.glob("cache/index[0-9]*")):
+            for name in ("level", "type", "size", "coherency_line_size", "shared_cpu_list"):
+                yield index / name
+    for node in sorted(Path(NODE).glob("node[0-9]*")):
+        yield node / "cpulist"
+        yield node / "meminfo"
+    yield from _cgroup_paths()
+
+
+_TOPOLOGY = ("core_id", "physical_package_id", "thread_siblings_list", "core_cpus_list")
+
+
+def _cgroup_paths() -> Iterator[Path]:
+    """Files of limits of this process's control groups and of the groups around them."""
+    try:
+        groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:  # a system without control groups
+        return
+    for group in groups:
+        _, controllers, inside = group.split(":", 2)
+        root = _mounted(mounts, controllers)
+        if root is None:
+            continue
+        place, top = root
+        # In a container the group's path may be the host's, of which only the end is mounted.
+        relative = inside.removeprefix(top if top != "/" else "").lstrip("/")
+        below = place / relative
+        for folder in [below, *below.parents]:
+            for name in _LIMITS:
+                yield folder / name
+            if folder == place:
+                break
+
+
+_LIMITS = (
+    *("cpu.max", "memory.max", "memory.high"),
+    *("cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes"),
+)
+
+
+def _mounted(mounts: Iterable[str], controllers: str) -> tuple[Path, str] | None:
+    """Where a hierarchy of control groups is mounted, and which of its groups that place shows."""
+    for mount in mounts:
+        before, _, after = mount.partition(" - ")
+        fields, kind = before.split(), after.split()
+        if len(fields) < 5 or len(kind) < 3:
+            continue
+        if controllers:
+            fits = kind[0] == "cgroup" and set(controllers.split(",")) <= set(kind[2].split(","))
+        else:
+            fits = kind[0] == "cgroup2"
+        if fits:
+            return Path(fields[4]), fields[3]
+    return None
+
+
+def _printed(command: list[str]) -> str | None:
+    """What a program prints, or None if it is not there or fails: it is only a second source."""
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+def _model(files: Files, cpuinfo: Mapping[str, str]) -> str | None:
+    """Name of the processor: x86 and POWER write it into cpuinfo, for ARM lscpu knows it."""
+    for key in ("model name", "cpu", "cpu model"):
+        if name := cpuinfo.get(key):
+            return name
+    lscpu = _lscpu(files)
+    if (name := lscpu.get("Model name", "-")) != "-":
+        vendor = lscpu.get("Vendor ID", "")
+        return name if name.startswith(vendor) else f"{vendor} {name}"
+    if (part := cpuinfo.get("CPU part")) is not None:
+        return f"ARM implementer {cpuinfo.get('CPU implementer', '?')}, part {part}"
+    return None
+
+
+def _lscpu(files: Files) -> dict[str, str]:
+    try:
+        entries = json.loads(files.get(LSCPU, "{}")).get("lscpu", [])
+        return dict(_flattened(entries))
+    except (ValueError, AttributeError, TypeError, KeyError):
+        return {}  # lscpu before 2.33 or of another make: a second source that is not there
+
+
+def _flattened(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Fields of lscpu, nested since 2.37."""
+    for entry in entries:
+        yield str(entry["field"]).rstrip(":"), str(entry.get("data") or "-")
+        yield from _flattened(entry.get("children", []))
+
+
+def _colon_table(text: str) -> dict[str, str]:
+    """First block of lines ``key : value``."""
+    table: dict[str, str] = {}
+    for line in text.split("\n\n", 1)[0].splitlines():
+        key, colon, value = line.partition(":")
+        if colon and value.strip():
+            table.setdefault(key.strip(), value.strip())
+    return table
+
+
+def _cores(files: Files, usable: tuple[int, ...], online: tuple[int, ...]) -> tuple[Core, ...]:
+    """Gather CPUs into cores. Without topology every CPU counts as a core of its own."""
+    domain_of = _domains(files)
+    together: dict[tuple[int, ...], list[int]] = {}
+    for cpu in usable:
+        together.setdefault(_siblings(files, cpu), []).append(cpu)
+    return tuple(
+        Core(
+            cpus=tuple(cpus),
+            threads=len(set(siblings) & set(online)) or len(cpus),
+            socket=_integer(files, f"{CPU}/cpu{cpus[0]}/topology/physical_package_id", -1),
+            domain=domain_of.get(cpus[0], -1),
+        )
+        for siblings, cpus in together.items()
+    )
+
+
+def _siblings(files: Files, cpu: int) -> tuple[int, ...]:
+    """Hardware threads of the core that a CPU belongs to."""
+    folder = f"{CPU}/cpu{cpu}/topology"
+    # core_cpus_list is the name since Linux 5.4, thread_siblings_list the older one.
+    for name in ("core_cpus_list", "thread_siblings_list"):
+        siblings = parse_cpu_list(files.get(f"{folder}/{name}", ""))
+        if cpu in siblings:
+            return siblings
+    return (cpu,)
+
+
+def _domains(files: Files) -> dict[int, int]:
+    """Memory domain of each CPU. Domains without CPUs (memory of another kind) do not appear."""
+    domains = {}
+    for path, text in files.items():
+        if match := re.fullmatch(rf"{NODE}/node(\d+)/cpulist", path):
+            domains.update(dict.fromkeys(parse_cpu_list(text), int(match[1])))
+    return domains
+
+
+def _caches(files: Files, cores: tuple[Core, ...]) -> tuple[tuple[CacheLevel, ...], str]:
+    """Data caches, from sysfs or else from lstopo, and why there are none if so."""
+    found = _caches_of_sysfs(files, cores) or _caches_of_lstopo(files, cores)
+    return found, "neither sysfs nor lstopo tells the caches"
+
+
+def _caches_of_sysfs(files: Files, cores: tuple[Core, ...]) -> tuple[CacheLevel, ...]:
+    levels: dict[int, Counter[tuple[int, int, int | None]]] = {}
+    core_of = {cpu: index for index, core in enumerate(cores) for cpu in core.cpus}
+    # A few dozen entries per CPU and thousands of CPUs: each CPU's own are picked in one pass.
+    pattern = re.compile(rf"{CPU}/cpu(\d+)/cache/(index\d+)/level")
+    firsts = {core.cpus[0] for core in cores}
+    for path in files:
+        match = pattern.fullmatch(path)
+        if match is None or int(match[1]) not in firsts:
+            continue
+        folder = str(PurePosixPath(path).parent)
+        size = _size(files.get(f"{folder}/size", ""))
+        kind = _line(files, f"{folder}/type")
+        level = _integer(files, path, 0)
+        if not level or not size or kind == "Instruction":
+            continue
+        sharing = parse_cpu_list(files.get(f"{folder}/shared_cpu_list", "")) or (int(match[1]),)
+        shared_by = len({core_of[cpu] for cpu in sharing if cpu in core_of})
+        line = _integer(files, f"{folder}/coherency_line_size", 0) or None
+        levels.setdefault(level, Counter())[size, max(1, shared_by), line] += 1
+    return _commonest(levels)
+
+
+def _commonest(
+    levels: Mapping[int, Counter[tuple[int, int, int | None]]],
+) -> tuple[CacheLevel, ...]:
+    """One cache per level: that of most cores, where a node has cores of several kinds."""
+    return tuple(
+        CacheLevel(f"L{level}", *max(kinds, key=lambda kind: (kinds[kind], kind[1], kind[0])))
+        for level, kinds in sorted(levels.items())
+    )
+
+
+def _caches_of_lstopo(files: Files, cores: tuple[Core, ...]) -> tuple[CacheLevel, ...]:
+    from xml.etree import ElementTree
+
+    try:
+        root = ElementTree.fromstring(files.get(LSTOPO, ""))
+    except ElementTree.ParseError:
+        return ()
+    core_of = {cpu: index for index, core in enumerate(cores) for cpu in core.cpus}
+    levels: dict[int, Counter[tuple[int, int, int | None]]] = {}
+    for item in root.iter("object"):
+        if not re.fullmatch(r"L\dCache|Cache", item.get("type", "")):
+            continue
+        units = {unit.get("os_index", "") for unit in item.iter("object") if _is_cpu(unit)}
+        sharing = {core_of[int(unit)] for unit in units if unit.isdigit() and int(unit) in core_of}
+        level, size, line = (
+            int(text) if (text := item.get(key, "")).isdigit() else 0
+            for key in ("depth", "cache_size", "cache_linesize")
+        )
+        # cache_type: 0 unified, 1 data, 2 instruction
+        if level and size and sharing and item.get("cache_type") != "2":
+            shared = (size, len(sharing), line or None)
+            levels.setdefault(level, Counter())[shared] += len(sharing)
+    return _commonest(levels)
+
+
+def _is_cpu(item: Any) -> bool:
+    return bool(item.get("type") == "PU")
+
+
+def _cpu_limit(files: Files) -> float | None:
+    """CPUs' worth of time of the tightest control group around the process."""
+    limits = []
+    for path, text in files.items():
+        name = PurePosixPath(path).name
+        if name == "cpu.max":
+            quota, _, period = text.strip().partition(" ")
+            limits.append(_ratio(quota, period or str(_PERIOD)))
+        elif name == "cpu.cfs_quota_us":
+            other = str(PurePosixPath(path).with_name("cpu.cfs_period_us"))
+            limits.append(_ratio(text.strip(), files.get(other, str(_PERIOD)).strip()))
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _ratio(quota: str, period: str) -> float | None:
+    """Quota over period, or None for ``max``, -1 and what is no number."""
+    if not quota.isdigit() or not period.isdigit() or int(quota) == 0 or int(period) == 0:
+        return None
+    return int(quota) / int(period)
+
+
+def _memory_limit(files: Files) -> int | None:
+    limits = []
+    for path, text in files.items():
+        value = text.strip()
+        known = PurePosixPath(path).name in ("memory.max", "memory.high", "memory.limit_in_bytes")
+        if known and value.isdigit() and 0 < int(value) < _NO_LIMIT:
+            limits.append(int(value))
+    return min(limits, default=None)
+
+
+def _kibibytes(meminfo: str) -> int | None:
+    match = re.search(r"MemTotal:\s*(\d+) kB", meminfo)
+    return int(match[1]) * 1024 if match else None
+
+
+def _size(text: str) -> int | None:
+    match = re.fullmatch(r"(\d+)([KMGT]?)i?B?", text.strip())
+    return int(match[1]) * _SCALE[match[2]] if match else None
+
+
+def _line(files: Files, path: str) -> str | None:
+    return files.get(path, "").strip() or None
+
+
+def _integer(files: Files, path: str, otherwise: int) -> int:
+    text = files.get(path, "").strip()
+    return int(text) if re.fullmatch(r"-?\d{1,9}", text) else otherwise

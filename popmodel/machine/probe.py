@@ -1,0 +1,160 @@
+"""Finds out how ranks are started here, by starting some.
+
+Flags for root, for binding and for more ranks than the launcher has room for differ between makes
+and versions, and whether they are needed depends on the machine. What worked is remembered beside
+the built program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from popmodel.machine import hardware
+from popmodel.machine.build import build
+from popmodel.machine.failures import OUT_OF_TOUCH, LaunchError, explain, meaningful
+from popmodel.machine.launchers import Way, call, ways
+from popmodel.machine.processes import TOOK_TOO_LONG, output_of
+from popmodel.machine.toolchain import Mpi
+from popmodel.units import plural
+
+_HELLO = 20.0  # seconds for ranks to say hello
+
+
+def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
+    """Find out how ranks are started: by starting two, or one on a machine of one core.
+
+    Parameters
+    ----------
+    mpi : Mpi
+        Whose ranks.
+    environment : mapping of str to str
+        Environment of the launch.
+
+    Raises
+    ------
+    LaunchError
+        Ranks do not start in any way; the message has the launcher's own words.
+    BuildError
+        The program that says hello cannot be built.
+    """
+    if not mpi.launchers:
+        raise LaunchError(
+            f"{mpi.name} has no mpirun or mpiexec, and this is no job of a batch system",
+            "run it in a job (popmodel bench --script slurm), or name its launcher: --launcher",
+        )
+    program = build("hello", mpi, environment)
+    if (known := _recalled(program, mpi, environment)) is not None:
+        return known
+    ranks = min(2, hardware.here().usable_cores)
+    failures: list[LaunchError] = []
+    for way in ways(mpi):
+        failure = hello(way, mpi, program, ranks, environment)
+        if failure is None:
+            _remember(program, mpi, environment, way)
+            return way
+        failures.append(failure)
+        if failure.is_hang:
+            break  # other flags do not make a launcher faster, and each would cost as long
+    raise _told_apart(mpi, program, ranks, failures[0], environment)
+
+
+def hello(
+    way: Way, mpi: Mpi, program: Path, ranks: int, environment: Mapping[str, str]
+) -> LaunchError | None:
+    """Start ranks that say hello to each other; give what went wrong, or None.
+
+    Parameters
+    ----------
+    way : Way
+        How.
+    mpi : Mpi
+        Whose ranks.
+    program : Path
+        The program that says hello.
+    ranks : int
+        How many.
+    environment : mapping of str to str
+        Environment of the launch.
+    """
+    begun = call(way, mpi, ranks, 1, environment)
+    command = [*begun.words, str(program)]
+    done = output_of(command, timeout=_HELLO, environment={**environment, **begun.environment})
+    sizes = [int(size) for size in re.findall(r'"hello":\d+,"ranks":(\d+)', done.text)]
+    if done.status == 0 and sizes == [ranks] * ranks:
+        return None
+    if done.status == TOOK_TOO_LONG:
+        return LaunchError(
+            f"{way.name} did not start {plural(ranks, 'rank')} within {_HELLO:.0f} s",
+            OUT_OF_TOUCH,
+            meaningful(done.text),
+            is_hang=True,
+        )
+    if ranks > 1 and sizes and set(sizes) == {1}:
+        return LaunchError(
+            f"{way.name} started {len(sizes)} programs of one rank each instead of "
+            f"{plural(ranks, 'rank')}: it does not belong to {mpi.name}",
+            "name the launcher that does, for example --launcher 'srun --mpi=pmix'",
+            meaningful(done.text),
+        )
+    return explain(done.status, done.text, command, ranks)
+
+
+def forget(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> None:
+    """Forget how ranks are started: what worked once may have ceased to."""
+    with suppress(OSError):
+        _memory(build("hello", mpi, environment), mpi, environment).unlink()
+
+
+def _told_apart(
+    mpi: Mpi, program: Path, ranks: int, failure: LaunchError, environment: Mapping[str, str]
+) -> LaunchError:
+    """Say whether it is the number of ranks that is in the way."""
+    if ranks == 1 or failure.is_hang:
+        return failure
+    for way in ways(mpi):
+        plain = way.manner in ("free", "given")
+        if plain and hello(way, mpi, program, 1, environment) is None:
+            message = f"one rank starts, {ranks} do not: {failure.message}"
+            return LaunchError(message, failure.hint, failure.words)
+    return failure
+
+
+def _memory(program: Path, mpi: Mpi, environment: Mapping[str, str]) -> Path:
+    """File beside the built program that remembers the way, for this kind of environment."""
+    depends = [
+        *map(shlex.join, mpi.launchers),
+        str(os.geteuid()),
+        os.uname().nodename,
+        hardware.cpu_list(os.sched_getaffinity(0)),
+        # What steers launchers is set in variables: another value may want another way.
+        *(f"{name}={environment[name]}" for name in sorted(environment) if _steers(name)),
+    ]
+    key = hashlib.sha256("\0".join(depends).encode(errors="surrogateescape")).hexdigest()[:16]
+    return program.with_name(f"way-{key}.json")
+
+
+def _steers(name: str) -> bool:
+    return name.startswith(("OMPI_", "PRTE_", "PMIX_", "HYDRA_", "I_MPI_", "MPIEXEC_", "SLURM_"))
+
+
+def _recalled(program: Path, mpi: Mpi, environment: Mapping[str, str]) -> Way | None:
+    try:
+        known = json.loads(_memory(program, mpi, environment).read_text(encoding="utf-8"))
+        way = Way(tuple(known["launcher"]), known["manner"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # not there, or damaged: found out again
+    return way if way in ways(mpi) else None
+
+
+def _remember(program: Path, mpi: Mpi, environment: Mapping[str, str], way: Way) -> None:
+    with suppress(OSError):  # only costs finding it out again
+        path = _memory(program, mpi, environment)
+        path.write_text(json.dumps(asdict(way)), encoding="utf-8")

@@ -1,0 +1,342 @@
+"""Processes that popmodel starts: all that descends from one of them, and how to end it.
+
+A launcher of MPI puts ranks into groups and sessions of their own, and a process that forks twice
+is nobody's child any more. So a tree of processes is known by three signs, any of which suffices:
+the session of its first process, the descent seen while it ran, and a mark in the environment that
+every descendant inherits.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+MARK = "POPMODEL_LAUNCH"
+"""Variable that marks the environment of what popmodel started."""
+
+NOT_STARTED = 127
+"""Status of a program that the system could not start, as shells have it."""
+TOOK_TOO_LONG = 124
+"""Status of a program that was ended for its time, as timeout(1) has it."""
+
+_PATIENCE = 3.0  # seconds between asking processes to end and ending them
+_STEP = 0.02
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A program that ended.
+
+    Attributes
+    ----------
+    status : int
+        Exit status; negative for a signal; `NOT_STARTED`; `TOOK_TOO_LONG`.
+    text : str
+        What it wrote, standard output and standard error in one.
+    """
+
+    status: int
+    text: str
+
+    @property
+    def last_line(self) -> str:
+        """Last line with words, or the exit status where there is none."""
+        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        return lines[-1] if lines else f"it ended with {describe_status(self.status)}"
+
+    @property
+    def first_error(self) -> str:
+        """First line that speaks of an error, else the last line."""
+        for line in self.text.splitlines():
+            if "error:" in line or "error #" in line or "cannot find" in line:
+                return line.strip()
+        return self.last_line
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A process as the system lists it. The start tells it from a later one of the same number."""
+
+    pid: int
+    parent: int
+    session: int
+    start: int
+    is_zombie: bool
+
+
+@dataclass
+class Tree:
+    """A process that was started, with all that descends from it.
+
+    Attributes
+    ----------
+    child : Popen
+        The process; its session has its number.
+    mark : str
+        What `MARK` is in the environment of the tree.
+    known : set of (int, int)
+        Number and start of every process seen so far.
+    """
+
+    child: subprocess.Popen[bytes]
+    mark: str
+    known: set[tuple[int, int]] = field(default_factory=set)
+
+
+def start(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    output: int,
+    folder: str | os.PathLike[str] | None = None,
+) -> Tree:
+    """Start a program in a session of its own, without standard input.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and arguments.
+    environment : mapping of str to str
+        Its environment.
+    output : int
+        Descriptor that standard output and standard error go to.
+    folder : path, optional
+        Its working directory.
+
+    Raises
+    ------
+    OSError
+        If the program cannot be started.
+    """
+    mark = secrets.token_hex(8)
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        env={**environment, MARK: mark},
+        cwd=folder,
+        start_new_session=True,
+    )
+    tree = Tree(child, mark)
+    members(tree)
+    return tree
+
+
+def members(tree: Tree) -> list[int]:
+    """Find the processes of a tree that are alive, its first one included.
+
+    Called now and then while the tree runs it also learns of those that are about to leave it.
+    """
+    entries = {entry.pid: entry for entry in _listing()}
+    alive = {
+        entry.pid
+        for entry in entries.values()
+        if entry.pid == tree.child.pid
+        or entry.session == tree.child.pid
+        or (entry.pid, entry.start) in tree.known
+        or _is_marked(entry.pid, tree.mark)
+    }
+    children: dict[int, list[int]] = {}
+    for entry in entries.values():
+        children.setdefault(entry.parent, []).append(entry.pid)
+    waiting = list(alive)
+    while waiting:
+        fresh = set(children.get(waiting.pop(), ())) - alive
+        alive |= fresh
+        waiting += fresh
+    tree.known |= {(pid, entries[pid].start) for pid in alive if pid in entries}
+    return sorted(pid for pid in alive if pid in entries and not entries[pid].is_zombie)
+
+
+def end(tree: Tree, patience: float = _PATIENCE) -> list[int]:
+    """End all processes of a tree: ask them to, wait, then force those that are left.
+
+    Parameters
+    ----------
+    tree : Tree
+        What to end; it may have ended already, but for what it left behind.
+    patience : float
+        Seconds that the processes have to end by themselves.
+
+    Returns
+    -------
+    list of int
+        Processes that are alive even then: those that wait for a device, or are another user's.
+    """
+    left = members(tree)
+    _signal(left, signal.SIGTERM)
+    left = _wait(tree, patience)
+    deadline = time.monotonic() + _PATIENCE
+    while left and time.monotonic() < deadline:
+        _signal(left, signal.SIGKILL)
+        left = _wait(tree, 0.2)
+    with suppress(subprocess.TimeoutExpired):  # it is in the list that is returned
+        tree.child.wait(0 if left else _PATIENCE)
+    return left
+
+
+def output_of(
+    command: Sequence[str],
+    *,
+    timeout: float,
+    environment: Mapping[str, str],
+    folder: str | os.PathLike[str] | None = None,
+) -> Finished:
+    """Run a program to its end and give what it wrote; nothing of it is left afterwards.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and arguments.
+    timeout : float
+        Seconds after which it is ended.
+    environment : mapping of str to str
+        Its environment.
+    folder : path, optional
+        Its working directory.
+    """
+    reading, writing = os.pipe()
+    try:
+        with ended_with_us():
+            try:
+                tree = start(command, environment, output=writing, folder=folder)
+            except OSError as error:
+                return Finished(NOT_STARTED, f"{command[0]}: {error.strerror}")
+            finally:
+                os.close(writing)
+            try:
+                return _finished(tree, reading, timeout)
+            finally:
+                end(tree)
+    finally:
+        os.close(reading)
+
+
+def chunks_of(tree: Tree, reading: int, interval: float) -> Iterator[bytes]:
+    """Give what a tree writes, as it comes, until its first process has ended.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its first process writes into a pipe.
+    reading : int
+        The reading end of the pipe.
+    interval : float
+        Seconds after which an empty chunk is given when there is nothing to read, so that the
+        caller can look at other things.
+    """
+    while tree.child.poll() is None:
+        ready, _, _ = select.select([reading], [], [], interval)
+        chunk = os.read(reading, _CHUNK) if ready else b""
+        if ready and not chunk:  # all have closed it: only the end is left to wait for
+            with suppress(subprocess.TimeoutExpired):
+                tree.child.wait(interval)
+        yield chunk
+    # Descendants may hold the pipe open for ever: only what is there already is read.
+    while select.select([reading], [], [], 0)[0] and (chunk := os.read(reading, _CHUNK)):
+        yield chunk
+
+
+def describe_status(status: int) -> str:
+    """Say in words how a process ended: ``exit status 3`` or ``signal SIGKILL``."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"signal {signal.Signals(-status).name}"
+    except ValueError:
+        return f"signal {-status}"
+
+
+@contextmanager
+def ended_with_us() -> Iterator[None]:
+    """Turn the signals that end popmodel into an exception, so that what it started ends first.
+
+    The processes are in a session of their own, which a closed terminal or a batch system that
+    ends popmodel does not reach. Outside the main thread nothing is changed: signals do not arrive
+    there.
+    """
+    taken = {}
+    try:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            # Who ignores or handles a signal (nohup does) keeps it that way.
+            if signal.getsignal(number) is signal.SIG_DFL:
+                with suppress(ValueError):
+                    taken[number] = signal.signal(number, _leave)
+        yield
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _finished(tree: Tree, reading: int, timeout: float) -> Finished:
+    deadline = time.monotonic() + timeout
+    chunks: list[bytes] = []
+    for chunk in chunks_of(tree, reading, _STEP):
+        chunks.append(chunk)
+        if time.monotonic() > deadline:
+            chunks.append(f"\nno answer within {timeout:.3g} s\n".encode())
+            return Finished(TOOK_TOO_LONG, b"".join(chunks).decode("utf-8", "replace"))
+    return Finished(tree.child.returncode, b"".join(chunks).decode("utf-8", "replace"))
+
+
+def _wait(tree: Tree, seconds: float) -> list[int]:
+    """Wait until a tree has ended, up to a time; give what is alive then."""
+    deadline = time.monotonic() + seconds
+    while True:
+        tree.child.poll()  # a zombie of ours goes
+        left = members(tree)
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(_STEP)
+
+
+def _signal(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        # It may have ended since, and another user's (a setuid helper) is not ours to end.
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _listing() -> Iterator[_Entry]:
+    """List the processes of the machine."""
+    with os.scandir("/proc") as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                with suppress(OSError, ValueError, IndexError):  # it ended while we looked
+                    yield _entry(int(entry.name))
+
+
+def _entry(pid: int) -> _Entry:
+    # The name in brackets may hold blanks and brackets itself: what counts comes after the last.
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    fields = text.rpartition(")")[2].split()
+    return _Entry(
+        pid=pid,
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        start=int(fields[19]),
+        is_zombie=fields[0] in "ZX",
+    )
+
+
+def _is_marked(pid: int, mark: str) -> bool:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # another user's, or it ended
+        return False
+    return f"{MARK}={mark}".encode() in environment.split(b"\0")

@@ -1,0 +1,36 @@
+"""Threads that queue for a critical section or a lock.
+
+Sources: M. Reiser and S. S. Lavenberg, J. ACM 27 (1980) 313 (mean value analysis of a closed
+queueing network); for constant times the bound of the bottleneck is reached.
+"""
+
+from __future__ import annotations
+
+from popmodel.expressions.elementary import Value, maximum
+
+
+def constant_round(threads: Value, outside: Value, inside: Value) -> Value:
+    """Give the time between two entries of a thread, ``max(Z + S, T S)``.
+
+    Parameters
+    ----------
+    threads : value
+        Threads that enter.
+    outside, inside : value
+        Time of a thread outside (Z), and inside with the cost of the lock (S); always the same, s.
+    """
+    return maximum(outside + inside, threads * inside)
+
+
+def random_round(threads: int, outside: Value, inside: Value) -> Value:
+    """Give the mean time between two entries of a thread if the times vary exponentially.
+
+    ``R(n) = S (1 + Q(n-1)), X(n) = n/(Z + R(n)), Q(n) = X(n) R(n)``; the round is ``T/X(T)``.
+    Parameters as in `constant_round`, the times being means.
+    """
+    queue: Value = 0.0
+    residence = inside
+    for n in range(1, threads + 1):
+        residence = inside * (1 + queue)
+        queue = n * residence / (outside + residence)
+    return outside + residence
