@@ -17,45 +17,35 @@ class Difference:
     ----------
     path : str
         Such as ``memory.b1``.
-    first, second : Quantity or None
-        None where a profile does not have it.
+    a, b : Quantity
+        Of the first and of the second profile.
     """
 
     path: str
-    first: Quantity | None
-    second: Quantity | None
+    a: Quantity
+    b: Quantity
 
     @property
     def ratio(self) -> float | None:
-        """Second over first; None if one is missing or the first is 0."""
-        if self.first is None or self.second is None or self.first.value == 0:
-            return None
-        return self.second.value / self.first.value
+        """Second over first; None if the first is 0."""
+        return self.b.value / self.a.value if self.a.value else None
 
     @property
-    def within(self) -> bool | None:
+    def within(self) -> bool:
         """Whether they differ by no more than both 90 % intervals together allow.
 
-        The half widths towards each other add up as independent errors do. None if one is missing.
+        The half widths towards each other add up as independent errors do.
         """
-        if self.first is None or self.second is None:
-            return None
-        low, high = sorted((self.first, self.second), key=lambda quantity: quantity.value)
-        gap = high.value - low.value
-        up = (low.value if low.high is None else low.high) - low.value
-        down = high.value - (high.value if high.low is None else high.low)
-        return gap <= math.hypot(up, down) * (1 + 1e-12)
+        low, high = sorted((self.a, self.b), key=lambda quantity: quantity.value)
+        up = 0.0 if low.high is None else low.high - low.value
+        down = 0.0 if high.low is None else high.value - high.low
+        return high.value - low.value <= math.hypot(up, down) * (1 + 1e-12)
 
 
 def diff(first: Profile, second: Profile) -> list[Difference]:
-    """Compare every quantity of two profiles.
-
-    Returns
-    -------
-    list of Difference
-        In the order of the first profile, then what only the second has.
-    """
-    paths = dict.fromkeys([*first.quantities, *second.quantities])
+    """Compare every quantity that both profiles have, in the order of the first."""
     return [
-        Difference(path, first.quantities.get(path), second.quantities.get(path)) for path in paths
+        Difference(path, quantity, second.quantities[path])
+        for path, quantity in first.quantities.items()
+        if path in second.quantities
     ]

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.machine.profile import Difference, Profile
+from popmodel.machine.compare import Difference
+from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.machine_values import unit_of, value_text
@@ -26,7 +27,7 @@ def compared(one: Profile, other: Profile, differences: Sequence[Difference]) ->
     differences : sequence of Difference
         Of every quantity that both have.
     """
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "path": row.path,
             "unit": unit_of(row.path),
