@@ -219,7 +219,7 @@ def _measure(
     partly: bool,
 ) -> None:
     from popmodel.cli.streams import remark
-    from popmodel.machine import hardware, measurement, run_directory, suite
+    from popmodel.machine import collect, hardware, measurement, run_directory, suite
     from popmodel.machine import profile as profiles
 
     file = None if profile is None else profile.path
@@ -241,10 +241,10 @@ def _measure(
         failures = []
     else:
         failures = _follow(run, suite.starter(using.programs, using.mpi))
-    document, paths = measurement.collect([run.folder], failures)
+    document, paths = collect.collect([run.folder], failures)
     run_directory.complete(run)
     if kept is not None:
-        document = measurement.replace_parts(kept, document, request.parts)
+        document = collect.replace_parts(kept, document, request.parts)
     _show(arguments, document, paths, page, profile)
 
 
@@ -252,7 +252,7 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
     """Do what is left of a measurement, drawing how far it is."""
     from popmodel.cli.progress import Line
     from popmodel.cli.streams import remark
-    from popmodel.machine import measurement, run_directory, suite
+    from popmodel.machine import run_directory, suite
     from popmodel.report.bench import progress_line
 
     launches = run.plan.launches
@@ -271,7 +271,7 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
     if failures and not any(
         run_directory.done_in(path)[0] for path in run_directory.all_samples(run.folder)
     ):
-        raise measurement.nothing_measured(failures)
+        raise suite.nothing_measured(failures)
     for failure in failures:
         remark(f"warning: {failure.where}: {failure.error.message}")
     return failures
@@ -298,9 +298,9 @@ def _collect(
     page: Target | None,
     profile: Target | None,
 ) -> None:
-    from popmodel.machine import measurement
+    from popmodel.machine import collect
 
-    document, paths = measurement.collect(folders)
+    document, paths = collect.collect(folders)
     _show(arguments, document, paths, page, profile)
 
 

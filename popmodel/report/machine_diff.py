@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.machine.profile import Difference, Profile
+from popmodel.machine.compare import Difference
+from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.machine_values import unit_of, value_text
@@ -24,27 +25,28 @@ def compared(one: Profile, other: Profile, differences: Sequence[Difference]) ->
     one, other : Profile
         The profiles.
     differences : sequence of Difference
-        Of every quantity that both have.
+        Of every quantity that one of them has.
     """
     rows = [
         {
             "path": row.path,
             "unit": unit_of(row.path),
-            "a": row.a.to_dict(),
-            "b": row.b.to_dict(),
-            "ratio": row.ratio if row.ratio is not None and math.isfinite(row.ratio) else None,
+            "a": row.first.to_dict(),
+            "b": row.second.to_dict(),
+            "ratio": row.ratio,
             "within": row.within,
         }
         for row in differences
+        if row.first is not None and row.second is not None
     ]
     rows.sort(key=lambda row: (row["within"], -_distance(row["ratio"])))
     return {
         "schema": "popmodel/machine-diff/1",
         "machines": [{"machine": each.name, "path": each.path} for each in (one, other)],
         "rows": rows,
-        "only_a": sorted(set(one.quantities) - set(other.quantities)),
-        "only_b": sorted(set(other.quantities) - set(one.quantities)),
-        "summary": {"compared": len(rows), "within": sum(row["within"] for row in rows)},
+        "only_a": [row.path for row in differences if row.second is None],
+        "only_b": [row.path for row in differences if row.first is None],
+        "summary": {"compared": len(rows), "within": sum(bool(row["within"]) for row in rows)},
     }
 
 
@@ -121,9 +123,9 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _distance(ratio: float | None) -> float:
+def _distance(ratio: Any) -> float:
     """How far a ratio is from 1, whichever way; none at all is the farthest."""
-    return abs(math.log(ratio)) if ratio else math.inf
+    return abs(math.log(float(ratio))) if ratio else math.inf
 
 
 COMPARED = Views(screen, records, markdown)
