@@ -89,7 +89,7 @@ def command(
             "-o",
             metavar="FILE",
             help="Write the profile to FILE (.json), or with - to standard output instead of the "
-            "readable page. Samples are kept beside it (FILE with .samples).",
+            "readable page. Samples are kept beside it, in FILE with .samples.",
             show_default=False,
         ),
     ] = None,
@@ -126,7 +126,7 @@ def command(
     if build_only:
         _build(ctx.obj, request, page)
     elif script is not None:
-        _write_script(request, script, profile, force=force)
+        _write_script(request, script, profile, partly=only is not None, force=force)
     else:
         _measure(ctx.obj, request, page, profile, partly=only is not None)
 
@@ -200,7 +200,7 @@ def _write_script(request: Request, system: str, profile: Target | None, *, forc
             "the MPI is that of a Python package, which the cluster's srun may not be able to "
             "start: load the module of the cluster's own"
         )
-    folder = run_directory.beside(output)
+    folder = run_directory.beside(output, request.parts if partly else ())
     run = open_run(folder, made, using.identity, force=force, keep=False)
     path = script.write(
         run, using.programs, output=str(output), launcher=request.launcher or "srun"
@@ -228,7 +228,9 @@ def _measure(
     machine = hardware.here()
     made = measurement.make_plan(request, machine)
     using = measurement.tools(request, machine.usable_cores)
-    folder = measurement.default_folder() if file is None else run_directory.beside(file)
+    folder = measurement.default_folder()
+    if file is not None:
+        folder = run_directory.beside(file, request.parts if partly else ())
     run = measurement.open_run(
         folder,
         made,

@@ -103,7 +103,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
 def _outside(document: Document) -> Iterator[tuple[str, list[str]]]:
     for row in document["rows"]:
         if not row["within"]:
-            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3g}"
+            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
             values = [value_text(_quantity(row[name]), row["unit"]) for name in "ab"]
             yield row["path"], [*values, ratio]
 
