@@ -25,27 +25,28 @@ def compared(one: Profile, other: Profile, differences: Sequence[Difference]) ->
     one, other : Profile
         The profiles.
     differences : sequence of Difference
-        Of every quantity that both have.
+        Of every quantity that one of them has.
     """
     rows: list[dict[str, Any]] = [
         {
             "path": row.path,
             "unit": unit_of(row.path),
-            "a": row.a.to_dict(),
-            "b": row.b.to_dict(),
-            "ratio": row.ratio if row.ratio is not None and math.isfinite(row.ratio) else None,
+            "a": row.first.to_dict(),
+            "b": row.second.to_dict(),
+            "ratio": row.ratio,
             "within": row.within,
         }
         for row in differences
+        if row.first is not None and row.second is not None
     ]
     rows.sort(key=lambda row: (row["within"], -_distance(row["ratio"])))
     return {
         "schema": "popmodel/machine-diff/1",
         "machines": [{"machine": each.name, "path": each.path} for each in (one, other)],
         "rows": rows,
-        "only_a": sorted(set(one.quantities) - set(other.quantities)),
-        "only_b": sorted(set(other.quantities) - set(one.quantities)),
-        "summary": {"compared": len(rows), "within": sum(row["within"] for row in rows)},
+        "only_a": [row.path for row in differences if row.second is None],
+        "only_b": [row.path for row in differences if row.first is None],
+        "summary": {"compared": len(rows), "within": sum(bool(row["within"]) for row in rows)},
     }
 
 
@@ -102,7 +103,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
 def _outside(document: Document) -> Iterator[tuple[str, list[str]]]:
     for row in document["rows"]:
         if not row["within"]:
-            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3g}"
+            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
             values = [value_text(_quantity(row[name]), row["unit"]) for name in "ab"]
             yield row["path"], [*values, ratio]
 
@@ -122,9 +123,9 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _distance(ratio: float | None) -> float:
+def _distance(ratio: Any) -> float:
     """How far a ratio is from 1, whichever way; none at all is the farthest."""
-    return abs(math.log(ratio)) if ratio else math.inf
+    return abs(math.log(float(ratio))) if ratio else math.inf
 
 
 COMPARED = Views(screen, records, markdown)
