@@ -61,7 +61,11 @@ static long face_cells(const struct block *b, int dim) {
     return b->n[(dim + 1) % 3] * b->n[(dim + 2) % 3];
 }
 
-/* The blocks with the least surface: of all ways to write P as a product of three. */
+/* Messages that the busiest process sends along a dimension. */
+static int sides(int extent) { return extent == 1 ? 0 : extent == 2 ? 1 : 2; }
+
+/* The grid whose blocks have the least surface to their neighbours; of equal ones, the one with the
+ * most processes along the last dimension, since ranks that follow each other share a node. */
 static void best_extent(int processes, int extent[3]) {
     double least = INFINITY;
     for (int p0 = 1; p0 <= processes; p0++) {
@@ -69,9 +73,8 @@ static void best_extent(int processes, int extent[3]) {
         for (int p1 = 1; p1 <= processes / p0; p1++) {
             if (processes / p0 % p1) continue;
             int p2 = processes / p0 / p1;
-            double surface = (double)p0 + p1 + p2;
-            /* of equal ones, the one with the last dimension cut most: ranks of a node stay near */
-            if (surface < least - 1e-9 || (fabs(surface - least) < 1e-9 && p2 >= extent[2])) {
+            double surface = (double)(sides(p0) * p0 + sides(p1) * p1 + sides(p2) * p2);
+            if (surface < least) {
                 least = surface;
                 extent[0] = p0, extent[1] = p1, extent[2] = p2;
             }
