@@ -31,8 +31,8 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "mpi": (
         *_COMMON,
-        *("mpi_main.c", "point_to_point.c", "collectives.c", "overlap.c", "threaded.c"),
-        "reduce.c",
+        *("mpi_main.c", "party.c", "layout.c", "point_to_point.c", "collectives.c"),
+        *("overlap.c", "threaded.c", "reduce.c"),
     ),
     "hello": ("hello.c",),
     "hello-openmp": ("hello_openmp.c",),
@@ -133,10 +133,19 @@ def _command(
     return [
         *compiler.command,
         *("-std=c11", compiler.openmp, *contract, "-O2"),
-        *shlex.split(environment.get("CFLAGS", "")),
+        *_words("CFLAGS", environment),
         *(str(where / name) for name in SOURCES[program]),
-        *shlex.split(environment.get("LDFLAGS", "")),
+        *_words("LDFLAGS", environment),
     ]
+
+
+def _words(variable: str, environment: Mapping[str, str]) -> list[str]:
+    try:
+        return shlex.split(environment.get(variable, ""))
+    except ValueError as error:
+        problem = str(error).lower()
+        hint = f"write for example {variable}='-O3 -g'"
+        raise BuildError(f"${variable}: {problem}", hint) from None
 
 
 def _key(where: Path, words: list[str]) -> str:

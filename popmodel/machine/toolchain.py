@@ -115,7 +115,7 @@ def find_compiler(mpi: Mpi | None = None, environment: Environment = os.environ)
     """
     if words := _named("CC", environment):
         return _compiler(words, environment, "$CC")
-    candidates = [_behind(mpi)] if mpi is not None and mpi.origin == "user" else []
+    candidates = [_behind(mpi, environment)] if mpi is not None and mpi.origin == "user" else []
     candidates += [(name,) for name in COMPILERS]
     for words in candidates:
         if words and _which(words[0], environment) is not None:
@@ -213,12 +213,12 @@ def _openmp_flag(version: str) -> str:
     return "-fopenmp"
 
 
-def _behind(mpi: Mpi) -> Words:
+def _behind(mpi: Mpi, environment: Environment) -> Words:
     """The compiler that a wrapper calls; the wrapper itself where it does not tell."""
-    shown = _shown(mpi.compiler.command, os.environ)
+    shown = _shown(mpi.compiler.command, environment)
     first = shown.split(maxsplit=1)[0] if shown else ""
     # Cray's cc is no wrapper that tells, and serves without MPI as well.
-    return (first,) if first and shutil.which(first) else mpi.compiler.command
+    return (first,) if first and _which(first, environment) else mpi.compiler.command
 
 
 def _mpi_compiler(environment: Environment) -> tuple[Words, Literal["user", "wheel"]]:
