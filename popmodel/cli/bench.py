@@ -89,7 +89,7 @@ def command(
             "-o",
             metavar="FILE",
             help="Write the profile to FILE (.json), or with - to standard output instead of the "
-            "readable page. Samples are kept beside it (FILE with .samples).",
+            "readable page. Samples are kept beside it, in FILE with .samples.",
             show_default=False,
         ),
     ] = None,
@@ -126,7 +126,7 @@ def command(
     if build_only:
         _build(ctx.obj, request, page)
     elif script is not None:
-        _write_script(request, script, profile, force=force)
+        _write_script(request, script, profile, partly=only is not None, force=force)
     else:
         _measure(ctx.obj, request, page, profile, partly=only is not None)
 
@@ -185,7 +185,9 @@ def _build(arguments: Sequence[str], request: Request, page: Target | None) -> N
     page.write({**built(made.programs, made.compiler.version, mpi), "provenance": stamp}, BUILT)
 
 
-def _write_script(request: Request, system: str, profile: Target | None, *, force: bool) -> None:
+def _write_script(
+    request: Request, system: str, profile: Target | None, *, partly: bool, force: bool
+) -> None:
     from popmodel.cli.streams import remark, write_out
     from popmodel.machine import hardware, run_directory, script
     from popmodel.machine.measurement import make_plan, open_run, tools
@@ -200,7 +202,7 @@ def _write_script(request: Request, system: str, profile: Target | None, *, forc
             "the MPI is that of a Python package, which the cluster's srun may not be able to "
             "start: load the module of the cluster's own"
         )
-    folder = run_directory.beside(output)
+    folder = run_directory.beside(output, request.parts if partly else ())
     run = open_run(folder, made, using.identity, force=force, keep=False)
     path = script.write(
         run, using.programs, output=str(output), launcher=request.launcher or "srun"
@@ -219,7 +221,7 @@ def _measure(
     partly: bool,
 ) -> None:
     from popmodel.cli.streams import remark
-    from popmodel.machine import hardware, measurement, run_directory, suite
+    from popmodel.machine import collect, hardware, measurement, run_directory, suite
     from popmodel.machine import profile as profiles
 
     file = None if profile is None else profile.path
@@ -228,7 +230,9 @@ def _measure(
     machine = hardware.here()
     made = measurement.make_plan(request, machine)
     using = measurement.tools(request, machine.usable_cores)
-    folder = measurement.default_folder() if file is None else run_directory.beside(file)
+    folder = measurement.default_folder()
+    if file is not None:
+        folder = run_directory.beside(file, request.parts if partly else ())
     run = measurement.open_run(
         folder,
         made,
@@ -241,10 +245,10 @@ def _measure(
         failures = []
     else:
         failures = _follow(run, suite.starter(using.programs, using.mpi))
-    document, paths = measurement.collect([run.folder], failures)
+    document, paths = collect.collect([run.folder], failures)
     run_directory.complete(run)
     if kept is not None:
-        document = measurement.replace_parts(kept, document, request.parts)
+        document = collect.replace_parts(kept, document, request.parts)
     _show(arguments, document, paths, page, profile)
 
 
@@ -252,7 +256,7 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
     """Do what is left of a measurement, drawing how far it is."""
     from popmodel.cli.progress import Line
     from popmodel.cli.streams import remark
-    from popmodel.machine import measurement, run_directory, suite
+    from popmodel.machine import run_directory, suite
     from popmodel.report.bench import progress_line
 
     launches = run.plan.launches
@@ -271,7 +275,7 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
     if failures and not any(
         run_directory.done_in(path)[0] for path in run_directory.all_samples(run.folder)
     ):
-        raise measurement.nothing_measured(failures)
+        raise suite.nothing_measured(failures)
     for failure in failures:
         remark(f"warning: {failure.where}: {failure.error.message}")
     return failures
@@ -298,9 +302,9 @@ def _collect(
     page: Target | None,
     profile: Target | None,
 ) -> None:
-    from popmodel.machine import measurement
+    from popmodel.machine import collect
 
-    document, paths = measurement.collect(folders)
+    document, paths = collect.collect(folders)
     _show(arguments, document, paths, page, profile)
 
 

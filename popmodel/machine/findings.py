@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
 
-from popmodel.machine.profile import Profile
+from popmodel.machine.profile import Profile, part_of
 from popmodel.machine.quantity import Quantity
 from popmodel.units import plural
 
-KINDS = ("missing", "failed", "noisy", "wide", "preset", "age", "unused")
+KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unused")
 """Kinds of findings, what weighs most first."""
 
 WIDE = 0.5
@@ -48,34 +47,29 @@ class Need:
     ----------
     paths : tuple of tuple of str
         Alternatives; each is a set of paths, and a path stands for all that is below it.
-    part : str
-        Part of the suite that measures it.
     purpose : str
         Which predictions need it.
     """
 
     paths: tuple[tuple[str, ...], ...]
-    part: str
     purpose: str
 
 
-_EVERY = "every prediction"
 NEEDS: tuple[Need, ...] = (
-    Need((("core.freq",),), "core", _EVERY),
-    Need((("core.flop_per_cycle",),), "core", "predictions of arithmetic"),
-    Need((("core.load_per_cycle",),), "core", "signatures that count loads"),
-    Need((("core.store_per_cycle",),), "core", "signatures that count stores"),
+    Need((("core.freq",),), "every prediction"),
+    Need((("core.flop_per_cycle",),), "predictions of arithmetic"),
+    Need((("core.load_per_cycle",),), "signatures that count loads"),
+    Need((("core.store_per_cycle",),), "signatures that count stores"),
     Need(
         (("memory.b1", "memory.bsat", "memory.q"), ("memory.by_cores",)),
-        "memory",
         "predictions of loops with traffic to memory",
     ),
-    Need((("memory.cache_bw",),), "memory", "signatures that count traffic between caches"),
-    Need((("memory.kappa",),), "memory", "signatures with if_fits"),
-    Need((("openmp.parallel_for",),), "openmp", "predictions of parallel loops"),
-    Need((("net.intra",),), "p2p", "predictions of several processes on a node"),
-    Need((("net.inter",),), "p2p", "predictions of several nodes"),
-    Need((("net.reduce_gamma",),), "collectives", "predictions of reductions"),
+    Need((("memory.cache_bw",),), "signatures that count traffic between caches"),
+    Need((("memory.kappa",),), "signatures with if_fits"),
+    Need((("openmp.parallel_for",),), "predictions of parallel loops"),
+    Need((("net.intra",),), "predictions of several processes on a node"),
+    Need((("net.inter",),), "predictions of several nodes"),
+    Need((("net.reduce_gamma",),), "predictions of reductions"),
 )
 
 
@@ -130,7 +124,6 @@ def is_unused(path: str) -> bool:
 
 
 def _missing(profile: Profile) -> Iterator[Finding]:
-    reasons = profile.document.get("absent", {})
     for need in NEEDS:
         first = need.paths[0][0]
         if first == "net.inter" and profile.topology.nodes == 1:
@@ -140,10 +133,9 @@ def _missing(profile: Profile) -> Iterator[Finding]:
         if any(all(_has(profile, path) for path in paths) for paths in need.paths):
             continue
         lacking = next((path for path in need.paths[0] if not _has(profile, path)), first)
-        why = reasons.get(lacking)
-        remedy = f"popmodel bench --only {need.part}"
-        reason = f"{why}" if why else f"measure it: {remedy}"
-        yield Finding("missing", lacking, f"{need.purpose} need {lacking}: {reason}")
+        measure = f"popmodel bench --only {part_of(lacking)} measures it"
+        why = profile.absent(lacking) or measure
+        yield Finding("missing", lacking, f"{need.purpose} need {lacking}: {why}")
 
 
 def _has(profile: Profile, path: str) -> bool:
@@ -164,17 +156,17 @@ def _failed(profile: Profile) -> Iterator[Finding]:
 
 
 def _noisy(profile: Profile) -> Iterator[Finding]:
+    """Sections that were measured in noise, and what else is to be said of how one was measured."""
     for section, quality in profile.document.get("quality", {}).items():
-        if isinstance(quality, Mapping) and quality.get("noisy"):
-            yield Finding(
-                "noisy", f"quality.{section}", f"{section} is noisy: {_why(quality.get('why'))}"
-            )
-
-
-def _why(reason: Any) -> str:
-    if isinstance(reason, list):
-        return "; ".join(str(each) for each in reason)
-    return str(reason or "no reason is given")
+        if not isinstance(quality, Mapping):
+            continue
+        why = quality.get("why") or []
+        reason = "; ".join(map(str, why)) if isinstance(why, list) else str(why)
+        if quality.get("noisy"):
+            text = f"{section} is noisy: {reason or 'no reason is given'}"
+            yield Finding("noisy", f"quality.{section}", text)
+        elif reason:
+            yield Finding("remark", f"quality.{section}", f"{section}: {reason}")
 
 
 def _wide(profile: Profile) -> Iterator[Finding]:

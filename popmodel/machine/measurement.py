@@ -1,28 +1,23 @@
-"""From what a user asks for to a plan with its programs, and from samples to a profile."""
+"""From what a user asks for to a plan, the programs for it, and the place of its samples."""
 
 from __future__ import annotations
 
-import copy
 import os
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from popmodel import cache as caches
-from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.errors import FileError, UsageError
 from popmodel.machine import plan, run_directory
 from popmodel.machine.build import build
 from popmodel.machine.hardware import Hardware
-from popmodel.machine.jobs import NODE_PARTS, PATHS
+from popmodel.machine.jobs import NODE_PARTS
 from popmodel.machine.plan import Plan
 from popmodel.machine.run_directory import Run
-from popmodel.machine.suite import Failure
 from popmodel.machine.toolchain import Compiler, Mpi, ToolchainError, find_compiler, find_mpi
 from popmodel.machine.topology import Cache, Topology
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -53,11 +48,6 @@ class Request:
     def wants_mpi(self) -> bool:
         """Whether a part needs MPI."""
         return not NODE_PARTS.issuperset(self.parts)
-
-    @property
-    def wants_node(self) -> bool:
-        """Whether a part needs the program without MPI."""
-        return not NODE_PARTS.isdisjoint(self.parts)
 
 
 @dataclass(frozen=True)
@@ -103,9 +93,8 @@ def tools(request: Request, cores: int) -> Tools:
             hint = f"{error.hint}; what needs no MPI is measured by {without}"
             raise ToolchainError(error.message, hint) from error
     compiler = find_compiler(mpi)
-    programs = {}
-    if request.wants_node:
-        programs["node"] = build("node", compiler)
+    # The node program is needed for every part: it tells what the hardware is.
+    programs = {"node": build("node", compiler)}
     if mpi is not None:
         programs["mpi"] = build("mpi", mpi)
     return Tools(compiler, mpi, programs)
@@ -153,7 +142,7 @@ def make_plan(request: Request, machine: Hardware, seed: int | None = None) -> P
         smt=machine.smt,
         seed=random.SystemRandom().randrange(1 << 32) if seed is None else seed,
     )
-    if not made.launches:
+    if not any(launch.part(job) in made.parts for launch in made.launches for job in launch.jobs):
         why = "; ".join(dict.fromkeys(made.left_out.values()))
         raise UsageError(
             f"--only {','.join(request.parts)}: nothing of it can be measured here: {why}",
@@ -226,150 +215,3 @@ def open_run(
             "finish it with its own options, name another file with -o, or drop it with --force",
         )
     return run_directory.begin(folder, made, made_with)
-
-
-def collect(
-    folders: Sequence[Path], failures: Iterable[Failure] = ()
-) -> tuple[Document, list[Path]]:
-    """Make a profile of all samples in some directories.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-        Run directories, or other directories with samples files.
-    failures : iterable of Failure
-        Launches that were given up, to be told in the profile.
-
-    Returns
-    -------
-    document : dict
-        The profile as JSON types, without the provenance of the command.
-    paths : list of Path
-        The samples files that it is made of.
-
-    Raises
-    ------
-    FileError
-        If there are no samples, or they are damaged.
-    """
-    from popmodel.machine import samples
-    from popmodel.machine.calibration import calibrate
-
-    paths: list[Path] = []
-    for folder in folders:
-        here = run_directory.all_samples(folder)
-        if not here:
-            what = "holds no samples (*.jsonl)" if folder.is_dir() else "is no directory"
-            raise FileError(folder, what, hint="name a run directory, such as machine.samples")
-        paths += here
-    document = calibrate(samples.read(paths))
-    measurements = [_measurement(folder) for folder in folders]
-    told = [f"{failure.where}: {failure.error.message}" for failure in failures]
-    if measurements and told:
-        measurements[-1]["failures"] = told
-    document["provenance"] = {"measurements": measurements}
-    for folder in folders:
-        run = run_directory.find(folder)
-        if run is not None:
-            _add_absent(document, run.plan, told)
-    return document, paths
-
-
-def _measurement(folder: Path) -> dict[str, Any]:
-    run = run_directory.find(folder)
-    about: dict[str, Any] = {"samples": str(folder)}
-    if run is not None:
-        made = run.plan
-        about |= {"mode": made.mode, "parts": list(made.parts), "ranks": made.ranks}
-        about |= {"nodes": made.nodes, "seed": made.seed, "launches": len(made.launches)}
-        about |= {"completed": run.is_completed, "with": dict(run.made_with)}
-    return about
-
-
-def _add_absent(document: Document, made: Plan, told: Sequence[str]) -> None:
-    """Say why what was asked for is not there, where the samples alone do not tell."""
-    absent: dict[str, str] = document.setdefault("absent", {})
-    absent |= {path: why for path, why in made.left_out.items() if not _has(document, path)}
-    for part in made.parts:
-        if not any(_has(document, path) or path in absent for path in PATHS[part]):
-            failed = told[0] if told else "no sample of it was taken"
-            absent[PATHS[part][0]] = failed
-
-
-def _has(document: Mapping[str, Any], path: str) -> bool:
-    table: Any = document
-    for key in path.split("."):
-        if not isinstance(table, Mapping) or key not in table:
-            return False
-        table = table[key]
-    return True
-
-
-def replace_parts(kept: Mapping[str, Any], fresh: Document, parts: Sequence[str]) -> Document:
-    """Put newly measured parts into a profile in the place of its own; the rest is kept.
-
-    Parameters
-    ----------
-    kept : mapping
-        A profile as JSON types.
-    fresh : dict
-        The profile of the new measurement.
-    parts : sequence of str
-        What was measured; what the new profile lacks of it is gone.
-
-    Raises
-    ------
-    UsageError
-        If the profiles are of different machines.
-    """
-    if kept["topology"] != fresh["topology"]:
-        raise UsageError(
-            "--only: the profile to be completed is of a machine with other cores or caches",
-            "write the new measurement to a file of its own with -o",
-        )
-    merged: Document = copy.deepcopy(dict(kept))
-    for path in (path for part in parts for path in PATHS[part]):
-        _move(path.split("."), fresh, merged)
-    inside = [path for part in parts for path in PATHS[part]]
-    absent = {
-        path: why for path, why in kept.get("absent", {}).items() if not _is_below(path, inside)
-    }
-    absent |= {
-        path: why for path, why in fresh.get("absent", {}).items() if _is_below(path, inside)
-    }
-    sections = {path.split(".")[0] for path in inside}
-    quality = {**kept.get("quality", {})}
-    quality |= {name: one for name, one in fresh.get("quality", {}).items() if name in sections}
-    before, after = (table.get("provenance", {}) for table in (kept, fresh))
-    measurements = [*before.get("measurements", []), *after.get("measurements", [])]
-    merged |= {"provenance": {**after, "measurements": measurements}}
-    merged |= {name: table for name, table in (("absent", absent), ("quality", quality)) if table}
-    return merged
-
-
-def _move(keys: Sequence[str], source: Mapping[str, Any], target: Document) -> None:
-    """Make an entry of a tree equal to that of another, absent if it is absent there."""
-    first, *rest = keys
-    if not rest:
-        target.pop(first, None)
-        if first in source:
-            target[first] = copy.deepcopy(source[first])
-    elif first in source or first in target:
-        inner = dict(target.get(first, {}))
-        _move(rest, source.get(first, {}), inner)
-        if inner:
-            target[first] = inner
-        else:
-            target.pop(first, None)
-
-
-def _is_below(path: str, above: Iterable[str]) -> bool:
-    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in above)
-
-
-def nothing_measured(failures: Sequence[Failure]) -> PopmodelError:
-    """The error for a measurement of which every launch failed."""
-    first = failures[0]
-    return PopmodelError(
-        f"nothing could be measured: {first.where}: {first.error.message}", first.error.hint
-    )

@@ -71,9 +71,13 @@ class Files:
     log: Path
 
 
-def beside(output: Path) -> Path:
-    """The run directory that belongs to a profile: ``machine.samples`` for ``machine.json``."""
-    return output.with_suffix(SUFFIX)
+def beside(output: Path, parts: Sequence[str] = ()) -> Path:
+    """The run directory that belongs to a profile: ``machine.samples`` for ``machine.json``.
+
+    A measurement of some parts only has its own, ``machine.core-p2p.samples``: a profile that it
+    completes keeps the samples of its other parts.
+    """
+    return output.with_suffix(f".{'-'.join(parts)}{SUFFIX}" if parts else SUFFIX)
 
 
 def find(folder: Path) -> Run | None:

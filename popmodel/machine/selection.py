@@ -88,7 +88,8 @@ def node_jobs(
         long += far
     if "openmp" in wanted:
         short += _openmp_jobs(threads, full=full)
-    if "noise" in wanted:
+    if "noise" in wanted or NODE_PARTS.isdisjoint(wanted):
+        # In the latter case for what comes with it: the node program tells what the hardware is.
         long.append(job("quantum"))
     return short, long
 

@@ -209,6 +209,14 @@ def measure(
     return failures
 
 
+def nothing_measured(failures: Sequence[Failure]) -> PopmodelError:
+    """The error for a measurement of which every launch failed."""
+    first = failures[0]
+    return PopmodelError(
+        f"nothing could be measured: {first.where}: {first.error.message}", first.error.hint
+    )
+
+
 class _Clock:
     """Turns numbers of jobs into progress and time left.
 

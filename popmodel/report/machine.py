@@ -17,6 +17,10 @@ from popmodel.units import format_size, plural
 
 _SIZES = (8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)  # of messages that are shown
 _THREADS = 3  # columns of thread counts at most
+# what a reader of the page does not look for; it is in the profile
+_HIDDEN = frozenset(
+    {"kernel", "load", "measured", "cpus_online", "cpus_allowed", "threads_per_core"}
+)
 _TIERS = {"socket": "one socket", "intra": "one node", "inter": "two nodes"}
 
 
@@ -99,7 +103,9 @@ def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
     facts += [
         (str(key).replace("_", " "), str(value))
         for key, value in _content(document).get("host", {}).items()
-        if isinstance(value, str | int | float) and not isinstance(value, bool)
+        if isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and key not in _HIDDEN
     ]
     node = ", ".join(
         [
@@ -174,8 +180,9 @@ def _memory(profile: Profile) -> Iterator[Row]:
     for count in _few(counts, 4):
         path = f"memory.by_cores.{count}"
         yield from _row(profile, f"bandwidth, {plural(count, 'core')}", path)
+    if "memory.by_cores.1" not in profile.quantities:
+        yield from _row(profile, "bandwidth of a core", "memory.b1")
     for label, name in (
-        ("bandwidth of a core", "b1"),
         ("bandwidth of a domain", "bsat"),
         ("sharpness of saturation", "q"),
         ("copy", "copy_bw"),
@@ -184,12 +191,12 @@ def _memory(profile: Profile) -> Iterator[Row]:
     for label, name in (
         ("bandwidth of", "cache_bw"),
         ("latency of", "latency"),
-        ("line from a core", "line_transfer"),
+        ("a line, cores", "line_transfer"),
     ):
         for path in _below(profile, f"memory.{name}"):
             yield from _row(profile, f"{label} {path.rpartition('.')[2]}", path)
-    yield from _row(profile, "usable part of the last cache", "memory.kappa")
-    yield from _row(profile, "false sharing, part of a transfer", "memory.kappa_fs")
+    yield from _row(profile, "usable part of last cache", "memory.kappa")
+    yield from _row(profile, "false sharing, transfers", "memory.kappa_fs")
 
 
 def _messages(profile: Profile) -> Iterator[Row]:

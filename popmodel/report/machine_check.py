@@ -16,6 +16,7 @@ _TITLES = {
     "missing": "missing for some predictions",
     "failed": "given up while measuring",
     "noisy": "noisy",
+    "remark": "how it was measured",
     "wide": "wide intervals",
     "preset": "not measured",
     "age": "old",

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.machine.profile import Difference, Profile
+from popmodel.machine.compare import Difference
+from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.machine_values import unit_of, value_text
@@ -26,13 +27,13 @@ def compared(one: Profile, other: Profile, differences: Sequence[Difference]) ->
     differences : sequence of Difference
         Of every quantity that both have.
     """
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "path": row.path,
             "unit": unit_of(row.path),
             "a": row.a.to_dict(),
             "b": row.b.to_dict(),
-            "ratio": row.ratio if row.ratio is not None and math.isfinite(row.ratio) else None,
+            "ratio": row.ratio,
             "within": row.within,
         }
         for row in differences
@@ -42,9 +43,9 @@ def compared(one: Profile, other: Profile, differences: Sequence[Difference]) ->
         "schema": "popmodel/machine-diff/1",
         "machines": [{"machine": each.name, "path": each.path} for each in (one, other)],
         "rows": rows,
-        "only_a": sorted(set(one.quantities) - set(other.quantities)),
-        "only_b": sorted(set(other.quantities) - set(one.quantities)),
-        "summary": {"compared": len(rows), "within": sum(row["within"] for row in rows)},
+        "only_a": [path for path in one.quantities if path not in other.quantities],
+        "only_b": [path for path in other.quantities if path not in one.quantities],
+        "summary": {"compared": len(rows), "within": sum(row.within for row in differences)},
     }
 
 
@@ -101,7 +102,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
 def _outside(document: Document) -> Iterator[tuple[str, list[str]]]:
     for row in document["rows"]:
         if not row["within"]:
-            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3g}"
+            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
             values = [value_text(_quantity(row[name]), row["unit"]) for name in "ab"]
             yield row["path"], [*values, ratio]
 
@@ -121,9 +122,9 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _distance(ratio: float | None) -> float:
+def _distance(ratio: Any) -> float:
     """How far a ratio is from 1, whichever way; none at all is the farthest."""
-    return abs(math.log(ratio)) if ratio else math.inf
+    return abs(math.log(float(ratio))) if ratio else math.inf
 
 
 COMPARED = Views(screen, records, markdown)

@@ -41,10 +41,10 @@ def inverse(quantity: Quantity) -> Quantity | None:
 
 
 def figure(number: float) -> str:
-    """A number with three digits; whole ones, and those from 100 on, without a fraction."""
-    if number == 0:
-        return "0"
-    return f"{number:.0f}" if abs(number) >= 99.95 else f"{number:.3g}"
+    """A number with three digits, none behind the point from 100 on, fewer below a hundredth."""
+    if abs(number) >= 99.95:
+        return f"{number:.0f}"
+    return f"{number:.3g}" if abs(number) >= 0.00995 or not number else f"{number:.1g}"
 
 
 def unit_of(path: str) -> str:

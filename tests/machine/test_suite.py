@@ -329,3 +329,5 @@ def test_a_full_disk_says_how_to_go_on() -> None:
 
 def test_the_directory_lies_beside_its_profile() -> None:
     assert run_directory.beside(Path("a/machine.json")) == Path("a/machine.samples")
+    some = run_directory.beside(Path("machine.json"), ("core", "p2p"))
+    assert some == Path("machine.core-p2p.samples")

@@ -1,0 +1,207 @@
+"""From the samples of one or several run directories to a machine profile."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from popmodel.errors import FileError, UsageError
+from popmodel.machine import hardware, run_directory, samples
+from popmodel.machine.calibration import calibrate
+from popmodel.machine.jobs import PATHS
+from popmodel.machine.plan import Plan
+from popmodel.machine.samples import Launch
+from popmodel.machine.suite import Failure
+
+Document = dict[str, Any]
+
+
+def collect(
+    folders: Sequence[Path], failures: Iterable[Failure] = ()
+) -> tuple[Document, list[Path]]:
+    """Make a profile of all samples in some directories.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Run directories, or other directories with samples files.
+    failures : iterable of Failure
+        Launches that were given up, to be told in the profile.
+
+    Returns
+    -------
+    document : dict
+        The profile as JSON types, without the provenance of the command.
+    paths : list of Path
+        The samples files that it is made of.
+
+    Raises
+    ------
+    FileError
+        If there are no samples, or they are damaged.
+    """
+    paths: list[Path] = []
+    for folder in folders:
+        here = run_directory.all_samples(folder)
+        if not here:
+            what = "holds no samples (*.jsonl)" if folder.is_dir() else "is no directory"
+            raise FileError(folder, what, hint="name a run directory, such as machine.samples")
+        # A launch that was given up before its first sample leaves an empty file.
+        paths += [path for path in here if path.stat().st_size]
+    launches = samples.read(paths)
+    _check_same_machine(launches)
+    document = calibrate(launches)
+    measurements = [_measurement(folder) for folder in folders]
+    told = [f"{failure.where}: {failure.error.message}" for failure in failures]
+    if measurements and told:
+        measurements[-1]["failures"] = told
+    document["provenance"] = {"measurements": measurements}
+    for folder in folders:
+        run = run_directory.find(folder)
+        if run is not None:
+            _add_absent(document, run.plan, told)
+    return document, paths
+
+
+def _check_same_machine(launches: Sequence[Launch]) -> None:
+    """Refuse samples whose processor, MPI or OpenMP runtime differ."""
+    seen: dict[str, tuple[str, str]] = {}
+    for launch in launches:
+        header = launch.header
+        files = header.get("files")
+        facts = {
+            "processor": hardware.read(files).model if files else None,
+            "MPI": header.get("mpi", {}).get("library"),
+            "OpenMP runtime": header.get("openmp", {}).get("runtime"),
+        }
+        for what, value in facts.items():
+            if value is None:
+                continue
+            before, path = seen.setdefault(what, (str(value), launch.path))
+            if before != str(value):
+                raise FileError(
+                    launch.path,
+                    f"{what} is {value}, but {before} in {path}",
+                    hint="collect the samples of each machine into a profile of its own",
+                )
+
+
+def _measurement(folder: Path) -> dict[str, Any]:
+    run = run_directory.find(folder)
+    about: dict[str, Any] = {"samples": str(folder)}
+    if run is not None:
+        made = run.plan
+        about |= {"mode": made.mode, "parts": list(made.parts), "ranks": made.ranks}
+        about |= {"nodes": made.nodes, "seed": made.seed, "launches": len(made.launches)}
+        about |= {"completed": run.is_completed, "with": dict(run.made_with)}
+    return about
+
+
+def _add_absent(document: Document, made: Plan, told: Sequence[str]) -> None:
+    """Say why what was asked for is not there, where the samples alone do not tell."""
+    absent: dict[str, str] = document.setdefault("absent", {})
+    absent |= {path: why for path, why in made.left_out.items() if not _has(document, path)}
+    for part in made.parts:
+        if not any(_has(document, path) or path in absent for path in PATHS[part]):
+            failed = told[0] if told else "no sample of it was taken"
+            absent[PATHS[part][0]] = failed
+
+
+def _has(document: Mapping[str, Any], path: str) -> bool:
+    table: Any = document
+    for key in path.split("."):
+        if not isinstance(table, Mapping) or key not in table:
+            return False
+        table = table[key]
+    return True
+
+
+def replace_parts(kept: Mapping[str, Any], fresh: Document, parts: Sequence[str]) -> Document:
+    """Put newly measured parts into a profile in the place of its own; the rest is kept.
+
+    Parameters
+    ----------
+    kept : mapping
+        A profile as JSON types.
+    fresh : dict
+        The profile of the new measurement.
+    parts : sequence of str
+        What was measured; what the new profile lacks of it is gone.
+
+    Raises
+    ------
+    UsageError
+        If the profiles are of different machines, or were measured with different software.
+    """
+    for name, values in _identities(kept, fresh).items():
+        before, now = values
+        if before is not None and now is not None and before != now:
+            raise UsageError(
+                f"--only: {name} was {before} when the rest of the profile was measured, now {now}",
+                "measure all of it again, or write this part to a file of its own with -o",
+            )
+    inside = [path for part in parts for path in PATHS[part]]
+    merged = copy.deepcopy(dict(kept))
+    for path in inside:
+        _drop(merged, path.split("."))
+        _copy(merged, fresh, path.split("."))
+    sections = {path.split(".")[0] for path in inside}
+    absent = {
+        path: why for path, why in kept.get("absent", {}).items() if not _is_below(path, inside)
+    } | {path: why for path, why in fresh.get("absent", {}).items() if _is_below(path, inside)}
+    quality = kept.get("quality", {}) | {
+        name: one for name, one in fresh.get("quality", {}).items() if name in sections
+    }
+    tables = {
+        "host": kept.get("host", {}) | fresh.get("host", {}),
+        "topology": fresh["topology"],
+        "absent": absent,
+        "quality": quality,
+        "provenance": _both(kept.get("provenance"), fresh["provenance"]),
+    }
+    return merged | {name: table for name, table in tables.items() if table}
+
+
+def _identities(
+    kept: Mapping[str, Any], fresh: Mapping[str, Any]
+) -> dict[str, tuple[object, object]]:
+    """What has to be the same in both profiles; None where one does not tell."""
+    hosts = kept.get("host", {}), fresh.get("host", {})
+    named = {"processor": "cpu", "MPI": "mpi", "OpenMP": "openmp", "compiler": "compiler"}
+    found = {name: (hosts[0].get(key), hosts[1].get(key)) for name, key in named.items()}
+    before, now = (table["topology"]["cores_per_node"] for table in (kept, fresh))
+    return found | {"number of cores": (before, now)}
+
+
+def _both(kept: object, fresh: Mapping[str, Any]) -> dict[str, Any]:
+    """Provenance of the later measurement, with the list of all."""
+    before = kept.get("measurements", []) if isinstance(kept, Mapping) else []
+    return {**fresh, "measurements": [*before, *fresh.get("measurements", [])]}
+
+
+def _copy(target: Document, source: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Take over an entry of a tree, if it is there."""
+    first, *rest = keys
+    if first not in source:
+        return
+    if not rest:
+        target[first] = copy.deepcopy(source[first])
+    elif _has(source, ".".join(keys)):
+        _copy(target.setdefault(first, {}), source[first], rest)
+
+
+def _drop(table: Document, keys: Sequence[str]) -> None:
+    """Remove an entry of a tree, and the tables that are empty then."""
+    first, *rest = keys
+    if first not in table:
+        return
+    if rest:
+        _drop(table[first], rest)
+    if not rest or not table[first]:
+        del table[first]
+
+
+def _is_below(path: str, above: Iterable[str]) -> bool:
+    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in above)
