@@ -62,6 +62,11 @@ def complain(message: str, hint: str | None = None) -> None:
         print(f"hint: {_one_line(hint)}", file=sys.stderr)
 
 
+def remark(text: str) -> None:
+    """Write what is no error to standard error, on one line."""
+    print(f"popmodel: {_one_line(text)}", file=sys.stderr, flush=True)
+
+
 def _one_line(text: str) -> str:
     """Text without line ends and other control characters; names in it come from anywhere."""
     words = " ".join(text.split())

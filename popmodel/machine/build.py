@@ -31,8 +31,8 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "mpi": (
         *_COMMON,
-        *("mpi_main.c", "point_to_point.c", "collectives.c", "overlap.c", "threaded.c"),
-        "reduce.c",
+        *("mpi_main.c", "party.c", "layout.c", "point_to_point.c", "collectives.c"),
+        *("overlap.c", "threaded.c", "reduce.c"),
     ),
     "hello": ("hello.c",),
     "hello-openmp": ("hello_openmp.c",),

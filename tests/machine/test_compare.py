@@ -1,14 +1,13 @@
-"""Differences between profiles, and merging them."""
+"""Differences between profiles."""
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
 
 from popmodel.machine import profile
-from popmodel.machine.compare import Difference, DifferentMachines, diff, merge
+from popmodel.machine.compare import Difference, diff
 from popmodel.machine.quantity import Quantity
 
 Document = dict[str, Any]
@@ -30,10 +29,6 @@ def node(**sections: Any) -> Document:
         },
         **sections,
     }
-
-
-def tier(alpha: float) -> Document:
-    return {"classes": [{"upto": None, "alpha": q(alpha), "beta": q(1e-10)}]}
 
 
 @pytest.mark.parametrize(
@@ -67,55 +62,3 @@ def test_all_quantities_of_both_profiles_are_compared() -> None:
     rows = diff(first, second)
     assert [row.path for row in rows] == ["memory.b1", "memory.copy_bw", "memory.kappa"]
     assert [row.ratio for row in rows] == [2.0, None, None]
-
-
-def test_a_later_measurement_replaces_a_section_and_keeps_the_others() -> None:
-    first = node(memory={"b1": q(1e10), "kappa": q(0.5)}, core={"freq": {"1": q(1e9)}})
-    first["quality"] = {"memory": {"noisy": True}, "core": {"noisy": False}}
-    second = node(memory={"b1": q(2e10)}, quality={"memory": {"noisy": False}})
-    before = copy.deepcopy((first, second))
-    merged = merge([first, second])
-    assert merged["memory"] == {"b1": q(2e10)}
-    assert merged["core"] == first["core"]
-    assert merged["quality"] == {"memory": {"noisy": False}, "core": {"noisy": False}}
-    assert (first, second) == before
-
-
-def test_tiers_of_several_node_counts_come_together() -> None:
-    one = node(net={"intra": tier(1e-6), "reduce_gamma": q(1e-10)})
-    one["absent"] = {"net.inter": "one node", "net.nic_G": "one node"}
-    two = node(net={"inter": tier(2e-6)})
-    two["topology"]["nodes"] = 2
-    merged = merge([one, two])
-    assert set(merged["net"]) == {"intra", "inter", "reduce_gamma"}
-    assert merged["topology"]["nodes"] == 2
-    assert merged["absent"] == {"net.nic_G": "one node"}
-    assert set(merge([two, one])["net"]) == {"intra", "inter", "reduce_gamma"}
-    profile.from_document(merged)
-
-
-def test_reasons_of_a_section_that_was_measured_anew_go() -> None:
-    first = node(memory={"b1": q(1e10)}, absent={"memory.bsat": "2 cores", "core.smt": "no SMT"})
-    merged = merge([first, node(memory={"b1": q(1e10)}, absent={"memory.q": "few"})])
-    assert merged["absent"] == {"core.smt": "no SMT", "memory.q": "few"}
-
-
-@pytest.mark.parametrize("key", ["cpu", "mpi"])
-def test_different_machines_stay_apart(key: str) -> None:
-    other = node()
-    other["host"] = other["host"] | {key: "another"}
-    with pytest.raises(DifferentMachines) as caught:
-        merge([node(), other])
-    assert caught.value.message.startswith(
-        f"profiles of different machines cannot be merged: host.{key} is "
-    )
-    assert caught.value.hint == (
-        "measure with the same processor, MPI and compiler, or keep the profiles apart"
-    )
-
-
-def test_nodes_of_different_size_stay_apart() -> None:
-    other = node()
-    other["topology"] = other["topology"] | {"cores_per_node": 8}
-    with pytest.raises(DifferentMachines, match="nodes of 4 and of 8 cores"):
-        merge([node(), other])

@@ -57,11 +57,10 @@ def calibrate(
         )
         for count in measured.values("triad", "threads")
     }
+    law: dict[str, Series] = {}
     single = {f"by_cores.{count}": series for count, series in by_cores.items()}
     if 1 in by_cores:
-        single["b1"] = by_cores[1]
-        law = _saturation(by_cores, absent)
-        single |= law
+        law = _saturation(by_cores, absent) or {"b1": by_cores[1]}
         array = measured.values("triad", "bytes")[0]
         if 3 * array < _CACHED * last:
             remarks.append(
@@ -71,7 +70,7 @@ def calibrate(
     if results := measured.results("copy", threads=1):
         single["copy_bw"] = of_results(results, _copied, "copy of an array, bytes copied, p10")
     levels = _levels(measured, topology, absent)
-    found = quantities(single | levels)
+    found = quantities(single | levels) | quantities(law, alike=False)
     for name, entry in found.items():
         table, _, key = name.partition(".")
         if key:

@@ -144,7 +144,7 @@ def _laws(
             values = tuple(parameters[:, "abds".index(term)].tolist())
             source = f"fit to {counts[0]} to {counts[-1]} threads"
             fits[f"{key}:{term}"] = Series(values, source, batches, scale)
-    found = quantities(fits, zero=frozenset(fits))
+    found = quantities(fits, zero=frozenset(fits), alike=False)
     for name, entry in found.items():
         key, _, term = name.rpartition(":")
         section[key].setdefault("fit", {})[term] = entry

@@ -133,7 +133,8 @@ def size_classes(table: Mapping[int, Series], switch: int | None) -> list[dict[s
             values = tuple(lines[:, column].tolist())
             scale = None if min(values) > 0 else max(float(np.mean(values)), 1e-15)
             series[f"{index}.{name}"] = Series(values, source, batches, scale)
-    found = quantities(series, zero=frozenset(n for n, one in series.items() if one.scale))
+    zero = frozenset(name for name, one in series.items() if one.scale)
+    found = quantities(series, zero=zero, alike=False)
     classes = []
     for index, (_, last) in enumerate(cuts):
         upto = int(sizes[last]) if index + 1 < len(cuts) else None
@@ -166,6 +167,10 @@ def _segmentation(sizes: Array, times: Array, switch: int | None) -> list[tuple[
             if not all(_meet(a, b, sizes, switch) for a, b in itertools.pairwise(parts)):
                 continue
             free = 3 * count - 1
+            if switch is not None and any(
+                sizes[a.last] <= switch < sizes[b.first] for a, b in itertools.pairwise(parts)
+            ):
+                free -= 1  # this bound is known
             if free >= n - 1 and count > 1:
                 continue
             error = sum(part.error for part in parts) / n + _KNOWN_TO**2

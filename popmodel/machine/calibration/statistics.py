@@ -111,23 +111,29 @@ def _relative_error(batches: Array) -> float:
 
 
 def quantities(
-    series: Mapping[str, Series], *, zero: frozenset[str] = frozenset()
+    series: Mapping[str, Series], *, zero: frozenset[str] = frozenset(), alike: bool = True
 ) -> dict[str, dict[str, Any]]:
     """Give quantities of a profile with their 90 % intervals.
 
     Parameters
     ----------
     series : mapping of str to Series
-        Similar quantities, by any name: their spreads inform each other.
+        Quantities by any name.
     zero : frozenset of str
         Those that may be 0; a negative estimate is clipped, with its interval.
+    alike : bool
+        Whether all were measured in the same way, so that their spreads inform each other; the
+        parameters of a fit were not, each has its own.
 
     Returns
     -------
     dict of str to dict
         ``value, low, high, origin, n, source``.
     """
-    deviations, freedom = _deviations(list(series.values()))
+    groups = [list(series.values())] if alike else [[one] for one in series.values()]
+    parts = [_deviations(group) for group in groups]
+    deviations = [deviation for part, _ in parts for deviation in part]
+    freedom = [dof for _, part in parts for dof in part]
     found = {}
     for (name, one), deviation, dof in zip(series.items(), deviations, freedom, strict=True):
         centre = float(np.mean(one.coordinates))

@@ -1,0 +1,333 @@
+"""``popmodel bench``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from popmodel.cli.options import ForceOption, FormatOption, choice, whole_number
+from popmodel.errors import UsageError
+
+if TYPE_CHECKING:
+    from popmodel.cli.output import Target
+    from popmodel.machine.measurement import Request
+    from popmodel.machine.run_directory import Run
+    from popmodel.machine.suite import Failure
+
+EXAMPLES = (
+    "popmodel bench -o machine.json",
+    "popmodel bench --only core,memory,openmp,noise",
+    "popmodel bench --full --launcher 'srun --mpi=pmix' -o machine.json",
+    "popmodel bench --script slurm --nodes 2 -o cluster.json",
+    "popmodel bench collect cluster.samples -o cluster.json",
+)
+
+COLLECT = "collect"
+
+
+def command(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[collect DIR...]",
+            help="Make a profile of the samples in directories, instead of measuring.",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="About a minute. The default.", show_default=False)
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="10 to 20 minutes: more launches, more sizes.")
+    ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PARTS",
+            help="Parts to measure, separated by commas: core, memory, openmp, p2p, collectives, "
+            "overlap, threads, noise. All by default. With --force the others are kept in FILE.",
+            show_default=False,
+        ),
+    ] = None,
+    launcher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS",
+            help="What starts MPI ranks, such as 'srun --mpi=pmix'. Found out by default.",
+            show_default=False,
+        ),
+    ] = None,
+    ranks: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="MPI ranks in all. One per core by default."),
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="N", help="Nodes of a job script. One by default.")
+    ] = None,
+    script: Annotated[
+        str | None,
+        typer.Option(
+            metavar="slurm",
+            help="Write a job script and what it needs beside FILE instead of measuring; it is "
+            "not submitted.",
+        ),
+    ] = None,
+    build_only: Annotated[
+        bool,
+        typer.Option("--build-only", help="Build the measuring programs and say where they are."),
+    ] = False,
+    format: FormatOption = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the profile to FILE (.json), or with - to standard output instead of the "
+            "readable page. Samples are kept beside it, in FILE with .samples.",
+            show_default=False,
+        ),
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Measure this machine and write its profile.
+
+    Its cores, memory, OpenMP and MPI as the application will use them. An interrupted measurement
+    goes on when the same command is given again.
+    """
+    from popmodel.machine import plan
+    from popmodel.machine.jobs import PARTS
+    from popmodel.machine.measurement import Request
+
+    page, profile = _targets(format, output, force=force)
+    if words:
+        _refuse_with_collect(quick, full, only, launcher, ranks, nodes, script, build_only)
+        _collect(ctx.obj, _folders(words), page, profile)
+        return
+    if quick and full:
+        raise UsageError("--quick and --full exclude each other", "leave one of them out")
+    if nodes is not None and script is None:
+        raise UsageError(
+            "--nodes: goes with --script",
+            "several nodes are measured in a job: popmodel bench --script slurm --nodes 2",
+        )
+    request = Request(
+        mode="full" if full else "quick",
+        parts=PARTS if only is None else plan.parts(only),
+        ranks=None if ranks is None else whole_number("--ranks", ranks),
+        nodes=1 if nodes is None else whole_number("--nodes", nodes),
+        launcher=launcher,
+    )
+    if build_only:
+        _build(ctx.obj, request, page)
+    elif script is not None:
+        _write_script(request, script, profile, partly=only is not None, force=force)
+    else:
+        _measure(ctx.obj, request, page, profile, partly=only is not None)
+
+
+def _targets(
+    format: str | None, output: str | None, *, force: bool
+) -> tuple[Target | None, Target | None]:
+    """Where the readable page goes, and where the profile; either may go nowhere."""
+    from popmodel.cli.output import target
+    from popmodel.report.render import Format
+
+    if output is None:
+        return target(None, format, force=force), None
+    if output == "-":
+        if format not in (None, Format.JSON):
+            raise UsageError(f"-o -: a profile is JSON, not {format}", "leave -o - out")
+        return None, target("-", Format.JSON, force=force)
+    if Path(output).suffix.lower() != ".json":
+        raise UsageError(
+            f"-o {output}: a profile is written as .json",
+            "other forms are for reading: popmodel machine show FILE.json -o FILE.md",
+        )
+    return target(None, format, force=force), target(output, None, force=force)
+
+
+def _refuse_with_collect(*options: object) -> None:
+    if any(options):
+        raise UsageError(
+            "collect measures nothing: only --format, -o and --force go with it",
+            "popmodel bench collect DIR... -o machine.json",
+        )
+
+
+def _folders(words: Sequence[str]) -> list[Path]:
+    if words[0] != COLLECT:
+        raise UsageError(
+            f"bench: unknown word '{words[0]}'",
+            "popmodel bench measures, popmodel bench collect DIR... makes a profile of samples",
+        )
+    if len(words) == 1:
+        raise UsageError("collect: no directory is named", "popmodel bench collect machine.samples")
+    return [Path(word) for word in words[1:]]
+
+
+def _build(arguments: Sequence[str], request: Request, page: Target | None) -> None:
+    from popmodel import provenance
+    from popmodel.machine import hardware
+    from popmodel.machine.measurement import tools
+    from popmodel.report.bench import BUILT, built
+
+    if page is None:
+        raise UsageError("-o -: nothing is measured with --build-only", "leave -o out")
+    made = tools(request, hardware.here().usable_cores)
+    mpi = None if made.mpi is None else made.mpi.name
+    stamp = provenance.collect(arguments).to_dict()
+    page.write({**built(made.programs, made.compiler.version, mpi), "provenance": stamp}, BUILT)
+
+
+def _write_script(request: Request, system: str, profile: Target | None, *, force: bool) -> None:
+    from popmodel.cli.streams import remark, write_out
+    from popmodel.machine import hardware, run_directory, script
+    from popmodel.machine.measurement import make_plan, open_run, tools
+
+    choice("--script", system, script.SYSTEMS)
+    output = Path("machine.json") if profile is None or profile.path is None else profile.path
+    machine = hardware.here()
+    made = make_plan(request, machine)
+    using = tools(request, machine.usable_cores * request.nodes)
+    if using.mpi is not None and using.mpi.origin == "wheel":
+        remark(
+            "the MPI is that of a Python package, which the cluster's srun may not be able to "
+            "start: load the module of the cluster's own"
+        )
+    folder = run_directory.beside(output, request.parts if partly else ())
+    run = open_run(folder, made, using.identity, force=force, keep=False)
+    path = script.write(
+        run, using.programs, output=str(output), launcher=request.launcher or "srun"
+    )
+    write_out(f"{path}\n")
+    remark(f"submit it: cd {folder} && sbatch {path.name}")
+    remark(f"when it has run: popmodel bench collect {folder} -o {output}")
+
+
+def _measure(
+    arguments: Sequence[str],
+    request: Request,
+    page: Target | None,
+    profile: Target | None,
+    *,
+    partly: bool,
+) -> None:
+    from popmodel.cli.streams import remark
+    from popmodel.machine import collect, hardware, measurement, run_directory, suite
+    from popmodel.machine import profile as profiles
+
+    file = None if profile is None else profile.path
+    force = profile is not None and profile.force
+    kept = profiles.load(file).document if partly and file is not None and file.exists() else None
+    machine = hardware.here()
+    made = measurement.make_plan(request, machine)
+    using = measurement.tools(request, machine.usable_cores)
+    folder = measurement.default_folder()
+    if file is not None:
+        folder = run_directory.beside(file, request.parts if partly else ())
+    run = measurement.open_run(
+        folder,
+        made,
+        using.identity,
+        force=force or file is None,
+        keep=file is not None and not file.exists(),
+    )
+    if run.is_completed:
+        remark(f"all of it is in {folder} already: --force measures anew")
+        failures = []
+    else:
+        failures = _follow(run, suite.starter(using.programs, using.mpi))
+    document, paths = collect.collect([run.folder], failures)
+    run_directory.complete(run)
+    if kept is not None:
+        document = collect.replace_parts(kept, document, request.parts)
+    _show(arguments, document, paths, page, profile)
+
+
+def _follow(run: Run, begin: Any) -> list[Failure]:
+    """Do what is left of a measurement, drawing how far it is."""
+    from popmodel.cli.progress import Line
+    from popmodel.cli.streams import remark
+    from popmodel.machine import run_directory, suite
+    from popmodel.report.bench import progress_line
+
+    launches = run.plan.launches
+    left = sum(len(run_directory.missing(run, launch)) for launch in launches)
+    total = sum(len(launch.jobs) for launch in launches)
+    goes_on = f"going on, {left} of {total} jobs are left" if left < total else f"{total} jobs"
+    remark(f"{goes_on} in {len(launches)} launches; samples go to {run.folder}")
+    line = Line()
+
+    def draw(at: suite.Progress) -> None:
+        line.draw(lambda width: progress_line(at.part, at.done, at.all, at.left, width))
+
+    with _kept_when_interrupted(run, line):
+        failures = suite.measure(run, begin, draw)
+    line.clear()
+    if failures and not any(
+        run_directory.done_in(path)[0] for path in run_directory.all_samples(run.folder)
+    ):
+        raise suite.nothing_measured(failures)
+    for failure in failures:
+        remark(f"warning: {failure.where}: {failure.error.message}")
+    return failures
+
+
+@contextlib.contextmanager
+def _kept_when_interrupted(run: Run, line: Any) -> Iterator[None]:
+    """Say how to go on when the user or the batch system ends the measurement."""
+    from popmodel.cli.streams import remark
+
+    try:
+        yield
+    except BaseException as reason:
+        line.clear()
+        if isinstance(reason, KeyboardInterrupt | SystemExit):
+            remark(f"what is measured is kept in {run.folder}: the same command goes on")
+            remark(f"a profile of it as it is: popmodel bench collect {run.folder}")
+        raise
+
+
+def _collect(
+    arguments: Sequence[str],
+    folders: Sequence[Path],
+    page: Target | None,
+    profile: Target | None,
+) -> None:
+    from popmodel.machine import collect
+
+    document, paths = collect.collect(folders)
+    _show(arguments, document, paths, page, profile)
+
+
+def _show(
+    arguments: Sequence[str],
+    document: dict[str, Any],
+    samples: Sequence[Path],
+    page: Target | None,
+    profile: Target | None,
+) -> None:
+    """Write the profile to its file, and the page that shows it."""
+    from popmodel import provenance
+    from popmodel.machine import profile as profiles
+    from popmodel.report import machine as report
+    from popmodel.report.render import Format
+
+    stamp = provenance.collect(arguments, samples).to_dict()
+    document["provenance"] = {**document.get("provenance", {}), **stamp}
+    if profile is not None:
+        profile.write(document, report.SHOWN)
+    if page is None:
+        return
+    if page.format is Format.JSON:
+        page.write(document, report.SHOWN)
+        return
+    path = str(profile.path) if profile is not None else ""
+    shown = report.shown(profiles.from_document(document, path or "this machine"))
+    page.write({**shown, "provenance": stamp}, report.SHOWN)

@@ -1,0 +1,32 @@
+"""A line of progress on standard error."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+
+
+class Line:
+    """The last line of a terminal, drawn anew again and again; nothing where there is none."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._shown = ""
+
+    def draw(self, text: Callable[[int], str]) -> None:
+        """Show a text, made for a width that leaves the terminal's last column free."""
+        if not self._terminal:
+            return
+        line = text(shutil.get_terminal_size((80, 24)).columns - 1)
+        if line != self._shown:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
+            self._shown = line
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = ""

@@ -1,0 +1,236 @@
+"""What a reader of a machine profile should know before believing a prediction made with it.
+
+A profile that loads is usable for something. Here is said for what not, what in it is doubtful, and
+what of it the model does not use today.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from popmodel.machine.profile import Profile, part_of
+from popmodel.machine.quantity import Quantity
+from popmodel.units import plural
+
+KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unused")
+"""Kinds of findings, what weighs most first."""
+
+WIDE = 0.5
+"""An interval is wide if it is longer than this part of the value."""
+
+OLD_DAYS = 180
+"""Days after which updates of system, MPI and compiler are likelier than not."""
+
+# What the model reads is told by its tests; what follows is measured for people and for later.
+_UNUSED: tuple[tuple[str, str], ...] = (
+    (r"core\.smt_factor", "two threads on one core"),
+    (r"memory\.(copy_bw|line|latency|line_transfer|kappa_fs)", "copies, latencies, shared lines"),
+    (r"openmp\.\w+\.fit\.v", "private arrays"),
+    (r"net\.socket", "messages inside a socket are taken as inside a node"),
+    (r"net\.(intra|inter)\.(os|or|o_ctl|g|G)", "LogGP: messages cost alpha + beta m"),
+    (r"net\.(intra|inter)\.(table|bidirectional|pairs)", "kept to be compared with the fit"),
+    (r"net\.(thread_factor|multiple_overhead)", "several communicating threads"),
+    (r"net\.overlap", "communication behind computation"),
+    (r"coll", "collectives follow from messages"),
+    (r"noise", "noise is not predicted"),
+)
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something that predictions ask of a profile.
+
+    Attributes
+    ----------
+    paths : tuple of tuple of str
+        Alternatives; each is a set of paths, and a path stands for all that is below it.
+    purpose : str
+        Which predictions need it.
+    """
+
+    paths: tuple[tuple[str, ...], ...]
+    purpose: str
+
+
+NEEDS: tuple[Need, ...] = (
+    Need((("core.freq",),), "every prediction"),
+    Need((("core.flop_per_cycle",),), "predictions of arithmetic"),
+    Need((("core.load_per_cycle",),), "signatures that count loads"),
+    Need((("core.store_per_cycle",),), "signatures that count stores"),
+    Need(
+        (("memory.b1", "memory.bsat", "memory.q"), ("memory.by_cores",)),
+        "predictions of loops with traffic to memory",
+    ),
+    Need((("memory.cache_bw",),), "signatures that count traffic between caches"),
+    Need((("memory.kappa",),), "signatures with if_fits"),
+    Need((("openmp.parallel_for",),), "predictions of parallel loops"),
+    Need((("net.intra",),), "predictions of several processes on a node"),
+    Need((("net.inter",),), "predictions of several nodes"),
+    Need((("net.reduce_gamma",),), "predictions of reductions"),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing worth knowing.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    path : str
+        Where in the profile.
+    text : str
+        What it is, in words that stand alone.
+    """
+
+    kind: str
+    path: str
+    text: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The finding as JSON types."""
+        return asdict(self)
+
+
+def inspect(profile: Profile, now: datetime | None = None) -> list[Finding]:
+    """Say what is doubtful in a profile, what weighs most first.
+
+    Parameters
+    ----------
+    profile : Profile
+        A profile that could be loaded.
+    now : datetime, optional
+        The time that its age is told from; the present by default.
+    """
+    found = [
+        *_missing(profile),
+        *_failed(profile),
+        *_noisy(profile),
+        *_wide(profile),
+        *_not_measured(profile),
+        *_old(profile, now or datetime.now(UTC)),
+        *_unused(profile),
+    ]
+    return sorted(found, key=lambda finding: KINDS.index(finding.kind))
+
+
+def is_unused(path: str) -> bool:
+    """Whether the model has no use today for a quantity."""
+    return any(re.match(rf"{pattern}(?![\w])", path) for pattern, _ in _UNUSED)
+
+
+def _missing(profile: Profile) -> Iterator[Finding]:
+    for need in NEEDS:
+        first = need.paths[0][0]
+        if first == "net.inter" and profile.topology.nodes == 1:
+            continue  # nobody asks
+        if first == "net.intra" and profile.topology.cores_per_node == 1:
+            continue
+        if any(all(_has(profile, path) for path in paths) for paths in need.paths):
+            continue
+        lacking = next((path for path in need.paths[0] if not _has(profile, path)), first)
+        measure = f"popmodel bench --only {part_of(lacking)} measures it"
+        why = profile.absent(lacking) or measure
+        yield Finding("missing", lacking, f"{need.purpose} need {lacking}: {why}")
+
+
+def _has(profile: Profile, path: str) -> bool:
+    return any(_is_below(known, path) for known in profile.quantities)
+
+
+def _is_below(path: str, above: str) -> bool:
+    return path == above or path.startswith((f"{above}.", f"{above}["))
+
+
+def _failed(profile: Profile) -> Iterator[Finding]:
+    """Launches that were given up while the profile was measured."""
+    provenance = profile.document.get("provenance")
+    measurements = provenance.get("measurements", []) if isinstance(provenance, Mapping) else []
+    for measurement in measurements:
+        for text in measurement.get("failures", []):
+            yield Finding("failed", "provenance", str(text))
+
+
+def _noisy(profile: Profile) -> Iterator[Finding]:
+    """Sections that were measured in noise, and what else is to be said of how one was measured."""
+    for section, quality in profile.document.get("quality", {}).items():
+        if not isinstance(quality, Mapping):
+            continue
+        why = quality.get("why") or []
+        reason = "; ".join(map(str, why)) if isinstance(why, list) else str(why)
+        if quality.get("noisy"):
+            text = f"{section} is noisy: {reason or 'no reason is given'}"
+            yield Finding("noisy", f"quality.{section}", text)
+        elif reason:
+            yield Finding("remark", f"quality.{section}", f"{section}: {reason}")
+
+
+def _wide(profile: Profile) -> Iterator[Finding]:
+    by_section: dict[str, list[tuple[float, str]]] = {}
+    for path, quantity in profile.quantities.items():
+        if (width := relative_width(quantity)) is not None and width > WIDE:
+            by_section.setdefault(path.split(".")[0], []).append((width, path))
+    for section, wide in by_section.items():
+        width, path = max(wide)
+        total = sum(_is_below(known, section) for known in profile.quantities)
+        yield Finding(
+            "wide",
+            path,
+            f"{len(wide)} of {total} intervals of {section} are longer than {100 * WIDE:.0f} % of "
+            f"the value, that of {path} most: {100 * width:.0f} %",
+        )
+
+
+def relative_width(quantity: Quantity) -> float | None:
+    """Length of the interval over the value; None where either is not there."""
+    if quantity.low is None or quantity.high is None or quantity.value == 0:
+        return None
+    return (quantity.high - quantity.low) / quantity.value
+
+
+def _not_measured(profile: Profile) -> Iterator[Finding]:
+    for origin in ("preset", "user"):
+        paths = [path for path, one in profile.quantities.items() if one.origin == origin]
+        if not paths:
+            continue
+        sections = sorted({path.split(".")[0] for path in paths})
+        whole = len(paths) == len(profile.quantities)
+        some = plural(len(paths), "quantity is", "quantities are")
+        which = "no quantity is measured" if whole else f"{some} not measured"
+        where = "published or assumed" if origin == "preset" else "given by a user"
+        yield Finding("preset", sections[0], f"{which} but {where}: {', '.join(sections)}")
+
+
+def _old(profile: Profile, now: datetime) -> Iterator[Finding]:
+    measured = measured_at(profile)
+    if measured is not None and (days := (now - measured).days) > OLD_DAYS:
+        yield Finding("age", "provenance", f"measured {days} days ago: measure again after updates")
+
+
+def measured_at(profile: Profile) -> datetime | None:
+    """When a profile was measured; None where it does not say."""
+    provenance = profile.document.get("provenance")
+    time = provenance.get("time") if isinstance(provenance, Mapping) else None
+    try:
+        moment = datetime.fromisoformat(time) if isinstance(time, str) else None
+    except ValueError:
+        return None
+    if moment is None:
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _unused(profile: Profile) -> Iterator[Finding]:
+    document = profile.document
+    for pattern, why in _UNUSED:
+        paths = [path for path in profile.quantities if re.match(rf"{pattern}(?![\w])", path)]
+        if not paths and pattern in ("coll", "noise") and document.get(pattern):
+            paths = [pattern]
+        if paths:
+            names = sorted({re.sub(r"\[.*", "", path) for path in paths})
+            shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" * (len(names) > 4))
+            yield Finding("unused", names[0], f"the model does not use {shown} ({why})")

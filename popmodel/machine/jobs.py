@@ -1,0 +1,121 @@
+"""Jobs of the measuring programs: what to measure, as data and as a line of text.
+
+A line is the name and ``key=value`` words, such as ``ping_pong bytes=8 tier=node``. The C programs
+in ``microbench/`` say what each job means; here is only which part of the suite it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from popmodel.errors import UsageError
+
+PARTS = ("core", "memory", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
+"""Parts of the suite, in the order in which they are listed."""
+
+NODE_PARTS = frozenset({"core", "memory", "openmp", "noise"})
+"""Parts that need no MPI."""
+
+PART_OF: Mapping[str, str] = {
+    "clock": "core",
+    "fma": "core",
+    "loads": "core",
+    "stores": "core",
+    "loop": "core",
+    "smt": "core",
+    "triad": "memory",
+    "load": "memory",
+    "copy": "memory",
+    "chase": "memory",
+    "line_transfer": "memory",
+    "false_sharing": "memory",
+    "construct": "openmp",
+    "quantum": "noise",
+    "ping_pong": "p2p",
+    "send_overhead": "p2p",
+    "receive_overhead": "p2p",
+    "train": "p2p",
+    "window": "p2p",
+    "late_receiver": "p2p",
+    "collective": "collectives",
+    "reduce_local": "collectives",
+    "overlap": "overlap",
+    "threaded": "threads",
+}
+"""Part of the suite that each job belongs to."""
+
+PATHS: Mapping[str, tuple[str, ...]] = {
+    "core": ("core",),
+    "memory": ("memory",),
+    "openmp": ("openmp",),
+    "p2p": ("net.intra", "net.inter", "net.socket", "net.nic_G", "net.shm_k"),
+    "collectives": ("coll", "net.reduce_gamma"),
+    "overlap": ("net.overlap",),
+    "threads": ("net.thread_factor", "net.multiple_overhead"),
+    "noise": ("noise",),
+}
+"""What each part of the suite fills in a profile; a path stands for all that is below it."""
+
+Value = int | str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One thing to measure.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``ping_pong``.
+    params : tuple of (str, int or str)
+        Keys and values in alphabetical order, so that equal jobs are equal.
+    """
+
+    name: str
+    params: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The job as the programs read it."""
+        return " ".join([self.name, *(f"{key}={value}" for key, value in self.params)])
+
+    def get(self, key: str, default: Value = 0) -> Value:
+        """Value of a key, or `default` where the job does not have it."""
+        return dict(self.params).get(key, default)
+
+
+def job(name: str, /, **params: Value) -> Job:
+    """Make a job; the order of the keys does not matter."""
+    return from_params(name, params)
+
+
+def from_params(name: str, params: Mapping[str, object]) -> Job:
+    """Make a job from the name and parameters of a result.
+
+    Whole numbers are integers, whether they come as number or as text.
+    """
+    return Job(name, tuple(sorted((key, _value(value)) for key, value in params.items())))
+
+
+def parse(line: str) -> Job:
+    """Read a job from its line.
+
+    Raises
+    ------
+    UsageError
+        If a word is not ``key=value``.
+    """
+    name, *words = line.split()
+    params: dict[str, object] = {}
+    for word in words:
+        key, sign, value = word.partition("=")
+        if not (key and sign and value):
+            raise UsageError(f"job '{line}': '{word}' is not key=value", "write NAME key=value ...")
+        params[key] = value
+    return from_params(name, params)
+
+
+def _value(value: object) -> Value:
+    text = str(value)
+    return int(text) if text.isdecimal() else text

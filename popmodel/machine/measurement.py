@@ -1,0 +1,217 @@
+"""From what a user asks for to a plan, the programs for it, and the place of its samples."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from popmodel import cache as caches
+from popmodel.errors import FileError, UsageError
+from popmodel.machine import plan, run_directory
+from popmodel.machine.build import build
+from popmodel.machine.hardware import Hardware
+from popmodel.machine.jobs import NODE_PARTS
+from popmodel.machine.plan import Plan
+from popmodel.machine.run_directory import Run
+from popmodel.machine.toolchain import Compiler, Mpi, ToolchainError, find_compiler, find_mpi
+from popmodel.machine.topology import Cache, Topology
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for.
+
+    Attributes
+    ----------
+    mode : str
+        ``quick`` or ``full``.
+    parts : tuple of str
+        Parts of the suite.
+    ranks : int or None
+        MPI processes in all; as many as there are cores by default.
+    nodes : int
+        Nodes that they are on; more than one only in a job script.
+    launcher : str or None
+        What starts ranks; found out by default.
+    """
+
+    mode: str
+    parts: tuple[str, ...]
+    ranks: int | None = None
+    nodes: int = 1
+    launcher: str | None = None
+
+    @property
+    def wants_mpi(self) -> bool:
+        """Whether a part needs MPI."""
+        return not NODE_PARTS.issuperset(self.parts)
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What measures: the compiler of the node program, the MPI, and the programs once built."""
+
+    compiler: Compiler
+    mpi: Mpi | None
+    programs: Mapping[str, Path]
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What samples are made with: those made with something else are of another measurement."""
+        made_with = {"host": os.uname().nodename, "compiler": self.compiler.version}
+        if self.mpi is not None:
+            made_with["mpi"] = f"{self.mpi.name} ({self.mpi.identity})"
+        return made_with
+
+
+def tools(request: Request, cores: int) -> Tools:
+    """Find the compiler and the MPI, and build what the request needs.
+
+    Parameters
+    ----------
+    request : Request
+        What is asked for.
+    cores : int
+        Cores of the machine: on one there is nobody to send messages to.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no compiler, or no MPI although a part needs one.
+    BuildError
+        If a program cannot be built.
+    """
+    mpi = None
+    if request.wants_mpi and (request.ranks or cores) > 1:
+        try:
+            mpi = find_mpi(request.launcher)
+        except ToolchainError as error:
+            without = "popmodel bench --only core,memory,openmp,noise"
+            hint = f"{error.hint}; what needs no MPI is measured by {without}"
+            raise ToolchainError(error.message, hint) from error
+    compiler = find_compiler(mpi)
+    # The node program is needed for every part: it tells what the hardware is.
+    programs = {"node": build("node", compiler)}
+    if mpi is not None:
+        programs["mpi"] = build("mpi", mpi)
+    return Tools(compiler, mpi, programs)
+
+
+def make_plan(request: Request, machine: Hardware, seed: int | None = None) -> Plan:
+    """Plan what a request asks for on nodes like this one.
+
+    Parameters
+    ----------
+    request : Request
+        What is asked for; its ranks on several nodes tell the cores of those.
+    machine : Hardware
+        This node.
+    seed : int, optional
+        Of the random orders; drawn by default.
+
+    Raises
+    ------
+    UsageError
+        If the ranks do not fit the nodes, or nothing is left to be measured.
+    """
+    topology = _topology(machine, request.nodes)
+    ranks = request.ranks or topology.cores_per_node * request.nodes
+    if ranks % request.nodes:
+        raise UsageError(
+            f"--ranks {ranks}: cannot be shared evenly by {request.nodes} nodes",
+            "give the ranks of all nodes together, for example "
+            f"--ranks {topology.cores_per_node * request.nodes}",
+        )
+    if request.nodes > 1:
+        topology = replace(topology, cores_per_node=ranks // request.nodes)
+    elif ranks > topology.cores_per_node and request.launcher is None:
+        raise UsageError(
+            f"--ranks {ranks}: this process may use {_cores(topology.cores_per_node)}",
+            "ranks that share a core measure how they take turns; "
+            f"use --ranks {topology.cores_per_node}",
+        )
+    made = plan.make(
+        request.parts,
+        request.mode,
+        topology,
+        ranks=ranks,
+        nodes=request.nodes,
+        smt=machine.smt,
+        seed=random.SystemRandom().randrange(1 << 32) if seed is None else seed,
+    )
+    if not any(launch.part(job) in made.parts for launch in made.launches for job in launch.jobs):
+        why = "; ".join(dict.fromkeys(made.left_out.values()))
+        raise UsageError(
+            f"--only {','.join(request.parts)}: nothing of it can be measured here: {why}",
+            f"this process may use {_cores(topology.cores_per_node)}; more are needed",
+        )
+    return made
+
+
+def _topology(machine: Hardware, nodes: int) -> Topology:
+    cores = machine.usable_cores
+    return Topology(
+        nodes=nodes,
+        cores_per_node=cores,
+        sockets=machine.sockets,
+        domains=machine.domains,
+        caches=tuple(
+            Cache(cache.level, cache.bytes, min(cache.shared_by, cores)) for cache in machine.caches
+        ),
+        memory_per_node=machine.usable_memory,
+    )
+
+
+def _cores(number: int) -> str:
+    return f"{number} core{'s' if number != 1 else ''}"
+
+
+def default_folder() -> Path:
+    """The run directory of a measurement whose profile is not written to a file."""
+    return caches.folder() / "bench" / f"{os.uname().nodename}{run_directory.SUFFIX}"
+
+
+def open_run(
+    folder: Path, made: Plan, made_with: Mapping[str, str], *, force: bool, keep: bool
+) -> Run:
+    """Go on with an interrupted measurement, or begin a new one.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    made, made_with
+        What is to be measured, and with what.
+    force : bool
+        Whether another measurement that lies there may be thrown away.
+    keep : bool
+        Whether a completed one is given back as it is, instead of beginning anew: its profile may
+        have been lost.
+
+    Raises
+    ------
+    UsageError
+        If another measurement lies there that may not be thrown away.
+    FileError
+        If the directory cannot be used.
+    """
+    try:
+        found = run_directory.find(folder)
+    except FileError:
+        if not force:
+            raise
+        found = None
+    if found is None or (found.is_completed and not keep):
+        return run_directory.begin(folder, made, made_with)
+    other = run_directory.difference(found, made, made_with)
+    if other is None:
+        return found
+    if not force:
+        raise UsageError(
+            f"{folder}: holds samples of another measurement ({other})",
+            "finish it with its own options, name another file with -o, or drop it with --force",
+        )
+    return run_directory.begin(folder, made, made_with)

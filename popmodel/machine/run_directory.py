@@ -1,0 +1,256 @@
+"""The directory of a measurement: its plan, and the jobs, samples and words of every launch.
+
+::
+
+    machine.samples/
+        plan.json            what was to be measured, with what, and whether that is done
+        launch-001.jobs      jobs of the first launch, one a line
+        launch-001.jsonl     its samples
+        launch-001.log       what the program and its launcher wrote
+        launch-001-2.jsonl   samples of the jobs that an interrupted first launch still lacked
+
+What is done is told by the samples alone, so that no record of it can be wrong.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from popmodel.documents import parse_json, read_text
+from popmodel.errors import FileError, UsageError
+from popmodel.machine import plan as plans
+from popmodel.machine.jobs import Job, from_params
+from popmodel.machine.plan import Plan, PlannedLaunch
+
+SCHEMA = "popmodel/plan/1"
+SUFFIX = ".samples"
+PLAN = "plan.json"
+
+_OURS = re.compile(r"launch-\d{3,}(-\d+)?\.(jobs|jsonl|log)")
+_SAMPLES = re.compile(r"launch-(\d{3,})(?:-(\d+))?\.jsonl")
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A measurement and where it is kept.
+
+    Attributes
+    ----------
+    folder : Path
+        The run directory.
+    plan : Plan
+        What is measured.
+    made_with : mapping of str to str
+        Host, compiler and MPI: samples of others do not belong to the same measurement.
+    is_completed : bool
+        Whether all that could be measured has been.
+    """
+
+    folder: Path
+    plan: Plan
+    made_with: Mapping[str, str]
+    is_completed: bool = False
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one start of a program."""
+
+    jobs: Path
+    samples: Path
+    log: Path
+
+
+def beside(output: Path, parts: Sequence[str] = ()) -> Path:
+    """The run directory that belongs to a profile: ``machine.samples`` for ``machine.json``.
+
+    A measurement of some parts only has its own, ``machine.core-p2p.samples``: a profile that it
+    completes keeps the samples of its other parts.
+    """
+    return output.with_suffix(f".{'-'.join(parts)}{SUFFIX}" if parts else SUFFIX)
+
+
+def find(folder: Path) -> Run | None:
+    """The measurement in a directory, or None if there is none.
+
+    Raises
+    ------
+    FileError
+        If its plan cannot be read.
+    """
+    path = folder / PLAN
+    if not path.exists():
+        return None
+    table = parse_json(read_text(path), path)
+    try:
+        if table.pop("schema") != SCHEMA:
+            raise ValueError
+        made_with, completed = table.pop("made_with"), table.pop("completed")
+        return Run(folder, plans.from_dict(table), dict(made_with), bool(completed))
+    except (AttributeError, KeyError, TypeError, ValueError, UsageError):
+        raise FileError(
+            path,
+            f"is not a plan of this version of popmodel ({SCHEMA})",
+            hint="start anew with --force, or collect its samples: popmodel bench collect",
+        ) from None
+
+
+def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
+    """Start a measurement in a directory; samples of an earlier one in it are removed.
+
+    Raises
+    ------
+    FileError
+        If the directory cannot be written, or holds files of something else.
+    """
+    run = Run(folder, plan, made_with)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        present = [path for path in folder.iterdir() if path.name != PLAN]
+        if present and not (folder / PLAN).exists():
+            raise FileError(
+                folder,
+                f"holds files that no measurement wrote, such as {present[0].name}",
+                hint="name another file with -o: samples are kept in a directory beside it",
+            )
+        for path in present:
+            if _OURS.fullmatch(path.name):
+                path.unlink()
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    _write_plan(run)
+    return run
+
+
+def complete(run: Run) -> Run:
+    """Note that all that could be measured has been."""
+    done = replace(run, is_completed=True)
+    _write_plan(done)
+    return done
+
+
+def difference(run: Run, plan: Plan, made_with: Mapping[str, str]) -> str | None:
+    """In words why a measurement cannot go on as another one; None if it can."""
+    asked: Mapping[str, Any] = {
+        "mode": plan.mode,
+        "parts": ",".join(plan.parts),
+        "ranks": plan.ranks,
+        "nodes": plan.nodes,
+        **made_with,
+    }
+    began: Mapping[str, Any] = {
+        "mode": run.plan.mode,
+        "parts": ",".join(run.plan.parts),
+        "ranks": run.plan.ranks,
+        "nodes": run.plan.nodes,
+        **run.made_with,
+    }
+    for name, value in asked.items():
+        if began.get(name) != value:
+            return f"{name} {began.get(name, 'none')}, not {value}"
+    return None
+
+
+def missing(run: Run, launch: PlannedLaunch) -> list[Job]:
+    """Jobs of a launch that have no sample yet; none if it ended by itself."""
+    done: set[Job] = set()
+    for path in _samples_of(run.folder, launch.number):
+        jobs, ended = done_in(path)
+        if ended:
+            return []
+        done |= set(jobs)
+    return [job for job in launch.jobs if job not in done]
+
+
+def done_in(samples: Path) -> tuple[list[Job], bool]:
+    """The jobs of a samples file in order, and whether its program came to its end.
+
+    A line that was cut by the end of its program is no job that is done.
+    """
+    jobs: list[Job] = []
+    try:
+        text = samples.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return jobs, False
+    for line in text.splitlines():
+        try:
+            table = json.loads(line)
+        except ValueError:
+            continue
+        if "end" in table:
+            return jobs, True
+        if "job" in table:
+            jobs.append(from_params(table["job"], table["params"]))
+    return jobs, False
+
+
+def files(run: Run, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:
+    """Files for a start of a launch; its jobs are written.
+
+    Raises
+    ------
+    FileError
+        If they cannot be.
+    """
+    earlier = len(list(_samples_of(run.folder, launch.number)))
+    stem = f"launch-{launch.number:03d}" + (f"-{earlier + 1}" if earlier else "")
+    made = Files(*(run.folder / f"{stem}.{suffix}" for suffix in ("jobs", "jsonl", "log")))
+    try:
+        made.jobs.write_text("".join(f"{job.line}\n" for job in jobs), encoding="utf-8")
+    except OSError as error:
+        raise unwritable(made.jobs, error) from error
+    return made
+
+
+def all_samples(folder: Path) -> list[Path]:
+    """All samples files of a directory, whoever made them, in the order of their names."""
+    return sorted(path for path in folder.glob("*.jsonl") if path.is_file())
+
+
+def unwritable(path: Path, error: OSError) -> FileError:
+    """The error for a place in a run directory that cannot be written."""
+    hint = "name another place with -o"
+    if error.errno in _FULL:
+        hint = "free some space, then give the same command again: what is measured is kept"
+    return FileError(path, f"cannot be written: {error.strerror}", hint=hint)
+
+
+def _samples_of(folder: Path, number: int) -> Iterator[Path]:
+    for path in all_samples(folder):
+        match = _SAMPLES.fullmatch(path.name)
+        if match and int(match[1]) == number:
+            yield path
+
+
+def _write_plan(run: Run) -> None:
+    """Write the plan as a whole or not at all: a half one would make the samples worthless."""
+    table = {
+        "schema": SCHEMA,
+        "made_with": dict(run.made_with),
+        "completed": run.is_completed,
+        **run.plan.to_dict(),
+    }
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{PLAN}.", dir=run.folder)
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(table, file, indent=1)
+            temporary.chmod(0o644)
+            temporary.replace(run.folder / PLAN)
+        except BaseException:
+            with suppress(OSError):  # the first error is the one to report
+                temporary.unlink()
+            raise
+    except OSError as error:
+        raise unwritable(run.folder / PLAN, error) from error

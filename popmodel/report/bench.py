@@ -1,0 +1,69 @@
+"""What a measurement says while it runs, and where its programs are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from popmodel.report.export import Record, markdown_table
+from popmodel.report.render import Document, Views
+from popmodel.report.terminal import Style, pairs, shorten
+
+_BAR = 20
+
+
+def progress_line(part: str, done: int, total: int, left: float, width: int) -> str:
+    """One line: part of the suite, a bar, jobs, and the time that is left.
+
+    Parameters
+    ----------
+    part : str
+        What is being measured.
+    done, total : int
+        Jobs.
+    left : float
+        Seconds that are left.
+    width : int
+        Columns of the terminal; the bar goes first where they are few.
+    """
+    filled = _BAR * done // total if total else _BAR
+    minutes, seconds = divmod(round(left), 60)
+    figures = f"{done}/{total} jobs, {minutes}:{seconds:02d} left"
+    bar = "#" * filled + "." * (_BAR - filled)
+    whole = f"{part:<11} [{bar}] {figures}"
+    return whole if len(whole) <= width else shorten(f"{part} {figures}", width)
+
+
+def built(programs: Mapping[str, Path], compiler: str, mpi: str | None) -> dict[str, Any]:
+    """The plain data of built programs, ``popmodel/build/1``."""
+    return {
+        "schema": "popmodel/build/1",
+        "programs": {name: str(path) for name, path in programs.items()},
+        "compiler": compiler,
+        "mpi": mpi,
+    }
+
+
+def _screen(document: Document, style: Style) -> list[str]:
+    # Paths are there to be pasted: they are never shortened.
+    paths = [f"popmodel-{name}  {path}" for name, path in document["programs"].items()]
+    return [*paths, "", *pairs(_facts(document), style)]
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    return [("compiler", document["compiler"]), ("MPI", document["mpi"] or "none is needed")]
+
+
+def _records(document: Document) -> list[Record]:
+    return [
+        {"program": f"popmodel-{name}", "path": path} for name, path in document["programs"].items()
+    ]
+
+
+def _markdown(document: Document) -> list[str]:
+    rows = [(f"popmodel-{name}", path) for name, path in document["programs"].items()]
+    return markdown_table(["program", ""], [*rows, *_facts(document)])
+
+
+BUILT = Views(_screen, _records, _markdown)

@@ -1,0 +1,356 @@
+"""A machine profile as a page: what the machine is, what it does, what is doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from popmodel.machine import findings
+from popmodel.machine import profile as profiles
+from popmodel.machine.profile import Profile
+from popmodel.machine.quantity import Quantity
+from popmodel.report.export import Record, markdown_table
+from popmodel.report.machine_values import interval_text, inverse, unit_of, value_text
+from popmodel.report.render import Document, Views
+from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+from popmodel.units import format_size, plural
+
+_SIZES = (8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)  # of messages that are shown
+_THREADS = 3  # columns of thread counts at most
+# what a reader of the page does not look for; it is in the profile
+_HIDDEN = frozenset(
+    {"kernel", "load", "measured", "cpus_online", "cpus_allowed", "threads_per_core"}
+)
+_TIERS = {"socket": "one socket", "intra": "one node", "inter": "two nodes"}
+
+
+def shown(profile: Profile) -> dict[str, Any]:
+    """The plain data of a page, ``popmodel/machine-show/1``; without the command's provenance."""
+    return {
+        "schema": "popmodel/machine-show/1",
+        "machine": profile.name,
+        "path": profile.path,
+        "preset": profile.is_preset,
+        "origin": profile.origin,
+        "profile": dict(profile.document),
+        "findings": [finding.to_dict() for finding in findings.inspect(profile)],
+    }
+
+
+def screen(document: Document, style: Style) -> list[str]:
+    """The page on a terminal."""
+    profile = _profile(document)
+    lines = pairs(_facts(document, profile), style)
+    for title, heads, rows in _tables(profile):
+        lines += ["", *table(heads, rows, style, first=title)]
+    for title, texts in _remarks(document):
+        lines += ["", title]
+        for text in texts:
+            lines += paragraph(text, style, first=" - ")
+    return lines
+
+
+def markdown(document: Document) -> list[str]:
+    """The page as Markdown tables."""
+    profile = _profile(document)
+    lines = markdown_table(["machine", ""], _facts(document, profile)[1:])
+    for title, heads, rows in _tables(profile):
+        body = [["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
+        lines += ["", *markdown_table([title, *(" ".join(head) for head in heads)], body)]
+    for title, texts in _remarks(document):
+        lines += ["", f"**{title}**", "", *(f"- {text}" for text in texts)]
+    return lines
+
+
+def records(document: Document) -> list[Record]:
+    """One line per quantity, and one per path that is absent with the reason."""
+    profile = _profile(document)
+    known: list[Record] = [
+        {
+            "path": path,
+            "value": quantity.value,
+            "low": quantity.low,
+            "high": quantity.high,
+            "unit": unit_of(path),
+            "origin": quantity.origin,
+            "n": quantity.n,
+            "source": quantity.source,
+            "absent": None,
+        }
+        for path, quantity in profile.quantities.items()
+    ]
+    absent = _content(document).get("absent", {})
+    return known + [{"path": path, "absent": reason} for path, reason in absent.items()]
+
+
+def _content(document: Document) -> Mapping[str, Any]:
+    """The profile itself, which is the whole document where it is written as it is."""
+    content: Mapping[str, Any] = document.get("profile", document)
+    return content
+
+
+def _profile(document: Document) -> Profile:
+    path = str(document.get("path", "profile"))
+    return profiles.from_document(_content(document), path)
+
+
+def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
+    topology = profile.topology
+    origin = "preset, not measured" if document.get("preset") else profile.origin
+    if (moment := findings.measured_at(profile)) is not None:
+        origin += f" {moment:%Y-%m-%d}"
+    facts = [("machine", f"{profile.name} ({origin})")]
+    facts += [
+        (str(key).replace("_", " "), str(value))
+        for key, value in _content(document).get("host", {}).items()
+        if isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and key not in _HIDDEN
+    ]
+    node = ", ".join(
+        [
+            plural(topology.cores_per_node, "core"),
+            plural(topology.sockets, "socket"),
+            plural(topology.domains, "memory domain"),
+        ]
+    )
+    if topology.memory_per_node is not None:
+        node += f", {format_size(topology.memory_per_node, digits=3)}"
+    facts.append(("node", node))
+    if topology.nodes > 1:
+        facts.append(("nodes", str(topology.nodes)))
+    caches = [
+        f"{cache.level} {format_size(cache.bytes, digits=3)}"
+        + (f" shared by {cache.shared_by}" if cache.shared_by > 1 else "")
+        for cache in topology.caches
+    ]
+    if caches:
+        facts.append(("caches", ", ".join(caches)))
+    return facts
+
+
+Table = tuple[str, Sequence[Sequence[str]], list[Row]]
+
+
+def _tables(profile: Profile) -> Iterator[Table]:
+    heads = (("value",), ("90 %",))
+    for title, rows in (
+        ("core", list(_core(profile))),
+        ("memory", list(_memory(profile))),
+        ("messages", list(_messages(profile))),
+    ):
+        if rows:
+            yield title, heads, rows
+    yield from _message_times(profile)
+    yield from _collectives(profile)
+    yield from _overheads(profile)
+    rows = list(_noise(profile))
+    if rows:
+        yield "noise", heads, rows
+
+
+def _row(profile: Profile, label: str, path: str) -> Iterator[Row]:
+    """A line for a quantity, if the profile has it."""
+    quantity = profile.quantities.get(path)
+    if quantity is not None:
+        yield _figures(label, quantity, unit_of(path))
+
+
+def _figures(label: str, quantity: Quantity, unit: str) -> Row:
+    cells = (Cell(value_text(quantity, unit)), Cell(interval_text(quantity, unit)))
+    return Row(label, cells, depth=1)
+
+
+def _core(profile: Profile) -> Iterator[Row]:
+    counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, "core.freq"))
+    for count in _few(counts):
+        yield from _row(profile, f"clock, {plural(count, 'core')} busy", f"core.freq.{count}")
+    for label, name in (
+        ("floating-point operations", "flop_per_cycle"),
+        ("loads of 8 bytes", "load_per_cycle"),
+        ("stores of 8 bytes", "store_per_cycle"),
+        ("overhead of a loop iteration", "loop_cycles"),
+        ("two threads on a core, speed-up", "smt_factor"),
+    ):
+        yield from _row(profile, label, f"core.{name}")
+
+
+def _memory(profile: Profile) -> Iterator[Row]:
+    counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, "memory.by_cores"))
+    for count in _few(counts, 4):
+        path = f"memory.by_cores.{count}"
+        yield from _row(profile, f"bandwidth, {plural(count, 'core')}", path)
+    if "memory.by_cores.1" not in profile.quantities:
+        yield from _row(profile, "bandwidth of a core", "memory.b1")
+    for label, name in (
+        ("bandwidth of a domain", "bsat"),
+        ("sharpness of saturation", "q"),
+        ("copy", "copy_bw"),
+    ):
+        yield from _row(profile, label, f"memory.{name}")
+    for label, name in (
+        ("bandwidth of", "cache_bw"),
+        ("latency of", "latency"),
+        ("a line, cores", "line_transfer"),
+    ):
+        for path in _below(profile, f"memory.{name}"):
+            yield from _row(profile, f"{label} {path.rpartition('.')[2]}", path)
+    yield from _row(profile, "usable part of last cache", "memory.kappa")
+    yield from _row(profile, "false sharing, transfers", "memory.kappa_fs")
+
+
+def _messages(profile: Profile) -> Iterator[Row]:
+    network = profile.document.get("net", {})
+    for tier, where in _TIERS.items():
+        if tier not in network:
+            continue
+        yield Row(where)
+        last = len(network[tier]["classes"]) - 1
+        yield from _row(profile, "latency", f"net.{tier}.classes[0].alpha")
+        gap = profile.quantities[f"net.{tier}.classes[{last}].beta"]
+        if (bandwidth := inverse(gap)) is not None:
+            yield _figures("bandwidth", bandwidth, "B/s")
+        for label, name in (
+            ("eager up to", "eager_threshold"),
+            ("time in send", "os"),
+            ("time in receive", "or"),
+            ("between messages", "g"),
+            ("both directions, factor", "bidirectional"),
+        ):
+            yield from _row(profile, label, f"net.{tier}.{name}")
+    others = [
+        ("pairs at full speed", "shm_k"),
+        ("communicating threads, factor", "thread_factor"),
+        ("full thread support, more", "multiple_overhead"),
+        ("overlap", "overlap"),
+    ]
+    rows = [row for label, name in others for row in _row(profile, label, f"net.{name}")]
+    for label, name in (("adapter of a node", "nic_G"), ("reduction", "reduce_gamma")):
+        quantity = profile.quantities.get(f"net.{name}")
+        if quantity is not None and (bandwidth := inverse(quantity)) is not None:
+            rows.append(_figures(label, bandwidth, "B/s"))
+    if rows:
+        yield Row("all of them")
+        yield from rows
+
+
+def _message_times(profile: Profile) -> Iterator[Table]:
+    """Time of a message by size and tier."""
+    network = profile.document.get("net", {})
+    tiers = [tier for tier in _TIERS if network.get(tier, {}).get("table")]
+    times = {
+        tier: {int(_number(entry["bytes"])): index for index, entry in _entries(network, tier)}
+        for tier in tiers
+    }
+    sizes = [size for size in _SIZES if any(size in times[tier] for tier in tiers)]
+    rows = []
+    for size in sizes:
+        cells = []
+        for tier in tiers:
+            index = times[tier].get(size)
+            path = f"net.{tier}.table[{index}].seconds"
+            cells += _pair(profile.quantities.get(path))
+        rows.append(Row(format_size(size), tuple(cells), depth=1))
+    if rows:
+        heads = [head for tier in tiers for head in ((_TIERS[tier],), ("90 %",))]
+        yield "half round trip", heads, rows
+
+
+def _entries(network: Mapping[str, Any], tier: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    yield from enumerate(network[tier]["table"])
+
+
+def _number(entry: Any) -> float:
+    return float(entry["value"] if isinstance(entry, Mapping) else entry)
+
+
+def _pair(quantity: Quantity | None) -> list[Cell]:
+    if quantity is None:
+        return [Cell("-"), Cell("-")]
+    return [Cell(value_text(quantity, "s")), Cell(interval_text(quantity, "s"))]
+
+
+def _collectives(profile: Profile) -> Iterator[Table]:
+    """Time of collectives of the largest communicator, by size."""
+    found: dict[str, dict[int, Quantity]] = {}
+    largest = 0
+    for entries in profile.document.get("coll", {}).values():
+        largest = max([largest, *(entry["P"] for entry in entries)])
+    for op, entries in profile.document.get("coll", {}).items():
+        for index, entry in enumerate(entries):
+            quantity = profile.quantities.get(f"coll.{op}[{index}].seconds")
+            if entry["P"] == largest and quantity is not None:
+                found.setdefault(op, {})[int(_number(entry["bytes"]))] = quantity
+    sizes = _few(sorted({size for times in found.values() for size in times if size}))
+    rows = []
+    for op, times in found.items():
+        if set(times) == {0}:  # a barrier has no size
+            rows.append(Row(op, (Cell(value_text(times[0], "s")),), depth=1))
+            continue
+        cells = [Cell(value_text(times[size], "s") if size in times else "-") for size in sizes]
+        rows.append(Row(op, tuple(cells), depth=1))
+    if rows:
+        heads = [(format_size(size),) for size in sizes] or [("time",)]
+        yield f"{largest} ranks", heads, rows
+
+
+def _overheads(profile: Profile) -> Iterator[Table]:
+    """Overhead of OpenMP constructs by threads, with the interval of the last column."""
+    constructs = profile.document.get("openmp", {})
+    counts = _few(sorted({count for entry in constructs.values() for count in entry["T"]}))
+    rows = []
+    for name, entry in sorted(constructs.items()):
+        known = {
+            count: profile.quantities[f"openmp.{name}.seconds[{index}]"]
+            for index, count in enumerate(entry["T"])
+        }
+        cells = [Cell(value_text(known[n], "s") if n in known else "-") for n in counts]
+        last = known.get(counts[-1])
+        cells.append(Cell("-" if last is None else interval_text(last, "s")))
+        rows.append(Row(name, tuple(cells), depth=1))
+    if rows:
+        heads = [(plural(count, "thread"),) for count in counts]
+        yield "OpenMP", [*heads, ("90 %",)], rows
+
+
+def _noise(profile: Profile) -> Iterator[Row]:
+    labels = {
+        "run_cv": "spread between launches",
+        "fwq": "time lost to others",
+        "drift": "drift while measuring",
+    }
+    for name, entry in profile.document.get("noise", {}).items():
+        label = labels.get(name, str(name))
+        quantity = profile.quantities.get(f"noise.{name}")
+        if quantity is not None:
+            yield _figures(label, quantity, unit_of(f"noise.{name}"))
+        elif isinstance(entry, int | float) or (isinstance(entry, Mapping) and "value" in entry):
+            yield Row(label, (Cell(f"{_number(entry):.3g}"), Cell("-")), depth=1)
+
+
+def _below(profile: Profile, table: str) -> list[str]:
+    return [path for path in profile.quantities if path.startswith(f"{table}.")]
+
+
+def _few(numbers: Sequence[int], most: int = _THREADS) -> list[int]:
+    """First, last and those evenly between, if there are more than some."""
+    if len(numbers) <= most:
+        return list(numbers)
+    last = len(numbers) - 1
+    return [numbers[round(index * last / (most - 1))] for index in range(most)]
+
+
+def _remarks(document: Document) -> Iterator[tuple[str, list[str]]]:
+    doubts = [
+        finding["text"]
+        for finding in document.get("findings", [])
+        if finding["kind"] not in ("unused", "missing")
+    ]
+    if doubts:
+        yield "doubtful", doubts
+    absent = [f"{path}: {reason}" for path, reason in _content(document).get("absent", {}).items()]
+    if absent:
+        yield "absent", absent
+
+
+SHOWN = Views(screen, records, markdown)

@@ -1,0 +1,79 @@
+"""What a machine profile is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from popmodel.machine.findings import KINDS, Finding
+from popmodel.machine.profile import Profile
+from popmodel.report.export import Record, markdown_table
+from popmodel.report.render import Document, Views
+from popmodel.report.terminal import Style, pairs, paragraph
+from popmodel.units import plural
+
+_TITLES = {
+    "missing": "missing for some predictions",
+    "failed": "given up while measuring",
+    "noisy": "noisy",
+    "remark": "how it was measured",
+    "wide": "wide intervals",
+    "preset": "not measured",
+    "age": "old",
+    "unused": "known but not used by the model",
+}
+
+
+def checked(profile: Profile, found: Sequence[Finding]) -> dict[str, Any]:
+    """The plain data of a check, ``popmodel/machine-check/1``; a profile that loads is usable."""
+    return {
+        "schema": "popmodel/machine-check/1",
+        "machine": profile.name,
+        "path": profile.path,
+        "usable": True,
+        "quantities": len(profile.quantities),
+        "findings": [finding.to_dict() for finding in found],
+    }
+
+
+def screen(document: Document, style: Style) -> list[str]:
+    """The findings on a terminal, by kind."""
+    lines = pairs(_facts(document), style)
+    for kind in KINDS:
+        texts = _texts(document, kind)
+        if texts:
+            lines += ["", _TITLES[kind]]
+            for text in texts:
+                lines += paragraph(text, style, first=" - ")
+    return lines
+
+
+def records(document: Document) -> list[Record]:
+    """One line per finding."""
+    return [{"machine": document["machine"], **finding} for finding in document["findings"]]
+
+
+def markdown(document: Document) -> list[str]:
+    """The same as the screen, as Markdown."""
+    lines = markdown_table(["machine", document["machine"]], _facts(document)[1:])
+    for kind in KINDS:
+        if texts := _texts(document, kind):
+            lines += ["", f"**{_TITLES[kind]}**", "", *(f"- {text}" for text in texts)]
+    return lines
+
+
+def _texts(document: Document, kind: str) -> list[str]:
+    return [finding["text"] for finding in document["findings"] if finding["kind"] == kind]
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    doubts = sum(finding["kind"] != "unused" for finding in document["findings"])
+    return [
+        ("machine", document["machine"]),
+        ("profile", document["path"]),
+        ("usable", f"yes, {plural(document['quantities'], 'quantity', 'quantities')}"),
+        ("doubts", str(doubts) if doubts else "none"),
+    ]
+
+
+CHECKED = Views(screen, records, markdown)

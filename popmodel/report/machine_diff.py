@@ -1,0 +1,131 @@
+"""In what two machine profiles differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from popmodel.machine.compare import Difference
+from popmodel.machine.profile import Profile
+from popmodel.machine.quantity import Quantity
+from popmodel.report.export import Record, markdown_table
+from popmodel.report.machine_values import unit_of, value_text
+from popmodel.report.render import Document, Views
+from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+
+_SHOWN = 12  # names of quantities that only one profile has
+
+
+def compared(one: Profile, other: Profile, differences: Sequence[Difference]) -> dict[str, Any]:
+    """The plain data of a comparison, ``popmodel/machine-diff/1``, what differs most first.
+
+    Parameters
+    ----------
+    one, other : Profile
+        The profiles.
+    differences : sequence of Difference
+        Of every quantity that one of them has.
+    """
+    rows: list[dict[str, Any]] = [
+        {
+            "path": row.path,
+            "unit": unit_of(row.path),
+            "a": row.first.to_dict(),
+            "b": row.second.to_dict(),
+            "ratio": row.ratio,
+            "within": row.within,
+        }
+        for row in differences
+        if row.first is not None and row.second is not None
+    ]
+    rows.sort(key=lambda row: (row["within"], -_distance(row["ratio"])))
+    return {
+        "schema": "popmodel/machine-diff/1",
+        "machines": [{"machine": each.name, "path": each.path} for each in (one, other)],
+        "rows": rows,
+        "only_a": [row.path for row in differences if row.second is None],
+        "only_b": [row.path for row in differences if row.first is None],
+        "summary": {"compared": len(rows), "within": sum(bool(row["within"]) for row in rows)},
+    }
+
+
+def screen(document: Document, style: Style) -> list[str]:
+    """What differs, on a terminal."""
+    lines = pairs(_facts(document), style)
+    rows = [Row(label, tuple(map(Cell, cells)), depth=1) for label, cells in _outside(document)]
+    if rows:
+        lines += ["", *table(_HEADS, rows, style, first="beyond the intervals")]
+    for title, names in _alone(document):
+        lines += ["", title, *paragraph(_listed(names), style, first=" ")]
+    return lines
+
+
+def records(document: Document) -> list[Record]:
+    """One line per quantity that both have."""
+    return [
+        {
+            "path": row["path"],
+            "unit": row["unit"],
+            **{f"{name}_{key}": row[name].get(key) for name in "ab" for key in _FIGURES},
+            "ratio": row["ratio"],
+            "within": row["within"],
+        }
+        for row in document["rows"]
+    ]
+
+
+def markdown(document: Document) -> list[str]:
+    """The same as the screen, as Markdown."""
+    lines = markdown_table(["profiles", ""], _facts(document))
+    if rows := [(label, *cells) for label, cells in _outside(document)]:
+        heads = ["beyond the intervals", *(" ".join(head) for head in _HEADS)]
+        lines += ["", *markdown_table(heads, rows)]
+    for title, names in _alone(document):
+        lines += ["", f"{title}: {_listed(names)}"]
+    return lines
+
+
+_HEADS = (("a",), ("b",), ("b / a",))
+_FIGURES = ("value", "low", "high")
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    one, other = document["machines"]
+    summary = document["summary"]
+    return [
+        ("a", f"{one['machine']} ({one['path']})"),
+        ("b", f"{other['machine']} ({other['path']})"),
+        ("within stated intervals", f"{summary['within']} of {summary['compared']}"),
+    ]
+
+
+def _outside(document: Document) -> Iterator[tuple[str, list[str]]]:
+    for row in document["rows"]:
+        if not row["within"]:
+            ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
+            values = [value_text(_quantity(row[name]), row["unit"]) for name in "ab"]
+            yield row["path"], [*values, ratio]
+
+
+def _quantity(table: Mapping[str, Any]) -> Quantity:
+    return Quantity(table["value"], table.get("low"), table.get("high"))
+
+
+def _alone(document: Document) -> Iterator[tuple[str, list[str]]]:
+    for name in "ab":
+        if names := document[f"only_{name}"]:
+            yield f"only in {name}", names
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _distance(ratio: Any) -> float:
+    """How far a ratio is from 1, whichever way; none at all is the farthest."""
+    return abs(math.log(float(ratio))) if ratio else math.inf
+
+
+COMPARED = Views(screen, records, markdown)

@@ -1,0 +1,82 @@
+"""Quantities of a machine profile as text: value and interval in one unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from popmodel.machine import schema
+from popmodel.machine.quantity import Quantity
+
+_SCALES: Mapping[str, tuple[tuple[str, float], ...]] = {
+    "s": (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)),
+    "B": (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30)),
+    "B/s": (("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12)),
+    "Hz": (("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)),
+}
+_WRITTEN = {"1/cycle": "per cycle", "cycle": "cycles", "1": "", "s/B": "s/B"}
+
+
+def value_text(quantity: Quantity, unit: str) -> str:
+    """Value with three digits and the prefix that suits it: ``0.52 us``."""
+    name, factor = _scale(quantity.value, unit)
+    return f"{figure(quantity.value / factor)} {name}".rstrip()
+
+
+def interval_text(quantity: Quantity, unit: str) -> str:
+    """Interval in the unit of the value, ``0.48 .. 0.60``; ``-`` where none is known."""
+    if quantity.low is None or quantity.high is None:
+        return "-"
+    _, factor = _scale(quantity.value, unit)
+    return f"{figure(quantity.low / factor)} .. {figure(quantity.high / factor)}"
+
+
+def inverse(quantity: Quantity) -> Quantity | None:
+    """A time per byte as a bandwidth; None if it is 0, a bandwidth without bound."""
+    if quantity.value == 0:
+        return None
+    if quantity.low is None or quantity.high is None or quantity.low == 0:
+        return Quantity(1 / quantity.value)
+    return Quantity(1 / quantity.value, 1 / quantity.high, 1 / quantity.low)
+
+
+def figure(number: float) -> str:
+    """A number with three digits, none behind the point from 100 on, fewer below a hundredth."""
+    if abs(number) >= 99.95:
+        return f"{number:.0f}"
+    return f"{number:.3g}" if abs(number) >= 0.00995 or not number else f"{number:.1g}"
+
+
+def unit_of(path: str) -> str:
+    """Unit of a quantity by its path, such as ``s`` for ``net.intra.classes[0].alpha``.
+
+    Raises
+    ------
+    KeyError
+        If the schema of a profile has no quantity there.
+    """
+    entry: schema.Entry = schema.PROFILE
+    for step in re.findall(r"[^.\[\]]+", path):
+        while isinstance(entry, schema.Optional):
+            entry = entry.of
+        match entry:
+            case schema.Table(keys=keys):
+                entry = keys[step]
+            case schema.Named(of=inner) | schema.Sequence(of=inner):
+                entry = inner
+            case _:
+                raise KeyError(path)
+    while isinstance(entry, schema.Optional):
+        entry = entry.of
+    if isinstance(entry, schema.Number):
+        return entry.unit
+    raise KeyError(path)
+
+
+def _scale(value: float, unit: str) -> tuple[str, float]:
+    scales = _SCALES.get(unit)
+    if scales is None:
+        return _WRITTEN.get(unit, unit), 1.0
+    # 999.6 us is written as 1 ms: the limit is that of the rounded figure.
+    fitting = [scale for scale in scales if abs(value) >= 0.9995 * scale[1]]
+    return fitting[-1] if fitting else scales[-1 if value == 0 and unit == "s" else 0]

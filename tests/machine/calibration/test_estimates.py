@@ -1,0 +1,468 @@
+"""What calibration makes of samples without noise, and what it refuses to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from machine.calibration.synthetic import QUIET, Job, Noise, launches
+
+from popmodel.machine import profile
+from popmodel.machine.calibration import (
+    CalibrationError,
+    calibrate,
+    collectives,
+    core,
+    memory,
+    noise,
+    openmp,
+    point_to_point,
+    threads,
+)
+from popmodel.machine.calibration.measured import Measured
+from popmodel.machine.calibration.statistics import Series, quantities
+from popmodel.machine.samples import Launch, Result
+from popmodel.network.collectives import ALGORITHMS
+
+FILES = {
+    "affinity": "0-3",
+    "/proc/meminfo": "MemTotal:       16000000 kB\n",
+    "/sys/devices/system/cpu/online": "0-3",
+    "/sys/devices/system/cpu/cpu0/cache/index0/level": "1",
+    "/sys/devices/system/cpu/cpu0/cache/index0/type": "Data",
+    "/sys/devices/system/cpu/cpu0/cache/index0/size": "32K",
+    "/sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list": "0",
+}
+
+
+def measured(jobs: Sequence[Job], count: int = 3, disturbed: Noise = QUIET) -> Measured:
+    return Measured(launches(jobs, count, np.random.default_rng(0), disturbed))
+
+
+def absent(job: str, reason: str, **params: Any) -> Launch:
+    result = Result(job, params, np.empty(0), absent=reason)
+    return Launch("x.jsonl", {"program": "node"}, (result,), "complete")
+
+
+# -- core
+
+
+def test_rates_are_per_cycle_of_the_measured_clock() -> None:
+    section, _ = core.calibrate(
+        measured(
+            [
+                Job("clock", {"threads": 1}, 1e-7, facts={"work": 300}),
+                Job("clock", {"threads": 4}, 1e-7, facts={"work": 250}),
+                Job("fma", {"threads": 1}, 1e-7, facts={"work": 4800}),
+                Job("loads", {}, 1e-7, facts={"work": 600}),
+                Job("stores", {}, 1e-7, facts={"work": 300}),
+                Job("loop", {}, 1 / 3e9),
+                Job("smt", {"threads": 2, "shared": 0}, 1e-7, facts={"work": 100}),
+                Job("smt", {"threads": 2, "shared": 1}, 1e-7, facts={"work": 60}),
+            ]
+        )
+    )
+    assert {key: q["value"] for key, q in section.pop("freq").items()} == {"1": 3e9, "4": 2.5e9}
+    assert {key: q["value"] for key, q in section.items()} == pytest.approx(
+        {
+            "flop_per_cycle": 16,
+            "load_per_cycle": 2,
+            "store_per_cycle": 1,
+            "loop_cycles": 1,
+            "smt_factor": 1.2,
+        }
+    )
+
+
+def test_no_smt_is_a_reason() -> None:
+    launch = absent("smt", "no SMT", shared=1)
+    clock = launches(
+        [Job("clock", {"threads": 1}, 1.0, facts={"work": 1})], 1, np.random.default_rng(0)
+    )
+    assert core.calibrate(Measured([launch, *clock]))[1] == {"core.smt_factor": "no SMT"}
+
+
+# -- memory
+
+
+def triad(threads_: int, bandwidth: float) -> Job:
+    size = 1 << 26
+    return Job(
+        "triad",
+        {"threads": threads_, "bytes": size},
+        4 * size / bandwidth,
+        facts={"moved": 3 * size},
+    )
+
+
+def test_two_cores_tell_no_saturation() -> None:
+    section, reasons, remarks = memory.calibrate(
+        measured([triad(1, 1e10), triad(2, 1.5e10)]),
+        {"caches": [{"level": "L3", "bytes": 1 << 20}]},
+    )
+    assert section["b1"]["value"] == pytest.approx(1e10)
+    assert section["by_cores"]["2"]["value"] == pytest.approx(1.5e10)
+    assert "bsat" not in section
+    assert reasons["memory.bsat"] == "2 cores of a domain tell no law of saturation"
+    assert remarks == []
+
+
+def test_cores_that_do_not_saturate_tell_no_law() -> None:
+    _, reasons, _ = memory.calibrate(measured([triad(n, n * 1e10) for n in (1, 2, 3, 4)]), {})
+    assert reasons["memory.q"] == (
+        "4 cores do not saturate the memory: 4.0 times the bandwidth of one"
+    )
+
+
+def test_arrays_that_the_cache_may_hold_are_doubted() -> None:
+    _, _, remarks = memory.calibrate(
+        measured([triad(1, 1e10)]), {"caches": [{"level": "L3", "bytes": 1 << 30}]}
+    )
+    assert remarks == [
+        "the arrays of the triad are not large against the last-level cache, which may serve them"
+    ]
+
+
+CACHES = {"caches": [{"level": "L1", "bytes": 32768}, {"level": "L2", "bytes": 1 << 20}]}
+
+
+def load(size: int, bandwidth: float) -> Job:
+    return Job("load", {"threads": 1, "bytes": size}, size / bandwidth, facts={"moved": size})
+
+
+def test_working_sets_tell_the_levels_and_the_usable_share() -> None:
+    sizes = {1 << 14: 4e11, 1 << 17: 1e11, 1 << 18: 1e11, 1 << 19: 1e11, 786432: 3e10}
+    sizes |= {1 << 20: 2e10, 1 << 21: 2e10, 1 << 23: 2e10}
+    jobs = [load(size, rate) for size, rate in sizes.items()]
+    jobs += [Job("chase", {"bytes": 1 << 14}, 1e-9), Job("chase", {"bytes": 1 << 23}, 1e-7)]
+    section, _, _ = memory.calibrate(measured(jobs), CACHES)
+    assert section["cache_bw"]["L1"]["value"] == pytest.approx(4e11)
+    assert section["cache_bw"]["L2"]["value"] == pytest.approx(1e11)
+    assert section["latency"]["L1"]["value"] == pytest.approx(1e-9)
+    assert section["latency"]["MEM"]["value"] == pytest.approx(1e-7)
+    kappa = section["kappa"]
+    assert kappa["origin"] == "measured"
+    assert 0.5 == kappa["low"] < kappa["value"] < kappa["high"] == 0.75
+
+
+def test_a_usable_share_that_was_not_seen_is_a_preset_with_its_source() -> None:
+    section, reasons, _ = memory.calibrate(measured([load(1 << 14, 4e11)]), CACHES)
+    assert section["kappa"]["origin"] == "preset"
+    assert "Not measured" in section["kappa"]["source"]
+    assert reasons["memory.latency.MEM"] == (
+        "no working set was large against the last-level cache; the largest had 16384 B"
+    )
+
+
+def test_false_sharing_is_relative_to_the_time_of_a_line() -> None:
+    params = {"threads": 2}
+    section, _, _ = memory.calibrate(
+        measured(
+            [
+                Job("line_transfer", {"threads": 2, "distance": "near"}, 5e-8),
+                Job("false_sharing", {**params, "padded": 0}, 2.1e-8, quantile=0.5),
+                Job("false_sharing", {**params, "padded": 1}, 1e-9, quantile=0.5),
+            ]
+        ),
+        {},
+    )
+    assert section["line_transfer"]["near"]["value"] == pytest.approx(5e-8)
+    assert section["kappa_fs"]["value"] == pytest.approx(0.4)
+
+
+# -- OpenMP
+
+
+def test_an_overhead_is_what_the_construct_adds() -> None:
+    jobs = [
+        Job("construct", {"name": "barrier", "threads": 2}, 3e-7, 1e-7),
+        Job("construct", {"name": "critical", "threads": 2}, 1e-7, 8e-8, quantile=0.5),
+        Job("construct", {"name": "master", "threads": 2}, 1e-7, 1.001e-7),
+        Job("construct", {"name": "schedule_static", "threads": 2}, 3e-7, 1e-7),
+        Job("construct", {"name": "schedule_dynamic", "threads": 2, "chunk": 1}, 1.5e-7, 1e-7),
+        Job("construct", {"name": "copyin", "threads": 2, "bytes": 8}, 4e-7, 1e-7),
+        Job("construct", {"name": "copyin", "threads": 2, "bytes": 4096}, 1.4e-6, 1e-7),
+    ]
+    section, reasons, remarks = openmp.calibrate(measured(jobs), {"cores_per_node": 2})
+    values = {name: entry["seconds"][0]["value"] for name, entry in section.items()}
+    assert values == pytest.approx(
+        {
+            "barrier": 2e-7,
+            "critical": 2e-8,
+            "master": 0.0,
+            "static": 2e-7,
+            "dynamic_chunk": 5e-8,
+            "copyin": 3e-7,
+        }
+    )
+    assert section["copyin"]["fit"]["v"]["value"] == pytest.approx(1e-6 / 4088 / 2, rel=1e-5)
+    assert remarks == ["measured below the time of the same work without it, taken as 0: master"]
+    assert reasons["openmp.*.fit"] == (
+        "1 thread count above 1 cannot tell the terms of the law apart; 4 are needed"
+    )
+
+
+def test_the_step_across_sockets_is_a_term_of_the_law() -> None:
+    counts = (2, 4, 6, 8, 12, 16, 24, 32)
+    seconds = np.array([2e-7 + 1e-7 * np.log2(t) + 5e-7 * (t > 16) for t in counts])
+    terms = openmp.choose_terms(counts, seconds, 16)
+    assert terms == "abs"
+    fitted = openmp.fit_law(counts, seconds, 16, terms)
+    assert fitted == pytest.approx([2e-7, 1e-7, 0, 5e-7], rel=1e-6)
+
+
+# -- network
+
+
+def pingpong(size: int, seconds: float, tier: str = "node") -> Job:
+    return Job("ping_pong", {"bytes": size, "tier": tier}, seconds)
+
+
+SIZES = (0, 8, 1024, 4096, 16384, 65536, 262144)
+
+
+def test_one_line_is_one_class() -> None:
+    jobs = [pingpong(n, 1e-6 + 1e-10 * n, "network") for n in SIZES]
+    net, _ = point_to_point.calibrate(measured(jobs))
+    (only,) = net["inter"]["classes"]
+    assert only["upto"] is None
+    assert only["alpha"]["value"] == pytest.approx(1e-6)
+    assert only["beta"]["value"] == pytest.approx(1e-10)
+    assert [row["bytes"] for row in net["inter"]["table"]] == list(SIZES)
+
+
+def late(size: int, seconds: float) -> Job:
+    params = {"bytes": size, "tier": "node", "delay": "0.0005"}
+    return Job("late_receiver", params, seconds, quantile=0.5)
+
+
+@pytest.mark.parametrize(
+    ("waits", "reason"),
+    [
+        ({1024: 1e-6, 4096: 1e-6}, "messages of up to 4096 B were all sent eagerly"),
+        ({1024: 6e-4, 4096: 6e-4}, "already messages of 1024 B wait for their receiver"),
+    ],
+)
+def test_a_switch_that_was_not_seen_is_not_told(waits: dict[int, float], reason: str) -> None:
+    jobs = [pingpong(n, 1e-6) for n in SIZES] + [late(n, s) for n, s in waits.items()]
+    net, reasons = point_to_point.calibrate(measured(jobs))
+    assert "eager_threshold" not in net["intra"]
+    assert reasons["net.intra.eager_threshold"] == reason
+
+
+def test_the_switch_lies_between_two_sizes() -> None:
+    jobs = [pingpong(n, 1e-6) for n in SIZES]
+    jobs += [late(1024, 1e-6), late(4096, 1e-6), late(8192, 6e-4)]
+    net, _ = point_to_point.calibrate(measured(jobs))
+    switch = net["intra"]["eager_threshold"]
+    assert (switch["low"], switch["value"], switch["high"]) == (4096, 4096, 8191)
+
+
+def window(pairs: int, seconds: float, direction: str = "one", tier: str = "node") -> Job:
+    params = {"bytes": 1 << 20, "tier": tier, "pairs": pairs, "direction": direction}
+    moved = 64 * (1 << 20) * pairs * (2 if direction == "both" else 1)
+    return Job("window", params, seconds, facts={"moved": moved}, quantile=0.5)
+
+
+def test_pairs_that_crowd_each_other_share_a_limit() -> None:
+    jobs = [pingpong(n, 1e-6, tier) for n in SIZES for tier in ("node", "network")]
+    for tier in ("node", "network"):  # four pairs have twice the bandwidth of one
+        jobs += [window(n, 1e-3 * max(1, n / 2), tier=tier) for n in (1, 2, 4)]
+    jobs.append(window(1, 1.25e-3, "both"))
+    net, reasons = point_to_point.calibrate(measured(jobs))
+    assert net["shm_k"]["value"] == pytest.approx(2, rel=1e-5)
+    assert net["nic_G"]["value"] == pytest.approx(1e-3 / (2 * 64 * (1 << 20)), rel=1e-5)
+    assert net["intra"]["bidirectional"]["value"] == pytest.approx(1.6)
+    assert [row["pairs"] for row in net["intra"]["pairs"]] == [1, 2, 4]
+    assert "net.shm_k" not in reasons
+
+
+def test_pairs_that_do_not_crowd_each_other_share_nothing() -> None:
+    jobs = [pingpong(n, 1e-6) for n in SIZES] + [window(n, 1e-3) for n in (1, 2, 4)]
+    net, reasons = point_to_point.calibrate(measured(jobs))
+    assert "shm_k" not in net
+    assert reasons["net.shm_k"] == (
+        "4 pairs of processes do not crowd each other with messages of 1048576 B"
+    )
+
+
+def test_one_pair_cannot_crowd_itself() -> None:
+    jobs = [pingpong(n, 1e-6) for n in SIZES] + [window(1, 1e-3)]
+    _, reasons = point_to_point.calibrate(measured(jobs))
+    assert reasons["net.shm_k"] == "one pair of processes cannot crowd each other"
+
+
+def test_trains_tell_the_gap() -> None:
+    jobs = [pingpong(n, 1e-6) for n in SIZES]
+    jobs += [
+        Job("train", {"bytes": 8, "count": n, "tier": "node"}, 2e-6 + 3e-7 * n) for n in (1, 8, 64)
+    ]
+    net, _ = point_to_point.calibrate(measured(jobs))
+    assert net["intra"]["g"]["value"] == pytest.approx(3e-7)
+
+
+def test_a_tier_that_is_not_there_is_a_reason() -> None:
+    launch = absent("ping_pong", "no two ranks on different nodes", tier="network", bytes=0)
+    _, reasons = point_to_point.calibrate(Measured([launch]))
+    assert reasons == {"net.inter": "no two ranks on different nodes"}
+
+
+def test_the_cost_of_a_reduction_is_that_of_the_longest() -> None:
+    jobs = [Job("reduce_local", {"bytes": n}, 1e-7 + 2e-10 * n) for n in (8, 1 << 20)]
+    net, _ = point_to_point.calibrate(measured(jobs))
+    assert net["reduce_gamma"]["value"] == pytest.approx(2e-10, rel=1e-3)
+
+
+def test_threads_and_overlap() -> None:
+    threaded = {"bytes": 8, "communicator": "own", "tier": "node"}
+    jobs = [
+        Job("threaded", {**threaded, "threads": 1}, 1e-6, quantile=0.5),
+        Job("threaded", {**threaded, "threads": 4}, 2.5e-6, quantile=0.5),
+        Job(
+            "overlap",
+            {"bytes": 1 << 20, "tier": "node", "progress": 0},
+            1.75e-4,
+            1e-4,
+            quantile=0.5,
+            facts={"compute": 1e-4},
+        ),
+    ]
+    section, _ = threads.calibrate(measured(jobs))
+    assert section["thread_factor"]["value"] == pytest.approx(0.5)
+    assert section["overlap"]["value"] == pytest.approx(0.25)
+
+
+def test_full_thread_support_costs_what_it_adds_to_a_message() -> None:
+    rng = np.random.default_rng(0)
+    level = {"mpi": {"thread_level": "multiple"}}
+    plain = launches([pingpong(8, 1e-6)], 2, rng, QUIET)
+    full = launches([pingpong(8, 1.3e-6)], 2, rng, QUIET, lambda _: level)
+    section, _ = threads.calibrate(Measured([*plain, *full]))
+    assert section["multiple_overhead"]["value"] == pytest.approx(3e-7)
+
+
+@pytest.mark.parametrize("size", [8, 1 << 20])
+@pytest.mark.parametrize("algorithm", ["recursive_doubling", "rabenseifner", "ring"])
+def test_the_nearest_algorithm_is_found(algorithm: str, size: int) -> None:
+    alpha, beta, gamma = 1e-6, 1e-9, 2e-10
+    seconds = ALGORITHMS["allreduce"][algorithm](16, size, alpha, beta, gamma)
+    jobs = [
+        Job("collective", {"op": "allreduce", "bytes": size, "ranks": 16}, seconds, quantile=0.5)
+    ]
+    q = {"upto": None, "alpha": {"value": alpha}, "beta": {"value": beta}}
+    net = {"intra": {"classes": [q]}, "reduce_gamma": {"value": gamma}}
+    section, _ = collectives.calibrate(measured(jobs), net)
+    (row,) = section["allreduce"]
+    assert (row["P"], row["ppn"], row["bytes"]) == (16, 16, size)
+    assert row["seconds"]["value"] == pytest.approx(seconds, rel=1e-5)
+    assert row["algorithm"] == algorithm
+
+
+# -- noise and quality
+
+
+def test_quanta_tell_detours_spread_and_drift() -> None:
+    quanta = [
+        Launch(
+            f"{i}.jsonl",
+            {"program": "node"},
+            (Result("quantum", {}, np.full(20, 1e-3 * (1 + 0.1 * i)), None, {"at": 60.0 * i}),),
+        )
+        for i in range(3)
+    ]
+    section = noise.calibrate(Measured(quanta))
+    assert section["drift"] == pytest.approx(0.2)
+    assert section["run_cv"] == pytest.approx(0.1 / 1.1, rel=1e-3)
+    assert section["fwq"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"foreign": 0.5}, "other programs used 50 % of the processors meanwhile"),
+        ({"steal": 0.01}, "the hypervisor took the processor away for 10 % of the time"),
+        ({"involuntary": 100}, "interrupted 1000 times per second by other processes"),
+    ],
+)
+def test_a_disturbed_section_is_noisy(facts: dict[str, Any], words: str) -> None:
+    entry = noise.quality(measured([Job("clock", {"threads": 1}, 1e-6, facts=facts)]), {})["core"]
+    assert entry["noisy"]
+    assert words in entry["why"]
+
+
+def test_launches_that_differ_are_noisy() -> None:
+    jobs = [Job("chase", {"bytes": n}, 1e-9) for n in range(1, 9)]
+    quiet = noise.quality(measured(jobs), {})["memory"]
+    assert not quiet["noisy"]
+    assert quiet["launches"] == 3
+    noisy = noise.quality(measured(jobs, 3, Noise(0.5, 0.0, 0.0)), {})["memory"]
+    assert any(why.startswith("launches differ by") for why in noisy["why"])
+
+
+def test_one_launch_says_nothing_of_launches() -> None:
+    entry = noise.quality(measured([Job("clock", {"threads": 1}, 1e-6)], 1), {"core": ["x"]})[
+        "core"
+    ]
+    assert entry["why"] == ["one launch: the spread between launches is unknown", "x"]
+    assert not entry["noisy"]
+
+
+# -- statistics
+
+
+def test_one_launch_gives_the_error_of_its_batches() -> None:
+    found = quantities({"x": Series((1.0,), "source", 50, sampling=0.01)})["x"]
+    assert found["high"] == pytest.approx(np.exp(1.645 * 0.01), rel=1e-4)
+    assert found["source"] == "source, 1 launch"
+
+
+def test_a_negative_estimate_is_clipped() -> None:
+    found = quantities(
+        {"x": Series((-1e-9, -2e-9), "source", 50, scale=1e-6)}, zero=frozenset("x")
+    )["x"]
+    assert found["value"] == 0.0 == found["low"]
+
+
+# -- the document
+
+
+def test_the_document_is_a_profile() -> None:
+    jobs = [
+        Job("clock", {"threads": 1}, 1e-7, facts={"work": 300}),
+        triad(1, 1e10),
+        Job("construct", {"name": "parallel_for", "threads": 2}, 3e-7, 1e-7),
+        pingpong(0, 1e-6),
+        pingpong(8, 1e-6),
+        pingpong(1024, 2e-6),
+    ]
+    found = launches(
+        jobs, 3, np.random.default_rng(0), header=lambda _: {"files": FILES, "started": 0.0}
+    )
+    document = calibrate(found, "lab")
+    loaded = profile.from_document(document)
+    assert loaded.name == "lab"
+    assert loaded.origin == "measured"
+    assert loaded.topology.cores_per_node == 4
+    assert loaded.tiers() == ["intra"]
+    assert document["host"]["measured"] == "1970-01-01T00:00:00Z"
+    assert "coll" not in document
+    for path, quantity in loaded.quantities.items():
+        assert quantity.source, path
+
+
+def test_no_result_makes_no_profile() -> None:
+    with pytest.raises(CalibrationError) as caught:
+        calibrate([absent("smt", "no SMT", shared=1)])
+    assert caught.value.message == "no job was measured in these samples"
+    assert caught.value.hint == "measure again: popmodel bench"
+
+
+def test_hardware_that_nobody_described_makes_no_profile() -> None:
+    found = launches([pingpong(0, 1e-6)], 1, np.random.default_rng(0))
+    with pytest.raises(CalibrationError, match="do not describe the hardware") as caught:
+        calibrate(found)
+    assert caught.value.hint == (
+        "measure a part of the node as well, such as popmodel bench --only core"
+    )

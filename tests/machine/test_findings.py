@@ -1,0 +1,169 @@
+"""What is doubtful in a profile, and whether that is what the model does."""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from machine.profiles import Document, document, measured
+
+from popmodel.machine import profile as profiles
+from popmodel.machine.findings import (
+    KINDS,
+    NEEDS,
+    Finding,
+    inspect,
+    is_unused,
+    measured_at,
+    relative_width,
+)
+from popmodel.machine.jobs import PARTS
+from popmodel.machine.quantity import Quantity
+from popmodel.model import signature, symbols
+from popmodel.model.predict import predict
+
+GREEDY = """
+schema = "popmodel/signature/1"
+[app]
+name = "greedy"
+[params]
+N = 1000000
+[[program]]
+serial = { name = "a", trip = "N", flops = 1, loads = 1, stores = 1, bytes.MEM = 8, bytes.L3 = 8 }
+[[program]]
+parallel = { name = "b", trip = "N", flops = 2, constructs = { parallel_for = 1, barrier = 2 } }
+[[program]]
+p2p = { name = "c", to = "rank + 1", bytes = 8, mode = "send" }
+[[program]]
+collective = { name = "d", op = "allreduce", bytes = 8 }
+"""
+
+THEN = datetime(2026, 11, 2, tzinfo=UTC)
+
+
+def found(profile: Document, kind: str, now: datetime = THEN) -> list[str]:
+    return [one.text for one in inspect(profiles.from_document(profile), now) if one.kind == kind]
+
+
+def test_what_weighs_most_comes_first() -> None:
+    kinds = [one.kind for one in inspect(profiles.from_document(document()), THEN)]
+    assert kinds == sorted(kinds, key=KINDS.index)
+    assert {"noisy", "unused"} <= set(kinds)
+    assert Finding("noisy", "quality.x", "words").to_dict() == {
+        "kind": "noisy",
+        "path": "quality.x",
+        "text": "words",
+    }
+
+
+def test_a_complete_profile_lacks_nothing() -> None:
+    assert found(document(), "missing") == []
+
+
+def test_what_predictions_need_is_asked_for_with_its_remedy() -> None:
+    one = document()
+    del one["memory"]["kappa"], one["net"]["reduce_gamma"]
+    assert found(one, "missing") == [
+        "signatures with if_fits need memory.kappa: measure it: popmodel bench --only memory",
+        "predictions of reductions need net.reduce_gamma: measure it: popmodel bench --only "
+        "collectives",
+    ]
+
+
+def test_several_nodes_need_messages_between_them() -> None:
+    one = document()
+    one["topology"]["nodes"] = 2
+    one["net"]["inter"] = one["net"]["intra"]
+    assert found(one, "missing") == []
+    assert {need.part for need in NEEDS} <= set(PARTS)
+
+
+def test_noise_is_told_with_its_reason() -> None:
+    assert found(document(), "noisy") == ["memory is noisy: others used a CPU"]
+    one = document()
+    one["quality"] = {"net": {"noisy": True, "why": ["spread 12 %", "steal"]}, "core": {"noisy": 1}}
+    assert found(one, "noisy") == [
+        "net is noisy: spread 12 %; steal",
+        "core is noisy: no reason is given",
+    ]
+
+
+def test_wide_intervals_are_counted_by_section() -> None:
+    one = document()
+    assert found(one, "wide") == []
+    one["net"]["overlap"] = measured(0.5, 0.4)
+    one["net"]["shm_k"] = measured(2, 0.3)
+    assert found(one, "wide") == [
+        "2 of 11 intervals of net are longer than 50 % of the value, that of net.overlap most: 80 %"
+    ]
+
+
+def test_the_width_of_an_interval() -> None:
+    assert relative_width(Quantity(2.0, 1.5, 2.5)) == pytest.approx(0.5)
+    assert relative_width(Quantity(2.0)) is None
+    assert relative_width(Quantity(0.0, 0.0, 1.0)) is None
+
+
+def test_what_is_not_measured_is_told() -> None:
+    preset = profiles.load(profiles.DEFAULT_PRESET)
+    (text,) = [one.text for one in inspect(preset, THEN) if one.kind == "preset"]
+    assert text == ("no quantity is measured but published or assumed: core, memory, net, openmp")
+    one = document()
+    one["memory"]["kappa"] = {"value": 0.5, "origin": "user"}
+    assert found(one, "preset") == ["1 quantity is not measured but given by a user: memory"]
+
+
+def test_age() -> None:
+    assert found(document(), "age") == []
+    later = THEN + timedelta(days=200)
+    assert found(document(), "age", later) == ["measured 200 days ago: measure again after updates"]
+
+
+@pytest.mark.parametrize(
+    ("provenance", "expected"),
+    [
+        ({"time": "2026-11-01T12:00:00Z"}, datetime(2026, 11, 1, 12, tzinfo=UTC)),
+        ({"time": "2026-11-01T12:00:00"}, datetime(2026, 11, 1, 12, tzinfo=UTC)),
+        ({"time": "yesterday"}, None),
+        ({"time": 3}, None),
+        ("by hand", None),
+    ],
+)
+def test_the_time_of_a_measurement(provenance: object, expected: datetime | None) -> None:
+    one = {**document(), "provenance": provenance}
+    assert measured_at(profiles.from_document(one)) == expected
+
+
+def test_launches_that_failed_are_told() -> None:
+    one = document()
+    one["provenance"] = {"measurements": [{"failures": ["launch 3 (mpi) was given up: dead"]}]}
+    assert found(one, "failed") == ["launch 3 (mpi) was given up: dead"]
+
+
+def test_what_the_model_does_not_use_is_told_with_the_reason() -> None:
+    texts = found(document(), "unused")
+    assert "the model does not use core.smt_factor (two threads on one core)" in texts
+    assert (
+        "the model does not use net.intra.G, net.intra.g, net.intra.or, net.intra.os "
+        "(LogGP: messages cost alpha + beta m)"
+    ) in texts
+    assert "the model does not use noise (noise is not predicted)" in texts
+    (coll,) = [text for text in texts if "coll" in text and "collectives follow" in text]
+    assert coll.startswith("the model does not use coll.allreduce, coll.barrier")
+
+
+def test_predictions_use_nothing_that_is_said_to_be_unused() -> None:
+    one = copy.deepcopy(document())
+    one["topology"] |= {"nodes": 2}
+    one["net"] |= {"inter": one["net"]["intra"], "nic_G": measured(1e-10)}
+    machine = profiles.from_document(one)
+    used: set[str] = set()
+    for application in (*map(signature.load, signature.bundled()), signature.from_text(GREEDY)):
+        for processes, threads in ((1, 4), (4, 1), (4, 2)):
+            used |= set(predict(application, machine, processes, threads, {}).inputs)
+    assert {"memory.b1", "net.reduce_gamma", "net.inter.classes[0].alpha", "net.shm_k"} <= used
+    assert [path for path in used if is_unused(path)] == []
+    # and what neither predictions use nor the model has a name for is said to be unused
+    strange = [path for path in machine.quantities if symbols.explain(path) is None]
+    assert [path for path in strange if not is_unused(path)] == []
