@@ -85,7 +85,7 @@ def observe(
     computing = work.serial + work.stretched  # what grows with the work of a process
     outside = computing + work.overhead
     outside_max = computing * overall + work.overhead
-    ideal = computing * per_step + work.overhead
+    ideal = computing * per_step + work.overhead + work.waiting
     runtime = ideal + work.transfer
     uneven = work.stretched - work.share
     all_threads = processes * threads

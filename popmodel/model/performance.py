@@ -17,30 +17,31 @@ from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, is_symbolic, maximum
 from popmodel.machine.profile import Profile
 from popmodel.model import grid
+from popmodel.model.communication import Communication
 from popmodel.model.parameters import Parameters
 from popmodel.model.placement import Placement
 from popmodel.model.program import (
     Collective,
     Costs,
+    Halo,
     Item,
     Loop,
     Parallel,
+    Pipeline,
     PointToPoint,
     Serial,
     Shift,
+    Task,
 )
 from popmodel.model.signature import Signature
-from popmodel.model.terms import compute, memory, message, openmp
+from popmodel.model.terms import compute, critical, halo, memory, openmp, pipeline, schedule, task
 from popmodel.model.work import Work
-from popmodel.network import collectives
-from popmodel.network import point_to_point as p2p
 from popmodel.units import format_size
 
 if TYPE_CHECKING:
     import sympy
 
 MEMORY_LEVEL = "MEM"
-_REDUCING = ("reduce", "allreduce")
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,14 @@ class Model:
                 return self._shift(item)
             case PointToPoint():
                 return self._point_to_point(item)
+            case Halo():
+                return self._halo(item)
+            case Pipeline():
+                return self._pipeline(item)
             case Collective():
                 return self._collective(item)
+            case Task():
+                return self._task(item)
 
     # -- computation
 
@@ -165,30 +172,75 @@ class Model:
         threads = self.placement.threads
         trip = self.value(item.trip)
         iterations = trip * self.value(item.inner)
-        chunk = None if item.chunk is None else self.value(item.chunk)
-        stretch = 1 + openmp.static_stretch(trip, threads, chunk)
         busy = self.placement.per_node * threads
         frequency = self.parameters.frequency(busy)
-        share, busiest = (
-            self._loop(item.costs, iterations / threads, busy, frequency, factor)
-            for factor in (1, stretch)
-        )
+        chunk = None if item.chunk is None else self.value(item.chunk)
+        share = self._loop(item.costs, iterations / threads, busy, frequency, 1)
+        fetching: Value = 0.0
+        if item.schedule == "static":
+            stretch = 1 + openmp.static_stretch(trip, threads, chunk)
+            busiest = self._loop(item.costs, iterations / threads, busy, frequency, stretch)
+        else:
+            busiest, fetching = self._scheduled(item.schedule, trip, share, chunk)
+        inside, queueing = self._critical(item, share)
         single_thread, _ = self._one_thread(item.costs, iterations)
         entered = {
             construct: self.value(count) * self.parameters.overhead(construct, threads)
             for construct, count in item.constructs.items()
         }
+        waiting = sum(
+            time for construct, time in entered.items() if construct in openmp.SYNCHRONISING
+        )
         return Work(
-            share=share,
-            stretched=busiest,
-            overhead=sum(entered.values()),
-            synchronising=sum(
-                time for construct, time in entered.items() if construct in openmp.SYNCHRONISING
-            ),
-            single_thread=single_thread,
-            region_cycles=share * frequency,
+            share=share + inside,
+            stretched=busiest + inside,
+            overhead=sum(entered.values()) + fetching + queueing,
+            synchronising=waiting + queueing,
+            single_thread=single_thread + threads * inside,
+            region_cycles=(share + inside) * frequency,
             flops=iterations * self.value(item.costs.flops),
             memory_bytes=iterations * self._memory_bytes(item.costs),
+        )
+
+    def _scheduled(
+        self, kind: str, trip: Value, share: Value, chunk: Value | None
+    ) -> tuple[Value, Value]:
+        """Time of the busiest thread of a loop handed out in chunks, and that of fetching them."""
+        threads = self.placement.threads
+        law = schedule.dynamic_time if kind == "dynamic" else schedule.guided_time
+        fetch = self.parameters.overhead(f"{kind}_chunk", threads)
+        iteration = share * threads / trip
+        size = 1.0 if chunk is None else chunk
+        busiest = law(trip, iteration, threads, size)
+        return busiest, law(trip, iteration, threads, size, overhead=fetch) - busiest
+
+    def _critical(self, item: Parallel, share: Value) -> tuple[Value, Value]:
+        """Time of a thread inside its critical sections, and waiting for them."""
+        if item.critical is None:
+            return 0.0, 0.0
+        threads = self.placement.threads
+        entries, seconds = self.value(item.critical.entries), self.value(item.critical.seconds)
+        if _is_zero(entries):
+            return 0.0, 0.0
+        inside = seconds + self.parameters.overhead("critical", 1)
+        round_ = critical.random_round(threads, share / entries, inside)
+        return entries * seconds, entries * (round_ - seconds) - share
+
+    def _task(self, item: Task) -> Work:
+        threads = self.placement.threads
+        count, seconds = self.value(item.count), self.value(item.seconds)
+        span = seconds if item.span is None else self.value(item.span)
+        create = self.parameters.overhead("task", threads)
+        useful = count * seconds
+        whole = task.task_time(count, seconds, span, threads, create)
+        working = task.task_time(count, seconds, span, threads)
+        frequency = self.parameters.frequency(self.placement.per_node * threads)
+        return Work(
+            share=useful / threads,
+            stretched=working,
+            overhead=whole - working + self.parameters.overhead("parallel", threads),
+            single_thread=useful,
+            region_cycles=useful / threads * frequency,
         )
 
     def _one_thread(self, costs: Costs, iterations: Value) -> tuple[Value, Value]:
@@ -242,67 +294,57 @@ class Model:
 
     # -- communication
 
+    @property
+    def _communication(self) -> Communication:
+        grid = self.signature.grid
+        periodic = () if grid is None else grid.periodic
+        return Communication(self.parameters, self.placement, self.extent, periodic)
+
     def _shift(self, item: Shift) -> Work:
-        assert self.signature.grid is not None
-        targets = message.grid_neighbours(
-            self.extent,
-            item.dim,
-            self.whole(item.by),
-            periodic=self.signature.grid.periodic[item.dim],
-        )
-        size = self.value(item.bytes)
-        one = self._exchange(size, message.traffic(targets, self.placement.per_node))
-        return Work(transfer=p2p.exchange(one, one), steps=1.0)
+        time = self._communication.shift(item.dim, self.whole(item.by), self.value(item.bytes))
+        return Work(transfer=time, steps=1.0)
 
     def _point_to_point(self, item: PointToPoint) -> Work:
         ranks = np.arange(self.placement.processes)
         values = {**self.values, "rank": ranks.astype(np.float64)}
         target = np.broadcast_to(self._evaluate(item.to, values), ranks.shape)
-        where = message.traffic(np.rint(target).astype(np.int64), self.placement.per_node)
-        size = self.value(item.bytes)
-        one = self._exchange(size, where)
-        if item.mode == "sendrecv":
-            return Work(transfer=p2p.exchange(one, one), steps=1.0)
-        tier = "inter" if where.flows else "intra"
-        threshold = self.parameters.get(f"net.{tier}.eager_threshold")
-        time = p2p.ring_of_blocking_sends(one, where.chain, size <= threshold)
-        return Work(transfer=time, steps=1.0)
-
-    def _exchange(self, size: Value, where: message.Traffic) -> Value:
-        within = self._within(where.messages) if where.within else None
-        between = self._between(where.flows) if where.flows else None
-        return message.exchange_time(size, where, within, between)
-
-    def _collective(self, item: Collective) -> Work:
-        processes, per_node = self.placement.processes, self.placement.per_node
-        if processes == 1:
-            return Work(steps=1.0)
-        size = self.value(item.bytes)
-        within = p2p.by_size(size, self._within(per_node)) if per_node > 1 else 0.0
-        between = p2p.by_size(size, self._between(per_node)) if self.placement.nodes > 1 else within
-        reduction: Value = 0.0
-        if item.op in _REDUCING:
-            reduction = size * self.parameters.get("net.reduce_gamma")
-        algorithm = collectives.DEFAULT_ALGORITHM[item.op]
-        time = collectives.over_nodes(
-            item.op, algorithm, processes, per_node, within, between, reduction
+        time = self._communication.point_to_point(
+            np.rint(target).astype(np.int64), self.value(item.bytes), item.mode
         )
         return Work(transfer=time, steps=1.0)
 
-    def _within(self, flows: int) -> list[p2p.SizeClass]:
-        """Messages inside a node, of which ``flows`` at once."""
-        classes = self.parameters.size_classes("intra")
-        capacity = self.parameters.optional("net.shm_k") if flows > 1 else None
-        if capacity is None:
-            return classes
-        crowding = maximum(1.0, flows / capacity)
-        return [p2p.SizeClass(c.upto, c.alpha, c.beta * crowding) for c in classes]
+    def _halo(self, item: Halo) -> Work:
+        cells = [self.values[f"n{dim}"] for dim in range(len(self.extent))]
+        sizes = halo.face_bytes(cells, self.value(item.width), self.value(item.bytes_per_cell))
+        time = self._communication.halo(sizes, item.mode)
+        copying: Value = 0.0
+        if item.pack != "none" and self.placement.processes > 1:
+            bandwidth = self.parameters.optional("memory.copy_bw")
+            if bandwidth is not None:
+                counts = halo.neighbours(self.extent, self._communication.periodic)
+                copying = halo.packing_time(sizes, counts, bandwidth)
+        exposed = time * (1 - self.value(item.overlap))
+        if item.pack == "parallel":  # copying is useful work of all threads
+            share = copying / self.placement.threads
+            return Work(
+                share=share, stretched=share, single_thread=copying, transfer=exposed, steps=1.0
+            )
+        return Work(serial=copying, transfer=exposed, steps=1.0)
 
-    def _between(self, flows: int) -> list[p2p.SizeClass]:
-        """Messages between nodes, of which ``flows`` leave one node at once."""
-        classes = self.parameters.size_classes("inter")
-        gap = self.parameters.optional("net.nic_G") if flows > 1 else None
-        return classes if gap is None else p2p.contended(classes, flows, gap)
+    def _pipeline(self, item: Pipeline) -> Work:
+        extent = [self.extent[dim] for dim in item.dims]
+        blocks, sweep = self.value(item.blocks), self.value(item.seconds)
+        message = self._communication.to_neighbours(item.dims, self.value(item.bytes))
+        return Work(
+            serial=sweep,
+            waiting=pipeline.ideal_time(extent, blocks, sweep) - sweep,
+            transfer=pipeline.transfer_time(extent, blocks, message),
+            steps=1.0,
+        )
+
+    def _collective(self, item: Collective) -> Work:
+        time = self._communication.collective(item.op, self.value(item.bytes))
+        return Work(transfer=time, steps=1.0)
 
 
 def prepare(

@@ -20,7 +20,7 @@ from popmodel.model.parameters import Parameters
 from popmodel.model.performance import prepare
 from popmodel.model.placement import Placement, place
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
-from popmodel.model.program import COMMUNICATION, PointToPoint, Shift, items
+from popmodel.model.program import COMMUNICATION, NEIGHBOURS, items
 from popmodel.model.signature import Signature
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import DEFAULT_COUNT, Draws, group, interval, shares
@@ -236,9 +236,7 @@ class _Study:
                 "as if they shared a core"
             )
         transient = self.signature.imbalance.get("transient_cv")
-        neighbours = any(
-            isinstance(item, Shift | PointToPoint) for item in items(self.signature.program)
-        )
+        neighbours = any(isinstance(item, NEIGHBOURS) for item in items(self.signature.program))
         if transient is not None and transient.value > 0 and neighbours:
             notes.append(
                 "processes wait for neighbours only: serialisation is an upper bound, "

@@ -56,8 +56,12 @@ class Parallel:
     ----------
     constructs : mapping of str to Expression
         How often each OpenMP construct is entered per execution.
+    schedule : {'static', 'dynamic', 'guided'}
+        How iterations are handed out.
     chunk : Expression or None
-        Chunk of the static schedule; None is one block per thread.
+        Chunk of the schedule; None is one block per thread if static, else 1.
+    critical : Critical or None
+        Critical section that the threads enter meanwhile.
     """
 
     name: str
@@ -65,7 +69,83 @@ class Parallel:
     inner: Expression
     costs: Costs
     constructs: Mapping[str, Expression]
+    schedule: str
     chunk: Expression | None
+    critical: Critical | None
+    every: Expression
+
+
+@dataclass(frozen=True)
+class Critical:
+    """A section that one thread at a time executes: entries of each thread, seconds of each."""
+
+    entries: Expression
+    seconds: Expression
+
+
+@dataclass(frozen=True)
+class Task:
+    """Explicit tasks in a parallel region.
+
+    Attributes
+    ----------
+    count, seconds : Expression
+        Tasks of a process, and the time of one.
+    span : Expression or None
+        Longest chain of tasks that wait for each other, s; None if they are independent.
+    """
+
+    name: str
+    count: Expression
+    seconds: Expression
+    span: Expression | None
+    every: Expression
+
+
+@dataclass(frozen=True)
+class Halo:
+    """Every process exchanges layers of cells with its neighbours in the grid.
+
+    Attributes
+    ----------
+    width, bytes_per_cell : Expression
+        Layers of cells, and bytes of all fields of a cell.
+    mode : {'nonblocking', 'blocking'}
+        All messages at once, or one dimension and side after the other.
+    pack : {'serial', 'parallel', 'none'}
+        Who copies the cells to and from messages.
+    overlap : Expression
+        Share of the transfer hidden behind computation, 0 to 1.
+    """
+
+    name: str
+    width: Expression
+    bytes_per_cell: Expression
+    mode: str
+    pack: str
+    overlap: Expression
+    every: Expression
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A wavefront that runs through grid dimensions block by block.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        Grid dimensions.
+    blocks, seconds : Expression
+        Blocks of the sweep of a process, and the time of its whole sweep.
+    bytes : Expression
+        Message to the next process after each block.
+    """
+
+    name: str
+    dims: tuple[int, ...]
+    blocks: Expression
+    seconds: Expression
+    bytes: Expression
     every: Expression
 
 
@@ -107,9 +187,13 @@ class Collective:
     every: Expression
 
 
-Item: TypeAlias = Loop | Serial | Parallel | Shift | PointToPoint | Collective
+Item: TypeAlias = (
+    Loop | Serial | Parallel | Task | Halo | Pipeline | Shift | PointToPoint | Collective
+)
 
-COMMUNICATION = (Shift, PointToPoint, Collective)
+COMMUNICATION = (Halo, Pipeline, Shift, PointToPoint, Collective)
+NEIGHBOURS = (Halo, Shift, PointToPoint)
+"""Communication in which a process waits for few others only."""
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,19 @@ from popmodel.model import toml_lines
 from popmodel.model.program import (
     Collective,
     Costs,
+    Critical,
     Grid,
+    Halo,
     Item,
     Limits,
     Loop,
     Parallel,
+    Pipeline,
     PointToPoint,
     Serial,
     Shift,
     Signature,
+    Task,
 )
 from popmodel.model.symbols import RESERVED
 from popmodel.network.collectives import DEFAULT_ALGORITHM
@@ -37,8 +41,7 @@ ORIGINS = ("user", "static", "trace", "fit")
 EXTRA_FUNCTIONS = {"if_fits": 3}
 MAX_DIMENSIONS = 3
 
-# kinds of the grammar that the model has no term for yet
-_UNSUPPORTED = ("critical", "task", "halo", "pipeline")
+SCHEDULES = ("static", "dynamic", "guided")
 _COMMON = ("name", "every", "comm_threads")
 _COSTS = ("flops", "loads", "stores", "bytes")
 _IMBALANCE = ("persistent_cv", "transient_cv", "reference_processes", "growth_exponent")
@@ -177,29 +180,28 @@ class SignatureReader:
             "loop": self.loop,
             "serial": self.serial,
             "parallel": self.parallel,
+            "task": self.task,
+            "halo": self.halo,
+            "pipeline": self.pipeline,
             "shift": self.shift,
             "p2p": self.point_to_point,
             "collective": self.collective,
         }
         if not isinstance(entry, Mapping):
             raise self.error(where, "an item should be a table with one kind, such as parallel")
-        kinds = [key for key in entry if key in readers or key in _UNSUPPORTED]
+        kinds = [key for key in entry if key in readers]
         for key in entry:
             if key not in kinds and not (key == "body" and "loop" in entry):
                 near = difflib.get_close_matches(key, readers, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"kinds are {', '.join(readers)}"
+                if key == "critical":
+                    hint = "a critical section stands inside parallel"
                 raise self.error((*where, key), f"unknown kind of item {key!r}", hint)
         if len(kinds) != 1:
             listed = ", ".join(kinds) or "none"
             raise self.error(where, f"an item should have exactly one kind, not {listed}")
         kind = kinds[0]
         inner = (*where, kind)
-        if kind in _UNSUPPORTED:
-            raise self.error(
-                inner,
-                f"the model has no term for items of kind {kind!r} yet",
-                f"supported are {', '.join(readers)}",
-            )
         table = entry[kind]
         if not isinstance(table, Mapping):
             raise self.error(inner, f"{kind} should be a table")
@@ -234,15 +236,9 @@ class SignatureReader:
     def parallel(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Parallel:
-        optional = (*_COMMON, *_COSTS, "inner", "schedule", "chunk", "constructs")
+        optional = (*_COMMON, *_COSTS, "inner", "schedule", "chunk", "constructs", "critical")
         self.keys(table, where, ("trip",), optional)
-        schedule = table.get("schedule", "static")
-        if schedule != "static":
-            raise self.error(
-                (*where, "schedule"),
-                f"the model has no term for schedule {schedule!r} yet",
-                'schedule = "static" is supported',
-            )
+        schedule = self.choice(table, (*where, "schedule"), SCHEDULES)
         constructs = table.get("constructs", {"parallel_for": 1})
         if not isinstance(constructs, Mapping):
             raise self.error((*where, "constructs"), "constructs should be a table of counts")
@@ -258,8 +254,68 @@ class SignatureReader:
                 key: self.expression(value, (*where, "constructs", key))
                 for key, value in constructs.items()
             },
+            schedule,
             chunk,
+            self.critical(table, where),
             every,
+        )
+
+    def critical(self, table: Mapping[str, Any], where: toml_lines.Path) -> Critical | None:
+        if "critical" not in table:
+            return None
+        inner = (*where, "critical")
+        entry = table["critical"]
+        if not isinstance(entry, Mapping):
+            raise self.error(inner, "critical should be a table")
+        self.keys(entry, inner, ("entries", "seconds"), ())
+        return Critical(*self.all_of(entry, inner, ("entries", "seconds")))
+
+    def task(
+        self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
+    ) -> Task:
+        self.keys(table, where, ("count", "seconds"), (*_COMMON, "span"))
+        count, seconds = self.all_of(table, where, ("count", "seconds"))
+        span = self.expression(table["span"], (*where, "span")) if "span" in table else None
+        return Task(name, count, seconds, span, every)
+
+    def halo(
+        self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
+    ) -> Halo:
+        self.keys(table, where, ("width", "bytes_per_cell"), (*_COMMON, "mode", "pack", "overlap"))
+        if self.grid is None or self.grid.cells is None:
+            raise self.error(where, "halo needs a decomp with global, the cells to be shared")
+        width, cell = self.all_of(table, where, ("width", "bytes_per_cell"))
+        return Halo(
+            name,
+            width,
+            cell,
+            self.choice(table, (*where, "mode"), ("nonblocking", "blocking")),
+            self.choice(table, (*where, "pack"), ("serial", "parallel", "none")),
+            self.expression(table.get("overlap", 0), (*where, "overlap")),
+            every,
+        )
+
+    def pipeline(
+        self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
+    ) -> Pipeline:
+        self.keys(table, where, ("dims", "blocks", "seconds", "bytes"), _COMMON)
+        if self.grid is None:
+            raise self.error(where, "pipeline needs a decomp with a grid")
+        dims = table["dims"]
+        size = len(self.grid.periodic)
+        if (
+            not isinstance(dims, list)
+            or not dims
+            or len(set(map(str, dims))) != len(dims)
+            or not all(type(dim) is int and 0 <= dim < size for dim in dims)
+        ):
+            raise self.error(
+                (*where, "dims"),
+                f"dims should be a list of different grid dimensions, 0 to {size - 1}, "
+                f"not {dims!r}",
+            )
+        return Pipeline(
+            name, tuple(dims), *self.all_of(table, where, ("blocks", "seconds", "bytes")), every
         )
 
     def shift(
@@ -279,9 +335,7 @@ class SignatureReader:
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> PointToPoint:
         self.keys(table, where, ("to", "bytes"), (*_COMMON, "mode"))
-        mode = table.get("mode", "send")
-        if mode not in ("send", "sendrecv"):
-            raise self.error((*where, "mode"), f"mode should be send or sendrecv, not {mode!r}")
+        mode = self.choice(table, (*where, "mode"), ("send", "sendrecv"))
         to = self.expression(table["to"], (*where, "to"), extra=("rank",))
         size = self.expression(table["bytes"], (*where, "bytes"))
         return PointToPoint(name, to, size, mode, every)
@@ -292,10 +346,11 @@ class SignatureReader:
         self.keys(table, where, ("op",), (*_COMMON, "bytes", "comm", "root"))
         op = table["op"]
         if op not in DEFAULT_ALGORITHM:
+            near = difflib.get_close_matches(str(op), DEFAULT_ALGORITHM, n=1)
             raise self.error(
                 (*where, "op"),
-                f"the model has no term for collective {op!r} yet",
-                f"supported are {', '.join(DEFAULT_ALGORITHM)}",
+                f"unknown collective {op!r}",
+                f"did you mean {near[0]}?" if near else f"known: {', '.join(DEFAULT_ALGORITHM)}",
             )
         if table.get("comm", "world") != "world":
             raise self.error(
@@ -359,6 +414,21 @@ class SignatureReader:
         if not isinstance(value, str) or not value:
             raise self.error(where, f"{where[-1]} should be text, not {value!r}")
         return value
+
+    def choice(
+        self, table: Mapping[str, Any], where: toml_lines.Path, choices: tuple[str, ...]
+    ) -> str:
+        """Read one of some words; the first is the default."""
+        value = table.get(str(where[-1]), choices[0])
+        if value not in choices:
+            listed = ", ".join(choices[:-1]) + f" or {choices[-1]}"
+            raise self.error(where, f"{where[-1]} should be {listed}, not {value!r}")
+        return str(value)
+
+    def all_of(
+        self, table: Mapping[str, Any], where: toml_lines.Path, keys: Iterable[str]
+    ) -> list[Expression]:
+        return [self.expression(table[key], (*where, key)) for key in keys]
 
     def quantity(self, value: object, where: toml_lines.Path) -> Quantity:
         """Read a number, or a table with value, low, high and origin."""

@@ -26,6 +26,8 @@ class Work:
         The part of ``overhead`` in which threads wait for each other.
     single_thread : value
         What the parallel loops would take with one thread and without OpenMP.
+    waiting : value
+        Waiting for other processes that no network removes, such as the start of a pipeline.
     transfer : value
         Messages and collectives, no waiting included.
     steps : value
@@ -42,6 +44,7 @@ class Work:
     overhead: Value = 0.0
     synchronising: Value = 0.0
     single_thread: Value = 0.0
+    waiting: Value = 0.0
     transfer: Value = 0.0
     steps: Value = 0.0
     serial_cycles: Value = 0.0

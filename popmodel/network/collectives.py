@@ -269,11 +269,28 @@ ALGORITHMS: Mapping[str, Mapping[str, Cost]] = {
     "scan": {"recursive_doubling": scan_recursive_doubling},
 }
 
+BY_DISTANCE = frozenset(
+    {
+        ("barrier", "dissemination"),
+        ("bcast", "binomial"),
+        ("reduce", "binomial"),
+        ("allreduce", "recursive_doubling"),
+        ("scan", "recursive_doubling"),
+    }
+)
+"""Algorithms whose partners are 1, 2, 4, ... ranks apart and exchange the whole vector."""
+
 DEFAULT_ALGORITHM: Mapping[str, str] = {
     "barrier": "dissemination",
     "bcast": "binomial",
     "reduce": "binomial",
     "allreduce": "recursive_doubling",
+    "reduce_scatter": "recursive_halving",
+    "allgather": "ring",
+    "gather": "binomial",
+    "scatter": "binomial",
+    "alltoall": "pairwise",
+    "scan": "recursive_doubling",
 }
 """What is assumed where no measurement tells which algorithm an MPI library uses."""
 
