@@ -176,7 +176,7 @@ MODES: Mapping[str, Mode] = {
 }
 
 PRECISION = 0.03
-_LONG = 5.0  # budget of a long job, in budgets of a short one
+_LONG = 10.0  # budget of a long job, in budgets of a short one
 _LONGEST_QUANTUM = 1000  # batches of the quantum, about 1 ms each: a distribution, not a median
 _START = {"node": 0.1, "mpi": 1.0}  # s until the first job
 _SLACK = 1.5  # what a launch may take longer than its budgets: arrays are touched, jobs start

@@ -101,7 +101,8 @@ def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
         origin += f" {moment:%Y-%m-%d}"
     facts = [("machine", f"{profile.name} ({origin})")]
     facts += [
-        (str(key).replace("_", " "), str(value))
+        # Open MPI adds who packaged it, when and where.
+        (str(key).replace("_", " "), str(value).partition(", package:")[0])
         for key, value in _content(document).get("host", {}).items()
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)
