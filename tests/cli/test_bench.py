@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,7 +16,9 @@ from typing import Any
 import pytest
 
 from popmodel.cli.progress import Line
-from popmodel.machine import hardware, measurement, profile, run_directory, suite
+from popmodel.machine import hardware, measurement, plan, profile, run_directory, suite
+from popmodel.machine.launch import probe
+from popmodel.machine.launchers import call
 from popmodel.machine.measurement import Request, Tools
 from popmodel.machine.plan import PlannedLaunch
 from popmodel.machine.run_directory import Files
@@ -578,18 +582,67 @@ def mpi() -> Mpi:
         pytest.skip(f"{error.message} ({error.hint})")
 
 
-def test_the_real_programs_measure_this_machine(
-    popmodel: Call, mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A quick mode that is quicker still, in an empty working directory."""
     if hardware.here().usable_cores < 2:
         pytest.skip("two ranks need two cores")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "60")
-    status, out, err = popmodel("bench", "--only", "core,threads", "--ranks", "2", "-o", "m.json")
+    mode = replace(plan.MODES["quick"], rounds=2, seconds=1.0, least=5, most=10)
+    monkeypatch.setattr(plan, "MODES", {"quick": mode})
+    return tmp_path
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> None:
+    status, out, err = popmodel("bench", "--only", "core,p2p", "--ranks", "2", "-o", "m.json")
     assert status == 0, err
+    assert "warning" not in err
     document = load("m.json")
     assert 5e8 < document["core"]["freq"]["1"]["value"] < 7e9
     assert 2e-8 < document["net"]["intra"]["classes"][0]["alpha"]["value"] < 1e-3
     assert mpi.version in document["host"]["mpi"]
     assert document["host"]["openmp"].startswith("lib")
     assert max(map(len, out.splitlines())) <= 60
+
+
+SRUN = """\
+#!/bin/bash
+# Plays srun on this machine: ranks are started by its own MPI.
+while [[ $1 == --* ]]; do
+    [[ $1 == --ntasks=* ]] && ranks=${{1#--ntasks=}}
+    shift
+done
+[[ $1 == ./popmodel-node ]] && exec "$@"
+exec {launcher} -n "$ranks" "$@"
+"""
+
+
+def test_the_job_script_measures_with_the_real_programs(
+    popmodel: Call, mpi: Mpi, tiny: Path
+) -> None:
+    status, out, err = popmodel(
+        "bench", "--script", "slurm", "--only", "core,overlap", "--ranks", "2", "-o", "c.json"
+    )
+    assert status == 0, err
+    begun = call(probe(mpi), mpi, 2, 1, os.environ)
+    srun = tiny / "srun"
+    srun.write_text(SRUN.format(launcher=shlex.join(begun.words[: begun.words.index("-n")])))
+    srun.chmod(0o755)
+    script = Path(out.strip())
+    done = subprocess.run(
+        ["bash", script.name],
+        cwd=script.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **begun.environment, "PATH": f"{tiny}:{os.environ['PATH']}"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    status, _, err = popmodel("bench", "collect", str(script.parent), "-o", "c.json")
+    assert status == 0, err
+    document = load("c.json")
+    assert document["core"]["flop_per_cycle"]["value"] > 0
+    assert document["provenance"]["measurements"][0]["completed"] is False
+    assert {"net", "absent"} & set(document)
