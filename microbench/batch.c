@@ -22,6 +22,9 @@ static const double SPAN_OF_BUDGET = 0.125;
 static const double LONGEST_FOR_SPAN = 500e-6;
 /* Finding `inner` and warming up may each use this part of the budget. */
 static const double WARM_UP_OF_BUDGET = 0.25;
+/* Where only a part of a batch is timed (one call among those that prepare it), the rest takes time
+ * too: the fewest batches together may take this part of the budget. */
+static const double LONGEST_OF_BUDGET = 0.5;
 /* Warm is when the median of a round of batches is at least this part of the round's before. */
 static const double NO_LONGER_FALLING = 0.95;
 enum { ROUND = 5, TRIES = 3, FEWEST = 3 };
@@ -55,16 +58,20 @@ double median_interval(double *values, long n, double *half)
     return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 
-/* The least time of a few batches: one that was interrupted seems long enough but is not. */
-static double fastest(const struct plan *plan, batch_fn work, void *state, long inner, double until)
+/* The least time of a few batches: one that was interrupted seems long enough but is not. In *wall,
+ * the least that one took with all that is not timed. */
+static double fastest(const struct plan *plan, batch_fn work, void *state, long inner, double until,
+                      double *wall)
 {
-    double least = INFINITY;
+    double least = *wall = INFINITY;
     for (int i = 0; i < TRIES; i++) {
-        double start = clock_now(), seconds = work(state, inner);
+        double start = clock_now(), seconds = work(state, inner), took = clock_now() - start;
+        if (took < *wall)
+            *wall = took;
         /* Threads most often miss each other in a batch that is too short; how long it was, start
          * of the threads included, is known well enough to find a longer one. */
         if (isnan(seconds))
-            seconds = clock_now() - start;
+            seconds = took;
         if (seconds < least)
             least = seconds;
         if (agreed(plan, clock_now() > until))
@@ -77,14 +84,19 @@ static double fastest(const struct plan *plan, batch_fn work, void *state, long 
 static long find_inner(const struct plan *plan, batch_fn work, void *state, double shortest)
 {
     double until = clock_now() + WARM_UP_OF_BUDGET * plan->budget;
+    double longest = LONGEST_OF_BUDGET * plan->budget / (double)plan->least;
+    longest = longest > shortest ? longest : shortest;
     long inner = 1;
     for (;;) {
-        double seconds = fastest(plan, work, state, inner, until);
+        double wall, seconds = fastest(plan, work, state, inner, until, &wall);
         long next = inner;
         if (seconds < shortest && inner < LONG_MAX / 16) {
             double factor = seconds > 0 ? 1.2 * shortest / seconds : 10;
             factor = factor > 10 ? 10 : factor;
-            next = (long)ceil((double)inner * factor);
+            if (factor * wall > longest)
+                factor = longest / wall;
+            if (factor > 1.1)
+                next = (long)ceil((double)inner * factor);
         }
         next = agreed(plan, next);
         if (next == inner)

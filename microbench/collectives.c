@@ -1,17 +1,19 @@
 /* Collective operations by size and number of ranks.
  *
- *   collective op=OP bytes=B ranks=K      on the first K ranks, rank 0 being the root; OP is barrier
- *        bcast reduce allreduce allgather gather scatter alltoall reduce_scatter scan
+ *   collective op=OP bytes=B ranks=K
+ *        on the first K ranks, rank 0 being the root; OP is barrier (which has no bytes), bcast,
+ *        reduce, allreduce, allgather, gather, scatter, alltoall, reduce_scatter or scan
  *
- * Sizes are those of the model and of the literature: bytes per rank; of alltoall, for each pair of
- * ranks; of reduce_scatter, the whole vector that is reduced. Reductions add up doubles (floats where
- * B is no multiple of 8).
+ * Sizes are those of the model and of the literature: bytes per rank; of alltoall, for each pair
+ * of ranks; of reduce_scatter, the whole vector that is reduced. Reductions add up doubles
+ * (floats where B is no multiple of 8).
  *
- * An operation's time runs from when all ranks are ready until the last one is through. Where every
- * rank needs something of every other, calls can follow on each other: no rank gets ahead of another
- * by more than one call. In the other operations some ranks only give, would run ahead, and many calls
- * would overlap: that measures throughput. There a barrier comes before each call, and the call
- * alone is timed. The longest time of the ranks, found when all is over, is the batch's. */
+ * An operation's time runs from when all ranks are ready until the last one is through. Where
+ * every rank needs something of every other, calls can follow on each other: no rank gets ahead
+ * of another by more than one call. In the other operations some ranks only give, would run
+ * ahead, and many calls would overlap: that measures throughput. There a barrier comes before
+ * each call, and the call alone is timed. The longest time of the ranks, found when all is over,
+ * is the batch's. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The tables of jobs of popmodel-mpi, one per subject. Each ends with an empty entry. All jobs take a
- * struct launch (party.h) as their context and are called by all ranks. */
+/* The tables of jobs of popmodel-mpi, one per subject. Each ends with an empty entry. All jobs
+ * take a struct launch (party.h) as their context and are called by all ranks. */
 #ifndef POPMODEL_MPI_JOBS_H
 #define POPMODEL_MPI_JOBS_H
 

@@ -1,8 +1,9 @@
-/* popmodel-mpi: what MPI can do between the ranks of a launch. Messages, collectives, overlap, threads.
+/* popmodel-mpi: what MPI can do between the ranks of a launch. Messages, collectives, overlap,
+ * threads.
  *
- * Rank 0 reads the jobs and writes the samples; who measures is chosen by where the ranks are (party.h,
- * layout.h). Two ranks are on one node if MPI names the same processor for both, and on one socket
- * if the kernel says so of all processors that they may use. */
+ * Rank 0 reads the jobs and writes the samples; who measures is chosen by where the ranks are
+ * (party.h, layout.h). Two ranks are on one node if MPI names the same processor for both, and on
+ * one socket if the kernel says so of all processors that they may use. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,8 +242,9 @@ static void add_to_header(struct text *header, void *context)
 /* A look at everything, at the tiers that there are. `popmodel bench` asks in more detail. */
 static char *default_jobs(void *context)
 {
-    static const char *const OPERATIONS[] = {"bcast",   "reduce",   "allreduce",      "allgather", "gather",
-                                             "scatter", "alltoall", "reduce_scatter", "scan",      NULL};
+    static const char *const OPERATIONS[] = {"bcast",    "reduce",         "allreduce",
+                                             "allgather", "gather",         "scatter",
+                                             "alltoall",  "reduce_scatter", "scan", NULL};
     const struct launch *launch = context;
     struct text jobs = {0};
     int pair[2];

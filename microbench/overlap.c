@@ -3,11 +3,11 @@
  *   overlap bytes=B tier=T progress=0|1
  *
  * Two ranks post a receive and a send to each other, compute for as long as the exchange takes by
- * itself, and wait. "seconds" is the whole, "reference" the exchange alone, measured in turns with the
- * whole so that both see the same machine, "compute" the computation alone. With full overlap the whole
- * takes as long as the longer of the two; without, as long as both together. With progress=1 the
- * computation calls MPI_Testall now and then, as programs do where the library makes no progress by
- * itself. */
+ * itself, and wait. "seconds" is the whole, "reference" the exchange alone, measured in turns
+ * with the whole so that both see the same machine, "compute" the computation alone. With full
+ * overlap the whole takes as long as the longer of the two; without, as long as both together.
+ * With progress=1 the computation calls MPI_Testall now and then, as programs do where the
+ * library makes no progress by itself. */
 #include <stdlib.h>
 
 #include "clock.h"

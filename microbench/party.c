@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "machine_state.h"
 #include "team.h"
 #include "text.h"
 
@@ -138,7 +139,7 @@ static struct result run(const struct launch *launch, const struct job *job,
         if (launch->rank == members[0])
             send_result(&result);
         else if (launch->rank == 0)
-            batches_free(&result.batches), result = receive_result(members[0]);
+            result = receive_result(members[0]);
     }
     return result;
 }
@@ -150,25 +151,57 @@ static struct result too_large(long bytes)
                          bytes >> 20, MEMORY_PER_RANK >> 20);
 }
 
-struct result on_pairs(struct launch *launch, const struct job *job, const struct plan *plan,
+/* Processors in a list such as "0-3,2,8", each counted once. */
+static long count_processors(const char *list)
+{
+    struct watch watch = watch_open(list);
+    long count = watch.count;
+    watch_close(&watch);
+    return count;
+}
+
+/* Processors for the two ranks of a pair together: those either may use if they are on one node,
+ * else twice those of the rank that has fewer. */
+static long processors_of(const struct launch *launch, const int pair[2])
+{
+    const char *a = launch->cpus[pair[0]], *b = launch->cpus[pair[1]];
+    if (launch->at[pair[0]].node != launch->at[pair[1]].node) {
+        long of_a = count_processors(a), of_b = count_processors(b);
+        return 2 * (of_a < of_b ? of_a : of_b);
+    }
+    struct text both = {0};
+    text_add(&both, "%s,%s", a, b);
+    long count = count_processors(both.at);
+    text_free(&both);
+    return count;
+}
+
+struct result on_pairs(const struct launch *launch, const struct job *job, const struct plan *plan,
                        long bytes, party_fn work)
 {
     int pairs = (int)job_integer(job, "pairs", 1);
+    long threads = job_integer(job, "threads", 0);
     if (bytes > MEMORY_PER_RANK)
         return too_large(bytes);
     if (pairs > launch->ranks / 2)
         return result_absent("%d pair%s of ranks asked for, the launch has %d rank%s", pairs,
                              pairs == 1 ? "" : "s", launch->ranks, launch->ranks == 1 ? "" : "s");
     int *members = memory_resize(NULL, 2 * (size_t)pairs * sizeof *members);
-    enum tier tier = tier_named(job_text(job, "tier", "near"));
+    enum tier tier = tier_named(job_text(job, "tier", TIERS[NEAR]));
     const char *why = choose_pairs(launch->at, launch->ranks, tier, pairs, members);
-    struct result result =
-        why ? result_absent("%s", why) : run(launch, job, plan, members, 2 * pairs, work);
+    struct result result;
+    if (why)
+        result = result_absent("%s", why);
+    else if (2 * threads > processors_of(launch, members))
+        result = result_absent("2 ranks of %ld threads each, but they may use %ld processors",
+                               threads, processors_of(launch, members));
+    else
+        result = run(launch, job, plan, members, 2 * pairs, work);
     free(members);
     return result;
 }
 
-struct result on_first(struct launch *launch, const struct job *job, const struct plan *plan,
+struct result on_first(const struct launch *launch, const struct job *job, const struct plan *plan,
                        int count, long bytes, party_fn work)
 {
     if (count > launch->ranks)

@@ -1,10 +1,10 @@
 /* The ranks that take part in a job, and what the others do meanwhile.
  *
- * Every rank reads the same job and the same layout and so comes to the same choice without asking;
- * a job that has no ranks to run on is absent on all of them at once. Only the chosen ranks call the
- * job's function, on a communicator of their own. The others sleep and look now and then: a rank that
- * waits in MPI spins, takes the processor and the memory's bandwidth from those who measure, and
- * keeps a core's clock down. */
+ * Every rank reads the same job and the same layout and so comes to the same choice without
+ * asking; a job that has no ranks to run on is absent on all of them at once. Only the chosen
+ * ranks call the job's function, on a communicator of their own. The others sleep and look now
+ * and then: a rank that waits in MPI spins, takes the processor and the memory's bandwidth from
+ * those who measure, and keeps a core's clock down. */
 #ifndef POPMODEL_PARTY_H
 #define POPMODEL_PARTY_H
 
@@ -36,11 +36,15 @@ struct party {
 /* What a job does on each of its ranks; the result counts on rank 0 of the party. */
 typedef struct result (*party_fn)(const struct party *, const struct job *);
 
-/* Run a job on the pairs that tier= and pairs= (1 if not given) name, on the first `count` ranks, on
- * rank 0. To be called by all ranks; the result is complete on rank 0 of the launch. `bytes` is what
- * the job's buffers take on one rank: above MEMORY_PER_RANK it is absent. */
-struct result on_pairs(struct launch *, const struct job *, const struct plan *, long bytes, party_fn);
-struct result on_first(struct launch *, const struct job *, const struct plan *, int count,
+/* Runs a job on the pairs that tier= and pairs= (1 if not given) name. To be called by all ranks;
+ * the result is complete on rank 0 of the launch. `bytes` is what the job's buffers take on one
+ * rank: above MEMORY_PER_RANK it is absent, and so it is if threads= is given and not each of the
+ * threads has a processor. */
+struct result on_pairs(const struct launch *, const struct job *, const struct plan *, long bytes,
+                       party_fn);
+
+/* The same on the first `count` ranks. */
+struct result on_first(const struct launch *, const struct job *, const struct plan *, int count,
                        long bytes, party_fn);
 
 /* No job takes more memory than this on one rank. */

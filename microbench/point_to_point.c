@@ -1,28 +1,34 @@
 /* Messages between pairs of ranks: latency, overheads, gap, bandwidth and protocol.
  *
- *   ping_pong bytes=B tier=T         messages to and fro; one operation is half of a round trip
- *   send_overhead bytes=B tier=T     o_s: time in MPI_Isend, one message under way at a time
- *   receive_overhead bytes=B tier=T  o_r: time in MPI_Recv for a message that is already there
- *   train bytes=B count=N tier=T     N messages one behind the other with MPI_Send, then one answer;
- *                                    one operation is the whole train
+ *   ping_pong bytes=B tier=T
+ *        messages to and fro; one operation is half of a round trip
+ *   send_overhead bytes=B tier=T
+ *        o_s: time in MPI_Isend, with one message under way at a time
+ *   receive_overhead bytes=B tier=T
+ *        o_r: time in MPI_Recv for a message that is already there
+ *   train bytes=B count=N tier=T
+ *        N messages one behind the other with MPI_Send, then one answer; one operation is the
+ *        whole train
  *   window bytes=B tier=T pairs=K direction=one|both
- *                                    64 messages in flight (fewer long ones: 16 MiB, but at least 4),
- *                                    then one answer, by K pairs at once; one operation is a window
- *                                    of all pairs, "moved" its bytes in all directions
- *   late_receiver bytes=B tier=T delay=S
- *                                    time in MPI_Send while the receiver stays away for S seconds:
- *                                    short if the message is sent eagerly, S if by rendezvous
+ *        64 messages in flight (fewer long ones: 16 MiB, but at least 4), then one answer, by K
+ *        pairs at once; one operation is a window of all pairs, "moved" its bytes in all directions
+ *   late_receiver bytes=B tier=T delay=S [progress=1]
+ *        time in MPI_Send while the receiver stays away for S seconds, out of MPI as in a
+ *        computation; with progress=1, in MPI but with no receive posted. Short if the message is
+ *        sent eagerly, S if by rendezvous. Short with progress=1 only: eager, but through a buffer
+ *        that the library gets back from the receiver
  *
- * The tier is where the two ranks of a pair are: near on one socket, node on two sockets of a node (on
- * one node where it has only one), network on two nodes.
+ * The tier is where the two ranks of a pair are: near on one socket, node on two sockets of a
+ * node (on one node where it has only one), network on two nodes.
  *
- * Overheads and gaps are those of the LogP family (LogP: Culler et al. 1993; long messages: Alexandrov
- * et al. 1995; overheads that depend on the size: Kielmann et al. 2000); ping-pong and windows are what
- * the public MPI benchmark suites understand by latency and bandwidth.
+ * Overheads and gaps are those of the LogP family (LogP: Culler et al. 1993; long messages:
+ * Alexandrov et al. 1995; overheads that depend on the size: Kielmann et al. 2000); ping-pong and
+ * windows are what the public MPI benchmark suites understand by latency and bandwidth.
  *
  * Clocks of two ranks are never compared: every time is the difference of two readings on one rank,
  * and what the other rank does meanwhile is fixed by messages. Buffers are touched before the first
  * batch, and no two receives of a window share memory. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +42,9 @@ enum { DATA = 1, ANSWER, FLAG };
 enum { IN_FLIGHT = 64, LEAST_IN_FLIGHT = 4 };
 static const long WINDOW_BYTES = 16L << 20;
 
+/* Within this time a receiver that was told to go is out of MPI. */
+static const double HEAD_START = 20e-6;
+
 struct pair {
     MPI_Comm comm;
     int rank;
@@ -44,6 +53,7 @@ struct pair {
     int count;    /* messages in a train or a window */
     int both;     /* a window in both directions */
     double delay; /* of a late receiver, seconds */
+    int progress; /* a late receiver is in MPI meanwhile */
     double clock; /* cost of the clock around one call */
     char *out;
     char *in;
@@ -144,27 +154,50 @@ static struct result send_overhead(const struct party *party, const struct job *
     return result;
 }
 
-/* Time in MPI_Send while the receiver, which has nothing posted, stays away from MPI for `delay`.
- * The sender's empty message tells that it is about to send: the receiver's delay begins with it. */
+/* Away from the receive for so long: asleep, or in MPI with nothing posted. */
+static void stay_away(const struct pair *p, double seconds)
+{
+    if (!p->progress) {
+        sleep_for(seconds);
+        return;
+    }
+    double until = clock_now() + seconds;
+    while (clock_now() < until) {
+        int there; /* always 0: nobody sends one before the receive */
+        MPI_Iprobe(p->partner, ANSWER, p->comm, &there, MPI_STATUS_IGNORE);
+    }
+}
+
+/* One late message; returns the seconds in MPI_Send on the sender. The flag tells the receiver to
+ * go; the sender then gives it the time to be gone, because a library may still take in what
+ * comes while it hands over the flag. */
+static double send_late(const struct pair *p, int sender, double delay)
+{
+    double took = 0;
+    if (sender) {
+        send_empty(p, FLAG);
+        for (double until = clock_now() + HEAD_START; clock_now() < until;)
+            continue;
+        double start = clock_now();
+        send_data(p);
+        took = clock_now() - start;
+        receive_empty(p, ANSWER);
+    } else {
+        receive_empty(p, FLAG);
+        stay_away(p, HEAD_START + delay);
+        receive_data(p);
+        send_empty(p, ANSWER);
+    }
+    return took;
+}
+
 static double late_batch(void *state, long inner)
 {
     const struct pair *p = state;
     double inside = 0;
     MPI_Barrier(p->comm);
-    for (long i = 0; i < inner; i++) {
-        if (p->rank == 0) {
-            send_empty(p, FLAG);
-            double start = clock_now();
-            send_data(p);
-            inside += clock_now() - start;
-            receive_empty(p, ANSWER);
-        } else {
-            receive_empty(p, FLAG);
-            sleep_for(p->delay);
-            receive_data(p);
-            send_empty(p, ANSWER);
-        }
-    }
+    for (long i = 0; i < inner; i++)
+        inside += send_late(p, p->rank == 0, p->delay);
     return inside;
 }
 
@@ -172,6 +205,7 @@ static struct result late_receiver(const struct party *party, const struct job *
 {
     struct pair p = open_pair(party, job, 1);
     p.delay = job_seconds(job, "delay", 1e-3);
+    p.progress = (int)job_integer(job, "progress", 0);
     /* One message is a batch: of an eager message, many would take as many delays to time. */
     struct plan plan = party->plan;
     plan.inner = 1;
@@ -180,25 +214,18 @@ static struct result late_receiver(const struct party *party, const struct job *
     return result;
 }
 
-/* Does MPI_Send of rank 1 return before rank 0 posts the receive? The shortest of a few trials
+/* Does a message arrive, here from rank 1, before its receive is posted? Then MPI_Send returns
+ * while the receiver has none posted but lets the library work. The shortest of a few trials
  * decides: disturbance only makes a send longer. */
-static int goes_eagerly(const struct pair *p)
+static int goes_eagerly(struct pair *p)
 {
+    enum { TRIALS = 3 };
     const double delay = 2e-3;
-    double shortest = delay;
-    for (int trial = 0; trial < 3; trial++) {
-        MPI_Barrier(p->comm);
-        if (p->rank == 1) {
-            send_empty(p, FLAG);
-            double start = clock_now();
-            send_data(p);
-            double took = clock_now() - start;
-            shortest = took < shortest ? took : shortest;
-        } else {
-            receive_empty(p, FLAG);
-            sleep_for(delay);
-            receive_data(p);
-        }
+    double shortest = INFINITY;
+    p->progress = 1;
+    for (int i = 0; i < TRIALS; i++) {
+        double took = send_late(p, p->rank == 1, delay);
+        shortest = took < shortest ? took : shortest;
     }
     int eager = shortest < delay / 2;
     MPI_Bcast(&eager, 1, MPI_INT, 1, p->comm);
@@ -383,7 +410,11 @@ static const struct key WINDOW_KEYS[] = {BYTES_KEY,
                                          {"pairs", INTEGER, 1, 1, 1000000, NULL},
                                          {"direction", WORD, 1, 0, 0, DIRECTIONS},
                                          {0}};
-static const struct key LATE_KEYS[] = {BYTES_KEY, TIER_KEY, {"delay", SECONDS, 1, 0, 0, NULL}, {0}};
+static const struct key LATE_KEYS[] = {BYTES_KEY,
+                                       TIER_KEY,
+                                       {"delay", SECONDS, 1, 0, 0, NULL},
+                                       {"progress", INTEGER, 0, 0, 1, NULL},
+                                       {0}};
 
 const struct job_kind point_to_point_jobs[] = {
     {"ping_pong", MESSAGE_KEYS, NULL, run_ping_pong},

@@ -2,11 +2,13 @@
  *
  *   threaded bytes=B threads=M communicator=own|shared tier=T
  *
- * M threads of each of two ranks play ping-pong with their counterparts at the same time: one operation
- * is one message as a thread sees it, half of a round trip, to be compared with ping_pong under the
- * same thread level. communicator=own gives each pair of threads a communicator, which lets a library
- * keep them apart; communicator=shared tells them apart by the tag only. The slowest thread counts. Needs
- * MPI_THREAD_MULTIPLE. */
+ * M threads of each of two ranks play ping-pong with their counterparts at the same time: one
+ * operation is one message as a thread sees it, half of a round trip, to be compared with
+ * ping_pong under the same thread level. communicator=own gives each pair of threads a
+ * communicator, which lets a library keep them apart; communicator=shared tells them apart by the
+ * tag only. The slowest thread counts. Needs MPI_THREAD_MULTIPLE, and a processor for each of the
+ * threads: where they take turns on one, how long the kernel lets each of them wait in vain is
+ * measured and nothing else. */
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>

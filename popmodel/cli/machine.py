@@ -84,10 +84,11 @@ def _look_at(arguments: Sequence[str], which: str, sources: Sequence[str], goal:
 
 def _diff(arguments: Sequence[str], sources: Sequence[str], goal: Target) -> None:
     from popmodel import provenance
-    from popmodel.machine import compare, profile
+    from popmodel.machine import profile
+    from popmodel.machine.compare import diff
     from popmodel.report import machine_diff
 
     one, other = (profile.load(source) for source in sources)
     stamp = provenance.collect(arguments, [one.path, other.path]).to_dict()
-    document = machine_diff.compared(one, other, compare.diff(one, other))
+    document = machine_diff.compared(one, other, diff(one, other))
     goal.write({**document, "provenance": stamp}, machine_diff.COMPARED)

@@ -17,35 +17,45 @@ class Difference:
     ----------
     path : str
         Such as ``memory.b1``.
-    a, b : Quantity
-        Of the first and of the second profile.
+    first, second : Quantity or None
+        None where a profile does not have it.
     """
 
     path: str
-    a: Quantity
-    b: Quantity
+    first: Quantity | None
+    second: Quantity | None
 
     @property
     def ratio(self) -> float | None:
-        """Second over first; None if the first is 0."""
-        return self.b.value / self.a.value if self.a.value else None
+        """Second over first; None if one is missing or the first is 0."""
+        if self.first is None or self.second is None or self.first.value == 0:
+            return None
+        return self.second.value / self.first.value
 
     @property
-    def within(self) -> bool:
+    def within(self) -> bool | None:
         """Whether they differ by no more than both 90 % intervals together allow.
 
-        The half widths towards each other add up as independent errors do.
+        The half widths towards each other add up as independent errors do. None if one is missing.
         """
-        low, high = sorted((self.a, self.b), key=lambda quantity: quantity.value)
-        up = 0.0 if low.high is None else low.high - low.value
-        down = 0.0 if high.low is None else high.value - high.low
-        return high.value - low.value <= math.hypot(up, down) * (1 + 1e-12)
+        if self.first is None or self.second is None:
+            return None
+        low, high = sorted((self.first, self.second), key=lambda quantity: quantity.value)
+        gap = high.value - low.value
+        up = (low.value if low.high is None else low.high) - low.value
+        down = high.value - (high.value if high.low is None else high.low)
+        return gap <= math.hypot(up, down) * (1 + 1e-12)
 
 
 def diff(first: Profile, second: Profile) -> list[Difference]:
-    """Compare every quantity that both profiles have, in the order of the first."""
+    """Compare every quantity of two profiles.
+
+    Returns
+    -------
+    list of Difference
+        In the order of the first profile, then what only the second has.
+    """
+    paths = dict.fromkeys([*first.quantities, *second.quantities])
     return [
-        Difference(path, quantity, second.quantities[path])
-        for path, quantity in first.quantities.items()
-        if path in second.quantities
+        Difference(path, first.quantities.get(path), second.quantities.get(path)) for path in paths
     ]

@@ -95,6 +95,9 @@ _REASONS = (
     _Reason(r"exited with non-zero status|BAD TERMINATION|task \d+: Exited", "a rank failed"),
 )
 
+# What Hydra says at the end of everything.
+_ADVICE = re.compile(r"This typically refers to a problem|Please see the FAQ page").match
+
 
 def explain(
     status: int, text: str, command: Sequence[str], ranks: int, log: Path | None = None
@@ -143,9 +146,9 @@ def not_started(said: str) -> LaunchError:
 
 
 def meaningful(text: str, most: int = 12) -> tuple[str, ...]:
-    """Give the last lines that say something: no rules, no empty ones."""
+    """Give the last lines that say something: no rules, no empty ones, no general advice."""
     lines = [line.strip() for line in text.splitlines()]
-    return tuple(line for line in lines if re.search(r"\w", line))[-most:]
+    return tuple(line for line in lines if re.search(r"\w", line) and not _ADVICE(line))[-most:]
 
 
 def quote(words: Sequence[str]) -> str:
@@ -165,7 +168,7 @@ def _paragraph(text: str, position: int) -> str:
     offset = 0
     for line in text.splitlines(keepends=True):
         offset += len(line)
-        if re.search(r"[A-Za-z]{2}", line):
+        if re.search(r"[A-Za-z]{2}", line) and not _ADVICE(line):
             lines.append(line.strip().strip("= "))
         elif offset > position:
             break
@@ -176,4 +179,4 @@ def _paragraph(text: str, position: int) -> str:
 
 def _shortened(text: str) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _SHOWN else words[: _SHOWN - 3].rstrip() + "..."
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 3].rsplit(" ", 1)[0] + "..."

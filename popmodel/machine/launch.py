@@ -178,7 +178,7 @@ def _run(
     last = meaningful(words.text)
     name = Path(command[0]).name
     if left:
-        numbers = ", ".join(map(str, left))
+        numbers = ",".join(map(str, left))
         raise LaunchError(
             f"{name}: processes that cannot be ended are left: {numbers}",
             f"they wait for a device or are another user's; look at them: ps -fp {numbers}",

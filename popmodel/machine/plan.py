@@ -171,7 +171,7 @@ class Mode:
 
 
 MODES: Mapping[str, Mode] = {
-    "quick": Mode(rounds=3, seconds=40.0, least=50, most=200, shortest=0.02, longest=0.2),
+    "quick": Mode(rounds=5, seconds=45.0, least=50, most=200, shortest=0.02, longest=0.2),
     "full": Mode(rounds=10, seconds=780.0, least=50, most=500, shortest=0.1, longest=1.0),
 }
 
@@ -241,7 +241,6 @@ def make(
     full = mode == "full"
     short, long = selection.node_jobs(wanted, topology, smt, full=full)
     mpi = selection.mpi_jobs(wanted, topology, ranks, nodes, full=full)
-    rare = how.rounds if full else 1
     cores = topology.cores_per_node
     share = max(cores * nodes // ranks, 1)
     blocks = [
@@ -250,9 +249,17 @@ def make(
         _Block("mpi", ranks, nodes, share, "funneled", mpi.everybody, 1.0, how.most, how.rounds),
         _Block("mpi", 2, 2, 1, "funneled", mpi.pair, 1.0, how.most, how.rounds),
         _Block(
-            "mpi", 2, 1, max(cores // 2, 1), "multiple", mpi.threads_inside, 1.0, how.most, rare
+            "mpi",
+            2,
+            1,
+            max(cores // 2, 1),
+            "multiple",
+            mpi.threads_inside,
+            1.0,
+            how.most,
+            how.rounds,
         ),
-        _Block("mpi", 2, 2, cores, "multiple", mpi.threads_across, 1.0, how.most, rare),
+        _Block("mpi", 2, 2, cores, "multiple", mpi.threads_across, 1.0, how.most, how.rounds),
     ]
     left_out = dict(selection.left_out(wanted, topology, ranks, nodes))
     turns = [

@@ -159,15 +159,15 @@ def members(tree: Tree) -> list[int]:
     return sorted(pid for pid in alive if pid in entries and not entries[pid].is_zombie)
 
 
-def end(tree: Tree, patience: float = _PATIENCE) -> list[int]:
+def end(tree: Tree, patience: float | None = None) -> list[int]:
     """End all processes of a tree: ask them to, wait, then force those that are left.
 
     Parameters
     ----------
     tree : Tree
         What to end; it may have ended already, but for what it left behind.
-    patience : float
-        Seconds that the processes have to end by themselves.
+    patience : float, optional
+        Seconds that the processes have to end by themselves; a few by default.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def end(tree: Tree, patience: float = _PATIENCE) -> list[int]:
     """
     left = members(tree)
     _signal(left, signal.SIGTERM)
-    left = _wait(tree, patience)
+    left = _wait(tree, _PATIENCE if patience is None else patience)
     deadline = time.monotonic() + _PATIENCE
     while left and time.monotonic() < deadline:
         _signal(left, signal.SIGKILL)

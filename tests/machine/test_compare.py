@@ -40,20 +40,25 @@ def node(**sections: Any) -> Document:
         (Quantity(1.0), Quantity(1.0), True),
         (Quantity(1.0), Quantity(1.001), False),
         (Quantity(0.0, 0.0, 1e-9), Quantity(5e-10, 0.0, 1e-9), True),
+        (None, Quantity(1.0), None),
     ],
 )
-def test_within_both_intervals(first: Quantity, second: Quantity, within: bool) -> None:
+def test_within_both_intervals(
+    first: Quantity | None, second: Quantity | None, within: bool | None
+) -> None:
     assert Difference("x", first, second).within is within
     assert Difference("x", second, first).within is within
 
 
-def test_a_ratio_needs_a_divisor() -> None:
+def test_a_ratio_needs_two_values() -> None:
     assert Difference("x", Quantity(2.0), Quantity(3.0)).ratio == 1.5
+    assert Difference("x", None, Quantity(3.0)).ratio is None
     assert Difference("x", Quantity(0.0), Quantity(3.0)).ratio is None
 
 
-def test_what_both_profiles_have_is_compared() -> None:
+def test_all_quantities_of_both_profiles_are_compared() -> None:
     first = profile.from_document(node(memory={"b1": q(1e10), "copy_bw": q(2e9)}))
     second = profile.from_document(node(memory={"b1": q(2e10), "kappa": q(0.5)}))
     rows = diff(first, second)
-    assert [(row.path, row.ratio) for row in rows] == [("memory.b1", 2.0)]
+    assert [row.path for row in rows] == ["memory.b1", "memory.copy_bw", "memory.kappa"]
+    assert [row.ratio for row in rows] == [2.0, None, None]

@@ -48,7 +48,7 @@ def calibrate(measured: Measured) -> dict[str, Any]:
         at = np.array([float(result.facts.get("at", 0.0)) for result in results])
         if np.ptp(at) > 0:
             slope = np.polyfit(at - at[0], medians, 1)[0]
-            section["drift"] = float(f"{slope * np.ptp(at) / medians[0]:.4g}")
+            section["drift"] = round(float(slope * np.ptp(at) / medians[0]), 6)
     return section
 
 

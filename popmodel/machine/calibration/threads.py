@@ -27,6 +27,11 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
         if found is not None:
             zero = frozenset("x") if found.scale is not None else frozenset()
             section[key] = quantities({"x": found}, zero=zero)["x"]
+            if key == "overlap":  # a share
+                section[key] = {
+                    name: min(value, 1.0) if name in ("value", "low", "high") else value
+                    for name, value in section[key].items()
+                }
     for key, job in (("thread_factor", "threaded"), ("overlap", "overlap")):
         if key not in section and (reason := measured.reason(job)):
             absent[f"net.{key}"] = reason
