@@ -95,7 +95,8 @@ def _measurement(folder: Path) -> dict[str, Any]:
         made = run.plan
         about |= {"mode": made.mode, "parts": list(made.parts), "ranks": made.ranks}
         about |= {"nodes": made.nodes, "seed": made.seed, "launches": len(made.launches)}
-        about |= {"completed": run.is_completed, "with": dict(run.made_with)}
+        lacking = sum(len(run_directory.missing(run, launch)) for launch in made.launches)
+        about |= {"jobs_left": lacking, "with": dict(run.made_with)}
     return about
 
 

@@ -53,7 +53,8 @@ def screen(document: Document, style: Style) -> list[str]:
 def markdown(document: Document) -> list[str]:
     """The page as Markdown tables."""
     profile = _profile(document)
-    lines = markdown_table(["machine", ""], _facts(document, profile)[1:])
+    name, *facts = _facts(document, profile)
+    lines = markdown_table(name, facts)
     for title, heads, rows in _tables(profile):
         body = [["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
         lines += ["", *markdown_table([title, *(" ".join(head) for head in heads)], body)]

@@ -85,6 +85,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FILES", json.dumps(FILES))
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "cache"))
+    mode = replace(plan.MODES["quick"], rounds=3)
+    monkeypatch.setattr(plan, "MODES", {**plan.MODES, "quick": mode})
     programs = {}
     for name in ("node", "mpi"):
         programs[name] = tmp_path / f"popmodel-{name}"
@@ -254,7 +256,9 @@ def test_an_interrupt_is_told_and_the_same_command_goes_on(
     assert not Path("m.json").exists()
     status, out, err = popmodel("bench", "collect", "m.core.samples", "-o", "part.json")
     assert (status, err) == (0, "")
-    assert load("part.json")["quality"]["core"]["launches"] == 2
+    part = load("part.json")
+    assert part["quality"]["core"]["launches"] == 2
+    assert part["provenance"]["measurements"][0]["jobs_left"] == 13
     status, out, err = popmodel(*command)
     assert status == 0
     assert err == (
@@ -644,5 +648,5 @@ def test_the_job_script_measures_with_the_real_programs(
     assert status == 0, err
     document = load("c.json")
     assert document["core"]["flop_per_cycle"]["value"] > 0
-    assert document["provenance"]["measurements"][0]["completed"] is False
+    assert document["provenance"]["measurements"][0]["jobs_left"] == 0
     assert {"net", "absent"} & set(document)
