@@ -593,7 +593,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.skip("two ranks need two cores")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "60")
-    mode = replace(plan.MODES["quick"], rounds=2, seconds=1.0, least=5, most=10)
+    mode = replace(plan.MODES["quick"], rounds=2, seconds=0.5, least=5, most=10, shortest=0.004)
     monkeypatch.setattr(plan, "MODES", {"quick": mode})
     return tmp_path
 
