@@ -35,7 +35,7 @@ _MESSAGES = (
     16 * KIB, 24 * KIB, 32 * KIB, 48 * KIB, 64 * KIB, 96 * KIB, 128 * KIB, 256 * KIB, 512 * KIB,
     1 * MIB, 2 * MIB, 4 * MIB,
 )  # fmt: skip
-_LATE = tuple(KIB << power for power in range(9))  # 1 KiB to 256 KiB
+_LATE = tuple(64 << power for power in range(13))  # 64 B to 256 KiB
 _MOST_COMMUNICATING = 16  # threads of a rank
 _DELAY = "0.0005"  # s: long against an eager send, short against the budget of a job
 
@@ -239,7 +239,7 @@ def _p2p_jobs(tier: str, per_node: int, *, full: bool) -> list[Job]:
     windows = (KIB, 16 * KIB, 256 * KIB, MIB, 4 * MIB) if full else (16 * KIB, 256 * KIB, MIB)
     crowds = (16 * KIB, MIB) if full else (MIB,)
     jobs = [job("ping_pong", bytes=size, tier=tier) for size in _MESSAGES]
-    jobs += [job("late_receiver", bytes=size, tier=tier, delay=_DELAY) for size in _LATE]
+    jobs += [job("late_receiver", bytes=size, tier=tier, delay=_DELAY, progress=1) for size in _LATE]
     jobs += [
         job(name, bytes=size, tier=tier)
         for name in ("send_overhead", "receive_overhead")
