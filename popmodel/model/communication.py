@@ -45,7 +45,7 @@ class Communication:
     periodic: tuple[bool, ...]
 
     def shift(self, dim: int, by: int, size: Value) -> Value:
-        """Give the time in which every process exchanges with the one ``by`` steps along ``dim``."""
+        """Give the time of an exchange of all with the process ``by`` steps along ``dim``."""
         targets = message.grid_neighbours(self.extent, dim, by, periodic=self.periodic[dim])
         one = self._exchange(size, message.traffic(targets, self.placement.per_node))
         return p2p.exchange(one, one)
@@ -90,12 +90,14 @@ class Communication:
             for by in (-1, 1)
         ]
         places = self._places([targets for _, targets in towards])
-        leaving = (places == _ELSEWHERE).any(axis=0)
-        flows = int(np.bincount(self._nodes()[leaving], minlength=1).max(initial=0))
-        staying = int((places == _NODE).any(axis=0).sum())
+        # a process sends one message after the other: as many at once as processes of a node send
+        staying, leaving = (
+            int(np.bincount(self._nodes()[(places == where).any(axis=0)]).max(initial=0))
+            for where in (_NODE, _ELSEWHERE)
+        )
         classes = {
             _NODE: self._within(staying) if staying else [],
-            _ELSEWHERE: self._between(flows) if flows else [],
+            _ELSEWHERE: self._between(leaving) if leaving else [],
         }
         dims = [dim for dim, _ in towards]
         times = [
@@ -136,7 +138,7 @@ class Communication:
         return busiest if overhead is None else busiest + (count - 1) * overhead
 
     def _places(self, towards: Sequence[NDArray[np.int64]]) -> NDArray[np.int8]:
-        """Where the partners of every process are, by direction: nowhere, on its node, elsewhere."""
+        """Where the partner of every process is, by direction."""
         nodes, ranks = self._nodes(), np.arange(self.placement.processes)
         rows = []
         for targets in towards:

@@ -302,21 +302,20 @@ class SignatureReader:
         if self.grid is None:
             raise self.error(where, "pipeline needs a decomp with a grid")
         dims = table["dims"]
-        size = len(self.grid.periodic)
+        count = len(self.grid.periodic)
         if (
             not isinstance(dims, list)
             or not dims
             or len(set(map(str, dims))) != len(dims)
-            or not all(type(dim) is int and 0 <= dim < size for dim in dims)
+            or not all(type(dim) is int and 0 <= dim < count for dim in dims)
         ):
             raise self.error(
                 (*where, "dims"),
-                f"dims should be a list of different grid dimensions, 0 to {size - 1}, "
+                f"dims should be a list of different grid dimensions, 0 to {count - 1}, "
                 f"not {dims!r}",
             )
-        return Pipeline(
-            name, tuple(dims), *self.all_of(table, where, ("blocks", "seconds", "bytes")), every
-        )
+        blocks, seconds, size = self.all_of(table, where, ("blocks", "seconds", "bytes"))
+        return Pipeline(name, tuple(dims), blocks, seconds, size, every)
 
     def shift(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression

@@ -8,7 +8,7 @@ import pytest
 import sympy
 from oracle import collectives as oracle
 
-from popmodel.network.collectives import ALGORITHMS, DEFAULT_ALGORITHM, over_nodes
+from popmodel.network.collectives import ALGORITHMS, BY_DISTANCE, over_nodes
 
 PROCESSES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 32, 64)
 ALPHA, BETA, GAMMA = 2e-6, 1e-9, 3e-10
@@ -134,7 +134,7 @@ def test_symbols_give_the_same_formula() -> None:
 
 @pytest.mark.parametrize("processes", PROCESSES)
 def test_over_equal_tiers_nodes_do_not_matter(processes: int) -> None:
-    for operation, algorithm in DEFAULT_ALGORITHM.items():
+    for operation, algorithm in sorted(BY_DISTANCE):
         size = 0.0 if operation == "barrier" else 100.0
         flat = ALGORITHMS[operation][algorithm](processes, size, ALPHA, BETA, GAMMA)
         time = ALPHA + BETA * size
