@@ -27,14 +27,14 @@ OLD_DAYS = 180
 # What the model reads is told by its tests; what follows is measured for people and for later.
 _UNUSED: tuple[tuple[str, str], ...] = (
     (r"core\.smt_factor", "two threads on one core"),
-    (r"memory\.(copy_bw|line|latency|line_transfer|kappa_fs)", "copies, latencies, shared lines"),
+    (r"memory\.(line|latency|line_transfer|kappa_fs)", "latencies, shared lines"),
     (r"openmp\.\w+\.fit\.v", "private arrays"),
     (r"net\.socket", "messages inside a socket are taken as inside a node"),
-    (r"net\.(intra|inter)\.(os|or|o_ctl|g|G)", "LogGP: messages cost alpha + beta m"),
+    (r"net\.(intra|inter)\.(or|o_ctl|g|G)", "LogGP: messages cost alpha + beta m"),
     (r"net\.(intra|inter)\.(table|bidirectional|pairs)", "kept to be compared with the fit"),
     (r"net\.(thread_factor|multiple_overhead)", "several communicating threads"),
     (r"net\.overlap", "communication behind computation"),
-    (r"coll", "collectives follow from messages"),
+    (r"coll\.\w+\[\d+\]\.seconds", "measured times only choose the algorithm of a collective"),
     (r"noise", "noise is not predicted"),
 )
 
@@ -232,7 +232,7 @@ def _unused(profile: Profile) -> Iterator[Finding]:
     document = profile.document
     for pattern, why in _UNUSED:
         paths = [path for path in profile.quantities if re.match(rf"{pattern}(?![\w])", path)]
-        if not paths and pattern in ("coll", "noise") and document.get(pattern):
+        if not paths and pattern == "noise" and document.get(pattern):
             paths = [pattern]
         if paths:
             names = sorted({re.sub(r"\[.*", "", path) for path in paths})

@@ -15,7 +15,7 @@ from popmodel.model.signature_reader import SignatureError, SignatureReader
 
 __all__ = ["DEFAULT", "Signature", "SignatureError", "bundled", "from_text", "load"]
 
-DEFAULT = "cannon"
+DEFAULT = "stencil3d"
 
 
 _BUNDLED = Bundled(

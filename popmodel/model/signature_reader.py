@@ -194,7 +194,7 @@ class SignatureReader:
             if key not in kinds and not (key == "body" and "loop" in entry):
                 near = difflib.get_close_matches(key, readers, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"kinds are {', '.join(readers)}"
-                if key == "critical":
+                if key == "critical":  # near to none of them
                     hint = "a critical section stands inside parallel"
                 raise self.error((*where, key), f"unknown kind of item {key!r}", hint)
         if len(kinds) != 1:

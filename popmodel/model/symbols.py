@@ -57,11 +57,13 @@ _TABLE = (
     Symbol("memory.bsat", "saturated bandwidth of a domain", "B/s", ">= b1", "machine"),
     Symbol("memory.q", "sharpness of the saturation", "1", ">= 1", "machine"),
     Symbol("memory.by_cores", "bandwidth of active cores of a domain", "B/s", "> 0", "machine"),
+    Symbol("memory.copy_bw", "bytes that a core copies per second", "B/s", "> 0", "machine"),
     Symbol("memory.kappa", "usable fraction of a cache", "1", "0..1", "machine"),
     Symbol("memory.cache_bw", "bandwidth of a cache level for one core", "B/s", "> 0", "machine"),
     Symbol("openmp", "overhead of an OpenMP construct at T threads", "s", ">= 0", "machine"),
     Symbol("alpha", "time of an empty message", "s", "> 0", "machine"),
     Symbol("beta", "time per byte of a message", "s/B", ">= 0", "machine"),
+    Symbol("os", "time of the processor to send a message", "s", ">= 0", "machine"),
     Symbol("eager_threshold", "largest message sent without a handshake", "B", ">= 0", "machine"),
     Symbol(
         "net.shm_k", "messages inside a node that do not slow each other", "1", "> 0", "machine"

@@ -134,9 +134,11 @@ def _size(document: Document) -> str:
 
 def _title(document: Document, style: Style) -> list[str]:
     left, right = _application(document), _size(document)
-    blank = style.width - display_width(left) - display_width(right)
-    if blank >= 2:
-        return [left + " " * blank + right]
+    short = f"{document['processes']} x {document['threads']}"
+    for size in (right, short):
+        blank = style.width - display_width(left) - display_width(size)
+        if blank >= 2:
+            return [left + " " * blank + size]
     return [*paragraph(left, style), *paragraph(right, style)]
 
 

@@ -15,6 +15,7 @@ from popmodel.report.predict import launch_lines
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
 RUN = ("predict", "--procs", "16", "--threads", "4")
+CANNON = ("predict", "cannon", *RUN[1:])
 
 
 @pytest.fixture(autouse=True)
@@ -27,11 +28,11 @@ def test_the_screen_has_everything_within_60_columns(popmodel: Call) -> None:
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 60
-    assert lines[0].startswith("cannon (bundled)  N=")
-    assert lines[0].endswith("16 processes x 4 threads")
+    assert lines[0].startswith("stencil3d (bundled)  N=512 steps=100 ")
+    assert lines[0].endswith("  16 x 4")
     assert lines[1].startswith("machine  ")
     assert lines[1].endswith("(preset, not measured)")
-    assert lines[2] == "place    4 nodes x 4 processes x 4 cores, grid 4x4"
+    assert lines[2] == "place    4 nodes x 4 processes x 4 cores, grid 2x2x4"
     assert any(line.startswith("runtime  ") and "90 %: " in line for line in lines)
     assert any(line.startswith("Parallel efficiency ") and " .. " in line for line in lines)
     assert sum(line.rpartition("<-")[1] == "<-" for line in lines) == 1
@@ -73,7 +74,7 @@ def test_where_nothing_is_lost_nothing_is_marked(popmodel: Call) -> None:
 
 def test_an_exact_value_says_why_it_has_no_interval(popmodel: Call) -> None:
     for form in ("table", "markdown"):
-        lines = popmodel(*RUN, "--format", form)[1].splitlines()
+        lines = popmodel(*CANNON, "--format", form)[1].splitlines()
         (row,) = [line for line in lines if "Serial region efficiency" in line]
         assert row.rstrip(" |").endswith("-[1]")
         assert "[1] no uncertain input acts on it" in lines
@@ -92,8 +93,8 @@ def test_a_narrow_screen_has_the_tree_once(popmodel: Call, monkeypatch: pytest.M
 
 
 def test_parameters_are_set(popmodel: Call) -> None:
-    document = json.loads(popmodel(*RUN, "--set", "N=2048", "--format", "json")[1])
-    assert document["application"]["settings"]["N"] == 2048
+    document = json.loads(popmodel(*RUN, "--set", "N=256", "--format", "json")[1])
+    assert document["application"]["settings"]["N"] == 256
 
 
 def test_csv_and_markdown(popmodel: Call) -> None:

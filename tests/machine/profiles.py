@@ -67,6 +67,8 @@ def document() -> Document:
         "openmp": {
             "parallel_for": overhead(2e-7, 6e-7, 9e-7),
             "barrier": overhead(1e-8, 2e-7, 3e-7),
+            "for": overhead(5e-8, 3e-7, 4e-7),
+            "reduction": overhead(2e-7, 7e-7, 1e-6),
         },
         "net": {
             "intra": tier(2.5e-7, 5e-11),

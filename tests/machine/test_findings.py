@@ -173,11 +173,11 @@ def test_what_the_model_does_not_use_is_told_with_the_reason() -> None:
     texts = found(document(), "unused")
     assert "the model does not use core.smt_factor (two threads on one core)" in texts
     assert (
-        "the model does not use net.intra.G, net.intra.g, net.intra.or, net.intra.os "
+        "the model does not use net.intra.G, net.intra.g, net.intra.or "
         "(LogGP: messages cost alpha + beta m)"
     ) in texts
     assert "the model does not use noise (noise is not predicted)" in texts
-    (coll,) = [text for text in texts if "coll" in text and "collectives follow" in text]
+    (coll,) = [text for text in texts if "measured times only choose" in text]
     assert coll.startswith("the model does not use coll.allreduce, coll.barrier")
 
 

@@ -13,6 +13,7 @@ from popmodel.model.signature import SignatureError
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"
+GRID = "[decomp]\nglobal = [64, 64]\n"
 
 
 def test_bundled_signatures_read() -> None:
@@ -121,7 +122,46 @@ collective = { op = "barrier" }
             4,
             "exactly one kind, not serial, parallel",
         ),
-        (HEAD + BODY + "[[program]]\nhalo = { width = 1 }", 7, "no term for items of kind 'halo'"),
+        (HEAD + "[[program]]\nhalo = { width = 1 }", 5, "bytes_per_cell is missing in halo"),
+        (
+            HEAD + "[[program]]\nhalo = { width = 1, bytes_per_cell = 8 }",
+            5,
+            "halo needs a decomp with global",
+        ),
+        (
+            HEAD + GRID + "[[program]]\nhalo = { width = 1, bytes_per_cell = 8, mode = 'fast' }",
+            7,
+            "mode should be nonblocking or blocking, not 'fast'",
+        ),
+        (
+            HEAD + GRID + "[[program]]\nhalo = { width = 1, bytes_per_cell = 8, pack = 'x' }",
+            7,
+            "pack should be serial, parallel or none, not 'x'",
+        ),
+        (
+            HEAD + "[[program]]\npipeline = { dims = [0], blocks = 1, seconds = 1, bytes = 1 }",
+            5,
+            "pipeline needs a decomp with a grid",
+        ),
+        (
+            HEAD
+            + GRID
+            + "[[program]]\npipeline = { dims = [0, 0], blocks = 1, seconds = 1, bytes = 1 }",
+            7,
+            "dims should be a list of different grid dimensions, 0 to 1, not .0, 0.",
+        ),
+        (
+            HEAD + "[[program]]\nparallel = { trip = 1, critical = 3 }",
+            5,
+            "critical should be a table",
+        ),
+        (
+            HEAD + "[[program]]\nparallel = { trip = 1, critical = { entries = 1 } }",
+            5,
+            "seconds is missing in critical",
+        ),
+        (HEAD + "[[program]]\ncritical = { entries = 1 }", 5, "unknown kind of item 'critical'"),
+        (HEAD + "[[program]]\ntask = { count = 1 }", 5, "seconds is missing in task"),
         (HEAD + "[[program]]\nserial = 3", 5, "serial should be a table"),
         (HEAD + "[[program]]\nserial = { flops = 3 }", 5, "trip is missing in serial"),
         (HEAD + "[[program]]\nserial = { trip = 3, flop = 3 }", 5, "unknown key 'flop' in serial"),
@@ -132,9 +172,9 @@ collective = { op = "barrier" }
             "no term for several communicating threads yet",
         ),
         (
-            HEAD + "[[program]]\n[program.parallel]\ntrip = 1\nschedule = 'dynamic'",
+            HEAD + "[[program]]\n[program.parallel]\ntrip = 1\nschedule = 'auto'",
             7,
-            "no term for schedule 'dynamic' yet",
+            "schedule should be static, dynamic or guided, not 'auto'",
         ),
         (
             HEAD + "[[program]]\nparallel = {trip=1, constructs=1}",
@@ -158,9 +198,9 @@ collective = { op = "barrier" }
         ),
         (HEAD + "[[program]]\nserial = {trip='rank'}", 5, "trip: unknown name 'rank' in 'rank'"),
         (
-            HEAD + "[[program]]\ncollective = {op='alltoall', bytes=1}",
+            HEAD + "[[program]]\ncollective = {op='all2all', bytes=1}",
             5,
-            "no term for collective 'alltoall' yet",
+            "unknown collective 'all2all'",
         ),
         (
             HEAD + "[[program]]\ncollective = {op='bcast', bytes=1, comm='row'}",
@@ -194,8 +234,16 @@ def test_refused_with_file_and_line(text: str, line: int | None, words: str) -> 
         (HEAD + "[params]\nnrows = 4\n[let]\nb = 'nrow'\n" + BODY, "did you mean nrows?"),
         (HEAD + "[[program]]\nparalel = {}", "did you mean parallel?"),
         (
-            HEAD + "[[program]]\nhalo = {}",
-            "supported are loop, serial, parallel, shift, p2p, collective",
+            HEAD + "[[program]]\nbarrier = {}",
+            "kinds are loop, serial, parallel, task, halo, pipeline, shift, p2p, collective",
+        ),
+        (
+            HEAD + "[[program]]\ncritical = { entries = 1 }",
+            "a critical section stands inside parallel",
+        ),
+        (
+            HEAD + "[[program]]\ncollective = {op='all2all', bytes=1}",
+            "did you mean alltoall?",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from popmodel.report.terminal import Style
 )
 def test_the_origin_of_what_is_doubtful_is_told(name: str) -> None:
     run = predict(
-        signature.load(signature.DEFAULT), profile.load(profile.DEFAULT_PRESET), 64, 4, draws=0
+        signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 64, 4, draws=0
     )
     document = {**run.to_dict(), "doubtful": {name: 0.5}}
     lines = screen(document, Style(100), ["hybrid-additive"])
