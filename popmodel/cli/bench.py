@@ -185,7 +185,9 @@ def _build(arguments: Sequence[str], request: Request, page: Target | None) -> N
     page.write({**built(made.programs, made.compiler.version, mpi), "provenance": stamp}, BUILT)
 
 
-def _write_script(request: Request, system: str, profile: Target | None, *, force: bool) -> None:
+def _write_script(
+    request: Request, system: str, profile: Target | None, *, partly: bool, force: bool
+) -> None:
     from popmodel.cli.streams import remark, write_out
     from popmodel.machine import hardware, run_directory, script
     from popmodel.machine.measurement import make_plan, open_run, tools

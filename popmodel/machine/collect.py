@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from popmodel.errors import FileError
+from popmodel.errors import FileError, UsageError
 from popmodel.machine import hardware, run_directory, samples
 from popmodel.machine.calibration import calibrate
-from popmodel.machine.compare import merge
 from popmodel.machine.jobs import PATHS
 from popmodel.machine.plan import Plan
 from popmodel.machine.samples import Launch
@@ -133,26 +132,64 @@ def replace_parts(kept: Mapping[str, Any], fresh: Document, parts: Sequence[str]
 
     Raises
     ------
-    DifferentMachines
-        If the profiles are of different machines.
+    UsageError
+        If the profiles are of different machines, or were measured with different software.
     """
+    for name, values in _identities(kept, fresh).items():
+        before, now = values
+        if before is not None and now is not None and before != now:
+            raise UsageError(
+                f"--only: {name} was {before} when the rest of the profile was measured, now {now}",
+                "measure all of it again, or write this part to a file of its own with -o",
+            )
     inside = [path for part in parts for path in PATHS[part]]
+    merged = copy.deepcopy(dict(kept))
+    for path in inside:
+        _drop(merged, path.split("."))
+        _copy(merged, fresh, path.split("."))
     sections = {path.split(".")[0] for path in inside}
-    outside = [path for paths in PATHS.values() for path in paths if path not in inside]
-    rest, picked = copy.deepcopy(dict(kept)), copy.deepcopy(fresh)
-    for table, paths in ((rest, inside), (picked, outside)):
-        for path in paths:
-            _drop(table, path.split("."))
-        table["absent"] = {
-            path: why for path, why in table.get("absent", {}).items() if not _is_below(path, paths)
-        }
-    picked["quality"] = {
+    absent = {
+        path: why for path, why in kept.get("absent", {}).items() if not _is_below(path, inside)
+    } | {path: why for path, why in fresh.get("absent", {}).items() if _is_below(path, inside)}
+    quality = kept.get("quality", {}) | {
         name: one for name, one in fresh.get("quality", {}).items() if name in sections
     }
-    merged = merge([rest, picked])
-    before, after = (table.get("provenance", {}) for table in (kept, fresh))
-    measurements = [*before.get("measurements", []), *after.get("measurements", [])]
-    return merged | {"provenance": {**after, "measurements": measurements}}
+    tables = {
+        "host": kept.get("host", {}) | fresh.get("host", {}),
+        "topology": fresh["topology"],
+        "absent": absent,
+        "quality": quality,
+        "provenance": _both(kept.get("provenance"), fresh["provenance"]),
+    }
+    return merged | {name: table for name, table in tables.items() if table}
+
+
+def _identities(
+    kept: Mapping[str, Any], fresh: Mapping[str, Any]
+) -> dict[str, tuple[object, object]]:
+    """What has to be the same in both profiles; None where one does not tell."""
+    hosts = kept.get("host", {}), fresh.get("host", {})
+    named = {"processor": "cpu", "MPI": "mpi", "OpenMP": "openmp", "compiler": "compiler"}
+    found = {name: (hosts[0].get(key), hosts[1].get(key)) for name, key in named.items()}
+    before, now = (table["topology"]["cores_per_node"] for table in (kept, fresh))
+    return found | {"number of cores": (before, now)}
+
+
+def _both(kept: object, fresh: Mapping[str, Any]) -> dict[str, Any]:
+    """Provenance of the later measurement, with the list of all."""
+    before = kept.get("measurements", []) if isinstance(kept, Mapping) else []
+    return {**fresh, "measurements": [*before, *fresh.get("measurements", [])]}
+
+
+def _copy(target: Document, source: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """Take over an entry of a tree, if it is there."""
+    first, *rest = keys
+    if first not in source:
+        return
+    if not rest:
+        target[first] = copy.deepcopy(source[first])
+    elif _has(source, ".".join(keys)):
+        _copy(target.setdefault(first, {}), source[first], rest)
 
 
 def _drop(table: Document, keys: Sequence[str]) -> None:

@@ -87,11 +87,11 @@ def examine(
     seconds : float
         How long to listen for noise.
     """
-    # Listened for first: the other checks make noise themselves.
-    noise = check_noise(disturbance.measure(seconds))
     mpi = _tried(lambda: find_mpi(launcher, environment))
     own = mpi if isinstance(mpi, Mpi) else None
     compiler = _tried(lambda: find_compiler(own, environment))
+    # Listened for before the other checks make noise themselves.
+    noise = check_noise(disturbance.measure(seconds))
     return [
         check_compiler(compiler),
         check_openmp(compiler, environment),

@@ -159,7 +159,7 @@ def _run(
     lines = _Lines(samples)
     reading, writing = os.pipe()
     try:
-        with _Words(log) as words, processes.ended_with_us():
+        with _Words(log) as words, processes.ended_with_us() as interrupts:
             try:
                 tree = processes.start(command, environment, output=writing)
             except OSError as error:
@@ -167,7 +167,7 @@ def _run(
             finally:
                 os.close(writing)
             try:
-                stuck = _follow(tree, reading, words, lines, watch)
+                stuck = _follow(tree, reading, words, lines, watch, interrupts)
                 said = quote(meaningful(words.text))
             finally:
                 left = processes.end(tree)
@@ -194,7 +194,12 @@ def _run(
 
 
 def _follow(
-    tree: processes.Tree, reading: int, words: _Words, lines: _Lines, watch: _Watch
+    tree: processes.Tree,
+    reading: int,
+    words: _Words,
+    lines: _Lines,
+    watch: _Watch,
+    interrupts: processes.Interrupts,
 ) -> str | None:
     """Follow a launch to its end; what is wrong with it if it has to be ended, else None."""
     begin = progress = time.monotonic()
@@ -202,6 +207,7 @@ def _follow(
     survey = begin + next(surveys)
     number = 0
     for chunk in processes.chunks_of(tree, reading, _INTERVAL):
+        interrupts.check()
         now = time.monotonic()
         words.add(chunk)
         counted = lines.count()

@@ -92,7 +92,7 @@ def hello(
         return None
     if done.status == TOOK_TOO_LONG:
         return LaunchError(
-            f"{way.name} did not start {plural(ranks, 'rank')} within {_HELLO:.0f} s",
+            f"{way.name} did not start {plural(ranks, 'rank')} within {_HELLO:g} s",
             OUT_OF_TOUCH,
             meaningful(done.text),
             is_hang=True,

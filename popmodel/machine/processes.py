@@ -208,7 +208,7 @@ def output_of(
     """
     reading, writing = os.pipe()
     try:
-        with ended_with_us():
+        with ended_with_us() as interrupts:
             try:
                 tree = start(command, environment, output=writing, folder=folder)
             except OSError as error:
@@ -216,7 +216,7 @@ def output_of(
             finally:
                 os.close(writing)
             try:
-                return _finished(tree, reading, timeout)
+                return _finished(tree, reading, timeout, interrupts)
             finally:
                 end(tree)
     finally:
@@ -258,35 +258,54 @@ def describe_status(status: int) -> str:
         return f"signal {-status}"
 
 
-@contextmanager
-def ended_with_us() -> Iterator[None]:
-    """Turn the signals that end popmodel into an exception, so that what it started ends first.
+class Interrupts:
+    """Signals that came and have not been acted upon."""
 
-    The processes are in a session of their own, which a closed terminal or a batch system that
-    ends popmodel does not reach. Outside the main thread nothing is changed: signals do not arrive
-    there.
+    def __init__(self) -> None:
+        self._number: int | None = None
+
+    def note(self, number: int, _frame: FrameType | None) -> None:
+        """Keep a signal, the first one: a handler of signals."""
+        self._number = self._number or number
+
+    def check(self) -> None:
+        """Act upon a signal that came: KeyboardInterrupt for Ctrl-C, else SystemExit."""
+        if self._number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self._number is not None:
+            raise SystemExit(128 + self._number)
+
+
+@contextmanager
+def ended_with_us() -> Iterator[Interrupts]:
+    """Keep the signals that end popmodel, so that what it started can be ended first.
+
+    The processes are in a session of their own, which Ctrl-C, a closed terminal or a batch system
+    that ends popmodel do not reach. A signal that raised an exception wherever popmodel happens to
+    be could do so between the start of a process and the note that there is one; so it is kept, and
+    the caller asks for it where nothing can be lost. At the end it is acted upon in any case.
+    Outside the main thread nothing is changed: signals do not arrive there.
     """
+    interrupts = Interrupts()
     taken = {}
     try:
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # Who ignores or handles a signal (nohup does) keeps it that way.
-            if signal.getsignal(number) is signal.SIG_DFL:
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 with suppress(ValueError):
-                    taken[number] = signal.signal(number, _leave)
-        yield
+                    taken[number] = signal.signal(number, interrupts.note)
+        yield interrupts
     finally:
         for number, handler in taken.items():
             signal.signal(number, handler)
+        interrupts.check()
 
 
-def _leave(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
-
-
-def _finished(tree: Tree, reading: int, timeout: float) -> Finished:
+def _finished(tree: Tree, reading: int, timeout: float, interrupts: Interrupts) -> Finished:
     deadline = time.monotonic() + timeout
     chunks: list[bytes] = []
     for chunk in chunks_of(tree, reading, _STEP):
+        interrupts.check()
         chunks.append(chunk)
         if time.monotonic() > deadline:
             chunks.append(f"\nno answer within {timeout:.3g} s\n".encode())

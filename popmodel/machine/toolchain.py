@@ -148,6 +148,7 @@ def find_mpi(launcher: str | None = None, environment: Environment = os.environ)
     UsageError
         If the launcher is no program.
     """
+    given = None if launcher is None else _given_launcher(launcher, environment)
     words, origin = _mpi_compiler(environment)
     called = words[0] if origin == "user" else f"{words[0]} (Python package)"
     compiler = _compiler(words, environment, called)
@@ -157,12 +158,12 @@ def find_mpi(launcher: str | None = None, environment: Environment = os.environ)
     stamp = "\0".join([*words, compiler.version, shown, library, version])
     return Mpi(
         compiler=compiler,
-        launchers=_launchers(words, launcher, origin, environment),
+        launchers=_launchers(words, origin, environment) if given is None else (given,),
         library=library,
         version=version,
         identity=hashlib.sha256(stamp.encode(errors="surrogateescape")).hexdigest()[:16],
         origin=origin,
-        is_launcher_given=launcher is not None,
+        is_launcher_given=given is not None,
     )
 
 
@@ -346,11 +347,8 @@ def _asked(command: list[str], environment: Environment) -> Finished:
     return output_of(command, timeout=_PATIENCE, environment={**environment, "LC_ALL": "C"})
 
 
-def _launchers(
-    compiler: Words, given: str | None, origin: str, environment: Environment
-) -> tuple[Words, ...]:
-    if given is not None:
-        return (_given_launcher(given, environment),)
+def _launchers(compiler: Words, origin: str, environment: Environment) -> tuple[Words, ...]:
+    """Programs that may start ranks; one of another MPI on the path does not serve a package's."""
     found: list[Words] = []
     if environment.get("SLURM_JOB_ID") and _which("srun", environment):
         found.append(("srun",))

@@ -65,9 +65,9 @@ def test_what_predictions_need_is_asked_for_with_its_remedy() -> None:
     one = document()
     del one["memory"]["kappa"], one["net"]["reduce_gamma"]
     assert found(one, "missing") == [
-        "signatures with if_fits need memory.kappa: measure it: popmodel bench --only memory",
-        "predictions of reductions need net.reduce_gamma: measure it: popmodel bench --only "
-        "collectives",
+        "signatures with if_fits need memory.kappa: popmodel bench --only memory measures it",
+        "predictions of reductions need net.reduce_gamma: popmodel bench --only collectives "
+        "measures it",
     ]
 
 
@@ -76,13 +76,37 @@ def test_several_nodes_need_messages_between_them() -> None:
     one["topology"]["nodes"] = 2
     one["net"]["inter"] = one["net"]["intra"]
     assert found(one, "missing") == []
-    assert {need.part for need in NEEDS} <= set(PARTS)
+    assert {profiles.part_of(path) for need in NEEDS for path in need.paths[0]} <= set(PARTS)
+
+
+def test_the_reason_of_what_is_absent_stands_in_the_place_of_the_remedy() -> None:
+    one = document()
+    del one["net"]
+    one["absent"] = {"net.intra": "one rank has no other to speak with"}
+    assert found(one, "missing")[0] == (
+        "predictions of several processes on a node need net.intra: one rank has no other to "
+        "speak with"
+    )
+
+
+def test_bandwidth_by_cores_stands_for_the_law_of_saturation() -> None:
+    one = document()
+    del one["memory"]["bsat"], one["memory"]["q"]
+    assert "memory.bsat" in found(one, "missing")[0]
+    one["memory"]["by_cores"] = {"1": measured(1e10), "4": measured(2e10)}
+    assert found(one, "missing") == []
 
 
 def test_noise_is_told_with_its_reason() -> None:
     assert found(document(), "noisy") == ["memory is noisy: others used a CPU"]
     one = document()
-    one["quality"] = {"net": {"noisy": True, "why": ["spread 12 %", "steal"]}, "core": {"noisy": 1}}
+    one["quality"] = {
+        "net": {"noisy": True, "why": ["spread 12 %", "steal"]},
+        "core": {"noisy": True},
+        "memory": {"noisy": False, "why": ["one launch"]},
+        "openmp": "fine",
+    }
+    assert found(one, "remark") == ["memory: one launch"]
     assert found(one, "noisy") == [
         "net is noisy: spread 12 %; steal",
         "core is noisy: no reason is given",

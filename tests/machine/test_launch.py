@@ -47,7 +47,7 @@ def program(folder: Path, text: str) -> Path:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let those that will not end when asked be forced soon."""
-    monkeypatch.setattr(processes, "_PATIENCE", 0.5)
+    monkeypatch.setattr(processes, "_PATIENCE", 0.3)
 
 
 @pytest.fixture
@@ -80,12 +80,12 @@ def test_a_program_that_ends_well(tmp_path: Path) -> None:
     numbers: list[int] = []
     outcome = run(
         tmp_path,
-        'echo a note >&2; for i in 1 2 3; do echo "{}" >> $1; sleep 0.3; done',
+        'echo a note >&2; for i in 1 2 3; do echo "{}" >> $1; sleep 0.25; done',
         on_progress=numbers.append,
     )
     assert outcome.command == (str(tmp_path / "program"), str(tmp_path / "samples"))
     assert outcome.lines == 3
-    assert 0.9 <= outcome.seconds < 10
+    assert 0.7 <= outcome.seconds < 10
     assert outcome.words == ("a note",)
     assert (tmp_path / "log").read_text() == "a note\n"
     assert numbers == sorted(numbers)
@@ -337,7 +337,7 @@ def test_a_real_rank_that_dies(tmp_path: Path, real: Mpi) -> None:
 
 def test_real_ranks_that_hang(tmp_path: Path, real: Mpi) -> None:
     rank = f"trap '' TERM; echo $$ >> {tmp_path}/pids; while true; do sleep 1; done"
-    error = failure(tmp_path, rank, mpi=real, ranks=2, patience=2)
+    error = failure(tmp_path, rank, mpi=real, ranks=2, patience=1)
     assert error.is_hang
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 2

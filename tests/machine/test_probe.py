@@ -143,9 +143,9 @@ def test_a_launcher_with_room_for_one(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("two_cores")
 def test_a_launcher_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "_HELLO", 1.0)
+    monkeypatch.setattr(probe, "_HELLO", 0.5)
     error = failure(made_up(tmp_path, f"echo called >> {tmp_path}/calls; sleep 60"))
-    assert error.message == "mpirun did not start 2 ranks within 1 s"
+    assert error.message == "mpirun did not start 2 ranks within 0.5 s"
     assert error.hint == (
         "the ranks may not reach each other (network interface, firewall): "
         "try other flags of the launcher with --launcher"

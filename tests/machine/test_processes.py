@@ -196,6 +196,22 @@ def test_whoever_ends_popmodel_ends_what_it_started(tmp_path: Path, number: sign
     assert not [pid for pid in pids if is_alive(pid)]
 
 
+def test_a_signal_is_kept_until_it_is_asked_for() -> None:
+    with pytest.raises(SystemExit) as raised, processes.ended_with_us() as interrupts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGHUP)
+        interrupts.check()
+    assert raised.value.code == 128 + signal.SIGTERM
+
+
+def test_a_signal_that_nobody_asks_for_is_acted_upon_at_the_end() -> None:
+    reached = []
+    with pytest.raises(KeyboardInterrupt), processes.ended_with_us():
+        os.kill(os.getpid(), signal.SIGINT)
+        reached.append("the end")
+    assert reached == ["the end"]
+
+
 def test_signals_that_are_ignored_stay_so() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

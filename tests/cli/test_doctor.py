@@ -1,0 +1,155 @@
+"""``popmodel doctor``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from popmodel.machine import doctor, hardware
+from popmodel.machine.doctor import Check
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+XEON = {
+    "/proc/cpuinfo": "model name\t: Intel(R) Xeon(R) CPU E5-2680 0 @ 2.70GHz\nflags\t: fpu\n",
+    "affinity": "0-15\n",
+    **{
+        f"/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id": f"{cpu // 8}\n"
+        for cpu in range(16)
+    },
+}
+GOOD = (
+    Check("compiler", "ok", "gcc (GCC) 12.2.0", facts={"command": ["gcc"]}),
+    Check("MPI", "ok", "Open MPI 4.1.6, ranks by mpirun, bound to cores"),
+    Check(
+        "counters",
+        "absent",
+        "none here (ENOENT), as in most virtual machines and containers",
+        "popmodel bench needs none; traces made here will have none",
+    ),
+)
+NO_MPI = Check("MPI", "fail", "no MPI found", "python -m pip install 'popmodel[mpi]'")
+
+
+@pytest.fixture(autouse=True)
+def _width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the checks find what a test says."""
+
+    def let(*checks: Check) -> None:
+        machine = hardware.read(XEON)
+        monkeypatch.setattr(hardware, "here", lambda: machine)
+        monkeypatch.setattr(doctor, "examine", lambda *_: list(checks))
+
+    return let
+
+
+def body(out: str) -> Sequence[str]:
+    """The screen without its footer."""
+    return out.splitlines()[:-3]
+
+
+def test_the_screen_of_a_good_machine(found: Callable[..., None], popmodel: Call) -> None:
+    found(*GOOD)
+    status, out, err = popmodel("doctor")
+    assert (status, err) == (0, "")
+    assert body(out) == [
+        "machine   Intel(R) Xeon(R) CPU E5-2680 0 @ 2.70GHz, 16",
+        "          cores, 2 sockets",
+        "",
+        "compiler  ok      gcc (GCC) 12.2.0",
+        "MPI       ok      Open MPI 4.1.6, ranks by mpirun, bound to",
+        "                  cores",
+        "counters  absent  none here (ENOENT), as in most virtual",
+        "                  machines and containers",
+        "                  -> popmodel bench needs none; traces made",
+        "                     here will have none",
+        "",
+        "this machine can be measured: popmodel bench -o machine.json",
+    ]
+
+
+def test_what_is_missing_is_told_with_the_next_step(
+    found: Callable[..., None], popmodel: Call
+) -> None:
+    found(GOOD[0], NO_MPI)
+    status, out, err = popmodel("doctor")
+    assert (status, err) == (1, "")
+    assert body(out)[3:] == [
+        "compiler  ok    gcc (GCC) 12.2.0",
+        "MPI       fail  no MPI found",
+        "                -> python -m pip install 'popmodel[mpi]'",
+        "",
+        "without MPI only a part can be measured: popmodel bench",
+        "--only core,memory,openmp,noise",
+    ]
+
+
+def test_a_machine_that_cannot_be_measured(found: Callable[..., None], popmodel: Call) -> None:
+    found(Check("compiler", "fail", "none", "install gcc"), NO_MPI)
+    status, out, _ = popmodel("doctor")
+    assert status == 1
+    assert body(out)[-1] == "this machine cannot be measured yet: compiler, MPI"
+
+
+def test_json(found: Callable[..., None], popmodel: Call) -> None:
+    found(*GOOD)
+    document = json.loads(popmodel("doctor", "--format", "json")[1])
+    assert document["schema"] == "popmodel/doctor/1"
+    assert document["measurable"] is True
+    assert document["machine"]["cores_per_node"] == 16
+    assert document["machine"]["sockets"] == 2
+    assert document["checks"][0] == {
+        "name": "compiler",
+        "status": "ok",
+        "found": "gcc (GCC) 12.2.0",
+        "todo": None,
+        "facts": {"command": ["gcc"]},
+    }
+    assert document["provenance"]["command"] == "popmodel doctor --format json"
+
+
+def test_csv(found: Callable[..., None], popmodel: Call) -> None:
+    found(*GOOD)
+    rows = list(csv.DictReader(io.StringIO(popmodel("doctor", "--format", "csv")[1])))
+    assert [(row["name"], row["status"]) for row in rows] == [
+        ("compiler", "ok"),
+        ("MPI", "ok"),
+        ("counters", "absent"),
+    ]
+    assert rows[0]["todo"] == ""
+
+
+def test_markdown(found: Callable[..., None], popmodel: Call) -> None:
+    found(GOOD[0], NO_MPI)
+    out = popmodel("doctor", "--format", "markdown")[1]
+    assert "| check | status | found | to do |\n|:--|--:|--:|--:|\n" in out
+    assert "| MPI | fail | no MPI found | python -m pip install 'popmodel[mpi]' |\n" in out
+
+
+def test_a_launcher_that_is_none(popmodel: Call) -> None:
+    status, out, err = popmodel("doctor", "--launcher", "no-such-launcher")
+    assert (status, out) == (2, "")
+    assert err == (
+        "popmodel: error: --launcher no-such-launcher: there is no program no-such-launcher\n"
+        'hint: write for example --launcher "mpirun --bind-to core"\n'
+    )
+
+
+def test_this_machine(popmodel: Call) -> None:
+    status, out, err = popmodel("doctor", "--format", "json")
+    document = json.loads(out)
+    assert err == ""
+    assert status == (0 if document["measurable"] else 1)
+    assert {check["status"] for check in document["checks"]} <= {"ok", "warn", "fail", "absent"}
+    assert all(check["todo"] for check in document["checks"] if check["status"] != "ok")
+    assert next(c for c in document["checks"] if c["name"] == "OpenMP")["status"] == "ok"
