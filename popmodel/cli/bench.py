@@ -277,7 +277,7 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
     ):
         raise suite.nothing_measured(failures)
     for failure in failures:
-        remark(f"warning: {failure.where}: {failure.error.message}")
+        remark(f"warning: {failure.text}")
     return failures
 
 

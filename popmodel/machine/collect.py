@@ -10,7 +10,7 @@ from typing import Any
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import hardware, run_directory, samples
 from popmodel.machine.calibration import calibrate
-from popmodel.machine.jobs import PATHS
+from popmodel.machine.jobs import NODE_PARTS, PATHS
 from popmodel.machine.plan import Plan
 from popmodel.machine.samples import Launch
 from popmodel.machine.suite import Failure
@@ -54,14 +54,14 @@ def collect(
     _check_same_machine(launches)
     document = calibrate(launches)
     measurements = [_measurement(folder) for folder in folders]
-    told = [f"{failure.where}: {failure.error.message}" for failure in failures]
-    if measurements and told:
-        measurements[-1]["failures"] = told
+    given_up = list(failures)
+    if given_up:
+        measurements[-1]["failures"] = [failure.text for failure in given_up]
     document["provenance"] = {"measurements": measurements}
     for folder in folders:
         run = run_directory.find(folder)
         if run is not None:
-            _add_absent(document, run.plan, told)
+            _add_absent(document, run.plan, given_up)
     return document, paths
 
 
@@ -95,18 +95,21 @@ def _measurement(folder: Path) -> dict[str, Any]:
         made = run.plan
         about |= {"mode": made.mode, "parts": list(made.parts), "ranks": made.ranks}
         about |= {"nodes": made.nodes, "seed": made.seed, "launches": len(made.launches)}
-        about |= {"completed": run.is_completed, "with": dict(run.made_with)}
+        lacking = sum(len(run_directory.missing(run, launch)) for launch in made.launches)
+        about |= {"jobs_left": lacking, "with": dict(run.made_with)}
     return about
 
 
-def _add_absent(document: Document, made: Plan, told: Sequence[str]) -> None:
+def _add_absent(document: Document, made: Plan, failures: Sequence[Failure]) -> None:
     """Say why what was asked for is not there, where the samples alone do not tell."""
     absent: dict[str, str] = document.setdefault("absent", {})
     absent |= {path: why for path, why in made.left_out.items() if not _has(document, path)}
     for part in made.parts:
-        if not any(_has(document, path) or path in absent for path in PATHS[part]):
-            failed = told[0] if told else "no sample of it was taken"
-            absent[PATHS[part][0]] = failed
+        if any(_has(document, path) for path in PATHS[part]):
+            continue
+        program = "node" if part in NODE_PARTS else "mpi"
+        failed = [failure.text for failure in failures if failure.program == program]
+        absent.setdefault(PATHS[part][0], failed[0] if failed else "no sample of it was taken")
 
 
 def _has(document: Mapping[str, Any], path: str) -> bool:

@@ -146,7 +146,8 @@ def make_plan(request: Request, machine: Hardware, seed: int | None = None) -> P
         why = "; ".join(dict.fromkeys(made.left_out.values()))
         raise UsageError(
             f"--only {','.join(request.parts)}: nothing of it can be measured here: {why}",
-            f"this process may use {_cores(topology.cores_per_node)}; more are needed",
+            "more ranks than one are needed, and a core for each: there are "
+            f"{_cores(topology.cores_per_node)}",
         )
     return made
 

@@ -176,7 +176,7 @@ MODES: Mapping[str, Mode] = {
 }
 
 PRECISION = 0.03
-_LONG = 5.0  # budget of a long job, in budgets of a short one
+_LONG = 10.0  # budget of a long job, in budgets of a short one
 _LONGEST_QUANTUM = 1000  # batches of the quantum, about 1 ms each: a distribution, not a median
 _START = {"node": 0.1, "mpi": 1.0}  # s until the first job
 _SLACK = 1.5  # what a launch may take longer than its budgets: arrays are touched, jobs start
@@ -243,31 +243,17 @@ def make(
     mpi = selection.mpi_jobs(wanted, topology, ranks, nodes, full=full)
     cores = topology.cores_per_node
     share = max(cores * nodes // ranks, 1)
+    half = max(cores // 2, 1)
     blocks = [
-        _Block("node", 1, 1, cores, None, tuple(short), 1.0, how.most, how.rounds),
-        _Block("node", 1, 1, cores, None, tuple(long), _LONG, _LONGEST_QUANTUM, how.rounds),
-        _Block("mpi", ranks, nodes, share, "funneled", mpi.everybody, 1.0, how.most, how.rounds),
-        _Block("mpi", 2, 2, 1, "funneled", mpi.pair, 1.0, how.most, how.rounds),
-        _Block(
-            "mpi",
-            2,
-            1,
-            max(cores // 2, 1),
-            "multiple",
-            mpi.threads_inside,
-            1.0,
-            how.most,
-            how.rounds,
-        ),
-        _Block("mpi", 2, 2, cores, "multiple", mpi.threads_across, 1.0, how.most, how.rounds),
+        _Block("node", 1, 1, cores, None, tuple(short)),
+        _Block("node", 1, 1, cores, None, tuple(long), _LONG, _LONGEST_QUANTUM),
+        _Block("mpi", ranks, nodes, share, "funneled", mpi.everybody),
+        _Block("mpi", 2, 2, 1, "funneled", mpi.pair),
+        _Block("mpi", 2, 1, half, "multiple", mpi.threads_inside),
+        _Block("mpi", 2, 2, cores, "multiple", mpi.threads_across),
     ]
     left_out = dict(selection.left_out(wanted, topology, ranks, nodes))
-    turns = [
-        block
-        for number in range(how.rounds)
-        for block in blocks
-        if number < block.times and block.jobs
-    ]
+    turns = [block for block in blocks if block.jobs] * how.rounds
     weight = sum(block.weight * len(block.jobs) for block in turns)
     starts = sum(_START[block.program] for block in turns)
     unit = max(how.seconds - starts, 0.0) / weight if weight else 0.0
@@ -275,7 +261,9 @@ def make(
     random_order = random.Random(seed)
     launches: list[PlannedLaunch] = []
     for block in turns:
-        limits = Limits(round(budget * block.weight, 4), how.least, block.most, PRECISION)
+        limits = Limits(
+            round(budget * block.weight, 4), how.least, block.most or how.most, PRECISION
+        )
         launches.append(
             PlannedLaunch(
                 number=len(launches) + 1,
@@ -293,7 +281,7 @@ def make(
 
 @dataclass(frozen=True)
 class _Block:
-    """Jobs that are launched together, `times` times."""
+    """Jobs that are launched together; `most` batches of each, if not those of the mode."""
 
     program: str
     ranks: int
@@ -301,6 +289,5 @@ class _Block:
     threads: int
     thread_level: str | None
     jobs: tuple[Job, ...]
-    weight: float
-    most: int
-    times: int
+    weight: float = 1.0
+    most: int | None = None

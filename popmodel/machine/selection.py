@@ -35,7 +35,7 @@ _MESSAGES = (
     16 * KIB, 24 * KIB, 32 * KIB, 48 * KIB, 64 * KIB, 96 * KIB, 128 * KIB, 256 * KIB, 512 * KIB,
     1 * MIB, 2 * MIB, 4 * MIB,
 )  # fmt: skip
-_LATE = tuple(KIB << power for power in range(9))  # 1 KiB to 256 KiB
+_LATE = tuple(64 << power for power in range(13))  # 64 B to 256 KiB
 _MOST_COMMUNICATING = 16  # threads of a rank
 _DELAY = "0.0005"  # s: long against an eager send, short against the budget of a job
 

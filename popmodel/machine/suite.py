@@ -76,6 +76,11 @@ class Failure:
         doing = "before its first job" if self.job is None else f"in {self.job.line}"
         return f"launch {self.launch} ({self.program}) was given up {doing}"
 
+    @property
+    def text(self) -> str:
+        """What went wrong, and where."""
+        return f"{self.where}: {self.error.message}"
+
 
 class Starter(Protocol):
     """Runs one launch to its end; raises LaunchError if it fails."""
@@ -212,9 +217,7 @@ def measure(
 def nothing_measured(failures: Sequence[Failure]) -> PopmodelError:
     """The error for a measurement of which every launch failed."""
     first = failures[0]
-    return PopmodelError(
-        f"nothing could be measured: {first.where}: {first.error.message}", first.error.hint
-    )
+    return PopmodelError(f"nothing could be measured: {first.text}", first.error.hint)
 
 
 class _Clock:

@@ -53,7 +53,8 @@ def screen(document: Document, style: Style) -> list[str]:
 def markdown(document: Document) -> list[str]:
     """The page as Markdown tables."""
     profile = _profile(document)
-    lines = markdown_table(["machine", ""], _facts(document, profile)[1:])
+    name, *facts = _facts(document, profile)
+    lines = markdown_table(name, facts)
     for title, heads, rows in _tables(profile):
         body = [["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
         lines += ["", *markdown_table([title, *(" ".join(head) for head in heads)], body)]
@@ -101,7 +102,8 @@ def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
         origin += f" {moment:%Y-%m-%d}"
     facts = [("machine", f"{profile.name} ({origin})")]
     facts += [
-        (str(key).replace("_", " "), str(value))
+        # Open MPI adds who packaged it, when and where.
+        (str(key).replace("_", " "), str(value).partition(", package:")[0])
         for key, value in _content(document).get("host", {}).items()
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)

@@ -25,27 +25,31 @@ def compared(one: Profile, other: Profile, differences: Sequence[Difference]) ->
     one, other : Profile
         The profiles.
     differences : sequence of Difference
-        Of every quantity that both have.
+        Of every quantity that one of them has.
     """
     rows: list[dict[str, Any]] = [
         {
             "path": row.path,
             "unit": unit_of(row.path),
-            "a": row.a.to_dict(),
-            "b": row.b.to_dict(),
+            "a": row.first.to_dict(),
+            "b": row.second.to_dict(),
             "ratio": row.ratio,
             "within": row.within,
         }
         for row in differences
+        if row.first is not None and row.second is not None
     ]
     rows.sort(key=lambda row: (row["within"], -_distance(row["ratio"])))
     return {
         "schema": "popmodel/machine-diff/1",
         "machines": [{"machine": each.name, "path": each.path} for each in (one, other)],
         "rows": rows,
-        "only_a": [path for path in one.quantities if path not in other.quantities],
-        "only_b": [path for path in other.quantities if path not in one.quantities],
-        "summary": {"compared": len(rows), "within": sum(row.within for row in differences)},
+        "only_a": [row.path for row in differences if row.second is None],
+        "only_b": [row.path for row in differences if row.first is None],
+        "summary": {
+            "compared": len(rows),
+            "within": sum(row.within is True for row in differences),
+        },
     }
 
 

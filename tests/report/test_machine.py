@@ -39,7 +39,7 @@ def test_the_page_tells_what_the_machine_is_and_does() -> None:
     assert line(lines, "floating-point") == ("floating-point operations 16 per cycle 15.2 .. 16.8")
     assert line(lines, "bandwidth of a core") == "bandwidth of a core 12 GB/s 11.4 .. 12.6"
     assert line(lines, "latency") == "latency 250 ns 237 .. 262"
-    assert line(lines, "bandwidth 20") == "bandwidth 20 GB/s 19 .. 21.1"
+    assert "bandwidth 20 GB/s 19 .. 21.1" in [" ".join(each.split()) for each in lines]
     assert line(lines, "eager up to") == "eager up to 4 KiB 4 .. 4"
     assert line(lines, "spread between launches") == "spread between launches 0.012 -"
 
@@ -95,7 +95,7 @@ def test_the_profile_as_it_is_has_the_same_views() -> None:
 def test_markdown_has_the_same_tables() -> None:
     one = document() | {"absent": {"net.inter": "one node"}}
     lines = machine.markdown(machine.shown(profiles.from_document(one)))
-    assert "| machine |  |" in lines
+    assert lines[0] == "| machine | box (measured 2026-11-01) |"
     assert "| cpu | Some CPU @ 2 GHz |" in lines
     assert "| core | value | 90 % |" in lines
     assert "| OpenMP | 1 thread | 2 threads | 4 threads | 90 % |" in lines

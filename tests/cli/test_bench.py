@@ -1,0 +1,652 @@
+"""``popmodel bench``: on a machine that is played by a program, and once on the real one."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from popmodel.cli.progress import Line
+from popmodel.machine import hardware, measurement, plan, profile, run_directory, suite
+from popmodel.machine.launch import probe
+from popmodel.machine.launchers import call
+from popmodel.machine.measurement import Request, Tools
+from popmodel.machine.plan import PlannedLaunch
+from popmodel.machine.run_directory import Files
+from popmodel.machine.toolchain import Compiler, Mpi, ToolchainError, find_mpi
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+CACHE = "/sys/devices/system/cpu/cpu0/cache/index0"
+FILES = {
+    "affinity": "0-3",
+    "/sys/devices/system/cpu/online": "0-3",
+    "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Played CPU\n",
+    "/proc/meminfo": "MemTotal: 8388608 kB\n",
+    f"{CACHE}/level": "2",
+    f"{CACHE}/type": "Unified",
+    f"{CACHE}/size": "1024K",
+    f"{CACHE}/shared_cpu_list": "0",
+    f"{CACHE}/coherency_line_size": "64",
+}
+
+# Plays both measuring programs: a header, a sample for every job, and trouble where asked.
+PROGRAM = """\
+import json, os, signal, sys
+program = os.path.basename(sys.argv[0]).partition("-")[2]
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+if os.environ.get("DUMB") == program:
+    sys.exit("there is no network")
+header = {"schema": "popmodel/samples/1", "program": program, "launch": int(options["-n"]),
+          "started": 1.8e9, "host": "played", "ranks": 1, "compiler": "cc 1",
+          "openmp": {"version": 201511, "runtime": os.environ.get("RUNTIME", "libgomp.so.1")}}
+if program == "node":
+    header["files"] = json.loads(os.environ["FILES"])
+else:
+    header["mpi"] = {"library": "Played MPI 1.0", "thread_level": options["--thread-level"]}
+    header["ranks_at"] = [{"rank": rank, "host": "played", "socket": 0} for rank in (0, 1)]
+launch = int(options["-n"])
+with open(options["-o"], "w") as samples:
+    print(json.dumps(header), file=samples, flush=True)
+    for line in open(options["-j"]):
+        name, *words = line.split()
+        params = {k: int(v) if v.isdecimal() else v for k, v in (w.split("=") for w in words)}
+        size = params.get("bytes", 0)
+        if os.environ.get("DIE") == f"{name} {size}":
+            os.kill(os.getpid(), signal.SIGKILL)
+        base = {"late_receiver": 1e-6 if size <= 4096 else 6e-4}.get(name, 1e-6 + 1e-10 * size)
+        result = {"job": name, "params": params, "inner": 10, "stopped": "converged", "wall": 0.01,
+                  "at": 1.8e9, "involuntary": 0, "steal": 0, "foreign": 0.0,
+                  "seconds": [base * (1 + 0.001 * (i % 7) + 0.0005 * launch) for i in range(50)]}
+        if name in ("clock", "fma", "loads", "stores"):
+            result["work"] = 2000
+        if name in ("window", "triad", "load", "copy"):
+            result["moved"] = max(size, 1)
+        print(json.dumps(result), file=samples, flush=True)
+    print(json.dumps({"end": "complete", "left": 0, "wall": 1.0}), file=samples)
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine of 4 cores whose programs are played; the working directory is empty."""
+    for name in ("DUMB", "DIE", "RUNTIME", "OMP_PLACES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("FILES", json.dumps(FILES))
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "cache"))
+    mode = replace(plan.MODES["quick"], rounds=3)
+    monkeypatch.setattr(plan, "MODES", {**plan.MODES, "quick": mode})
+    programs = {}
+    for name in ("node", "mpi"):
+        programs[name] = tmp_path / f"popmodel-{name}"
+        programs[name].write_text(f"#!{sys.executable} -SE\n{PROGRAM}")
+        programs[name].chmod(0o755)
+    monkeypatch.setattr(hardware, "here", lambda: hardware.read(FILES))
+    tools = Tools(Compiler(("cc",), "cc 1", "-fopenmp"), None, programs)
+    monkeypatch.setattr(measurement, "tools", lambda request, cores: tools)  # noqa: ARG005
+    where = tmp_path / "work"
+    where.mkdir()
+    monkeypatch.chdir(where)
+    return where
+
+
+def load(name: str) -> dict[str, Any]:
+    profile.load(name)  # it is a profile
+    document: dict[str, Any] = json.loads(Path(name).read_text())
+    return document
+
+
+def calls(folder: str) -> dict[str, int]:
+    """Samples of every file of a run directory."""
+    return {
+        path.name: len(run_directory.done_in(path)[0])
+        for path in run_directory.all_samples(Path(folder))
+    }
+
+
+def test_it_measures_and_writes_profile_and_page(popmodel: Call, machine: Path) -> None:
+    status, out, err = popmodel("bench", "--only", "core,p2p", "-o", "m.json")
+    assert status == 0
+    assert err == (
+        f"popmodel: {sum(calls('m.core-p2p.samples').values())} jobs in 6 launches; "
+        "samples go to m.core-p2p.samples\n"
+    )
+    document = load("m.json")
+    assert document["schema"] == "popmodel/machine/1"
+    assert document["host"]["cpu"] == "Played CPU"
+    assert document["topology"]["cores_per_node"] == 4
+    assert document["net"]["intra"]["classes"][0]["alpha"]["value"] == pytest.approx(1e-6, rel=0.1)
+    provenance = document["provenance"]
+    assert provenance["command"] == "popmodel bench --only core,p2p -o m.json"
+    assert len(provenance["inputs"]) == 6
+    (measured,) = provenance["measurements"]
+    assert measured["samples"] == "m.core-p2p.samples"
+    assert (measured["mode"], measured["parts"]) == ("quick", ["core", "p2p"])
+    assert measured["seed"] >= 0
+    assert document["absent"]["net.inter"].startswith("one node")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert any(line.split() == ["cpu", "Played", "CPU"] for line in lines)
+    assert "one node" in lines
+    assert machine.joinpath("m.core-p2p.samples", "plan.json").exists()
+
+
+@pytest.mark.usefixtures("machine")
+def test_without_a_file_the_samples_are_kept_in_the_cache(popmodel: Call, tmp_path: Path) -> None:
+    status, out, err = popmodel("bench", "--only", "core", "--format", "json")
+    assert status == 0
+    assert json.loads(out)["schema"] == "popmodel/machine/1"
+    folder = tmp_path / "cache" / "bench" / f"{os.uname().nodename}.samples"
+    assert f"samples go to {folder}" in err
+    # Measured again, not taken from there, when asked again.
+    assert "24 jobs in 3 launches" in popmodel("bench", "--only", "core")[2]
+
+
+@pytest.mark.usefixtures("machine")
+def test_the_profile_can_go_to_standard_output(popmodel: Call) -> None:
+    status, out, _ = popmodel("bench", "--only", "core", "-o", "-")
+    assert status == 0
+    document = json.loads(out)
+    assert document["core"]["freq"]["1"]["origin"] == "measured"
+
+
+@pytest.mark.usefixtures("machine")
+def test_other_formats_of_the_page(popmodel: Call) -> None:
+    assert (
+        "| core | value | 90 % |"
+        in (popmodel("bench", "--only", "core", "--format", "markdown")[1])
+    )
+    assert popmodel("bench", "--only", "core", "--format", "csv")[1].startswith("path,value,low")
+
+
+@pytest.mark.usefixtures("machine")
+def test_parts_measured_anew_replace_those_of_the_profile(popmodel: Call) -> None:
+    assert popmodel("bench", "--only", "core,p2p,noise", "-o", "m.json")[0] == 0
+    before = load("m.json")
+    assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 2
+    assert load("m.json") == before
+    assert popmodel("bench", "--only", "core", "-o", "m.json", "--force")[0] == 0
+    after = load("m.json")
+    assert (after["net"], after["noise"]) == (before["net"], before["noise"])
+    assert after["absent"] == before["absent"]
+    parts = [each["parts"] for each in after["provenance"]["measurements"]]
+    assert parts == [["core", "p2p", "noise"], ["core"]]
+    assert Path("m.core-p2p-noise.samples").is_dir()
+    assert popmodel("bench", "--only", "core", "-o", "m.json", "--force")[0] == 0
+    assert popmodel("machine", "diff", "m.json", "m.json")[0] == 0
+
+
+def test_parts_of_another_machine_are_not_put_together(
+    popmodel: Call, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert popmodel("bench", "--only", "core,noise", "-o", "m.json")[0] == 0
+    monkeypatch.setenv("RUNTIME", "libomp.so.5")
+    status, _, err = popmodel("bench", "--only", "core", "-o", "m.json", "--force")
+    assert status == 2
+    assert err.splitlines()[1:] == [
+        "popmodel: error: --only: OpenMP was libgomp.so.1 (OpenMP 201511) when the rest of the "
+        "profile was measured, now libomp.so.5 (OpenMP 201511)",
+        "hint: measure all of it again, or write this part to a file of its own with -o",
+    ]
+    assert machine.joinpath("m.core.samples").is_dir()  # nothing measured is lost
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_profile_to_be_completed_has_to_be_one(popmodel: Call) -> None:
+    Path("m.json").write_text("{}")
+    status, _, err = popmodel("bench", "--only", "core", "-o", "m.json", "--force")
+    assert status == 1
+    assert err.startswith("popmodel: error: m.json: schema is None, not 'popmodel/machine/1'")
+    assert not Path("m.core.samples").exists()
+
+
+# -- interrupts
+
+
+def interrupted_at(number: int, jobs: int) -> Callable[..., suite.Starter]:
+    """A starter whose launch of that number is interrupted when it has done some jobs."""
+    real = suite.starter
+
+    def make(programs: Any, mpi: Any) -> suite.Starter:
+        begin = real(programs, mpi)
+
+        def start(
+            launch: PlannedLaunch,
+            arguments: Sequence[str],
+            files: Files,
+            patience: float,
+            on_progress: Callable[[int], None],
+        ) -> None:
+            begin(launch, arguments, files, patience, on_progress)
+            if launch.number == number:
+                lines = files.samples.read_text().splitlines(keepends=True)
+                files.samples.write_text("".join(lines[: jobs + 1]) + lines[jobs + 1][:30])
+                raise KeyboardInterrupt
+
+        return start
+
+    return make
+
+
+@pytest.mark.usefixtures("machine")
+def test_an_interrupt_is_told_and_the_same_command_goes_on(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("bench", "--only", "core", "-o", "m.json")
+    with monkeypatch.context() as patch:
+        patch.setattr(suite, "starter", interrupted_at(2, 3))
+        status, out, err = popmodel(*command)
+    assert (status, out) == (130, "")
+    assert err.splitlines()[1:] == [
+        "popmodel: what is measured is kept in m.core.samples: the same command goes on",
+        "popmodel: a profile of it as it is: popmodel bench collect m.core.samples",
+        "popmodel: interrupted",
+    ]
+    assert not Path("m.json").exists()
+    status, out, err = popmodel("bench", "collect", "m.core.samples", "-o", "part.json")
+    assert (status, err) == (0, "")
+    part = load("part.json")
+    assert part["quality"]["core"]["launches"] == 2
+    assert part["provenance"]["measurements"][0]["jobs_left"] == 13
+    status, out, err = popmodel(*command)
+    assert status == 0
+    assert err == (
+        "popmodel: going on, 13 of 24 jobs are left in 3 launches; samples go to m.core.samples\n"
+    )
+    assert calls("m.core.samples") == {
+        "launch-001.jsonl": 8,
+        "launch-002.jsonl": 3,
+        "launch-002-2.jsonl": 5,
+        "launch-003.jsonl": 8,
+    }
+
+
+@pytest.mark.usefixtures("machine")
+def test_another_command_does_not_go_on(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(suite, "starter", interrupted_at(2, 3))
+        popmodel("bench", "--only", "core", "-o", "m.json")
+    status, _, err = popmodel("bench", "--only", "core", "--full", "-o", "m.json")
+    assert status == 2
+    assert err == (
+        "popmodel: error: m.core.samples: holds samples of another measurement "
+        "(mode quick, not full)\n"
+        "hint: finish it with its own options, name another file with -o, or drop it with --force\n"
+    )
+    status, _, err = popmodel("bench", "--only", "core", "--ranks", "2", "-o", "m.json", "--force")
+    assert status == 0
+    assert "going on" not in err
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_lost_profile_is_made_of_its_samples(popmodel: Call) -> None:
+    assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 0
+    before = calls("m.core.samples")
+    core = load("m.json")["core"]
+    Path("m.json").unlink()
+    status, _, err = popmodel("bench", "--only", "core", "-o", "m.json")
+    assert status == 0
+    assert err == ("popmodel: all of it is in m.core.samples already: --force measures anew\n")
+    assert calls("m.core.samples") == before
+    assert load("m.json")["core"] == core
+
+
+# -- launches that fail
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_launch_that_dies_is_told_and_the_rest_is_measured(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIE", "ping_pong 1048576")
+    status, out, err = popmodel("bench", "--only", "core,p2p", "-o", "m.json")
+    assert status == 0
+    warning = "launch 2 (mpi) was given up in ping_pong bytes=1048576 tier=node: "
+    (line,) = [line for line in err.splitlines() if "warning" in line]
+    assert line.startswith(f"popmodel: warning: {warning}")
+    assert "signal SIGKILL" in line
+    document = load("m.json")
+    (failure,) = document["provenance"]["measurements"][0]["failures"]
+    assert failure.startswith(warning)
+    assert document["net"]["intra"]["classes"]
+    assert "doubtful" in out
+    assert "launch 2 (mpi) was given up in ping_pong" in " ".join(out.split())
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_program_that_does_not_begin_leaves_its_parts_absent(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUMB", "mpi")
+    assert popmodel("bench", "--only", "core,p2p", "-o", "m.json")[0] == 0
+    document = load("m.json")
+    assert "net" not in document
+    assert document["absent"]["net.intra"].startswith(
+        "launch 2 (mpi) was given up before its first job: "
+    )
+    assert "there is no network" in document["absent"]["net.intra"]
+
+
+@pytest.mark.usefixtures("machine")
+def test_nothing_measured_is_a_failure(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUMB", "node")
+    status, out, err = popmodel("bench", "--only", "core", "-o", "m.json")
+    assert (status, out) == (1, "")
+    assert "popmodel: error: nothing could be measured: launch 1 (node) was given up before" in err
+    assert "there is no network" in err
+    assert not Path("m.json").exists()
+    monkeypatch.delenv("DUMB")
+    assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 0  # and can be tried again
+
+
+# -- collect
+
+
+@pytest.mark.usefixtures("machine")
+def test_samples_of_several_directories_make_one_profile(popmodel: Call) -> None:
+    popmodel("bench", "--only", "core", "-o", "a.json")
+    popmodel("bench", "--only", "noise,p2p", "-o", "b.json")
+    status, out, err = popmodel(
+        "bench", "collect", "a.core.samples", "b.p2p-noise.samples", "-o", "both.json"
+    )
+    assert (status, err) == (0, "")
+    document = load("both.json")
+    assert {"core", "net", "noise"} <= set(document)
+    assert [each["samples"] for each in document["provenance"]["measurements"]] == [
+        "a.core.samples",
+        "b.p2p-noise.samples",
+    ]
+    assert "one node" in out
+
+
+@pytest.mark.usefixtures("machine")
+def test_samples_of_different_machines_are_refused(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    popmodel("bench", "--only", "core", "-o", "a.json")
+    monkeypatch.setenv("RUNTIME", "libomp.so.5")
+    popmodel("bench", "--only", "core", "-o", "b.json")
+    status, _, err = popmodel("bench", "collect", "a.core.samples", "b.core.samples")
+    assert status == 1
+    assert err == (
+        "popmodel: error: b.core.samples/launch-001.jsonl: OpenMP runtime is libomp.so.5, but "
+        "libgomp.so.1 in a.core.samples/launch-001.jsonl\n"
+        "hint: collect the samples of each machine into a profile of its own\n"
+    )
+
+
+@pytest.mark.usefixtures("machine")
+def test_directories_without_samples_are_refused(popmodel: Call) -> None:
+    Path("empty").mkdir()
+    for name, problem in (("empty", "holds no samples (*.jsonl)"), ("no", "is no directory")):
+        assert popmodel("bench", "collect", name)[::2] == (
+            1,
+            f"popmodel: error: {name}: {problem}\n"
+            "hint: name a run directory, such as machine.samples\n",
+        )
+
+
+# -- programs and scripts
+
+
+def test_built_programs_are_named(popmodel: Call, machine: Path) -> None:
+    status, out, err = popmodel("bench", "--build-only")
+    assert (status, err) == (0, "")
+    node = machine.parent / "popmodel-node"
+    assert out.startswith(f"popmodel-node  {node}\n")
+    document = json.loads(popmodel("bench", "--build-only", "--format", "json")[1])
+    assert document["schema"] == "popmodel/build/1"
+    assert document["programs"]["node"] == str(node)
+    assert document["compiler"] == "cc 1"
+    assert not list(machine.iterdir())
+
+
+def test_a_job_script_is_written_and_not_submitted(popmodel: Call, machine: Path) -> None:
+    status, out, err = popmodel(
+        "bench", "--script", "slurm", "--nodes", "2", "--ranks", "96", "-o", "c.json"
+    )
+    assert (status, out) == (0, "c.samples/job.sh\n")
+    assert err == (
+        "popmodel: submit it: cd c.samples && sbatch job.sh\n"
+        "popmodel: when it has run: popmodel bench collect c.samples -o c.json\n"
+    )
+    text = machine.joinpath("c.samples", "job.sh").read_text()
+    assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=48\n" in text
+    assert machine.joinpath("c.samples", "popmodel-mpi").exists()
+    assert not Path("c.json").exists()
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_script_with_the_mpi_of_a_python_package_is_doubted(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    using = measurement.tools(Request("quick", ("p2p",)), 4)
+    mpi = Mpi(using.compiler, (), "Open MPI", "5.0.11", "abc", "wheel")
+    monkeypatch.setattr(
+        measurement,
+        "tools",
+        lambda request, cores: replace(using, mpi=mpi),  # noqa: ARG005
+    )
+    err = popmodel("bench", "--script", "slurm")[2]
+    assert err.startswith(
+        "popmodel: the MPI is that of a Python package, which the cluster's srun may not be able "
+        "to start: load the module of the cluster's own\n"
+    )
+
+
+def test_an_mpi_that_is_missing_is_not_needed_by_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_mpi(launcher: str | None) -> Mpi:  # noqa: ARG001
+        raise ToolchainError("no MPI found", "install one")
+
+    monkeypatch.setattr(measurement, "find_mpi", no_mpi)
+    monkeypatch.setattr(measurement, "find_compiler", lambda mpi: Compiler(("cc",), str(mpi), ""))
+    monkeypatch.setattr(measurement, "build", lambda program, _: Path(program))
+    with pytest.raises(ToolchainError) as error:
+        measurement.tools(Request("quick", ("core", "p2p")), 4)
+    assert error.value.message == "no MPI found"
+    assert error.value.hint == (
+        "install one; what needs no MPI is measured by popmodel bench --only "
+        "core,memory,openmp,noise"
+    )
+    for request, cores in (
+        (Request("quick", ("core",)), 4),
+        (Request("quick", ("core", "p2p")), 1),
+    ):
+        assert measurement.tools(request, cores).programs == {"node": Path("node")}
+
+
+# -- wrong usage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--quick", "--full"],
+            "--quick and --full exclude each other\nhint: leave one of them out",
+        ),
+        (["--only", "opnmp"], "--only opnmp: no part 'opnmp'\nhint: did you mean openmp?"),
+        (
+            ["--ranks", "0"],
+            "--ranks: '0' is not a whole number from 1\nhint: write for example --ranks 4",
+        ),
+        (
+            ["--ranks", "8"],
+            "--ranks 8: this process may use 4 cores\n"
+            "hint: ranks that share a core measure how they take turns; use --ranks 4",
+        ),
+        (
+            ["--only", "p2p", "--ranks", "1"],
+            "--only p2p: nothing of it can be measured here: one rank has no other to speak with\n"
+            "hint: more ranks than one are needed, and a core for each: there are 4 cores",
+        ),
+        (
+            ["--nodes", "2"],
+            "--nodes: goes with --script\n"
+            "hint: several nodes are measured in a job: popmodel bench --script slurm --nodes 2",
+        ),
+        (
+            ["--script", "slurm", "--nodes", "2", "--ranks", "5"],
+            "--ranks 5: cannot be shared evenly by 2 nodes\n"
+            "hint: give the ranks of all nodes together, for example --ranks 8",
+        ),
+        (["--script", "pbs"], "--script: unknown value 'pbs'\nhint: choose one of slurm"),
+        (
+            ["--script", "slurm", "--launcher", "mpirun"],
+            "--launcher mpirun: a Slurm script starts ranks with srun\n"
+            'hint: leave it out, or give srun with options: --launcher "srun --mpi=pmix"',
+        ),
+        (
+            ["-o", "m.md"],
+            "-o m.md: a profile is written as .json\n"
+            "hint: other forms are for reading: popmodel machine show FILE.json -o FILE.md",
+        ),
+        (
+            ["-o", "-", "--format", "csv"],
+            "-o -: a profile is JSON, not csv\nhint: leave -o - out",
+        ),
+        (
+            ["--build-only", "-o", "-"],
+            "-o -: nothing is measured with --build-only\nhint: leave -o out",
+        ),
+        (
+            ["colect", "x"],
+            "bench: unknown word 'colect'\nhint: popmodel bench measures, popmodel bench collect "
+            "DIR... makes a profile of samples",
+        ),
+        (
+            ["collect"],
+            "collect: no directory is named\nhint: popmodel bench collect machine.samples",
+        ),
+        (
+            ["collect", "x", "--full"],
+            "collect measures nothing: only --format, -o and --force go with it\n"
+            "hint: popmodel bench collect DIR... -o machine.json",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("machine")
+def test_wrong_usage(popmodel: Call, arguments: list[str], message: str) -> None:
+    assert popmodel("bench", *arguments) == (2, "", f"popmodel: error: {message}\n")
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_directory_of_something_else_is_not_written_to(popmodel: Call) -> None:
+    Path("m.samples").mkdir()
+    Path("m.samples/data.csv").write_text("1")
+    status, _, err = popmodel("bench", "-o", "m.json")
+    assert status == 1
+    assert "m.samples: holds files that no measurement wrote, such as data.csv" in err
+
+
+# -- the line of progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_drawn_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    for stream, expected in (
+        (Terminal(), "\r\x1b[K49 wide\r\x1b[Kdone\r\x1b[K"),
+        (io.StringIO(), ""),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        line = Line()
+        line.draw(lambda width: f"{width} wide")
+        line.draw(lambda width: f"{width} wide")  # the same is not drawn twice
+        line.draw(lambda _: "done")
+        line.clear()
+        line.clear()
+        assert stream.getvalue() == expected
+
+
+# -- the real programs
+
+
+@pytest.fixture
+def mpi() -> Mpi:
+    """The MPI of this machine; without one there is nothing to measure."""
+    try:
+        return find_mpi()
+    except ToolchainError as error:
+        pytest.skip(f"{error.message} ({error.hint})")
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A quick mode that is quicker still, in an empty working directory."""
+    if hardware.here().usable_cores < 2:
+        pytest.skip("two ranks need two cores")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    mode = replace(plan.MODES["quick"], rounds=2, seconds=0.5, least=5, most=10, shortest=0.004)
+    monkeypatch.setattr(plan, "MODES", {"quick": mode})
+    return tmp_path
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> None:
+    status, out, err = popmodel("bench", "--only", "core,p2p", "--ranks", "2", "-o", "m.json")
+    assert status == 0, err
+    assert "warning" not in err
+    document = load("m.json")
+    assert 5e8 < document["core"]["freq"]["1"]["value"] < 7e9
+    assert 2e-8 < document["net"]["intra"]["classes"][0]["alpha"]["value"] < 1e-3
+    assert mpi.version in document["host"]["mpi"]
+    assert document["host"]["openmp"].startswith("lib")
+    assert max(map(len, out.splitlines())) <= 60
+
+
+SRUN = """\
+#!/bin/bash
+# Plays srun on this machine: ranks are started by its own MPI.
+while [[ $1 == --* ]]; do
+    [[ $1 == --ntasks=* ]] && ranks=${{1#--ntasks=}}
+    shift
+done
+[[ $1 == ./popmodel-node ]] && exec "$@"
+exec {launcher} -n "$ranks" "$@"
+"""
+
+
+def test_the_job_script_measures_with_the_real_programs(
+    popmodel: Call, mpi: Mpi, tiny: Path
+) -> None:
+    status, out, err = popmodel(
+        "bench", "--script", "slurm", "--only", "core,overlap", "--ranks", "2", "-o", "c.json"
+    )
+    assert status == 0, err
+    begun = call(probe(mpi), mpi, 2, 1, os.environ)
+    srun = tiny / "srun"
+    srun.write_text(SRUN.format(launcher=shlex.join(begun.words[: begun.words.index("-n")])))
+    srun.chmod(0o755)
+    script = Path(out.strip())
+    done = subprocess.run(
+        ["bash", script.name],
+        cwd=script.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **begun.environment, "PATH": f"{tiny}:{os.environ['PATH']}"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    status, _, err = popmodel("bench", "collect", str(script.parent), "-o", "c.json")
+    assert status == 0, err
+    document = load("c.json")
+    assert document["core"]["flop_per_cycle"]["value"] > 0
+    assert document["provenance"]["measurements"][0]["jobs_left"] == 0
+    assert {"net", "absent"} & set(document)

@@ -1,0 +1,151 @@
+"""``popmodel machine``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from machine.profiles import document, measured
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two profiles in the working directory: a, and b with another memory and OpenMP."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    one, other = document(), document() | {"name": "other"}
+    other["memory"] |= {"b1": measured(1.25e10), "bsat": measured(4.8e10)}
+    other["openmp"]["barrier"]["seconds"][1] = measured(1e-7)
+    other["core"]["loop_cycles"] = measured(0, 0)
+    del other["memory"]["kappa_fs"]
+    other["net"]["nic_G"] = measured(1e-10)
+    Path("a.json").write_text(json.dumps(one))
+    Path("b.json").write_text(json.dumps(other))
+
+
+def test_show(popmodel: Call) -> None:
+    status, out, err = popmodel("machine", "show", "a.json")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[0] == "machine  box (measured 2026-11-01)"
+    assert "doubtful" in lines
+    preset = popmodel("machine", "show")[1]
+    assert preset.startswith("machine  sandybridge-fdr (preset, not measured)\n")
+    named = popmodel("machine", "show", "sandybridge-fdr")[1]
+    assert named.splitlines()[:-2] == preset.splitlines()[:-2]  # but for time and command
+
+
+def test_show_in_other_formats(popmodel: Call) -> None:
+    page = json.loads(popmodel("machine", "show", "a.json", "--format", "json")[1])
+    assert page["schema"] == "popmodel/machine-show/1"
+    assert page["profile"] == document()
+    assert (page["machine"], page["path"], page["preset"]) == ("box", "a.json", False)
+    assert page["provenance"]["command"] == "popmodel machine show a.json --format json"
+    assert {finding["kind"] for finding in page["findings"]} >= {"noisy", "unused"}
+    rows = list(csv.DictReader(io.StringIO(popmodel("machine", "show", "a.json", "--format",
+                                                    "csv")[1])))  # fmt: skip
+    (row,) = [row for row in rows if row["path"] == "memory.b1"]
+    assert (float(row["value"]), row["unit"], row["origin"]) == (1.2e10, "B/s", "measured")
+    assert popmodel("machine", "show", "a.json", "-o", "a.md")[0] == 0
+    assert Path("a.md").read_text().startswith("| machine | box (measured 2026-11-01) |")
+
+
+def test_diff_counts_what_is_within_the_intervals(popmodel: Call) -> None:
+    status, out, err = popmodel("machine", "diff", "a.json", "b.json")
+    assert (status, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert max(map(len, out.splitlines())) <= 60
+    (summary,) = [line for line in lines if line.startswith("within stated intervals")]
+    compared = json.loads(popmodel("machine", "diff", "a.json", "b.json", "--format", "json")[1])
+    total = compared["summary"]["compared"]
+    assert summary == f"within stated intervals {total - 3} of {total}"
+    start = lines.index("beyond the intervals a b b / a")
+    assert lines[start + 1 : start + 4] == [
+        "core.loop_cycles 1 cycles 0 cycles 0.000",
+        "memory.bsat 24 GB/s 48 GB/s 2.000",
+        "openmp.barrier.seconds[1] 200 ns 100 ns 0.500",
+    ]
+    assert lines[lines.index("only in a") + 1] == "memory.kappa_fs"
+    assert lines[lines.index("only in b") + 1] == "net.nic_G"
+
+
+def test_diff_of_a_profile_with_itself(popmodel: Call) -> None:
+    out = popmodel("machine", "diff", "a.json", "a.json")[1]
+    assert "beyond" not in out
+    assert "only in" not in out
+
+
+def test_diff_in_other_formats(popmodel: Call) -> None:
+    command = ("machine", "diff", "a.json", "b.json", "--format")
+    compared = json.loads(popmodel(*command, "json")[1])
+    assert compared["schema"] == "popmodel/machine-diff/1"
+    assert [each["machine"] for each in compared["machines"]] == ["box", "other"]
+    rows = {row["path"]: row for row in csv.DictReader(io.StringIO(popmodel(*command, "csv")[1]))}
+    assert float(rows["memory.bsat"]["ratio"]) == 2
+    assert rows["memory.b1"]["within"] == "true"
+    assert (rows["memory.bsat"]["a_value"], rows["memory.bsat"]["unit"]) == ("24000000000.0", "B/s")
+    markdown = popmodel(*command, "markdown")[1]
+    assert "| memory.bsat | 24 GB/s | 48 GB/s | 2.000 |" in markdown
+    assert "\nonly in b: net.nic_G\n" in markdown
+
+
+def test_many_quantities_of_one_profile_are_counted(popmodel: Call) -> None:
+    one = document()
+    del one["net"], one["coll"]
+    Path("c.json").write_text(json.dumps(one))
+    out = " ".join(popmodel("machine", "diff", "a.json", "c.json")[1].split())
+    assert "only in a net.intra.classes[0].alpha, " in out
+    assert " more popmodel" in out
+
+
+def test_check(popmodel: Call) -> None:
+    status, out, err = popmodel("machine", "check", "a.json")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[0] == "machine  box"
+    assert "noisy" in lines
+    checked = json.loads(popmodel("machine", "check", "a.json", "--format", "json")[1])
+    assert checked["schema"] == "popmodel/machine-check/1"
+    assert checked["usable"] is True
+
+
+def test_a_profile_that_cannot_be_used_fails_the_check(popmodel: Call) -> None:
+    broken = document()
+    broken["memory"]["b1"]["value"] = -1
+    Path("broken.json").write_text(json.dumps(broken))
+    status, out, err = popmodel("machine", "check", "broken.json")
+    assert (status, out) == (1, "")
+    assert err == "popmodel: error: broken.json: memory.b1 value should be above 0, not -1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["shw"], "machine: unknown value 'shw'\nhint: did you mean show?"),
+        (
+            ["diff", "a.json"],
+            "machine diff: takes two profiles, not 1\n"
+            "hint: popmodel machine diff before.json after.json",
+        ),
+        (
+            ["show", "a.json", "b.json"],
+            "machine show: takes one profile, not 2\nhint: popmodel machine show a.json",
+        ),
+        (
+            ["check", "sandybridge"],
+            "no machine 'sandybridge': neither a file nor a bundled profile\n"
+            "hint: did you mean sandybridge-fdr?",
+        ),
+    ],
+)
+def test_wrong_usage(popmodel: Call, arguments: list[str], message: str) -> None:
+    assert popmodel("machine", *arguments) == (2, "", f"popmodel: error: {message}\n")
