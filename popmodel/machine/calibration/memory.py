@@ -39,6 +39,7 @@ _USABLE_SHARE = {
     "conditions); the interval is assumed. Not measured: no working set that was tried shows where "
     "the last-level cache ends",
 }
+_LARGE = 4.0  # times the level below: few accesses of such a working set still find it there
 _CACHED = 2.0  # arrays of fewer last-level caches than this may be served by it
 
 
@@ -205,7 +206,11 @@ def _served(sizes: Sequence[int], caches: Sequence[Mapping[str, Any]]) -> dict[s
     for cache in caches:
         inside = [size for size in sizes if 1.4 * below < size <= cache["bytes"] // 2]
         if inside:
-            served[str(cache["level"])] = inside[-1]
+            # the smallest that is large against the level below: a virtual machine, or a node that
+            # is shared, has less of a large cache than it says
+            served[str(cache["level"])] = next(
+                (size for size in inside if size >= _LARGE * below), inside[-1]
+            )
         below = cache["bytes"]
     outside = [size for size in sizes if size >= _CACHED * below]
     if outside:

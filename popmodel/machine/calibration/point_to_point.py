@@ -6,6 +6,7 @@ et al., LogGP, SPAA 1995; T. Kielmann et al., IPDPS workshops 2000 (what each ex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ from popmodel.machine.calibration.statistics import (
     quantities,
 )
 from popmodel.machine.samples import Result
+from popmodel.network.point_to_point import SizeClass, by_size
 
 Array = NDArray[np.float64]
 
 # what the programs call a distance -> the tier of the profile
 TIERS = {"near": "socket", "node": "intra", "network": "inter"}
+_MISFIT = 0.25  # of a measured time
 _CROWDED = 0.9  # of the bandwidth that so many pairs would have alone
 
 
@@ -50,6 +53,29 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
         )
         section["reduce_gamma"] = quantities({"x": series})["x"]
     return section, absent
+
+
+def misfits(section: Mapping[str, Any]) -> list[str]:
+    """Say where the lines of the size classes miss what was measured by more than a quarter."""
+    found = []
+    for tier in TIERS.values():
+        if tier not in section:
+            continue
+        classes = [
+            SizeClass(one["upto"], one["alpha"]["value"], one["beta"]["value"])
+            for one in section[tier]["classes"]
+        ]
+        errors = {
+            row["bytes"]: float(by_size(row["bytes"], classes)) / row["seconds"]["value"] - 1
+            for row in section[tier]["table"]
+        }
+        size = max(errors, key=lambda size: abs(errors[size]))
+        if abs(errors[size]) > _MISFIT:
+            found.append(
+                f"the size classes of net.{tier} miss the time of a message of {size} B by "
+                f"{100 * errors[size]:+.0f} %"
+            )
+    return found
 
 
 # -- a tier

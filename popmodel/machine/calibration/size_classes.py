@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.machine.calibration.statistics import LEVEL, Series, quantities
-from popmodel.machine.checks import CLASS_STEP
+from popmodel.machine.checks import may_follow
 
 Array = NDArray[np.float64]
 
 _MOST_CLASSES = 4
+_MARGIN = 0.999  # for numbers that are rounded in the profile
 _KNOWN_TO = 0.01  # no size is known better, relatively, than this
 _PLAUSIBLE = 6.0  # by how much the criterion may be worse: 20 times less likely
 
@@ -77,8 +78,9 @@ def size_classes(
 ) -> tuple[list[dict[str, Any]], Switch | None]:
     """Cut the sizes into classes with a line each, by the corrected Akaike criterion.
 
-    Lines meet within the step that a profile allows, except where the protocol changes: there the
-    time may jump up. Latencies are at least that of the smallest message.
+    Lines meet as a profile demands (`popmodel.machine.checks.may_follow`). They are fitted to the
+    mean of the launches; lines fitted to every launch tell how uncertain they are. Latencies are at
+    least the shortest time.
 
     Parameters
     ----------
@@ -107,12 +109,11 @@ def size_classes(
     batches = sum(one.batches for one in table.values())
     for index, (first, last) in enumerate(cut.parts):
         part = slice(first, last + 1)
-        fits = np.array([_unbiased_line(sizes[part], one[part], one.min()) for one in times])
+        fits = np.array([_line(sizes[part], one[part], one.min())[:2] for one in times])
+        best = lines[first, last].alpha, lines[first, last].beta
         source = f"fit to half ping-pongs of {int(sizes[first])} to {int(sizes[last])} B, p10"
         for column, name in enumerate(("alpha", "beta")):
-            values = tuple(fits[:, column].tolist())
-            scale = None if min(values) > 0 else max(float(np.mean(values)), 1e-15)
-            series[f"{index}.{name}"] = Series(values, source, batches, scale)
+            series[f"{index}.{name}"] = _around(best[column], fits[:, column], source, batches)
     zero = frozenset(name for name, one in series.items() if one.scale)
     found = quantities(series, zero=zero, alike=False)
     classes = []
@@ -124,6 +125,15 @@ def size_classes(
             {"upto": upto, "alpha": found[f"{index}.alpha"], "beta": found[f"{index}.beta"]}
         )
     return classes, switch
+
+
+def _around(best: float, fits: Array, source: str, batches: int) -> Series:
+    """Give the series with the spread of the fits to the launches, and the best value as mean."""
+    if best > 0 and fits.min() > 0:
+        fits = fits * best / math.exp(float(np.log(fits).mean()))
+        return Series(tuple(fits.tolist()), source, batches)
+    fits = fits - fits.mean() + best
+    return Series(tuple(fits.tolist()), source, batches, scale=float(np.abs(fits).max()) or 1e-15)
 
 
 def _at_the_jump(
@@ -194,31 +204,26 @@ def _at_switch(parts: Sequence[_Line], sizes: Sequence[float], switch: int | Non
 
 def _all_meet(parts: Sequence[_Line], sizes: Sequence[float], switch: int | None) -> bool:
     for lower, upper in itertools.pairwise(parts):
-        bound = sizes[lower.last]
-        if _is_at(lower, upper, sizes, switch):
-            assert switch is not None
-            if upper.at(switch) < lower.at(switch) * (1 - CLASS_STEP):
-                return False
-        # some room below what is allowed: the launches apart may differ more
-        elif abs(upper.at(bound) - lower.at(bound)) > 0.8 * CLASS_STEP * lower.at(bound):
+        at_switch = _is_at(lower, upper, sizes, switch)
+        bound = switch if at_switch and switch is not None else sizes[lower.last]
+        if not may_follow(lower.at(bound), upper.at(bound) * _MARGIN, at_switch=at_switch):
             return False
     return True
 
 
-def _unbiased_line(sizes: Array, times: Array, least: float) -> tuple[float, float]:
-    """Fit again with errors relative to the line: relative to the times, short ones count more."""
-    alpha, beta, _ = _line(sizes, times, least)
-    return _line(sizes, times, least, alpha + beta * sizes)[:2]
-
-
-def _line(
-    sizes: Array, times: Array, least: float, around: Array | None = None
-) -> tuple[float, float, float]:
+def _line(sizes: Array, times: Array, least: float) -> tuple[float, float, float]:
     """Fit ``alpha + beta m`` by least squares of relative errors; alpha >= least, beta >= 0.
 
-    Errors are relative to ``around``, by default to the times.
+    Fitted a second time with errors relative to the line: relative to the times, those that came
+    out short would count more.
     """
-    unit = times if around is None else around
+    alpha, beta, _ = _weighted_line(sizes, times, least, times)
+    return _weighted_line(sizes, times, least, alpha + beta * sizes)
+
+
+def _weighted_line(
+    sizes: Array, times: Array, least: float, unit: Array
+) -> tuple[float, float, float]:
     a, b, one = 1 / unit, sizes / unit, times / unit  # minimise sum (alpha a + beta b - one)**2
     aa, ab, bb = float(a @ a), float(a @ b), float(b @ b)
     sa, sb = float(a @ one), float(b @ one)

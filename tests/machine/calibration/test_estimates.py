@@ -294,6 +294,33 @@ def test_a_call_that_costs_no_more_than_the_clock_costs_nothing(seconds: float) 
     assert overhead["value"] == 0.0 == overhead["low"] <= overhead["high"] < 1e-9
 
 
+def test_messages_that_outgrow_a_cache_have_a_class_of_their_own() -> None:
+    # twice the time per byte from 1 MiB on: no line with a positive latency leads on from below
+    sizes = (*SIZES, 1 << 19, 1 << 20, 1 << 21, 1 << 22)
+    jobs = [pingpong(n, 5e-7 + n * (4e-11 if n < 1 << 20 else 9e-11)) for n in sizes]
+    net, _ = point_to_point.calibrate(measured(jobs))
+    classes = net["intra"]["classes"]
+    assert [one["upto"] for one in classes] == [1 << 19, None]
+    assert classes[1]["beta"]["value"] == pytest.approx(9e-11, rel=1e-3)
+    assert point_to_point.misfits(net) == []
+
+
+def test_lines_that_miss_what_was_measured_are_remarked() -> None:
+    quantity = {"value": 1e-6}
+    section = {
+        "intra": {
+            "classes": [{"upto": None, "alpha": quantity, "beta": {"value": 1e-10}}],
+            "table": [
+                {"bytes": 0, "seconds": quantity},
+                {"bytes": 10_000, "seconds": {"value": 4e-6}},
+            ],
+        }
+    }
+    assert point_to_point.misfits(section) == [
+        "the size classes of net.intra miss the time of a message of 10000 B by -50 %"
+    ]
+
+
 def window(pairs: int, seconds: float, direction: str = "one", tier: str = "node") -> Job:
     params = {"bytes": 1 << 20, "tier": tier, "pairs": pairs, "direction": direction}
     moved = 64 * (1 << 20) * pairs * (2 if direction == "both" else 1)
