@@ -66,7 +66,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_options_in_the_text_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in ("info", "metrics", "replay", "predict", "explain"):
+    for verb in ("info", "metrics", "replay", "predict", "bench", "machine", "doctor", "explain"):
         assert main([verb, "--help"]) == 0
     known = capsys.readouterr().out
     for option in set(re.findall(r"(?<=[ `])--[a-z][a-z-]+", README)) - {

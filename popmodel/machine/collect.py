@@ -95,8 +95,8 @@ def _measurement(folder: Path) -> dict[str, Any]:
         made = run.plan
         about |= {"mode": made.mode, "parts": list(made.parts), "ranks": made.ranks}
         about |= {"nodes": made.nodes, "seed": made.seed, "launches": len(made.launches)}
-        lacking = sum(len(run_directory.missing(run, launch)) for launch in made.launches)
-        about |= {"jobs_left": lacking, "with": dict(run.made_with)}
+        about |= {"jobs": sum(len(launch.jobs) for launch in made.launches)}
+        about |= {"without_sample": run_directory.without_sample(run), "with": dict(run.made_with)}
     return about
 
 

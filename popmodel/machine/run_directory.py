@@ -163,13 +163,26 @@ def difference(run: Run, plan: Plan, made_with: Mapping[str, str]) -> str | None
 
 def missing(run: Run, launch: PlannedLaunch) -> list[Job]:
     """Jobs of a launch that have no sample yet; none if it ended by itself."""
+    done, ended = _done(run.folder, launch.number)
+    return [] if ended else [job for job in launch.jobs if job not in done]
+
+
+def _done(folder: Path, number: int) -> tuple[set[Job], bool]:
+    """Jobs of a launch that have a sample, and whether it came to its end."""
     done: set[Job] = set()
-    for path in _samples_of(run.folder, launch.number):
-        jobs, ended = done_in(path)
-        if ended:
-            return []
+    ended = False
+    for path in _samples_of(folder, number):
+        jobs, at_end = done_in(path)
         done |= set(jobs)
-    return [job for job in launch.jobs if job not in done]
+        ended = ended or at_end
+    return done, ended
+
+
+def without_sample(run: Run) -> int:
+    """Number of jobs, over all launches, that have no sample, for whatever reason."""
+    return sum(
+        len(set(launch.jobs) - _done(run.folder, launch.number)[0]) for launch in run.plan.launches
+    )
 
 
 def done_in(samples: Path) -> tuple[list[Job], bool]:

@@ -239,7 +239,9 @@ def _p2p_jobs(tier: str, per_node: int, *, full: bool) -> list[Job]:
     windows = (KIB, 16 * KIB, 256 * KIB, MIB, 4 * MIB) if full else (16 * KIB, 256 * KIB, MIB)
     crowds = (16 * KIB, MIB) if full else (MIB,)
     jobs = [job("ping_pong", bytes=size, tier=tier) for size in _MESSAGES]
-    jobs += [job("late_receiver", bytes=size, tier=tier, delay=_DELAY) for size in _LATE]
+    jobs += [
+        job("late_receiver", bytes=size, tier=tier, delay=_DELAY, progress=1) for size in _LATE
+    ]
     jobs += [
         job(name, bytes=size, tier=tier)
         for name in ("send_overhead", "receive_overhead")

@@ -14,11 +14,11 @@ from popmodel.units import plural
 
 _TITLES = {
     "missing": "missing for some predictions",
-    "failed": "given up while measuring",
+    "failed": "not measured as planned",
     "noisy": "noisy",
     "remark": "how it was measured",
     "wide": "wide intervals",
-    "preset": "not measured",
+    "preset": "not measured at all",
     "age": "old",
     "unused": "known but not used by the model",
 }

@@ -258,7 +258,8 @@ def test_an_interrupt_is_told_and_the_same_command_goes_on(
     assert (status, err) == (0, "")
     part = load("part.json")
     assert part["quality"]["core"]["launches"] == 2
-    assert part["provenance"]["measurements"][0]["jobs_left"] == 13
+    assert part["provenance"]["measurements"][0]["without_sample"] == 13
+    assert "13 of 24 jobs have no sample: their time was over" in " ".join(out.split())
     status, out, err = popmodel(*command)
     assert status == 0
     assert err == (
@@ -648,5 +649,5 @@ def test_the_job_script_measures_with_the_real_programs(
     assert status == 0, err
     document = load("c.json")
     assert document["core"]["flop_per_cycle"]["value"] > 0
-    assert document["provenance"]["measurements"][0]["jobs_left"] == 0
+    assert document["provenance"]["measurements"][0]["without_sample"] == 0
     assert {"net", "absent"} & set(document)

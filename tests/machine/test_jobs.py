@@ -6,6 +6,7 @@ import pytest
 
 from popmodel.errors import UsageError
 from popmodel.machine.jobs import NODE_PARTS, PART_OF, PARTS, PATHS, from_params, job, parse
+from popmodel.machine.profile import part_of
 
 
 def test_a_job_is_a_line_and_a_line_is_a_job() -> None:
@@ -40,3 +41,7 @@ def test_a_word_that_is_no_parameter_is_refused(line: str) -> None:
 def test_every_part_has_jobs_and_fills_something() -> None:
     assert set(PART_OF.values()) == set(PARTS) == set(PATHS)
     assert set(PARTS) > NODE_PARTS
+    # What a part fills is what the profile's errors say that it measures.
+    assert {path: part_of(path) for paths in PATHS.values() for path in paths} == {
+        path: part for part, paths in PATHS.items() for path in paths
+    }

@@ -131,6 +131,7 @@ def test_what_is_done_is_not_done_again(run: Run, program: Path) -> None:
         "launch-002.jsonl": [],  # it ended by itself: its time was over
         "launch-003.jsonl": [0, 8, 64, 512],
     }
+    assert run_directory.without_sample(run) == 4
     before = measured(run)
     assert suite.measure(run, begin(program)) == []
     assert measured(run) == before
