@@ -32,7 +32,7 @@ LEVEL = 0.90
 _DIGITS = 6
 _ROUNDING = 1e-6  # relative: of the clock and of the file, a spread too
 _CLOCK = 1e-9  # s: what a difference of times is relative to if it is nothing
-_FEWEST = 4  # quantities that show whether a launch as a whole was slow
+_FEWEST = 4  # quantities that can tell what they have in common
 
 
 def p10(batches: Array) -> float:
@@ -252,6 +252,7 @@ def _launch_effect(series: Sequence[Series]) -> tuple[float, float, list[float]]
     effect = np.median(table, axis=0)
     effect = effect - effect.mean()
     without = ((table - effect) ** 2).sum(axis=1) / (usual - 1)
+    without = without * together.size / (together.size - 1)  # the effect was taken from these
     # the median of n normal values varies pi/2 times as much as their mean
     chance = math.pi / 2 * float(np.median(without)) / together.size
     common = float(effect @ effect) / (usual - 1) - chance
@@ -268,7 +269,7 @@ def _prior(variances: Array, freedom: Array) -> tuple[float, float]:
     Where their logarithms scatter as chance alone would have it, all share one variance.
     """
     kept = variances > 0
-    if kept.sum() < 3:
+    if kept.sum() < _FEWEST:
         return (float(variances.mean()) if variances.size else 0.0), 0.0
     from scipy.special import digamma, polygamma
 

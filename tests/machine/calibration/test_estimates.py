@@ -497,10 +497,11 @@ def test_quantities_with_spreads_of_their_own_inform_each_other() -> None:
 
 
 def test_a_single_launch_varies_as_the_others_do() -> None:
-    series = {str(i): Series((1.0, 1.1, 0.9), "source", 50) for i in range(3)}
+    series = {str(i): Series((1.0, 1.1, 0.9), "source", 50) for i in range(5)}
     found = quantities({**series, "one": Series((1.0,), "source", 50, sampling=0.001)})
-    # once instead of three times, but with the spread that nine launches tell
-    assert np.log(found["one"]["high"]) > 1.4 * np.log(found["0"]["high"] / found["0"]["value"])
+    # with the spread of the others, but once instead of three times
+    half = np.log(found["0"]["high"] / found["0"]["value"])
+    assert np.log(found["one"]["high"]) == pytest.approx(np.sqrt(3) * half, rel=0.01)
 
 
 def test_a_quantity_that_cannot_be_negative_is_not_stated_so() -> None:
