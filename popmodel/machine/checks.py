@@ -11,8 +11,9 @@ from popmodel.errors import FileError
 from popmodel.machine import schema
 from popmodel.machine.quantity import Quantity, read_quantity
 
-# largest relative step between two size classes: more would mean that one of them is wrong
+# by what part, and what factor, the time may fall and rise from a size class to the next
 CLASS_STEP = 0.25
+CLASS_JUMP = 3.0
 
 
 class ProfileError(FileError):
@@ -160,13 +161,23 @@ def _check_tier(
             + quantities[f"{key}.classes[{i}].beta"].value * bound
             for i in (index, index + 1)
         )
-        if switch is not None and bound == switch.value and above > here:
-            continue
-        if abs(above - here) > CLASS_STEP * here:
+        if not may_follow(here, above, at_switch=switch is not None and bound == switch.value):
             raise ProfileError(
                 path,
                 f"{key}.classes[{index}] and [{index + 1}] do not meet at {bound} B: "
                 f"{here:.3g} s and {above:.3g} s",
-                hint="classes should differ by at most a quarter where they meet, "
-                "unless that is the eager threshold",
+                hint="where classes meet the time may fall by a quarter and rise threefold, "
+                "at the eager threshold by any factor",
             )
+
+
+def may_follow(here: float, above: float, *, at_switch: bool) -> bool:
+    """Tell whether a size class may begin with a time, given that with which the one below ends.
+
+    The time of a message does not fall with its size: what falls by more than the error of two
+    fits is a mistake. It rises in a step where the protocol changes and, by less, where messages
+    outgrow a cache or a buffer.
+    """
+    if above < here:
+        return above >= (1 - CLASS_STEP) * here
+    return at_switch or above <= CLASS_JUMP * here

@@ -181,7 +181,7 @@ PROFILE = Table(
                         "P": Count(),
                         "ppn": Count(),
                         "bytes": Exact(zero=True),
-                        "seconds": Number("s"),
+                        "seconds": Number("s", True),
                         "algorithm": Text(),
                     },
                     required=("P", "ppn", "bytes", "seconds"),

@@ -116,9 +116,28 @@ def test_classes_may_jump_up_where_the_protocol_changes() -> None:
     with pytest.raises(ProfileError, match="do not meet at 1000 B") as caught:
         profile.from_document(document)
     assert caught.value.hint == (
-        "classes should differ by at most a quarter where they meet, unless that is the "
-        "eager threshold"
+        "where classes meet the time may fall by a quarter and rise threefold, at the eager "
+        "threshold by any factor"
     )
+
+
+@pytest.mark.parametrize(
+    ("factor", "accepted"), [(0.7, False), (0.8, True), (1.0, True), (2.9, True), (3.1, False)]
+)
+def test_where_classes_meet_the_time_may_fall_a_little_and_rise_more(
+    factor: float, accepted: bool
+) -> None:
+    document = minimal()
+    classes = [
+        {"upto": 1000, "alpha": q(1e-6), "beta": q(1e-9)},
+        {"alpha": q(factor * 1e-6), "beta": q(factor * 1e-9)},
+    ]
+    document["net"]["intra"] = {"classes": classes}
+    if accepted:
+        assert profile.from_document(document).size_classes("intra") == 2
+    else:
+        with pytest.raises(ProfileError, match="do not meet at 1000 B"):
+            profile.from_document(document)
 
 
 def test_most_of_its_values_tell_where_a_profile_is_from() -> None:

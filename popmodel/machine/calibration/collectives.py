@@ -37,7 +37,11 @@ def calibrate(measured: Measured, net: Mapping[str, Any]) -> tuple[dict[str, Any
         if reason := measured.reason("collective"):
             absent["coll"] = reason
         return {}, absent
-    found = quantities({str(key): series for key, series in groups.items()})
+    # the cost of the clock is taken off: of a call that costs next to nothing nothing may be left
+    found = quantities(
+        {str(key): series for key, series in groups.items()},
+        zero=frozenset(str(key) for key, series in groups.items() if series.scale is not None),
+    )
     section: dict[str, Any] = {}
     for (op, count, per_node, size), _ in sorted(groups.items()):
         seconds = found[str((op, count, per_node, size))]
@@ -57,7 +61,7 @@ def nearest(
     None where the processes are of several tiers, or nothing is known of theirs.
     """
     tier = "intra" if per_node == processes else "inter" if per_node == 1 else None
-    if tier is None or tier not in net or op not in ALGORITHMS:
+    if tier is None or tier not in net or op not in ALGORITHMS or seconds <= 0:
         return None
     classes = [
         SizeClass(entry["upto"], entry["alpha"]["value"], entry["beta"]["value"])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from popmodel.machine.calibration.measured import Measured
-from popmodel.machine.calibration.statistics import Series, of_results, p10, quantities
+from popmodel.machine.calibration.statistics import (
+    Series,
+    of_groups,
+    of_results,
+    p10,
+    quantities,
+)
 from popmodel.machine.samples import Result
 
 
@@ -21,41 +26,46 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
         )
     if not series:
         return {}, {}
-    hertz = float(np.exp(np.mean(np.log(series[min(series, key=_count)].values))))
-    single = min(measured.values("fma", "threads"), default=None)
-    if single is not None:
-        series["flop_per_cycle"] = of_results(
-            measured.results("fma", threads=single),
-            lambda result: _rate(result) / single / hertz,
-            "vector multiply-adds per cycle of the measured clock, p10",
-        )
-    for key, job, what in (
-        ("load_per_cycle", "loads", "8-byte loads from the first cache per cycle, p10"),
-        ("store_per_cycle", "stores", "8-byte stores to the first cache per cycle, p10"),
+    frequencies = {name.removeprefix("freq."): q for name, q in quantities(series).items()}
+    per_cycle = _per_cycle(measured)
+    if not per_cycle.keys() & {"smt_factor"} and (reason := measured.reason("smt", shared=1)):
+        absent["core.smt_factor"] = reason
+    # all share the clock, so their spreads are not independent
+    return {"freq": frequencies, **quantities(per_cycle, alike=False)}, absent
+
+
+def _per_cycle(measured: Measured) -> dict[str, Series]:
+    """Rates over the clock of the same launch, in which what slows the whole launch cancels."""
+    series: dict[str, Series] = {}
+    clock = ("clock", {"threads": measured.values("clock", "threads")[0]})
+    threads = min(measured.values("fma", "threads"), default=1)
+    for key, job, wanted, share, what in (
+        ("flop_per_cycle", "fma", {"threads": threads}, threads, "vector multiply-adds"),
+        ("load_per_cycle", "loads", {}, 1, "8-byte loads from the first cache"),
+        ("store_per_cycle", "stores", {}, 1, "8-byte stores to the first cache"),
     ):
-        if results := measured.results(job):
-            series[key] = of_results(results, lambda result: _rate(result) / hertz, what)
-    if results := measured.results("loop"):
-        series["loop_cycles"] = of_results(
-            results, lambda result: p10(result.seconds) * hertz, "iteration of an empty loop, p10"
+        if pairs := measured.together((job, wanted), clock):
+            series[key] = of_groups(
+                pairs, partial(_rate_ratio, share), f"{what} per cycle of the measured clock, p10"
+            )
+    if pairs := measured.together(("loop", {}), clock):
+        series["loop_cycles"] = of_groups(
+            pairs,
+            lambda loop, clock: p10(loop.seconds) * _rate(clock),
+            "iteration of an empty loop, p10",
         )
-    together, apart = measured.results("smt", shared=1), measured.results("smt", shared=0)
-    if together and apart:
-        alone = float(np.median([_rate(result) for result in apart]))
-        series["smt_factor"] = of_results(
-            together,
-            lambda result: 2 * _rate(result) / alone,
+    if pairs := measured.together(("smt", {"shared": 1}), ("smt", {"shared": 0})):
+        series["smt_factor"] = of_groups(
+            pairs,
+            partial(_rate_ratio, 0.5),
             "multiply-adds of two threads on one core over one thread, p10",
         )
-    elif reason := measured.reason("smt", shared=1):
-        absent["core.smt_factor"] = reason
-    found = quantities(series)
-    frequencies = {name[5:]: found.pop(name) for name in list(found) if name.startswith("freq.")}
-    return {"freq": frequencies, **found}, absent
+    return series
 
 
-def _count(name: str) -> int:
-    return int(name.removeprefix("freq."))
+def _rate_ratio(share: float, first: Result, second: Result) -> float:
+    """Rate of the first over that of the second, per so many threads."""
+    return _rate(first) / share / _rate(second)
 
 
 def _rate(result: Result) -> float:

@@ -75,6 +75,7 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
     document["openmp"], missing, remarks["openmp"] = openmp.calibrate(measured, topology)
     absent |= missing
     net, missing = point_to_point.calibrate(measured)
+    remarks["net"] = point_to_point.misfits(net)
     absent |= missing
     more, missing = threads.calibrate(measured)
     absent |= missing

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from popmodel.machine.samples import Launch, Result
@@ -15,8 +16,6 @@ class Measured:
     ----------
     launches : sequence of Launch
         Of one machine.
-    level : str, optional
-        Only launches of the MPI program with this thread level.
     """
 
     def __init__(self, launches: Sequence[Launch]) -> None:
@@ -33,6 +32,37 @@ class Measured:
             for _, result in self._found.get(job, ())
             if result.absent is None and _has(result, wanted)
         ]
+
+    def together(self, *jobs: tuple[str, Mapping[str, Any]]) -> list[tuple[Result, ...]]:
+        """Results of several jobs, for every launch that has measured them all.
+
+        What is computed from several times has to take them from one launch: what slows the whole
+        launch then cancels from a ratio, and the spread between launches is that of the result.
+
+        Parameters
+        ----------
+        *jobs : tuple of str and mapping
+            Name and parameters of each.
+        """
+        found = []
+        for number in dict.fromkeys(map(_number, self.launches)):
+            each = [
+                next(
+                    (
+                        result
+                        for launch, result in self._found.get(job, ())
+                        if _number(launch) == number
+                        and result.absent is None
+                        and _has(result, wanted)
+                    ),
+                    None,
+                )
+                for job, wanted in jobs
+            ]
+            present = tuple(result for result in each if result is not None)
+            if len(present) == len(jobs):
+                found.append(present)
+        return found
 
     def at_level(self, multiple: bool, job: str, **wanted: Any) -> list[Result]:
         """The same, of launches with or without full thread support."""
@@ -61,5 +91,11 @@ class Measured:
             yield from (result for _, result in found)
 
 
-def _has(result: Result, wanted: dict[str, Any]) -> bool:
+def _number(launch: Launch) -> tuple[str, str, str]:
+    """What tells launches apart; one that was interrupted and resumed is one."""
+    folder = str(Path(launch.path).parent)
+    return launch.program, folder, str(launch.header.get("launch", launch.path))
+
+
+def _has(result: Result, wanted: Mapping[str, Any]) -> bool:
     return all(result.params.get(key) == value for key, value in wanted.items())

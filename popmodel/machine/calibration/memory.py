@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.machine.calibration.measured import Measured
-from popmodel.machine.calibration.statistics import Series, of_results, p10, quantities
+from popmodel.machine.calibration.statistics import (
+    Series,
+    median,
+    of_groups,
+    of_results,
+    p10,
+    quantities,
+)
 from popmodel.machine.samples import Result
 
 Array = NDArray[np.float64]
@@ -32,6 +39,7 @@ _USABLE_SHARE = {
     "conditions); the interval is assumed. Not measured: no working set that was tried shows where "
     "the last-level cache ends",
 }
+_LARGE = 4.0  # times the level below: few accesses of such a working set still find it there
 _CACHED = 2.0  # arrays of fewer last-level caches than this may be served by it
 
 
@@ -198,7 +206,11 @@ def _served(sizes: Sequence[int], caches: Sequence[Mapping[str, Any]]) -> dict[s
     for cache in caches:
         inside = [size for size in sizes if 1.4 * below < size <= cache["bytes"] // 2]
         if inside:
-            served[str(cache["level"])] = inside[-1]
+            # the smallest that is large against the level below: a virtual machine, or a node that
+            # is shared, has less of a large cache than it says
+            served[str(cache["level"])] = next(
+                (size for size in inside if size >= _LARGE * below), inside[-1]
+            )
         below = cache["bytes"]
     outside = [size for size in sizes if size >= _CACHED * below]
     if outside:
@@ -263,15 +275,18 @@ def _sharing(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
             absent[f"memory.line_transfer.{distance}"] = reason
     counts = measured.values("false_sharing", "threads")
     if transfers and counts:
-        packed, padded = (
-            measured.results("false_sharing", threads=counts[0], padded=kind) for kind in (0, 1)
+        distance = measured.values("line_transfer", "distance")[-1]  # near, where it is measured
+        groups = measured.together(
+            ("false_sharing", {"threads": counts[0], "padded": 0}),
+            ("false_sharing", {"threads": counts[0], "padded": 1}),
+            ("line_transfer", {"distance": distance}),
         )
-        move = float(np.mean(next(iter(transfers.values())).values))
-        apart = float(np.median([np.median(one.seconds) for one in padded])) if padded else 0.0
-        if packed and padded:
-            series = of_results(
-                packed,
-                lambda result: (float(np.median(result.seconds)) - apart) / move,
+        if groups:
+            series = of_groups(
+                groups,
+                lambda packed, padded, move: (
+                    (median(packed.seconds) - median(padded.seconds)) / p10(move.seconds)
+                ),
                 "update of a packed counter less that of a padded one, over the time of a line, "
                 "median",
                 scale=1.0,

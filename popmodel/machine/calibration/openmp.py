@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.calibration.statistics import (
     Series,
+    Statistic,
     median,
+    of_groups,
     of_results,
     p10,
     quantities,
+    scaled,
 )
 from popmodel.machine.samples import Result
 
@@ -91,12 +94,18 @@ def _overhead(results: Sequence[Result], name: str) -> Series:
     statistic = median if name in CONTENDED else p10
     whole = float(np.mean([statistic(result.seconds) for result in results]))
 
-    def difference(result: Result) -> float:
-        assert result.reference is not None
-        return statistic(result.seconds) - statistic(result.reference)
-
     how = "median" if statistic is median else "p10"
-    return of_results(results, difference, f"with the construct less without, {how}", scale=whole)
+    return of_results(
+        results,
+        lambda result: _difference(result, statistic),
+        f"with the construct less without, {how}",
+        scale=whole,
+    )
+
+
+def _difference(result: Result, statistic: Statistic) -> float:
+    assert result.reference is not None
+    return statistic(result.seconds) - statistic(result.reference)
 
 
 def _per_chunk(measured: Measured) -> dict[tuple[str, int], Series]:
@@ -180,12 +189,16 @@ def fit_law(counts: Sequence[int], seconds: Array, per_socket: int, terms: str) 
     """
     from scipy.optimize import nnls
 
-    chosen = ["abds".index(term) for term in terms]
-    weight = 1 / np.maximum(np.abs(seconds), 1e-3 * np.abs(seconds).max() + 1e-300)
+    design = _design(counts, per_socket)[:, ["abds".index(term) for term in terms]]
+    found = np.zeros(len(terms))
+    around = seconds
+    # the second time relative to the law: relative to the measured, low values would count more
+    for _ in range(2):
+        unit = np.maximum(np.abs(around), 1e-3 * np.abs(seconds).max() + 1e-300)
+        found, _ = nnls(design / unit[:, None], seconds / unit)
+        around = design @ found
     coefficients = np.zeros(4)
-    coefficients[chosen], _ = nnls(
-        _design(counts, per_socket)[:, chosen] * weight[:, None], seconds * weight
-    )
+    coefficients[["abds".index(term) for term in terms]] = found
     return coefficients
 
 
@@ -216,20 +229,22 @@ def _per_byte(measured: Measured, section: dict[str, Any]) -> None:
         counts = measured.values("construct", "threads", name=name)
         if len(sizes) < 2 or name not in section:
             continue
-        small, large = (
-            measured.results("construct", name=name, threads=counts[-1], bytes=size)
-            for size in (sizes[0], sizes[-1])
+        wanted = {"name": name, "threads": counts[-1]}
+        pairs = measured.together(
+            *(("construct", {**wanted, "bytes": size}) for size in (sizes[-1], sizes[0]))
         )
-        if not small or not large:
+        if not pairs:
             continue
-        base = float(np.mean(_overhead(small, name).values))
+        whole = float(np.mean([p10(large.seconds) for large, _ in pairs]))
         bytes_ = (sizes[-1] - sizes[0]) * counts[-1]
-        whole = _overhead(large, name)
-        slopes[name] = Series(
-            tuple((value - base) / bytes_ for value in whole.values),
-            f"overhead of {sizes[-1]} B less that of {sizes[0]} B",
-            whole.batches,
-            (whole.scale or base) / bytes_,
+        slopes[name] = scaled(
+            of_groups(
+                pairs,
+                lambda large, small: _difference(large, p10) - _difference(small, p10),
+                f"overhead of {sizes[-1]} B less that of {sizes[0]} B",
+                scale=whole,
+            ),
+            1 / bytes_,
         )
     for name, entry in quantities(slopes, zero=frozenset(slopes)).items():
         section[name].setdefault("fit", {})["v"] = entry

@@ -6,32 +6,30 @@ et al., LogGP, SPAA 1995; T. Kielmann et al., IPDPS workshops 2000 (what each ex
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.machine.calibration.measured import Measured
+from popmodel.machine.calibration.size_classes import Switch, size_classes
 from popmodel.machine.calibration.statistics import (
     Series,
     median,
+    of_groups,
     of_results,
     p10,
     quantities,
 )
-from popmodel.machine.checks import CLASS_STEP
 from popmodel.machine.samples import Result
+from popmodel.network.point_to_point import SizeClass, by_size
 
 Array = NDArray[np.float64]
 
 # what the programs call a distance -> the tier of the profile
 TIERS = {"near": "socket", "node": "intra", "network": "inter"}
-_MOST_CLASSES = 4
-_KNOWN_TO = 0.01  # no size is known better, relatively, than this
+_MISFIT = 0.25  # of a measured time
 _CROWDED = 0.9  # of the bandwidth that so many pairs would have alone
 
 
@@ -44,7 +42,7 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
             section[tier] = entry
         elif reason := measured.reason("ping_pong", tier=distance):
             absent[f"net.{tier}"] = reason
-    _crowding(section, absent)
+    _crowding(measured, section, absent)
     if results := measured.results("reduce_local"):
         size = max(result.params["bytes"] for result in results)
         largest = [result for result in results if result.params["bytes"] == size]
@@ -55,6 +53,29 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
         )
         section["reduce_gamma"] = quantities({"x": series})["x"]
     return section, absent
+
+
+def misfits(section: Mapping[str, Any]) -> list[str]:
+    """Say where the lines of the size classes miss what was measured by more than a quarter."""
+    found = []
+    for tier in TIERS.values():
+        if tier not in section:
+            continue
+        classes = [
+            SizeClass(one["upto"], one["alpha"]["value"], one["beta"]["value"])
+            for one in section[tier]["classes"]
+        ]
+        errors = {
+            row["bytes"]: float(by_size(row["bytes"], classes)) / row["seconds"]["value"] - 1
+            for row in section[tier]["table"]
+        }
+        size = max(errors, key=lambda size: abs(errors[size]))
+        if abs(errors[size]) > _MISFIT:
+            found.append(
+                f"the size classes of net.{tier} miss the time of a message of {size} B by "
+                f"{100 * errors[size]:+.0f} %"
+            )
+    return found
 
 
 # -- a tier
@@ -76,14 +97,14 @@ def _tier(
         for size in sizes
     }
     entry: dict[str, Any] = {}
-    switch = _eager_threshold(measured, distance)
-    if isinstance(switch, dict):
-        entry["eager_threshold"] = switch
-    elif switch is not None:
+    switch = _switch(measured, distance)
+    if isinstance(switch, str):
         absent[f"net.{tier}.eager_threshold"] = switch
-    entry["classes"] = size_classes(
-        table, int(switch["value"]) if isinstance(switch, dict) else None
-    )
+        switch = None
+    entry["classes"], switch = size_classes(table, switch)
+    if switch is not None:
+        late = measured.results("late_receiver", tier=distance)
+        entry["eager_threshold"] = _threshold(switch, sum(one.seconds.size for one in late))
     points = quantities({str(size): series for size, series in table.items()})
     entry["table"] = [{"bytes": size, "seconds": points[str(size)]} for size in sizes]
     entry |= _overheads(measured, distance)
@@ -91,150 +112,46 @@ def _tier(
     return entry
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A line over consecutive sizes; ``first`` and ``last`` are their indices."""
+def _switch(measured: Measured, distance: str) -> Switch | str | None:
+    """Find the switch: a sender that returns before a late receiver comes has sent eagerly.
 
-    first: int
-    last: int
-    alpha: float
-    beta: float
-    error: float  # sum of squared relative errors
-
-    def at(self, size: float) -> float:
-        return self.alpha + self.beta * size
-
-
-def size_classes(table: Mapping[int, Series], switch: int | None) -> list[dict[str, Any]]:
-    """Cut the sizes into classes with a line each, by the corrected Akaike criterion.
-
-    Lines meet within the step that a profile allows, except where the protocol changes: there the
-    time may jump up. Latencies are at least that of the smallest message.
-
-    Parameters
-    ----------
-    table : mapping of int to Series
-        Time by message size, s; rising sizes.
-    switch : int or None
-        Largest message sent eagerly, if known.
+    Returns
+    -------
+    Switch, str or None
+        Why there is none, if a text; None if no receiver was late.
     """
-    sizes = np.array(sorted(table), dtype=np.float64)
-    launches = min(len(series.values) for series in table.values())
-    times = np.array([table[int(size)].values[:launches] for size in sizes]).T
-    typical = np.exp(np.log(times).mean(axis=0))
-    cuts = _segmentation(sizes, typical, switch)
-    series: dict[str, Series] = {}
-    batches = sum(one.batches for one in table.values())
-    for index, (first, last) in enumerate(cuts):
-        part = slice(first, last + 1)
-        lines = np.array([_line(sizes[part], one[part], one.min())[:2] for one in times])
-        source = f"fit to half ping-pongs of {int(sizes[first])} to {int(sizes[last])} B, p10"
-        for column, name in enumerate(("alpha", "beta")):
-            values = tuple(lines[:, column].tolist())
-            scale = None if min(values) > 0 else max(float(np.mean(values)), 1e-15)
-            series[f"{index}.{name}"] = Series(values, source, batches, scale)
-    zero = frozenset(name for name, one in series.items() if one.scale)
-    found = quantities(series, zero=zero, alike=False)
-    classes = []
-    for index, (_, last) in enumerate(cuts):
-        upto = int(sizes[last]) if index + 1 < len(cuts) else None
-        if upto is not None and switch is not None and sizes[last] <= switch < sizes[last + 1]:
-            upto = switch
-        classes.append(
-            {"upto": upto, "alpha": found[f"{index}.alpha"], "beta": found[f"{index}.beta"]}
-        )
-    return classes
-
-
-def _segmentation(sizes: Array, times: Array, switch: int | None) -> list[tuple[int, int]]:
-    n = len(sizes)
-    least = float(times.min())
-    lines = {
-        (i, j): _Line(i, j, *_line(sizes[i : j + 1], times[i : j + 1], least))
-        for i in range(n)
-        for j in range(i, n)
-        # a line needs two sizes, unless it is all there is
-        if j - i >= 1 or n == 1
-    }
-    best, chosen = math.inf, [(0, n - 1)]
-    for count in range(1, _MOST_CLASSES + 1):
-        for ends in itertools.combinations(range(1, n - 1), count - 1):
-            bounds = [-1, *ends, n - 1]
-            cut = [(a + 1, b) for a, b in itertools.pairwise(bounds)]
-            if not all(part in lines for part in cut):
-                continue
-            parts = [lines[part] for part in cut]
-            if not all(_meet(a, b, sizes, switch) for a, b in itertools.pairwise(parts)):
-                continue
-            free = 3 * count - 1
-            if switch is not None and any(
-                sizes[a.last] <= switch < sizes[b.first] for a, b in itertools.pairwise(parts)
-            ):
-                free -= 1  # this bound is known
-            if free >= n - 1 and count > 1:
-                continue
-            error = sum(part.error for part in parts) / n + _KNOWN_TO**2
-            score = n * math.log(error) + 2 * free
-            if n - free - 1 > 0:
-                score += 2 * free * (free + 1) / (n - free - 1)
-            if score < best - 1e-9:
-                best, chosen = score, cut
-    return chosen
-
-
-def _meet(lower: _Line, upper: _Line, sizes: Array, switch: int | None) -> bool:
-    bound = sizes[lower.last]
-    if switch is not None and bound <= switch < sizes[upper.first]:
-        return upper.at(switch) >= lower.at(switch) * (1 - CLASS_STEP)
-    # some room below what is allowed: the launches apart may differ more
-    return abs(upper.at(bound) - lower.at(bound)) <= 0.8 * CLASS_STEP * lower.at(bound)
-
-
-def _line(sizes: Array, times: Array, least: float) -> tuple[float, float, float]:
-    """Fit ``alpha + beta m`` by least squares of relative errors; alpha >= least, beta >= 0."""
-    a, b = 1 / times, sizes / times  # minimise sum (alpha a + beta b - 1)**2
-    aa, ab, bb = float(a @ a), float(a @ b), float(b @ b)
-    sa, sb = float(a.sum()), float(b.sum())
-    determinant = aa * bb - ab * ab
-    alpha, beta = least, 0.0
-    if determinant > 1e-12 * aa * bb:
-        alpha = (sa * bb - sb * ab) / determinant
-        beta = (sb * aa - sa * ab) / determinant
-    if beta < 0 or determinant <= 1e-12 * aa * bb:
-        alpha, beta = sa / aa, 0.0
-    if alpha < least:
-        alpha = least
-        beta = max((sb - least * ab) / bb, 0.0) if bb else 0.0
-    return alpha, beta, float(((alpha * a + beta * b - 1) ** 2).sum())
-
-
-def _eager_threshold(measured: Measured, distance: str) -> dict[str, Any] | str | None:
-    """Find the switch: a sender that returns before a late receiver comes has sent eagerly."""
     eager: list[int] = []
     waiting: list[int] = []
-    results = measured.results("late_receiver", tier=distance)
-    for size in sorted({result.params["bytes"] for result in results}):
-        at_size = [result for result in results if result.params["bytes"] == size]
+    for size in measured.values("late_receiver", "bytes", tier=distance):
         waits = [
-            median(result.seconds) >= 0.5 * float(result.params["delay"]) for result in at_size
+            median(result.seconds) >= 0.5 * float(result.params["delay"])
+            for result in measured.results("late_receiver", tier=distance, bytes=size)
         ]
         (waiting if np.mean(waits) > 0.5 else eager).append(size)
-    if not results:
+    if not eager and not waiting:
         return None
     if not waiting:
         return f"messages of up to {eager[-1]} B were all sent eagerly"
     if not eager:
         return f"already messages of {waiting[0]} B wait for their receiver"
-    low = max(size for size in eager if size < waiting[0]) if eager[0] < waiting[0] else eager[0]
-    batches = sum(result.seconds.size for result in results)
+    if eager[-1] > waiting[0]:
+        return (
+            f"late receivers contradict each other: messages of {waiting[0]} B wait for them, "
+            f"those of {eager[-1]} B do not"
+        )
+    return Switch(eager[-1], waiting[0])
+
+
+def _threshold(switch: Switch, batches: int) -> dict[str, Any]:
+    low, high = switch.interval()
     return {
         "value": low,
         "low": low,
-        "high": max(low, waiting[0] - 1),
+        "high": high,
         "origin": "measured",
         "n": batches,
-        "source": "largest message that does not wait for a late receiver; high: one byte below "
-        "the smallest that does",
+        "source": f"messages of {switch.eager} B do not wait for a late receiver, those of "
+        f"{switch.waiting} B do, or their times have the jump of the change",
     }
 
 
@@ -249,10 +166,11 @@ def _overheads(measured: Measured, distance: str) -> dict[str, Any]:
             results = measured.results(job, tier=distance, bytes=sizes[0])
             source = f"{what}, {sizes[0]} B, p10"
             series[key] = of_results(results, lambda result: p10(result.seconds), source)
+    # the cost of the clock is taken off a call: what is left of a short one may be nothing
     sizes = measured.values("train", "bytes", tier=distance)
     if sizes and (gap := _gap(measured, distance, sizes[0])) is not None:
         series["g"] = gap
-    return quantities(series)
+    return quantities(series, zero=frozenset(name for name, one in series.items() if one.scale))
 
 
 def _gap(measured: Measured, distance: str, size: int) -> Series | None:
@@ -260,14 +178,15 @@ def _gap(measured: Measured, distance: str, size: int) -> Series | None:
     counts = measured.values("train", "count", tier=distance, bytes=size)
     if len(counts) < 2:
         return None
-    short, long = (
-        measured.results("train", tier=distance, bytes=size, count=count)
-        for count in (counts[0], counts[-1])
+    wanted = {"tier": distance, "bytes": size}
+    pairs = measured.together(
+        ("train", {"count": counts[-1], **wanted}), ("train", {"count": counts[0], **wanted})
     )
-    base = float(np.mean([p10(result.seconds) for result in short]))
-    return of_results(
-        long,
-        lambda result: max((p10(result.seconds) - base) / (counts[-1] - counts[0]), 1e-12),
+    if not pairs:
+        return None
+    return of_groups(
+        pairs,
+        lambda long, short: (p10(long.seconds) - p10(short.seconds)) / (counts[-1] - counts[0]),
         f"trains of {counts[0]} and {counts[-1]} messages of {size} B, p10",
     )
 
@@ -290,11 +209,12 @@ def _windows(measured: Measured, distance: str) -> dict[str, Any]:
             f"64 messages of {size} B under way, p10",
         )
     }
-    if both := measured.results("window", tier=distance, pairs=1, direction="both", bytes=size):
-        alone = float(np.mean([_rate(result) for result in one]))
-        series["bidirectional"] = of_results(
-            both,
-            lambda result: _rate(result) / alone,
+    wanted = {"tier": distance, "pairs": 1, "bytes": size}
+    ways = [("window", {"direction": direction, **wanted}) for direction in ("both", "one")]
+    if groups := measured.together(*ways):
+        series["bidirectional"] = of_groups(
+            groups,
+            lambda both, single: _rate(both) / _rate(single),
             f"bandwidth of both directions over that of one, {size} B, p10",
         )
     entry: dict[str, Any] = dict(quantities(series))
@@ -322,7 +242,7 @@ def _crowded_rate(result: Result) -> float:
     return float(result.facts["moved"]) / median(result.seconds)
 
 
-def _crowding(section: dict[str, Any], absent: dict[str, str]) -> None:
+def _crowding(measured: Measured, section: dict[str, Any], absent: dict[str, str]) -> None:
     """Limits shared by the pairs of a node: its memory (``shm_k``) and its adapter (``nic_G``)."""
     for tier, key in (("intra", "shm_k"), ("inter", "nic_G")):
         rows = list(section.get(tier, {}).get("pairs", ()))
@@ -338,20 +258,22 @@ def _crowding(section: dict[str, Any], absent: dict[str, str]) -> None:
                 f"{most} pairs of processes do not crowd each other with messages of {size} B"
             )
             continue
-        top = max(rates.values(), key=lambda entry: float(entry["value"]))
-        one = rates[1]
-        source = f"aggregate bandwidth of up to {most} pairs, messages of {size} B"
-        if key == "shm_k":
-            values = [
-                top["value"] / one["value"],
-                top["low"] / one["high"],
-                top["high"] / one["low"],
-            ]
-        else:
-            values = [1 / top["value"], 1 / top["high"], 1 / top["low"]]
-        section[key] = {
-            **dict(zip(("value", "low", "high"), values, strict=True)),
-            "origin": "measured",
-            "n": top["n"],
-            "source": source,
-        }
+        top = max(rates, key=lambda count: float(rates[count]["value"]))
+        distance = next(name for name, known in TIERS.items() if known == tier)
+        wanted = {"tier": distance, "direction": "one", "bytes": size}
+        ways = [("window", {"pairs": pairs, **wanted}) for pairs in (top, 1)]
+        series = of_groups(
+            measured.together(*ways),
+            _capacity if key == "shm_k" else _gap_of_all,
+            f"aggregate bandwidth of up to {most} pairs, messages of {size} B",
+        )
+        section[key] = quantities({key: series})[key]
+
+
+def _capacity(crowd: Result, alone: Result) -> float:
+    """Pairs whose bandwidth alone adds up to that of the crowd."""
+    return _crowded_rate(crowd) / _crowded_rate(alone)
+
+
+def _gap_of_all(crowd: Result, _: Result) -> float:
+    return 1 / _crowded_rate(crowd)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +12,15 @@ import numpy as np
 
 from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.calibration.point_to_point import TIERS
-from popmodel.machine.calibration.statistics import Series, median, of_results, p10, quantities
+from popmodel.machine.calibration.statistics import (
+    Series,
+    median,
+    of_groups,
+    of_results,
+    p10,
+    quantities,
+    spread,
+)
 from popmodel.machine.samples import Result
 
 _OUTERMOST = tuple(reversed(TIERS))
@@ -48,14 +59,27 @@ def _multiple(measured: Measured) -> Series | None:
                 for multiple in (True, False)
             )
             if with_ and without:
-                base = float(np.mean([p10(result.seconds) for result in without]))
-                return of_results(
-                    with_,
-                    partial(_above, base),
-                    f"half ping-pong of {size} B with MPI_THREAD_MULTIPLE less without, p10",
-                    scale=base,
-                )
+                return _difference(with_, without, size)
     return None
+
+
+def _difference(with_: Sequence[Result], without: Sequence[Result], size: int) -> Series:
+    """Latency of some launches less that of others.
+
+    Launches of both kinds are paired as they come, so that the spread of the differences is that of
+    both. A single launch has no spread of its own: it is taken to vary as the others do.
+    """
+    source = f"half ping-pong of {size} B with MPI_THREAD_MULTIPLE less without, p10"
+    base = of_results(without, lambda result: p10(result.seconds), source)
+    mean = float(np.mean(base.values))
+    if min(len(with_), len(without)) > 1:
+        pairs = list(zip(with_, without, strict=False))
+        return of_groups(
+            pairs, lambda one, other: p10(one.seconds) - p10(other.seconds), source, scale=mean
+        )
+    series = of_results(with_, lambda result: p10(result.seconds) - mean, source, scale=mean)
+    apart = spread(base) * math.sqrt(1 + 1 / len(without))
+    return replace(series, sampling=math.hypot(series.sampling, base.sampling, apart))
 
 
 def _factor(measured: Measured) -> Series | None:
@@ -66,27 +90,23 @@ def _factor(measured: Measured) -> Series | None:
             continue
         size = measured.values("threaded", "bytes", tier=distance)[0]
         wanted = {"tier": distance, "communicator": "own", "bytes": size}
-        alone = float(
-            np.mean(
-                [median(one.seconds) for one in measured.results("threaded", threads=1, **wanted)]
-            )
-        )
         most = counts[-1]
-        return of_results(
-            measured.results("threaded", threads=most, **wanted),
-            partial(_growth, alone, most - 1),
+        pairs = measured.together(
+            ("threaded", {"threads": most, **wanted}), ("threaded", {"threads": 1, **wanted})
+        )
+        if not pairs:
+            continue
+        return of_groups(
+            pairs,
+            partial(_growth, most - 1),
             f"message of {size} B by {most} threads with communicators of their own, median",
             scale=1.0,
         )
     return None
 
 
-def _above(base: float, result: Result) -> float:
-    return p10(result.seconds) - base
-
-
-def _growth(alone: float, further: int, result: Result) -> float:
-    return (median(result.seconds) / alone - 1) / further
+def _growth(further: int, several: Result, alone: Result) -> float:
+    return (median(several.seconds) / median(alone.seconds) - 1) / further
 
 
 def _overlap(measured: Measured) -> Series | None:

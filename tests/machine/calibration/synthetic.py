@@ -24,13 +24,15 @@ JobKey = tuple[str, tuple[tuple[str, Any], ...]]
 class Noise:
     """How far measurements are from the truth.
 
-    ``launch`` is the relative standard deviation of a launch as a whole, ``batch`` the mean of the
-    one-sided noise of a batch, ``outliers`` the share of batches that take 2 to 10 times as long.
+    ``launch`` is the relative standard deviation of a job between launches, ``together`` that of a
+    launch with all its jobs, ``batch`` the mean of the one-sided noise of a batch, ``outliers`` the
+    share of batches that take 2 to 10 times as long.
     """
 
     launch: float = 0.03
     batch: float = 0.05
     outliers: float = 0.05
+    together: float = 0.0
 
 
 QUIET = Noise(0.0, 0.0, 0.0)
@@ -67,17 +69,18 @@ def launches(
     noise: Noise = Noise(),
     header: Callable[[int], Mapping[str, Any]] | None = None,
 ) -> list[Launch]:
-    """So many launches of the same jobs; every job has an effect of its own in each launch."""
+    """So many launches of the same jobs; every job is a little slower or faster in each."""
     jobs = list(jobs)
     found = []
     for number in range(1, count + 1):
         results = []
+        slow = math.exp(noise.together * rng.standard_normal())
         for job in jobs:
-            effect = math.exp(noise.launch * rng.standard_normal())
+            effect = slow * math.exp(noise.launch * rng.standard_normal())
             seconds = batches(job.seconds, rng, noise, effect, job.quantile)
             reference = None
             if job.reference is not None:
-                reference = batches(job.reference, rng, noise, 1.0, job.quantile)
+                reference = batches(job.reference, rng, noise, slow, job.quantile)
             facts = {"stopped": "converged", "wall": 0.1, "at": 10.0 * number, **(job.facts or {})}
             results.append(Result(job.name, dict(job.params), seconds, reference, facts))
         facts_ = {} if header is None else dict(header(number))

@@ -252,12 +252,73 @@ def test_a_switch_that_was_not_seen_is_not_told(waits: dict[int, float], reason:
     assert reasons["net.intra.eager_threshold"] == reason
 
 
-def test_the_switch_lies_between_two_sizes() -> None:
-    jobs = [pingpong(n, 1e-6) for n in SIZES]
+def test_without_a_jump_the_switch_lies_where_late_receivers_leave_it() -> None:
+    jobs = [pingpong(n, 1e-6) for n in (*SIZES, 5000, 6000)]
     jobs += [late(1024, 1e-6), late(4096, 1e-6), late(8192, 6e-4)]
     net, _ = point_to_point.calibrate(measured(jobs))
     switch = net["intra"]["eager_threshold"]
-    assert (switch["low"], switch["value"], switch["high"]) == (4096, 4096, 8191)
+    # 4096 itself, or anything up to nine tenths of the way to 8192 on a logarithmic scale
+    assert (switch["low"], switch["value"], switch["high"]) == (4096, 4096, int(4096 * 2**0.9))
+
+
+def test_a_jump_of_the_times_tells_where_between_late_receivers_the_switch_is() -> None:
+    def seconds(size: int) -> float:
+        return 1e-6 + 1e-10 * size + (5e-6 if size > 5500 else 0)
+
+    jobs = [pingpong(n, seconds(n)) for n in (*SIZES, 64, 512, 5000, 6000, 7000)]
+    jobs += [late(4096, 1e-6), late(8192, 6e-4)]
+    net, _ = point_to_point.calibrate(measured(jobs))
+    switch, classes = net["intra"]["eager_threshold"], net["intra"]["classes"]
+    assert (switch["low"], switch["value"], switch["high"]) == (5000, 5000, int(5000 * 1.2**0.9))
+    assert [one["upto"] for one in classes] == [5000, None]
+    assert classes[1]["alpha"]["value"] == pytest.approx(6e-6)
+
+
+def test_late_receivers_that_contradict_each_other_tell_no_switch() -> None:
+    jobs = [pingpong(n, 1e-6) for n in SIZES]
+    jobs += [late(1024, 1e-6), late(4096, 6e-4), late(8192, 1e-6)]
+    net, reasons = point_to_point.calibrate(measured(jobs))
+    assert "eager_threshold" not in net["intra"]
+    assert reasons["net.intra.eager_threshold"] == (
+        "late receivers contradict each other: messages of 4096 B wait for them, "
+        "those of 8192 B do not"
+    )
+
+
+@pytest.mark.parametrize("seconds", [0.0, -2e-9])
+def test_a_call_that_costs_no_more_than_the_clock_costs_nothing(seconds: float) -> None:
+    jobs = [pingpong(n, 1e-6) for n in SIZES]
+    jobs.append(Job("send_overhead", {"bytes": 8, "tier": "node"}, seconds))
+    net, _ = point_to_point.calibrate(measured(jobs, 3, Noise()))
+    overhead = net["intra"]["os"]
+    assert overhead["value"] == 0.0 == overhead["low"] <= overhead["high"] < 1e-9
+
+
+def test_messages_that_outgrow_a_cache_have_a_class_of_their_own() -> None:
+    # twice the time per byte from 1 MiB on: no line with a positive latency leads on from below
+    sizes = (*SIZES, 1 << 19, 1 << 20, 1 << 21, 1 << 22)
+    jobs = [pingpong(n, 5e-7 + n * (4e-11 if n < 1 << 20 else 9e-11)) for n in sizes]
+    net, _ = point_to_point.calibrate(measured(jobs))
+    classes = net["intra"]["classes"]
+    assert [one["upto"] for one in classes] == [1 << 19, None]
+    assert classes[1]["beta"]["value"] == pytest.approx(9e-11, rel=1e-3)
+    assert point_to_point.misfits(net) == []
+
+
+def test_lines_that_miss_what_was_measured_are_remarked() -> None:
+    quantity = {"value": 1e-6}
+    section = {
+        "intra": {
+            "classes": [{"upto": None, "alpha": quantity, "beta": {"value": 1e-10}}],
+            "table": [
+                {"bytes": 0, "seconds": quantity},
+                {"bytes": 10_000, "seconds": {"value": 4e-6}},
+            ],
+        }
+    }
+    assert point_to_point.misfits(section) == [
+        "the size classes of net.intra miss the time of a message of 10000 B by -50 %"
+    ]
 
 
 def window(pairs: int, seconds: float, direction: str = "one", tier: str = "node") -> Job:
@@ -410,6 +471,69 @@ def test_one_launch_says_nothing_of_launches() -> None:
 
 
 # -- statistics
+
+
+def test_what_slows_whole_launches_does_not_average_out_over_quantities() -> None:
+    rng = np.random.default_rng(1)
+    effects = rng.normal(0, 0.1, 5)
+    own = rng.normal(0, 0.001, (40, 5))
+    series = {
+        str(i): Series(tuple(np.exp(effects + own[i]).tolist()), "source", 50) for i in range(40)
+    }
+    # Student's t with 4 degrees of freedom, however many quantities show the same five launches
+    half = 2.132 * np.std(effects, ddof=1) / np.sqrt(5)
+    for found in quantities(series).values():
+        assert np.log(found["high"] / found["value"]) == pytest.approx(half, rel=0.05)
+
+
+def test_quantities_with_spreads_of_their_own_inform_each_other() -> None:
+    rng = np.random.default_rng(1)
+    series = {
+        str(i): Series(tuple(np.exp(rng.normal(0, 0.1, 3)).tolist()), "source", 50)
+        for i in range(200)
+    }
+    halves = [np.log(one["high"] / one["value"]) for one in quantities(series).values()]
+    assert np.median(halves) == pytest.approx(1.645 * 0.1 / np.sqrt(3), rel=0.1)
+
+
+def test_a_single_launch_varies_as_the_others_do() -> None:
+    series = {str(i): Series((1.0, 1.1, 0.9), "source", 50) for i in range(5)}
+    found = quantities({**series, "one": Series((1.0,), "source", 50, sampling=0.001)})
+    # with the spread of the others, but once instead of three times
+    half = np.log(found["0"]["high"] / found["0"]["value"])
+    assert np.log(found["one"]["high"]) == pytest.approx(np.sqrt(3) * half, rel=0.01)
+
+
+def test_a_quantity_that_cannot_be_negative_is_not_stated_so() -> None:
+    with pytest.raises(ValueError, match="x should be positive, not -1e-09"):
+        quantities({"x": Series((-1e-9,), "source", 50, scale=1e-6)})
+
+
+def test_ratios_are_taken_within_a_launch() -> None:
+    clock = ("clock", {"threads": 1}, 300)
+    found = []
+    for number, slow in enumerate((1.0, 2.0, 4.0), 1):  # the clock goes down to a quarter
+        results = [
+            Result(name, params, np.full(60, slow * 1e-7), None, {"work": work})
+            for name, params, work in (clock, ("loads", {}, 600))
+        ]
+        found.append(Launch(f"{number}", {"program": "node", "launch": number}, tuple(results)))
+    loads = core.calibrate(Measured(found))[0]["load_per_cycle"]
+    assert loads["low"] == pytest.approx(loads["high"], rel=1e-4)
+
+
+def test_an_interrupted_launch_is_one_with_what_resumed_it() -> None:
+    first, second = (
+        Launch(
+            f"run/launch-001{part}.jsonl",
+            {"program": "node", "launch": 1},
+            (Result(job, params, np.full(60, 1e-7), None, {"work": 300}),),
+        )
+        for part, job, params in (("", "clock", {"threads": 1}), ("-2", "loads", {}))
+    )
+    assert core.calibrate(Measured([first, second]))[0]["load_per_cycle"]["value"] == 1.0
+    elsewhere = Launch("other/launch-001.jsonl", second.header, second.results)
+    assert "load_per_cycle" not in core.calibrate(Measured([first, elsewhere]))[0]
 
 
 def test_one_launch_gives_the_error_of_its_batches() -> None:
