@@ -15,9 +15,7 @@ from popmodel.report.terminal import Style
     "name", ["memory.bsat", "core.freq", "net.inter.classes.alpha", "openmp.parallel_for.seconds"]
 )
 def test_the_origin_of_what_is_doubtful_is_told(name: str) -> None:
-    run = predict(
-        signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 64, 4, draws=0
-    )
+    run = predict(signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 64, 4, draws=0)
     document = {**run.to_dict(), "doubtful": {name: 0.5}}
     lines = screen(document, Style(100), ["hybrid-additive"])
     assert f"doubtful: {name} (preset), 50 % of the variance of the runtime" in lines
