@@ -25,7 +25,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="[APP]",
-            help="The application's signature: a file (.toml) or a bundled one; stencil3d without it.",
+            help="The application: a signature (.toml) or a bundled one; stencil3d without it.",
         ),
     ] = None,
     procs: Annotated[
