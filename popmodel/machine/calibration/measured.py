@@ -129,7 +129,9 @@ def _disturbed(launches: Sequence[Launch]) -> list[Result]:
             continue
         most = max(result.seconds.size for result in results)
         times = np.array([np.median(result.seconds) for result in results])
-        ratios = times / np.median(times)
+        middle = float(np.median(times))
+        # what costs no more than the clock may even be negative, and tells no proportion
+        ratios = times / middle if middle > 0 else np.ones_like(times)
         found += [
             result
             for result, ratio in zip(results, ratios, strict=True)
