@@ -94,13 +94,13 @@ def _metrics(
     absent: dict[str, dict[str, str]] = {}
     limits: str | None = None
     notes: tuple[str, ...] = ()
-    nominal = {name: nominal(value) for name, value in modelled.aggregates.items()}
+    best = {name: nominal(value) for name, value in modelled.aggregates.items()}
     for id, family in load_families().items():
         sampled = family.evaluate_samples(modelled.aggregates, modelled.absent)
         metrics[id] = {name: estimate(values) for name, values in sampled.values.items()}
         absent[id] = dict(sampled.absent)
         if id == MAIN_FAMILY:
-            evaluation = family.evaluate(nominal, modelled.absent)
+            evaluation = family.evaluate(best, modelled.absent)
             lowest = family.lowest_leaf(evaluation)
             limits = None if lowest is None else lowest.id
             notes = evaluation.notes
