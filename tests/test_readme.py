@@ -82,5 +82,7 @@ def test_options_in_the_text_exist(capsys: pytest.CaptureFixture[str]) -> None:
     for option in set(re.findall(r"(?<=[ `])--[a-z][a-z-]+", README)) - {
         "--ntasks-per-node",
         "--cpu-bind",
+        "--map-by",
+        "--bind-to",
     }:
         assert option in known, option
