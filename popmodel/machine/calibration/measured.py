@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ class Measured:
         self.launches = launches
         self._found: dict[str, list[tuple[Launch, Result]]] = {}
         for launch in launches:
+            number = _number(launch)
             for result in launch.results:
-                self._found.setdefault(result.job, []).append((launch, result))
+                marked = replace(result, launch=number)
+                self._found.setdefault(result.job, []).append((launch, marked))
 
     def results(self, job: str, **wanted: Any) -> list[Result]:
         """Measured results of a job with these parameters; one per launch as a rule."""

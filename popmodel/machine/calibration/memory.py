@@ -9,6 +9,7 @@ Performance Computing, 2010, section 1.3).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.calibration.statistics import (
     Series,
+    aligned,
+    fitted,
     median,
     of_groups,
     of_results,
@@ -119,30 +122,35 @@ def _saturation(by_cores: Mapping[int, Series], absent: dict[str, str]) -> dict[
             f"{most} cores do not saturate the memory: {means[most] / means[1]:.1f} times the "
             "bandwidth of one"
         )
-    if reason is not None:
-        absent |= {"memory.bsat": reason, "memory.q": reason}
+    points = aligned([by_cores[count] for count in counts], _COUNTS)
+    if reason is None and points is None:
+        reason = f"no launch measured the bandwidth of {_COUNTS} counts of cores"
+    if reason is not None or points is None:
+        absent |= {"memory.bsat": str(reason), "memory.q": str(reason)}
         return {}
-    launches = min(len(by_cores[count].values) for count in counts)
-    fits = [
-        fit_saturation(counts, [by_cores[count].values[launch] for count in counts])
-        for launch in range(launches)
-    ]
-    batches = sum(series.batches for series in by_cores.values())
-    source = f"fit of the saturation law to the triad on {counts[0]} to {most} cores"
+    counts = [counts[i] for i in points.kept]
+    fits, errors = fitted(points, partial(fit_saturation, counts))
+    source = f"fit of the saturation law to the triad on {counts[0]} to {counts[-1]} cores"
     return {
-        name: Series(tuple(float(fit[i]) for fit in fits), source, batches)
-        for i, name in enumerate(("b1", "bsat", "q"))
+        name: Series(
+            tuple(fits[:, column].tolist()),
+            source,
+            points.batches,
+            sampling=float(errors[column] / fits[:, column].mean()),
+            launches=points.launches,
+        )
+        for column, name in enumerate(("b1", "bsat", "q"))
     }
 
 
-def fit_saturation(counts: Sequence[int], bandwidth: Sequence[float]) -> Array:
+def fit_saturation(counts: Sequence[int], bandwidth: Sequence[float] | Array) -> Array:
     """Fit ``b(A) = (A**-q (b1**-q - bsat**-q) + bsat**-q)**(-1/q)`` by least squares of logarithms.
 
     Parameters
     ----------
     counts : sequence of int
         Busy cores A.
-    bandwidth : sequence of float
+    bandwidth : sequence or ndarray of float
         Bandwidth of all of them together, B/s.
 
     Returns

@@ -16,6 +16,7 @@ from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.calibration.size_classes import Switch, size_classes
 from popmodel.machine.calibration.statistics import (
     Series,
+    aligned,
     median,
     of_groups,
     of_results,
@@ -29,6 +30,7 @@ Array = NDArray[np.float64]
 
 # what the programs call a distance -> the tier of the profile
 TIERS = {"near": "socket", "node": "intra", "network": "inter"}
+_LEAST_SIZES = 3  # of messages, for a line and its error
 _MISFIT = 0.25  # of a measured time
 _CROWDED = 0.9  # of the bandwidth that so many pairs would have alone
 
@@ -85,7 +87,7 @@ def _tier(
     measured: Measured, distance: str, tier: str, absent: dict[str, str]
 ) -> dict[str, Any] | None:
     sizes = measured.values("ping_pong", "bytes", tier=distance)
-    if len(sizes) < 3:
+    if len(sizes) < _LEAST_SIZES:
         return None
     table = {
         size: of_results(
@@ -96,17 +98,21 @@ def _tier(
         )
         for size in sizes
     }
+    points = aligned([table[size] for size in sizes], _LEAST_SIZES)
+    if points is None:
+        absent[f"net.{tier}"] = f"no launch measured messages of {_LEAST_SIZES} sizes"
+        return None
     entry: dict[str, Any] = {}
     switch = _switch(measured, distance)
     if isinstance(switch, str):
         absent[f"net.{tier}.eager_threshold"] = switch
         switch = None
-    entry["classes"], switch = size_classes(table, switch)
+    entry["classes"], switch = size_classes([sizes[i] for i in points.kept], points, switch)
     if switch is not None:
         late = measured.results("late_receiver", tier=distance)
         entry["eager_threshold"] = _threshold(switch, sum(one.seconds.size for one in late))
-    points = quantities({str(size): series for size, series in table.items()})
-    entry["table"] = [{"bytes": size, "seconds": points[str(size)]} for size in sizes]
+    times = quantities({str(size): series for size, series in table.items()})
+    entry["table"] = [{"bytes": size, "seconds": times[str(size)]} for size in sizes]
     entry |= _overheads(measured, distance)
     entry |= _windows(measured, distance)
     return entry

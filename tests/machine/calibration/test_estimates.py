@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from popmodel.machine.calibration import (
     threads,
 )
 from popmodel.machine.calibration.measured import Measured
-from popmodel.machine.calibration.statistics import Series, quantities
+from popmodel.machine.calibration.statistics import Series, aligned, fitted, quantities
 from popmodel.machine.samples import Launch, Result
 from popmodel.network.collectives import ALGORITHMS
 
@@ -547,6 +548,72 @@ def test_a_negative_estimate_is_clipped() -> None:
         {"x": Series((-1e-9, -2e-9), "source", 50, scale=1e-6)}, zero=frozenset("x")
     )["x"]
     assert found["value"] == 0.0 == found["low"]
+
+
+def test_a_size_that_one_launch_measured_does_not_take_the_others_away() -> None:
+    varied = Noise(launch=0.03, batch=0.05)
+    jobs = [pingpong(n, 1e-6 + 1e-10 * n) for n in SIZES]
+    found = launches(jobs, 5, np.random.default_rng(0), varied)
+    lame = [
+        replace(one, results=tuple(r for r in one.results if r.params["bytes"] != 8))
+        for one in found[1:]
+    ]
+    whole, less = (
+        point_to_point.calibrate(Measured(some))[0]["intra"]["classes"][0]
+        for some in (found, [found[0], *lame])
+    )
+    for name in ("alpha", "beta"):
+        assert less[name]["source"].endswith("5 launches")
+        width, before = (one[name]["high"] / one[name]["low"] - 1 for one in (less, whole))
+        assert 0.3 * before < width < 3 * before
+
+
+def test_points_of_a_fit_are_of_the_same_launches() -> None:
+    series = [
+        Series((1.0, 2.0, 3.0), "", 10, launches=("a", "b", "c")),
+        Series((30.0, 10.0, 20.0), "", 10, launches=("c", "a", "b")),
+        Series((200.0, 300.0), "", 10, launches=("b", "c")),
+    ]
+    points = aligned(series, 2)
+    assert points is not None
+    assert points.kept == (0, 1)
+    assert points.values.tolist() == [[1, 10], [2, 20], [3, 30]]
+    points = aligned(series, 3)
+    assert points is not None
+    assert points.launches == ("b", "c")
+    assert points.values.tolist() == [[2, 20, 200], [3, 30, 300]]
+    assert aligned([*series, Series((1.0,), "", 10, launches=("d",))], 4) is None
+
+
+def test_a_fit_to_one_launch_has_the_errors_of_its_points() -> None:
+    series = [Series((value,), "", 10, sampling=0.01) for value in (1.0, 2.0)]
+    points = aligned(series, 2)
+    assert points is not None
+    fits, errors = fitted(points, lambda values: np.array([values.sum()]))
+    assert fits.tolist() == [[3.0]]
+    assert errors == pytest.approx([0.01 * np.hypot(1.0, 2.0)])
+
+
+def test_a_fit_to_one_of_several_launches_has_their_spread() -> None:
+    effects = (0.9, 1.0, 1.1)
+    series = [Series(tuple(value * one for one in effects), "", 10) for value in range(1, 9)]
+    lone = Series((1.0,), "", 10, launches=("alone",))
+    points = aligned([*series, *[lone] * 9], 9)
+    assert points is not None
+    _, errors = fitted(points, lambda values: values[:1])
+    assert errors[0] == pytest.approx(0.1, rel=0.1)
+
+
+def test_a_tier_of_which_every_launch_has_a_part_is_a_reason() -> None:
+    rng = np.random.default_rng(0)
+    found = [
+        replace(one, header={**one.header, "launch": n})
+        for n, size in enumerate((0, 8, 1024))
+        for one in launches([pingpong(size, 1e-6)], 1, rng, QUIET)
+    ]
+    net, reasons = point_to_point.calibrate(Measured(found))
+    assert net == {}
+    assert reasons == {"net.intra": "no launch measured messages of 3 sizes"}
 
 
 # -- the document
