@@ -444,14 +444,56 @@ def test_quanta_tell_detours_spread_and_drift() -> None:
     ("facts", "words"),
     [
         ({"foreign": 0.5}, "other programs used 50 % of the processors meanwhile"),
-        ({"steal": 0.01}, "the hypervisor took the processor away for 10 % of the time"),
-        ({"involuntary": 100}, "interrupted 1000 times per second by other processes"),
+        ({"steal": 0.01}, "the hypervisor took the processors away for 10 % of the time"),
+        (
+            {"involuntary": 100},
+            "interrupted 1000 times per second and processor by other processes",
+        ),
     ],
 )
 def test_a_disturbed_section_is_noisy(facts: dict[str, Any], words: str) -> None:
     entry = noise.quality(measured([Job("clock", {"threads": 1}, 1e-6, facts=facts)]), {})["core"]
     assert entry["noisy"]
     assert words in entry["why"]
+
+
+NODE_OF_64 = {"files": {"affinity": "0-63\n"}}
+RANKS_ON_64 = {
+    "ranks_at": [
+        {"rank": 0, "host": "a", "socket": 0, "cpus": "0-31"},
+        {"rank": 1, "host": "a", "socket": 1, "cpus": "16-63"},
+        {"rank": 2, "host": "b", "socket": 0, "cpus": "0-127"},  # nobody watched it
+    ]
+}
+
+
+@pytest.mark.parametrize("header", [NODE_OF_64, RANKS_ON_64])
+@pytest.mark.parametrize(
+    ("name", "quiet", "words"),  # of 0.1 s, summed over 64 processors
+    [
+        ("steal", 0.1, "the hypervisor took the processors away for 10 % of the time"),
+        ("involuntary", 1000, "interrupted 1562 times per second and processor by other processes"),
+    ],
+)
+def test_disturbances_count_by_processor(
+    header: dict[str, Any], name: str, quiet: float, words: str
+) -> None:
+    def quality_at(value: float) -> dict[str, Any]:
+        jobs = [Job("clock", {"threads": 1}, 1e-6, facts={name: value})]
+        found = launches(jobs, 3, np.random.default_rng(0), QUIET, lambda _: header)
+        return dict(noise.quality(Measured(found), {})["core"])
+
+    assert not quality_at(quiet)["noisy"]
+    assert quality_at(quiet * (6.4 if name == "steal" else 10))["why"] == [words]
+
+
+@pytest.mark.parametrize("name", ["foreign", "steal", "involuntary"])
+def test_what_the_system_does_not_tell_is_left_out(name: str) -> None:
+    jobs = [Job("clock", {"threads": n}, 1e-6, facts={name: None}) for n in range(1, 9)]
+    assert not noise.quality(measured(jobs), {})["core"]["noisy"]
+    bad = {"foreign": 0.06, "steal": 0.003, "involuntary": 30}  # jobs that do not tell add no time
+    jobs.append(Job("clock", {"threads": 9}, 1e-6, facts={name: bad[name]}))
+    assert noise.quality(measured(jobs), {})["core"]["noisy"]
 
 
 def test_launches_that_differ_are_noisy() -> None:
@@ -535,6 +577,20 @@ def test_an_interrupted_launch_is_one_with_what_resumed_it() -> None:
     assert core.calibrate(Measured([first, second]))[0]["load_per_cycle"]["value"] == 1.0
     elsewhere = Launch("other/launch-001.jsonl", second.header, second.results)
     assert "load_per_cycle" not in core.calibrate(Measured([first, elsewhere]))[0]
+
+
+def test_a_resumed_launch_counts_once() -> None:
+    found = [
+        Launch(
+            f"run/launch-001{part}.jsonl",
+            {"program": "node", "launch": 1},
+            (Result("clock", {"threads": n}, np.full(60, 1e-7), None, {"work": 300}),),
+        )
+        for n, part in enumerate(("", "-2"), 1)
+    ]
+    entry = noise.quality(Measured(found), {})["core"]
+    assert entry["launches"] == 1
+    assert entry["why"] == ["one launch: the spread between launches is unknown"]
 
 
 def test_one_launch_gives_the_error_of_its_batches() -> None:
