@@ -8,6 +8,7 @@ Performance Computing, 2010, section 1.3).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -27,6 +28,8 @@ from popmodel.machine.calibration.statistics import (
     quantities,
 )
 from popmodel.machine.samples import Result
+from popmodel.machine.selection import BEYOND_CACHE, MIB
+from popmodel.machine.topology import last_level_bytes
 
 Array = NDArray[np.float64]
 
@@ -43,7 +46,7 @@ _USABLE_SHARE = {
     "the last-level cache ends",
 }
 _LARGE = 4.0  # times the level below: few accesses of such a working set still find it there
-_CACHED = 2.0  # arrays of fewer last-level caches than this may be served by it
+_CACHED = 2.0  # working sets of fewer last-level caches than this may be served by it
 
 
 def calibrate(
@@ -72,12 +75,7 @@ def calibrate(
     single = {f"by_cores.{count}": series for count, series in by_cores.items()}
     if 1 in by_cores:
         law = _saturation(by_cores, absent) or {"b1": by_cores[1]}
-        array = measured.values("triad", "bytes")[0]
-        if 3 * array < _CACHED * last:
-            remarks.append(
-                "the arrays of the triad are not large against the last-level cache, "
-                "which may serve them"
-            )
+        remarks += _too_small(measured.values("triad", "bytes")[0], topology)
     if results := measured.results("copy", threads=1):
         single["copy_bw"] = of_results(results, _copied, "copy of an array, bytes copied, p10")
     levels = _levels(measured, topology, absent)
@@ -92,6 +90,22 @@ def calibrate(
     if measured.values("load", "bytes"):
         section["kappa"] = _usable_share(measured, last) or _USABLE_SHARE
     return section, absent, remarks
+
+
+def _too_small(array: int, topology: Mapping[str, Any]) -> list[str]:
+    """Doubt arrays of the triad that do not keep STREAM's rule."""
+    last = max(topology.get("caches", ()), key=lambda cache: int(cache["bytes"]), default=None)
+    if last is None:
+        return []
+    domains = topology.get("domains", topology.get("sockets", 1))
+    cores = math.ceil(topology["cores_per_node"] / domains)
+    caches = last_level_bytes(last["bytes"], last["shared_by"], cores)
+    if array >= BEYOND_CACHE * caches:
+        return []
+    return [
+        f"an array of the triad has {array / MIB:.4g} MiB, less than {BEYOND_CACHE} times the "
+        f"last-level caches of a memory domain ({caches / MIB:.4g} MiB), which may serve a part"
+    ]
 
 
 def _triad(result: Result) -> float:

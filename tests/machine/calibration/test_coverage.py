@@ -157,7 +157,10 @@ def test_the_saturation_of_memory() -> None:
         return asked, {"b1": b1, "bsat": bsat, "q": q, **by_cores}
 
     def measure(measured: Measured) -> Mapping[str, Quantity]:
-        topology = {"cores_per_node": 16, "caches": [{"level": "L3", "bytes": 1 << 24}]}
+        topology = {
+            "cores_per_node": 16,
+            "caches": [{"level": "L3", "bytes": 1 << 24, "shared_by": 16}],
+        }
         section, absent, _ = memory.calibrate(measured, topology)
         assert "memory.bsat" not in absent
         return {**section, **section["by_cores"]}
@@ -211,7 +214,10 @@ def test_fits_to_a_single_launch() -> None:
     for seed in range(60):
         rng = np.random.default_rng([9, seed])
         measured = Measured(launches(asked, 1, rng, Noise(launch=0.0)))
-        topology = {"cores_per_node": 32, "caches": [{"level": "L3", "bytes": 1 << 24}]}
+        topology = {
+            "cores_per_node": 32,
+            "caches": [{"level": "L3", "bytes": 1 << 24, "shared_by": 16}],
+        }
         section = memory.calibrate(measured, topology)[0]
         law = openmp.calibrate(measured, topology)[0]["barrier"]["fit"]
         line = point_to_point.calibrate(measured)[0]["intra"]["classes"][0]

@@ -101,7 +101,7 @@ def triad(threads_: int, bandwidth: float) -> Job:
 def test_two_cores_tell_no_saturation() -> None:
     section, reasons, remarks = memory.calibrate(
         measured([triad(1, 1e10), triad(2, 1.5e10)]),
-        {"caches": [{"level": "L3", "bytes": 1 << 20}]},
+        {"cores_per_node": 2, "caches": [{"level": "L3", "bytes": 1 << 20, "shared_by": 2}]},
     )
     assert section["b1"]["value"] == pytest.approx(1e10)
     assert section["by_cores"]["2"]["value"] == pytest.approx(1.5e10)
@@ -117,13 +117,32 @@ def test_cores_that_do_not_saturate_tell_no_law() -> None:
     )
 
 
-def test_arrays_that_the_cache_may_hold_are_doubted() -> None:
-    _, _, remarks = memory.calibrate(
-        measured([triad(1, 1e10)]), {"caches": [{"level": "L3", "bytes": 1 << 30}]}
+@pytest.mark.parametrize(
+    ("cache", "shared_by", "cores", "domains", "array", "caches"),  # MiB
+    [
+        (128, 64, 64, 1, 256, 128),
+        (32, 6, 48, 1, 128, 256),
+        (96, 8, 96, 1, 256, 1152),
+        (32, 4, 64, 2, 1023, 256),
+        (128, 64, 64, 1, 512, None),
+        (32, 6, 48, 8, 128, None),
+    ],
+)
+def test_arrays_that_the_caches_of_a_domain_may_hold_are_doubted(
+    cache: int, shared_by: int, cores: int, domains: int, array: int, caches: int | None
+) -> None:
+    job = Job("triad", {"threads": 1, "bytes": array << 20}, 1.0, facts={"moved": 3 * array << 20})
+    last = {"level": "L3", "bytes": cache << 20, "shared_by": shared_by}
+    topology = {"cores_per_node": cores, "domains": domains, "caches": [last]}
+    _, _, remarks = memory.calibrate(measured([job]), topology)
+    assert remarks == (
+        []
+        if caches is None
+        else [
+            f"an array of the triad has {array} MiB, less than 4 times the last-level caches of a "
+            f"memory domain ({caches} MiB), which may serve a part"
+        ]
     )
-    assert remarks == [
-        "the arrays of the triad are not large against the last-level cache, which may serve them"
-    ]
 
 
 CACHES = {"caches": [{"level": "L1", "bytes": 32768}, {"level": "L2", "bytes": 1 << 20}]}
