@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.calibration.size_classes import Switch, size_classes
 from popmodel.machine.calibration.statistics import (
+    CLIPPED,
     Series,
     aligned,
     median,
@@ -78,6 +79,17 @@ def misfits(section: Mapping[str, Any]) -> list[str]:
                 f"{100 * errors[size]:+.0f} %"
             )
     return found
+
+
+def nothing_left(section: Mapping[str, Any]) -> list[str]:
+    """Say of which calls nothing was left when the cost of the clock was taken off."""
+    names = [
+        f"net.{tier}.{key}"
+        for tier in TIERS.values()
+        for key in ("os", "or", "g")
+        if section.get(tier, {}).get(key, {}).get("value") == 0
+    ]
+    return [f"{CLIPPED}: {', '.join(names)}"] if names else []
 
 
 # -- a tier

@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 Statistic = Callable[[Array], float]
 
 LEVEL = 0.90
+CLIPPED = "measured as nothing or less, taken as 0 with an interval of the size of the error"
 _DIGITS = 6
 _ROUNDING = 1e-6  # relative: of the clock and of the file, a spread too
 _CLOCK = 1e-9  # s: what a difference of times is relative to if it is nothing
@@ -175,7 +176,8 @@ def quantities(
     series : mapping of str to Series
         Quantities by any name.
     zero : frozenset of str
-        Those that may be 0; a negative estimate is clipped, with its interval.
+        Those that may be 0; a negative estimate is clipped, and the upper end of its interval is as
+        far above 0 as the lower one was below: an error of that size was just seen.
     alike : bool
         Whether all were measured in the same way, so that their spreads inform each other; the
         parameters of a fit were not, each has its own.
@@ -195,6 +197,8 @@ def quantities(
         half = _student(dof) * deviation / math.sqrt(len(one.values))
         limits = [one.back(centre), one.back(centre - half), one.back(centre + half)]
         if name in zero:
+            if limits[0] < 0:
+                limits[2] = -limits[1]
             limits = [max(limit, 0.0) for limit in limits]
         elif limits[0] <= 0:
             raise ValueError(f"{name} should be positive, not {limits[0]:g}")

@@ -311,7 +311,26 @@ def test_a_call_that_costs_no_more_than_the_clock_costs_nothing(seconds: float) 
     jobs.append(Job("send_overhead", {"bytes": 8, "tier": "node"}, seconds))
     net, _ = point_to_point.calibrate(measured(jobs, 3, Noise()))
     overhead = net["intra"]["os"]
-    assert overhead["value"] == 0.0 == overhead["low"] <= overhead["high"] < 1e-9
+    assert overhead["value"] == 0.0 == overhead["low"]
+    assert -seconds <= overhead["high"] < 1e-9 - 1.2 * seconds  # no better known than it is wrong
+    assert point_to_point.nothing_left(net) == [
+        "measured as nothing or less, taken as 0 with an interval of the size of the error: "
+        "net.intra.os"
+    ]
+
+
+def test_collectives_of_which_nothing_is_left_are_remarked() -> None:
+    params = {"op": "bcast", "bytes": 8}
+    jobs = [
+        Job("collective", {**params, "ranks": n}, seconds, quantile=0.5)
+        for n, seconds in ((1, -1e-9), (2, 1e-7), (4, 1e-6))
+    ]
+    section, _ = collectives.calibrate(measured(jobs), {})
+    assert section["bcast"][0]["seconds"]["high"] == pytest.approx(1e-9, rel=1e-5)
+    assert collectives.nothing_left(section) == [
+        "measured as nothing or less, taken as 0 with an interval of the size of the error: "
+        "bcast of 8 B on 1 process"
+    ]
 
 
 def test_messages_that_outgrow_a_cache_have_a_class_of_their_own() -> None:
@@ -356,6 +375,7 @@ def test_pairs_that_crowd_each_other_share_a_limit() -> None:
     assert net["shm_k"]["value"] == pytest.approx(2, rel=1e-5)
     assert net["nic_G"]["value"] == pytest.approx(1e-3 / (2 * 64 * (1 << 20)), rel=1e-5)
     assert net["intra"]["bidirectional"]["value"] == pytest.approx(1.6)
+    assert net["intra"]["G"]["source"].startswith("64 messages of 1048576 B under way, p10")
     assert [row["pairs"] for row in net["intra"]["pairs"]] == [1, 2, 4]
     assert "net.shm_k" not in reasons
 
@@ -623,6 +643,8 @@ def test_a_negative_estimate_is_clipped() -> None:
         {"x": Series((-1e-9, -2e-9), "source", 50, scale=1e-6)}, zero=frozenset("x")
     )["x"]
     assert found["value"] == 0.0 == found["low"]
+    half = 6.314 * 1e-9 * np.sqrt(0.5) / np.sqrt(2)  # Student's t with one degree of freedom
+    assert found["high"] == pytest.approx(1.5e-9 + half, rel=1e-3)
 
 
 def test_a_size_that_one_launch_measured_does_not_take_the_others_away() -> None:
@@ -702,6 +724,8 @@ def test_the_document_is_a_profile() -> None:
         pingpong(0, 1e-6),
         pingpong(8, 1e-6),
         pingpong(1024, 2e-6),
+        Job("send_overhead", {"bytes": 8, "tier": "node"}, -1e-9),
+        Job("collective", {"op": "barrier", "bytes": 0, "ranks": 2}, -1e-9, quantile=0.5),
     ]
     found = launches(
         jobs, 3, np.random.default_rng(0), header=lambda _: {"files": FILES, "started": 0.0}
@@ -713,9 +737,17 @@ def test_the_document_is_a_profile() -> None:
     assert loaded.topology.cores_per_node == 4
     assert loaded.tiers() == ["intra"]
     assert document["host"]["measured"] == "1970-01-01T00:00:00Z"
-    assert "coll" not in document
+    assert "openmp" in document
     for path, quantity in loaded.quantities.items():
         assert quantity.source, path
+    assert document["quality"]["net"]["why"] == [
+        "measured as nothing or less, taken as 0 with an interval of the size of the error: "
+        "net.intra.os"
+    ]
+    assert document["quality"]["coll"]["why"] == [
+        "measured as nothing or less, taken as 0 with an interval of the size of the error: "
+        "barrier of 0 B on 2 processes"
+    ]
 
 
 def test_no_result_makes_no_profile() -> None:
