@@ -380,6 +380,14 @@ def test_pairs_that_crowd_each_other_share_a_limit() -> None:
     assert "net.shm_k" not in reasons
 
 
+def test_the_source_of_the_gap_per_byte_says_how_many_messages_were_under_way() -> None:
+    params = {"bytes": 4 << 20, "tier": "node", "pairs": 1, "direction": "one"}
+    jobs = [pingpong(n, 1e-6) for n in SIZES]
+    jobs.append(Job("window", params, 1e-3, facts={"moved": 4 * (4 << 20)}))
+    net, _ = point_to_point.calibrate(measured(jobs))
+    assert net["intra"]["G"]["source"] == "4 messages of 4194304 B under way, p10, 3 launches"
+
+
 def test_pairs_that_do_not_crowd_each_other_share_nothing() -> None:
     jobs = [pingpong(n, 1e-6) for n in SIZES] + [window(n, 1e-3) for n in (1, 2, 4)]
     net, reasons = point_to_point.calibrate(measured(jobs))
