@@ -22,6 +22,7 @@ from popmodel.machine.calibration.statistics import (
     aligned,
     fitted,
     median,
+    of_fit,
     of_groups,
     of_results,
     p10,
@@ -146,13 +147,7 @@ def _saturation(by_cores: Mapping[int, Series], absent: dict[str, str]) -> dict[
     fits, errors = fitted(points, partial(fit_saturation, counts))
     source = f"fit of the saturation law to the triad on {counts[0]} to {counts[-1]} cores"
     return {
-        name: Series(
-            tuple(fits[:, column].tolist()),
-            source,
-            points.batches,
-            sampling=float(errors[column] / fits[:, column].mean()),
-            launches=points.launches,
-        )
+        name: of_fit(fits[:, column], float(errors[column]), points, source)
         for column, name in enumerate(("b1", "bsat", "q"))
     }
 

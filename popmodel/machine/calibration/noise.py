@@ -75,7 +75,7 @@ def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[st
         if odd := measured.left_out(jobs):
             why.append(_named(odd))
         entry: dict[str, Any] = {
-            "launches": len({result.launch for result in results}),
+            "launches": _launches(measured, results),
             "jobs": len({result.key for result in results}),
             "converged": round(float(np.mean([result.converged for result in results])), 3),
             "noisy": bool(why),
@@ -103,6 +103,18 @@ def _named(odd: Sequence[Result]) -> str:
         + ", ".join(shown)
         + more
     )
+
+
+def _launches(measured: Measured, results: Sequence[Result]) -> int:
+    """Most launches behind any of the jobs.
+
+    Short and long jobs have launches of their own, and so has every level of thread support.
+    """
+    behind: dict[Any, set[Any]] = {}
+    for result in results:
+        level = measured.headers[result.launch].get("mpi", {}).get("thread_level")
+        behind.setdefault((result.key, level), set()).add(result.launch)
+    return max(map(len, behind.values()))
 
 
 def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str]:

@@ -9,14 +9,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.machine.calibration.statistics import LEVEL, Points, Series, fitted, quantities
+from popmodel.machine.calibration.statistics import (
+    LEVEL,
+    Points,
+    Series,
+    fitted,
+    of_fit,
+    quantities,
+)
 from popmodel.machine.checks import may_follow
 
 Array = NDArray[np.float64]
@@ -113,11 +120,11 @@ def size_classes(
         best = lines[first, last].alpha, lines[first, last].beta
         source = f"fit to half ping-pongs of {sizes[first]} to {sizes[last]} B, p10"
         for column, name in enumerate(("alpha", "beta")):
-            around = _around(best[column], fits[:, column], float(errors[column]))
-            series[f"{index}.{name}"] = replace(
-                around, source=source, batches=points.batches, launches=points.launches
+            series[f"{index}.{name}"] = _around(
+                best[column], fits[:, column], float(errors[column]), points, source
             )
-    zero = frozenset(name for name, one in series.items() if one.scale)
+    # a time per byte may be nothing, a latency not
+    zero = frozenset(name for name, one in series.items() if one.scale and name.endswith("beta"))
     found = quantities(series, zero=zero, alike=False)
     classes = []
     for index, (_, last) in enumerate(cut.parts):
@@ -136,17 +143,19 @@ def _parameters(sizes: Array, part: slice, times: Array) -> Array:
     return np.array(_line(sizes[part], mine, mine.min())[:2])
 
 
-def _around(best: float, fits: Array, error: float) -> Series:
+def _around(best: float, fits: Array, error: float, points: Points, source: str) -> Series:
     """Give the series with the spread of the fits to the launches, and the best value as mean.
 
     Where there is one launch, `error` is what is known of the fit to it.
     """
     if best > 0 and fits.min() > 0:
         fits = fits * best / math.exp(float(np.log(fits).mean()))
-        return Series(tuple(fits.tolist()), "", 0, sampling=error / best)
+        return of_fit(fits, error, points, source)
     fits = fits - fits.mean() + best
     scale = max(float(np.abs(fits).max()), error) or 1e-15
-    return Series(tuple(fits.tolist()), "", 0, scale, error / scale)
+    return Series(
+        tuple(fits.tolist()), source, points.batches, scale, error / scale, points.launches
+    )
 
 
 def _at_the_jump(

@@ -34,6 +34,7 @@ CLIPPED = "measured as nothing or less, taken as 0 with an interval of the size 
 _DIGITS = 6
 _ROUNDING = 1e-6  # relative: of the clock and of the file, a spread too
 _CLOCK = 1e-9  # s: what a difference of times is relative to if it is nothing
+_LARGE_ERROR = 0.3  # relative: beyond it errors are no longer alike up and down as factors
 _FEWEST = 4  # quantities that can tell what they have in common
 
 
@@ -434,6 +435,28 @@ def fitted(points: Points, fit: Callable[[Array], Array]) -> tuple[Array, Array]
     # up and down: a parameter may be at the end of its range and move one way only
     moved = [fit(points.values[0] + way * one) for one in points.errors for way in (1, -1)]
     return fits, np.sqrt(((np.array(moved) - fits[0]) ** 2).sum(axis=0) / 2)
+
+
+def of_fit(fits: Array, error: float, points: Points, source: str) -> Series:
+    """Give the series of a positive parameter, fitted to every launch.
+
+    Parameters
+    ----------
+    fits : ndarray of float64, shape (launches,)
+        The parameter, positive.
+    error : float
+        Its standard error if there is one launch, as `fitted` gives it.
+    points : Points
+        What was fitted.
+    source : str
+        How.
+    """
+    whole = float(np.mean(fits))
+    # an error of the size of the value says nothing of factors
+    scale = whole if error > _LARGE_ERROR * whole else None
+    return Series(
+        tuple(fits.tolist()), source, points.batches, scale, error / whole, points.launches
+    )
 
 
 def scaled(series: Series, factor: float, source: str | None = None) -> Series:

@@ -23,7 +23,7 @@ from popmodel.machine.calibration import (
     threads,
 )
 from popmodel.machine.calibration.measured import Measured
-from popmodel.machine.calibration.statistics import Series, aligned, fitted, quantities
+from popmodel.machine.calibration.statistics import Series, aligned, fitted, of_fit, quantities
 from popmodel.machine.samples import Launch, Result
 from popmodel.network.collectives import ALGORITHMS
 
@@ -344,6 +344,15 @@ def test_messages_that_outgrow_a_cache_have_a_class_of_their_own() -> None:
     assert point_to_point.misfits(net) == []
 
 
+def test_a_latency_that_one_launch_hardly_tells_is_still_one() -> None:
+    # of large messages alone: a latency that is lost in the noise of their times
+    sizes = (*SIZES, 1 << 20, 1 << 21, 1 << 22)
+    jobs = [pingpong(n, 5e-7 + n * (4e-11 if n < 1 << 20 else 9e-11)) for n in sizes]
+    net, _ = point_to_point.calibrate(measured(jobs, 1, Noise(launch=0.0)))
+    alpha = net["intra"]["classes"][-1]["alpha"]
+    assert 0 < alpha["low"] <= alpha["value"] < alpha["high"] < 1e-4
+
+
 def test_lines_that_miss_what_was_measured_are_remarked() -> None:
     quantity = {"value": 1e-6}
     section = {
@@ -640,6 +649,20 @@ def test_a_resumed_launch_counts_once() -> None:
     assert entry["why"] == ["one launch: the spread between launches is unknown"]
 
 
+def test_launches_of_other_jobs_and_thread_levels_do_not_count() -> None:
+    found = [
+        Launch(
+            f"run/launch-00{n}.jsonl",
+            {"program": "mpi", "launch": n, "mpi": {"thread_level": level}},
+            (Result(job, {"bytes": 8}, np.full(60, 1e-7)),),
+        )
+        for n, (job, level) in enumerate(
+            (("ping_pong", "single"), ("ping_pong", "multiple"), ("window", "single"))
+        )
+    ]
+    assert noise.quality(Measured(found), {})["net"]["launches"] == 1
+
+
 def test_one_launch_gives_the_error_of_its_batches() -> None:
     found = quantities({"x": Series((1.0,), "source", 50, sampling=0.01)})["x"]
     assert found["high"] == pytest.approx(np.exp(1.645 * 0.01), rel=1e-4)
@@ -697,6 +720,16 @@ def test_a_fit_to_one_launch_has_the_errors_of_its_points() -> None:
     fits, errors = fitted(points, lambda values: np.array([values.sum()]))
     assert fits.tolist() == [[3.0]]
     assert errors == pytest.approx([0.01 * np.hypot(1.0, 2.0)])
+
+
+def test_an_error_of_the_size_of_a_fit_is_no_factor() -> None:
+    points = aligned([Series((1.0,), "", 10, sampling=0.01)] * 2, 2)
+    assert points is not None
+    found = quantities({"x": of_fit(np.array([2.0]), 3.0, points, "fit")})["x"]
+    assert found["high"] == pytest.approx(2 + 1.645 * 3, rel=1e-3)
+    assert 0 < found["low"] < 1e-5
+    close = quantities({"x": of_fit(np.array([2.0]), 0.02, points, "fit")})["x"]
+    assert close["high"] == pytest.approx(2 * np.exp(1.645 * 0.01), rel=1e-4)
 
 
 def test_a_fit_to_one_of_several_launches_has_their_spread() -> None:
