@@ -323,6 +323,9 @@ def _show(
 
     stamp = provenance.collect(arguments, samples).to_dict()
     document["provenance"] = {**document.get("provenance", {}), **stamp}
+    path = str(profile.path) if profile is not None and profile.path is not None else ""
+    # Checked before it is written: a good profile is not replaced by one that cannot be read.
+    checked = profiles.from_document(document, path or "this machine")
     if profile is not None:
         profile.write(document, report.SHOWN)
     if page is None:
@@ -330,6 +333,4 @@ def _show(
     if page.format is Format.JSON:
         page.write(document, report.SHOWN)
         return
-    path = str(profile.path) if profile is not None else ""
-    shown = report.shown(profiles.from_document(document, path or "this machine"))
-    page.write({**shown, "provenance": stamp}, report.SHOWN)
+    page.write({**report.shown(checked), "provenance": stamp}, report.SHOWN)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from popmodel.cli.progress import Line
-from popmodel.machine import hardware, measurement, plan, profile, run_directory, suite
+from popmodel.machine import collect, hardware, measurement, plan, profile, run_directory, suite
 from popmodel.machine.launch import probe
 from popmodel.machine.launchers import call
 from popmodel.machine.measurement import Request, Tools
@@ -209,6 +209,44 @@ def test_a_profile_to_be_completed_has_to_be_one(popmodel: Call) -> None:
     assert status == 1
     assert err.startswith("popmodel: error: m.json: schema is None, not 'popmodel/machine/1'")
     assert not Path("m.core.samples").exists()
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_machine_that_hides_its_caches_has_a_profile(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = {path: text for path, text in FILES.items() if not path.startswith(CACHE)}
+    monkeypatch.setenv("FILES", json.dumps(hidden))
+    status, out, err = popmodel("bench", "--only", "core,memory", "-o", "m.json")
+    assert status == 0, err
+    document = load("m.json")
+    assert "caches" not in document["topology"]
+    why = document["absent"]["topology.caches"]
+    assert why == "neither sysfs nor lstopo tells the caches"
+    assert why in " ".join(out.split())
+    assert popmodel("bench", "collect", "m.core-memory.samples")[0] == 0
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("output", ["m.json", "-"])
+def test_a_profile_that_cannot_be_read_replaces_none(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 0
+    before = Path("m.json").read_text()
+    real = collect.collect
+
+    def damaged(*folders: Any) -> tuple[dict[str, Any], list[Path]]:
+        document, paths = real(*folders)
+        return {**document, "topology": {}}, paths
+
+    monkeypatch.setattr(collect, "collect", damaged)
+    status, out, err = popmodel(
+        "bench", "collect", "m.core.samples", "-o", output, *["--force"] * (output != "-")
+    )
+    assert (status, out) == (1, "")
+    assert err.endswith(": topology.cores_per_node is missing\n")
+    assert Path("m.json").read_text() == before
 
 
 # -- interrupts
