@@ -329,6 +329,50 @@ def test_another_command_does_not_go_on(popmodel: Call, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("machine")
+def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(suite, "starter", interrupted_at(2, 3))
+        assert popmodel("bench", "--only", "core")[0] == 130
+    kept = calls(str(measurement.default_folder()))
+    status, _, err = popmodel("bench", "--only", "noise")
+    assert status == 2
+    assert err.startswith(
+        f"popmodel: error: {measurement.default_folder()}: holds samples of another measurement "
+        "(parts core, not noise)\n"
+    )
+    assert calls(str(measurement.default_folder())) == kept
+    assert popmodel("bench", "--only", "noise", "--force")[0] == 0
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("more", [(), ("--full",), ("--force",), ("--script", "slurm")])
+def test_two_commands_do_not_measure_into_one_directory(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    command = ("bench", "--only", "core", "-o", "m.json")
+    seen: list[Answer] = []
+
+    def meanwhile(run: Any, *_: Any) -> list[Any]:
+        before = sorted(run.folder.iterdir())
+        seen.append(popmodel(*command, *more))
+        assert sorted(run.folder.iterdir()) == before
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(suite, "measure", meanwhile)
+        popmodel(*command)
+    ((status, out, err),) = seen
+    assert (status, out) == (1, "")
+    assert err.splitlines()[-2:] == [
+        "popmodel: error: m.core.samples: is in use: another popmodel bench measures into it",
+        "hint: wait for its end, or name another file with -o",
+    ]
+    assert popmodel(*command)[0] == 0  # the lock has gone with its command
+
+
+@pytest.mark.usefixtures("machine")
 def test_a_lost_profile_is_made_of_its_samples(popmodel: Call) -> None:
     assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 0
     before = calls("m.core.samples")
