@@ -283,6 +283,18 @@ def test_a_profile_that_cannot_be_read_replaces_none(
     assert Path("m.json").read_text() == before
 
 
+@pytest.mark.usefixtures("machine")
+def test_a_measurement_that_takes_longer_than_its_mode_says_so(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = replace(plan.MODES["quick"], seconds=0.1)
+    monkeypatch.setattr(plan, "MODES", {"quick": short})
+    err = popmodel("bench", "--only", "core", "-o", "m.json")[2]
+    assert err.splitlines()[1:] == [
+        "popmodel: so many cores need up to 780 ms in all; --only measures some parts"
+    ]
+
+
 # -- interrupts
 
 
