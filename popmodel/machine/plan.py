@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from popmodel.errors import UsageError
@@ -116,6 +116,16 @@ class Plan:
     launches: tuple[PlannedLaunch, ...]
     left_out: Mapping[str, str]
 
+    @property
+    def seconds(self) -> float:
+        """Time of all launches if each job needs all its budget."""
+        return sum(launch.seconds() for launch in self.launches)
+
+    @property
+    def is_longer_than_meant(self) -> bool:
+        """Whether so many jobs are needed that even the least budgets exceed the mode's time."""
+        return self.seconds > _LONGER * MODES[self.mode].seconds
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON types; jobs as lines."""
         launches = [
@@ -176,6 +186,7 @@ MODES: Mapping[str, Mode] = {
 }
 
 PRECISION = 0.03
+_LONGER = 1.2  # of the time of a mode: less is not worth a word
 _LONG = 10.0  # budget of a long job, in budgets of a short one
 _LONGEST_QUANTUM = 1000  # batches of the quantum, about 1 ms each: a distribution, not a median
 _START = {"node": 0.1, "mpi": 1.0}  # s until the first job
@@ -244,14 +255,16 @@ def make(
     cores = topology.cores_per_node
     share = max(cores * nodes // ranks, 1)
     half = max(cores // 2, 1)
-    blocks = [
+    blocks = _joined(
         _Block("node", 1, 1, cores, None, tuple(short)),
         _Block("node", 1, 1, cores, None, tuple(long), _LONG, _LONGEST_QUANTUM),
         _Block("mpi", ranks, nodes, share, "funneled", mpi.everybody),
         _Block("mpi", 2, 2, 1, "funneled", mpi.pair),
+        _Block("mpi", 2, 1, half, "funneled", mpi.levels_inside),
         _Block("mpi", 2, 1, half, "multiple", mpi.threads_inside),
+        _Block("mpi", 2, 2, cores, "funneled", mpi.levels_across),
         _Block("mpi", 2, 2, cores, "multiple", mpi.threads_across),
-    ]
+    )
     left_out = dict(selection.left_out(wanted, topology, ranks, nodes))
     turns = [block for block in blocks if block.jobs] * how.rounds
     weight = sum(block.weight * len(block.jobs) for block in turns)
@@ -291,3 +304,12 @@ class _Block:
     jobs: tuple[Job, ...]
     weight: float = 1.0
     most: int | None = None
+
+
+def _joined(*blocks: _Block) -> list[_Block]:
+    """Put jobs that are launched in the same way into one launch, each of them once."""
+    together: dict[_Block, tuple[Job, ...]] = {}
+    for block in blocks:
+        alike = replace(block, jobs=())
+        together[alike] = tuple(dict.fromkeys((*together.get(alike, ()), *block.jobs)))
+    return [replace(alike, jobs=jobs) for alike, jobs in together.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -16,7 +17,16 @@ from typing import Any
 import pytest
 
 from popmodel.cli.progress import Line
-from popmodel.machine import hardware, measurement, plan, profile, run_directory, suite
+from popmodel.machine import (
+    collect,
+    hardware,
+    measurement,
+    plan,
+    profile,
+    run_directory,
+    selection,
+    suite,
+)
 from popmodel.machine.launch import probe
 from popmodel.machine.launchers import call
 from popmodel.machine.measurement import Request, Tools
@@ -48,7 +58,8 @@ options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 if os.environ.get("DUMB") == program:
     sys.exit("there is no network")
 header = {"schema": "popmodel/samples/1", "program": program, "launch": int(options["-n"]),
-          "started": 1.8e9, "host": "played", "ranks": 1, "compiler": "cc 1",
+          "started": float(os.environ.get("STARTED", 1.8e9)), "host": "played",
+          "ranks": 1, "compiler": "cc 1",
           "openmp": {"version": 201511, "runtime": os.environ.get("RUNTIME", "libgomp.so.1")}}
 if program == "node":
     header["files"] = json.loads(os.environ["FILES"])
@@ -80,7 +91,7 @@ with open(options["-o"], "w") as samples:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine of 4 cores whose programs are played; the working directory is empty."""
-    for name in ("DUMB", "DIE", "RUNTIME", "OMP_PLACES"):
+    for name in ("DUMB", "DIE", "RUNTIME", "STARTED", "OMP_PLACES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FILES", json.dumps(FILES))
     monkeypatch.setenv("COLUMNS", "60")
@@ -187,6 +198,29 @@ def test_parts_measured_anew_replace_those_of_the_profile(popmodel: Call) -> Non
     assert popmodel("machine", "diff", "m.json", "m.json")[0] == 0
 
 
+@pytest.mark.usefixtures("machine")
+def test_a_profile_is_as_old_as_its_oldest_part(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = "measured 2020-09-13"
+    monkeypatch.setenv("STARTED", "1.6e9")
+    assert old in popmodel("bench", "--only", "core,noise", "-o", "m.json")[1]
+    assert old in popmodel("bench", "collect", "m.core-noise.samples")[1]
+    monkeypatch.setenv("STARTED", "1.7e9")
+    assert old in popmodel("bench", "--only", "core", "-o", "m.json", "--force")[1]
+    document = load("m.json")
+    assert document["host"]["measured"] == "2020-09-13T12:26:40Z"
+    assert [one["started"] for one in document["provenance"]["measurements"]] == [
+        "2020-09-13T12:26:40Z",
+        "2023-11-14T22:13:20Z",
+    ]
+    assert "days ago" in popmodel("machine", "check", "m.json")[1]
+    # With the last of the old parts its age goes as well.
+    assert (
+        "measured 2023-11-14" in popmodel("bench", "--only", "noise", "-o", "m.json", "--force")[1]
+    )
+
+
 def test_parts_of_another_machine_are_not_put_together(
     popmodel: Call, machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +243,56 @@ def test_a_profile_to_be_completed_has_to_be_one(popmodel: Call) -> None:
     assert status == 1
     assert err.startswith("popmodel: error: m.json: schema is None, not 'popmodel/machine/1'")
     assert not Path("m.core.samples").exists()
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_machine_that_hides_its_caches_has_a_profile(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = {path: text for path, text in FILES.items() if not path.startswith(CACHE)}
+    monkeypatch.setenv("FILES", json.dumps(hidden))
+    status, out, err = popmodel("bench", "--only", "core,memory", "-o", "m.json")
+    assert status == 0, err
+    document = load("m.json")
+    assert "caches" not in document["topology"]
+    why = document["absent"]["topology.caches"]
+    assert why == "neither sysfs nor lstopo tells the caches"
+    assert why in " ".join(out.split())
+    assert popmodel("bench", "collect", "m.core-memory.samples")[0] == 0
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("output", ["m.json", "-"])
+def test_a_profile_that_cannot_be_read_replaces_none(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 0
+    before = Path("m.json").read_text()
+    real = collect.collect
+
+    def damaged(*folders: Any) -> tuple[dict[str, Any], list[Path]]:
+        document, paths = real(*folders)
+        return {**document, "topology": {}}, paths
+
+    monkeypatch.setattr(collect, "collect", damaged)
+    status, out, err = popmodel(
+        "bench", "collect", "m.core.samples", "-o", output, *["--force"] * (output != "-")
+    )
+    assert (status, out) == (1, "")
+    assert err.endswith(": topology.cores_per_node is missing\n")
+    assert Path("m.json").read_text() == before
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_measurement_that_takes_longer_than_its_mode_says_so(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = replace(plan.MODES["quick"], seconds=0.1)
+    monkeypatch.setattr(plan, "MODES", {"quick": short})
+    err = popmodel("bench", "--only", "core", "-o", "m.json")[2]
+    assert err.splitlines()[1:] == [
+        "popmodel: so many cores need up to 780 ms in all; --only measures some parts"
+    ]
 
 
 # -- interrupts
@@ -288,6 +372,50 @@ def test_another_command_does_not_go_on(popmodel: Call, monkeypatch: pytest.Monk
     status, _, err = popmodel("bench", "--only", "core", "--ranks", "2", "-o", "m.json", "--force")
     assert status == 0
     assert "going on" not in err
+
+
+@pytest.mark.usefixtures("machine")
+def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(suite, "starter", interrupted_at(2, 3))
+        assert popmodel("bench", "--only", "core")[0] == 130
+    kept = calls(str(measurement.default_folder()))
+    status, _, err = popmodel("bench", "--only", "noise")
+    assert status == 2
+    assert err.startswith(
+        f"popmodel: error: {measurement.default_folder()}: holds samples of another measurement "
+        "(parts core, not noise)\n"
+    )
+    assert calls(str(measurement.default_folder())) == kept
+    assert popmodel("bench", "--only", "noise", "--force")[0] == 0
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("more", [(), ("--full",), ("--force",), ("--script", "slurm")])
+def test_two_commands_do_not_measure_into_one_directory(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    command = ("bench", "--only", "core", "-o", "m.json")
+    seen: list[Answer] = []
+
+    def meanwhile(run: Any, *_: Any) -> list[Any]:
+        before = sorted(run.folder.iterdir())
+        seen.append(popmodel(*command, *more))
+        assert sorted(run.folder.iterdir()) == before
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(suite, "measure", meanwhile)
+        popmodel(*command)
+    ((status, out, err),) = seen
+    assert (status, out) == (1, "")
+    assert err.splitlines()[-2:] == [
+        "popmodel: error: m.core.samples: is in use: another popmodel bench measures into it",
+        "hint: wait for its end, or name another file with -o",
+    ]
+    assert popmodel(*command)[0] == 0  # the lock has gone with its command
 
 
 @pytest.mark.usefixtures("machine")
@@ -624,6 +752,50 @@ def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> Non
     assert mpi.version in document["host"]["mpi"]
     assert document["host"]["openmp"].startswith("lib")
     assert max(map(len, out.splitlines())) <= 60
+
+
+@pytest.mark.usefixtures("tiny", "mpi")
+def test_the_real_programs_fill_every_part(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Large arrays take seconds to be filled, whatever the budget of their jobs.
+    monkeypatch.setattr(selection, "LARGEST_ARRAY", 4 << 20)
+    one = replace(plan.MODES["quick"], rounds=1, shortest=0.001)
+    monkeypatch.setattr(plan, "MODES", {"quick": one})
+    status, _, err = popmodel("bench", "--ranks", "2", "-o", "m.json")
+    assert status == 0, err
+    assert "warning" not in err
+    document = load("m.json")
+    assert document["provenance"]["measurements"][0]["without_sample"] == 0
+    assert set(document["quality"]) == {"core", "memory", "openmp", "net", "coll", "noise"}
+    assert document["memory"]["by_cores"]["1"]["value"] > 1e8
+    assert document["openmp"]["barrier"]["T"][:2] == [1, 2]
+    assert document["coll"]["allreduce"][0]["P"] == 2
+    assert document["noise"]["fwq"] >= 0
+    overlap = document["net"]["overlap"]
+    assert 0 <= overlap["low"] <= overlap["value"] <= overlap["high"] <= 1
+    full_support = "multiple_overhead" in document["net"]
+    assert full_support or "net.multiple_overhead" in document["absent"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_measurement_beside_busy_programs_is_noisy(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Long against the ticks in which the system counts what others use.
+    one = replace(plan.MODES["quick"], seconds=2.0, most=200)
+    monkeypatch.setattr(plan, "MODES", {"quick": one})
+    forever = [sys.executable, "-c", "while True: pass"]
+    hogs = [subprocess.Popen(forever) for _ in hardware.here().cpus]
+    try:
+        status, out, err = popmodel("bench", "--only", "noise", "-o", "m.json")
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    assert status == 0, err
+    quality = load("m.json")["quality"]["noise"]
+    assert quality["noisy"]
+    assert re.search(r"other programs used \d+ % of the processors", " ".join(quality["why"]))
+    assert "noise is noisy: " in " ".join(out.split())
 
 
 SRUN = """\

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.machine.calibration.measured import Measured
+from popmodel.machine.calibration.measured import Measured, Placement
 from popmodel.machine.calibration.size_classes import Switch, size_classes
 from popmodel.machine.calibration.statistics import (
     CLIPPED,
@@ -98,17 +98,17 @@ def nothing_left(section: Mapping[str, Any]) -> list[str]:
 def _tier(
     measured: Measured, distance: str, tier: str, absent: dict[str, str]
 ) -> dict[str, Any] | None:
-    sizes = measured.values("ping_pong", "bytes", tier=distance)
+    usual = _placed_alike(measured, distance)
+    sizes = list(usual)
     if len(sizes) < _LEAST_SIZES:
         return None
     table = {
         size: of_results(
-            measured.at_level(False, "ping_pong", tier=distance, bytes=size)
-            or measured.results("ping_pong", tier=distance, bytes=size),
+            usual[size],
             lambda result: p10(result.seconds),
             "half of a ping-pong, p10",
         )
-        for size in sizes
+        for size in usual
     }
     points = aligned([table[size] for size in sizes], _LEAST_SIZES)
     if points is None:
@@ -128,6 +128,23 @@ def _tier(
     entry |= _overheads(measured, distance)
     entry |= _windows(measured, distance)
     return entry
+
+
+def _placed_alike(measured: Measured, distance: str) -> dict[int, list[Result]]:
+    """Ping-pongs by size, of the launches whose ranks are placed alike and measured most sizes.
+
+    Others have a few sizes for the price of full thread support. That costs something itself: its
+    launches count only if there are no others.
+    """
+    for multiple in (False, True):
+        tables: dict[Placement, dict[int, list[Result]]] = {}
+        for size in measured.values("ping_pong", "bytes", tier=distance):
+            found = measured.by_placement("ping_pong", multiple=multiple, tier=distance, bytes=size)
+            for placement, results in found.items():
+                tables.setdefault(placement, {})[size] = results
+        if tables:
+            return max(tables.values(), key=len)
+    return {}
 
 
 def _switch(measured: Measured, distance: str) -> Switch | str | None:
