@@ -31,6 +31,7 @@ TOOK_TOO_LONG = 124
 _PATIENCE = 3.0  # seconds between asking processes to end and ending them
 _STEP = 0.02
 _CHUNK = 1 << 16
+_PIPE_MOST = 1 << 20  # bytes that a pipe holds at most, for who is not privileged
 
 
 @dataclass(frozen=True)
@@ -243,8 +244,27 @@ def chunks_of(tree: Tree, reading: int, interval: float) -> Iterator[bytes]:
             with suppress(subprocess.TimeoutExpired):
                 tree.child.wait(interval)
         yield chunk
-    # Descendants may hold the pipe open for ever: only what is there already is read.
-    while select.select([reading], [], [], 0)[0] and (chunk := os.read(reading, _CHUNK)):
+    yield from chunks_there(reading)
+
+
+def chunks_there(reading: int) -> Iterator[bytes]:
+    """Give what is in a pipe already, without waiting for more or for its end.
+
+    Who holds its writing end may do so for ever: descendants that were left behind, or a process
+    that cannot be ended.
+
+    Parameters
+    ----------
+    reading : int
+        The reading end of the pipe.
+    """
+    # At most what a pipe holds: one who still writes would keep it from ever being empty.
+    for _ in range(_PIPE_MOST // _CHUNK):
+        if not select.select([reading], [], [], 0)[0]:
+            return
+        chunk = os.read(reading, _CHUNK)
+        if not chunk:
+            return
         yield chunk
 
 
