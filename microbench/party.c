@@ -39,17 +39,6 @@ void *touched(size_t bytes)
     return memset(block, 0, size);
 }
 
-double clock_share(void)
-{
-    enum { READINGS = 1000 };
-    double total = 0;
-    for (int i = 0; i < READINGS; i++) {
-        double start = clock_now();
-        total += clock_now() - start;
-    }
-    return total / READINGS;
-}
-
 static long agree(void *party, long value)
 {
     MPI_Bcast(&value, 1, MPI_LONG, 0, ((const struct party *)party)->comm);

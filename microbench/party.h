@@ -54,9 +54,6 @@ struct result on_first(const struct launch *, const struct job *, const struct p
  * with a message. */
 void *touched(size_t bytes);
 
-/* What a time taken around a single call contains of the clock itself, in seconds. */
-double clock_share(void);
-
 /* Sleeps, so that another rank may have the processor. */
 void sleep_for(double seconds);
 

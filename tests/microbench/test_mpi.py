@@ -431,6 +431,15 @@ def test_failures_of_mpi_and_of_memory_end_the_launch_with_their_words(
     ) in done.stderr
 
 
+def test_an_interruption_does_not_count_as_cost_of_the_clock(tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    sources = [str(SOURCES / name) for name in ("batch.c", "text.c")]
+    program = compile_beside(["cc"], "clock_share.c", tmp_path / "share", *sources, "-lm")
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(25e-9, rel=1e-3)
+
+
 @pytest.fixture(scope="module")
 def choose(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int, str], list[str]]:
     """Pairs (or the reason for none) and the number of nodes, for ranks NODE:SOCKET:SOCKETS."""
