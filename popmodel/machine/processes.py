@@ -140,11 +140,12 @@ def members(tree: Tree) -> list[int]:
     Called now and then while the tree runs it also learns of those that are about to leave it.
     """
     entries = {entry.pid: entry for entry in _listing()}
+    # Once the first process is waited for, its number may be given to another one.
+    first = tree.child.pid if tree.child.returncode is None else None
     alive = {
         entry.pid
         for entry in entries.values()
-        if entry.pid == tree.child.pid
-        or entry.session == tree.child.pid
+        if first in (entry.pid, entry.session)
         or (entry.pid, entry.start) in tree.known
         or _is_marked(entry.pid, tree.mark)
     }
@@ -309,7 +310,7 @@ def ended_with_us() -> Iterator[Interrupts]:
     interrupts = Interrupts()
     taken = {}
     try:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             # Who ignores or handles a signal (nohup does) keeps it that way.
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 with suppress(ValueError):
