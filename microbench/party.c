@@ -110,7 +110,7 @@ static struct result run(const struct launch *launch, const struct job *job,
     for (int i = 0; i < count; i++)
         member = member || members[i] == launch->rank;
     if (member) {
-        struct party party = {.size = count, .thread_level = launch->thread_level, .plan = *plan};
+        struct party party = {.size = count, .plan = *plan};
         MPI_Group all, chosen;
         MPI_Comm_group(MPI_COMM_WORLD, &all);
         MPI_Group_incl(all, count, members, &chosen);

@@ -29,7 +29,6 @@ struct launch {
 struct party {
     MPI_Comm comm;
     int rank, size;
-    int thread_level;
     struct plan plan; /* agreed over comm: rank 0 of it decides */
 };
 
