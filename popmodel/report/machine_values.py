@@ -19,7 +19,7 @@ _WRITTEN = {"1/cycle": "per cycle", "cycle": "cycles", "1": "", "s/B": "s/B"}
 
 def value_text(quantity: Quantity, unit: str) -> str:
     """Value with three digits and the prefix that suits it: ``0.52 us``."""
-    name, factor = _scale(quantity.value, unit)
+    name, factor = _scale(_magnitude(quantity), unit)
     return f"{figure(quantity.value / factor)} {name}".rstrip()
 
 
@@ -27,7 +27,7 @@ def interval_text(quantity: Quantity, unit: str) -> str:
     """Interval in the unit of the value, ``0.48 .. 0.60``; ``-`` where none is known."""
     if quantity.low is None or quantity.high is None:
         return "-"
-    _, factor = _scale(quantity.value, unit)
+    _, factor = _scale(_magnitude(quantity), unit)
     return f"{figure(quantity.low / factor)} .. {figure(quantity.high / factor)}"
 
 
@@ -71,6 +71,11 @@ def unit_of(path: str) -> str:
     if isinstance(entry, schema.Number):
         return entry.unit
     raise KeyError(path)
+
+
+def _magnitude(quantity: Quantity) -> float:
+    """What the prefix of a unit is chosen by: the value, or its upper bound if it is 0."""
+    return quantity.value or quantity.high or 0.0
 
 
 def _scale(value: float, unit: str) -> tuple[str, float]:

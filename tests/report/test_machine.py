@@ -157,6 +157,13 @@ def test_intervals_are_in_the_unit_of_the_value() -> None:
     assert figure(0) == "0"
 
 
+def test_what_may_be_nothing_has_the_unit_of_its_upper_bound() -> None:
+    task = Quantity(0.0, 0.0, 2.7e-6)
+    assert (value_text(task, "s"), interval_text(task, "s")) == ("0 us", "0 .. 2.7")
+    gap = Quantity(0.0, 0.0, 65536.0)
+    assert (value_text(gap, "B"), interval_text(gap, "B")) == ("0 KiB", "0 .. 64")
+
+
 def test_a_time_per_byte_is_a_bandwidth() -> None:
     turned = inverse(Quantity(1e-10, 5e-11, 2e-10))
     assert turned is not None
