@@ -31,6 +31,13 @@ def interval_text(quantity: Quantity, unit: str) -> str:
     return f"{figure(quantity.low / factor)} .. {figure(quantity.high / factor)}"
 
 
+def percent_text(share: float) -> str:
+    """A share as ``1.2 %``; what is nearer to 0 than a hundredth of a percent as that."""
+    if 0 < abs(share) < 1e-4:
+        return "below 0.01 %"
+    return f"{figure(100 * share + 0.0)} %"  # -0.0 + 0.0 is 0.0
+
+
 def inverse(quantity: Quantity) -> Quantity | None:
     """A time per byte as a bandwidth; None if it is 0, a bandwidth without bound."""
     if quantity.value == 0:

@@ -41,7 +41,7 @@ def test_the_page_tells_what_the_machine_is_and_does() -> None:
     assert line(lines, "latency") == "latency 250 ns 237 .. 262"
     assert "bandwidth 20 GB/s 19 .. 21.1" in [" ".join(each.split()) for each in lines]
     assert line(lines, "eager up to") == "eager up to 4 KiB 4 .. 4"
-    assert line(lines, "spread between launches") == "spread between launches 0.012 -"
+    assert line(lines, "spread between launches") == "spread between launches 1.2 %"
 
 
 def test_openmp_is_a_table_by_threads() -> None:
@@ -53,6 +53,31 @@ def test_openmp_is_a_table_by_threads() -> None:
     lines = page(wide)
     assert line(lines, "OpenMP") == "OpenMP 1 thread 8 threads 64 threads 90 %"
     assert line(lines, "parallel_for") == "parallel_for 200 ns - - -"
+
+
+def test_nothing_takes_a_part_of_a_clock_cycle() -> None:
+    one = document()
+    one["openmp"] |= {"critical": overhead(4.4e-11), "master": overhead(2e-10, 4e-10)}
+    one["openmp"] |= {"lock": overhead(1e-7, 2e-7, 2e-10)}
+    lines = page(one, Style(80))
+    assert line(lines, "critical") == "critical < 0.333 ns - - -"
+    assert line(lines, "master") == "master < 0.333 ns 0.4 ns - -"
+    assert line(lines, "lock") == "lock 100 ns 200 ns < 0.333 ns -"
+    del one["core"]["freq"]
+    assert line(page(one, Style(80)), "critical") == "critical 0.044 ns - - -"
+
+
+def test_noise_is_in_percent() -> None:
+    one = document()
+    one["noise"] = {"run_cv": 1.17e-05, "fwq": 0.0312, "drift": -0.0, "detours": 12, "x": "words"}
+    lines = page(one)
+    assert line(lines, "noise") == "noise value"
+    assert line(lines, "spread between launches") == "spread between launches below 0.01 %"
+    assert line(lines, "time lost to others") == "time lost to others 3.12 %"
+    assert line(lines, "drift while measuring") == "drift while measuring 0 %"
+    assert line(lines, "detours") == "detours 12"
+    one["noise"] = {"drift": -0.0251}
+    assert line(page(one), "drift") == "drift while measuring -2.51 %"
 
 
 def test_collectives_are_those_of_the_largest_communicator() -> None:
