@@ -62,7 +62,7 @@ class Need:
 
 
 NEEDS: tuple[Need, ...] = (
-    Need((("core.freq",),), "every prediction"),
+    Need((("core.freq",),), "all predictions"),
     Need((("core.flop_per_cycle",),), "predictions of arithmetic"),
     Need((("core.load_per_cycle",),), "signatures that count loads"),
     Need((("core.store_per_cycle",),), "signatures that count stores"),

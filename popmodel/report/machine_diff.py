@@ -14,6 +14,7 @@ from popmodel.report.machine_values import unit_of, value_text
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
 
+_DIGITS = range(3, 7)
 _SHOWN = 12  # names of quantities that only one profile has
 
 
@@ -107,8 +108,17 @@ def _outside(document: Document) -> Iterator[tuple[str, list[str]]]:
     for row in document["rows"]:
         if not row["within"]:
             ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-            values = [value_text(_quantity(row[name]), row["unit"]) for name in "ab"]
-            yield row["path"], [*values, ratio]
+            yield row["path"], [*_told_apart(row), ratio]
+
+
+def _told_apart(row: Mapping[str, Any]) -> list[str]:
+    """Both values, with more digits than three where those are the same."""
+    values: list[str] = []
+    for digits in _DIGITS:
+        values = [value_text(_quantity(row[name]), row["unit"], digits) for name in "ab"]
+        if values[0] != values[1]:
+            break
+    return values
 
 
 def _quantity(table: Mapping[str, Any]) -> Quantity:

@@ -12,15 +12,19 @@ _SCALES: Mapping[str, tuple[tuple[str, float], ...]] = {
     "s": (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)),
     "B": (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30)),
     "B/s": (("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12)),
+    "s/B": (("ps/B", 1e-12), ("ns/B", 1e-9), ("us/B", 1e-6)),
     "Hz": (("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)),
 }
-_WRITTEN = {"1/cycle": "per cycle", "cycle": "cycles", "1": "", "s/B": "s/B"}
+_WRITTEN = {"1/cycle": "per cycle", "cycle": "cycles", "1": ""}
 
 
-def value_text(quantity: Quantity, unit: str) -> str:
-    """Value with three digits and the prefix that suits it: ``0.52 us``."""
+def value_text(quantity: Quantity, unit: str, digits: int = 3) -> str:
+    """Value with three digits, or some, and the prefix that suits it: ``0.52 us``."""
     name, factor = _scale(_magnitude(quantity), unit)
-    return f"{figure(quantity.value / factor)} {name}".rstrip()
+    number = quantity.value / factor
+    # a large number is written whole: 1020 B
+    text = f"{number:.0f}" if abs(number) >= 10 ** (digits - 1) else f"{number:.{digits}g}"
+    return f"{text} {name}".rstrip()
 
 
 def interval_text(quantity: Quantity, unit: str) -> str:

@@ -83,6 +83,20 @@ def test_diff_of_a_profile_with_itself(popmodel: Call) -> None:
     assert "only in" not in out
 
 
+def test_values_that_differ_are_written_so(popmodel: Call) -> None:
+    one, other = document(), document()
+    one["net"]["thread_factor"], other["net"]["thread_factor"] = (
+        {"value": value, "low": value, "high": value} for value in (0.0021312, 0.0021328)
+    )
+    one["net"]["intra"]["G"], other["net"]["intra"]["G"] = measured(3.3e-11, 0), measured(3e-11, 0)
+    Path("c.json").write_text(json.dumps(one))
+    Path("d.json").write_text(json.dumps(other))
+    out = [" ".join(line.split()) for line in popmodel("machine", "diff", "c.json", "d.json")[1]
+           .splitlines()]  # fmt: skip
+    assert "net.thread_factor 0.002131 0.002133 1.001" in out
+    assert "net.intra.G 33 ps/B 30 ps/B 0.909" in out
+
+
 def test_diff_in_other_formats(popmodel: Call) -> None:
     command = ("machine", "diff", "a.json", "b.json", "--format")
     compared = json.loads(popmodel(*command, "json")[1])

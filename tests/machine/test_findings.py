@@ -71,6 +71,14 @@ def test_what_predictions_need_is_asked_for_with_its_remedy() -> None:
     ]
 
 
+def test_what_everything_needs_is_asked_for_in_words() -> None:
+    one = document()
+    del one["core"]["freq"]
+    assert found(one, "missing") == [
+        "all predictions need core.freq: popmodel bench --only core measures it"
+    ]
+
+
 def test_several_nodes_need_messages_between_them() -> None:
     one = document()
     one["topology"]["nodes"] = 2

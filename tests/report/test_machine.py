@@ -168,7 +168,9 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
         (31.94, "1/cycle", "31.9 per cycle"),
         (0.5, "cycle", "0.5 cycles"),
         (5.25, "1", "5.25"),
-        (5e-11, "s/B", "5e-11 s/B"),
+        (5.12e-11, "s/B", "51.2 ps/B"),
+        (2.5e-9, "s/B", "2.5 ns/B"),
+        (0.0021312, "1", "0.00213"),
     ],
 )
 def test_values_have_three_digits_and_a_unit(value: float, unit: str, text: str) -> None:

@@ -24,6 +24,7 @@ from popmodel.machine.calibration.statistics import (
     quantities,
 )
 from popmodel.machine.samples import Result
+from popmodel.units import format_size
 
 Array = NDArray[np.float64]
 
@@ -194,7 +195,8 @@ def _levels(
             )
     if sizes and "latency.MEM" not in series:
         absent["memory.latency.MEM"] = (
-            f"no working set was large against the last-level cache; the largest had {max(sizes)} B"
+            "no working set was large against the last-level cache; the largest had "
+            f"{format_size(max(sizes), digits=3)}"
         )
     return series
 

@@ -152,7 +152,7 @@ def test_a_usable_share_that_was_not_seen_is_a_preset_with_its_source() -> None:
     assert section["kappa"]["origin"] == "preset"
     assert "Not measured" in section["kappa"]["source"]
     assert reasons["memory.latency.MEM"] == (
-        "no working set was large against the last-level cache; the largest had 16384 B"
+        "no working set was large against the last-level cache; the largest had 16 KiB"
     )
 
 
