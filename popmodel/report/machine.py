@@ -12,6 +12,7 @@ from popmodel.machine.quantity import Quantity
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.machine_values import (
     figure,
+    host_text,
     interval_text,
     inverse,
     percent_text,
@@ -114,8 +115,7 @@ def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
         origin += f" {moment:%Y-%m-%d}"
     facts = [("machine", f"{profile.name} ({origin})")]
     facts += [
-        # Open MPI adds who packaged it, when and where.
-        (str(key).replace("_", " "), str(value).partition(", package:")[0])
+        (str(key).replace("_", " "), host_text(value))
         for key, value in _content(document).get("host", {}).items()
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)

@@ -58,6 +58,12 @@ def figure(number: float) -> str:
     return f"{number:.3g}" if abs(number) >= 0.00995 or not number else f"{number:.1g}"
 
 
+def host_text(value: str | int | float) -> str:
+    """What a profile says of its host, such as the MPI library."""
+    # Open MPI adds who packaged it, when and where
+    return str(value).partition(", package:")[0]
+
+
 def unit_of(path: str) -> str:
     """Unit of a quantity by its path, such as ``s`` for ``net.intra.classes[0].alpha``.
 

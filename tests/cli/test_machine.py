@@ -97,6 +97,38 @@ def test_values_that_differ_are_written_so(popmodel: Call) -> None:
     assert "net.intra.G 33 ps/B 30 ps/B 0.909" in out
 
 
+def test_diff_names_other_software(popmodel: Call) -> None:
+    one, other = document(), document()
+    one["host"] |= {"mpi": "Open MPI v5.0.11, package: somebody", "load": 0.5, "openmp": "libgomp"}
+    other["host"] |= {"mpi": "MPICH 4.3.2", "load": 0.1}
+    Path("c.json").write_text(json.dumps(one))
+    Path("d.json").write_text(json.dumps(other))
+    lines = popmodel("machine", "diff", "c.json", "d.json")[1].splitlines()
+    start = lines.index("other hardware or software")
+    assert lines[start + 1 : start + 4] == [
+        " - mpi: Open MPI v5.0.11, against MPICH 4.3.2",
+        " - openmp: libgomp, against not told",
+        "",
+    ]
+    markdown = popmodel("machine", "diff", "c.json", "d.json", "--format", "markdown")[1]
+    assert "\n**other hardware or software**\n\n- mpi: Open MPI v5.0.11, against" in markdown
+    found = json.loads(popmodel("machine", "diff", "c.json", "d.json", "--format", "json")[1])
+    assert found["host"][1] == {"key": "openmp", "a": "libgomp", "b": None}
+    assert "other hardware" not in popmodel("machine", "diff", "a.json", "b.json")[1]
+
+
+def test_diff_of_profiles_with_nothing_in_common(popmodel: Call) -> None:
+    one = document()
+    for section in ("memory", "net", "coll", "openmp"):
+        del one[section]
+    other = document()
+    del other["core"]
+    Path("c.json").write_text(json.dumps(one))
+    Path("d.json").write_text(json.dumps(other))
+    lines = popmodel("machine", "diff", "c.json", "d.json")[1].splitlines()
+    assert " ".join(lines[2].split()) == "within stated intervals no quantity is in both"
+
+
 def test_diff_in_other_formats(popmodel: Call) -> None:
     command = ("machine", "diff", "a.json", "b.json", "--format")
     compared = json.loads(popmodel(*command, "json")[1])
