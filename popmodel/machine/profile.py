@@ -103,7 +103,12 @@ class Profile:
     def origin(self) -> str:
         """Where most of the quantities come from: ``measured``, ``preset`` or ``user``."""
         origins = Counter(quantity.origin for quantity in self.quantities.values())
-        return origins.most_common(1)[0][0] if origins else "user"
+        if origins:
+            return origins.most_common(1)[0][0]
+        # what measures a machine says so, even where nothing but noise came of it
+        provenance = self.document.get("provenance")
+        is_bench = isinstance(provenance, Mapping) and "measurements" in provenance
+        return "measured" if is_bench else "user"
 
     @property
     def overlap(self) -> str:

@@ -173,6 +173,22 @@ def test_a_profile_that_cannot_be_used_fails_the_check(popmodel: Call) -> None:
     assert err == "popmodel: error: broken.json: memory.b1 value should be above 0, not -1.0\n"
 
 
+def test_a_profile_of_noise_alone_fails_the_check(popmodel: Call) -> None:
+    keys = ("schema", "name", "topology", "noise")
+    noise = {key: document()[key] for key in keys} | {"provenance": {"measurements": [{}]}}
+    Path("noise.json").write_text(json.dumps(noise))
+    status, out, err = popmodel("machine", "check", "noise.json")
+    assert status == 1
+    assert err == (
+        "popmodel: error: noise.json: has no quantity to predict with\n"
+        "hint: popmodel bench measures them\n"
+    )
+    assert "usable   no, 0 quantities" in out.splitlines()
+    assert popmodel("machine", "show", "noise.json")[1].startswith("machine  box (measured)\n")
+    status, out, _ = popmodel("machine", "check", "noise.json", "--format", "json")
+    assert (status, json.loads(out)["usable"]) == (1, False)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
