@@ -17,7 +17,7 @@ from typing import Any
 
 from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
-from popmodel.machine.checks import ProfileError, check_document
+from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
@@ -194,7 +194,7 @@ def load(source: str | os.PathLike[str]) -> Profile:
         If there is neither such a file nor such a preset.
     """
     path, is_preset = _BUNDLED.find(source)
-    document = parse_json(read_text(path, ProfileError), path, ProfileError)
+    document = parse_json(read_text(path, UnreadableProfile), path, ProfileError)
     if not isinstance(document, dict):
         raise ProfileError(path, "is not a machine profile: the JSON document is no table")
     return from_document(document, os.fspath(path), is_preset=is_preset)

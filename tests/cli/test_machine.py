@@ -170,7 +170,10 @@ def test_a_profile_that_cannot_be_used_fails_the_check(popmodel: Call) -> None:
     Path("broken.json").write_text(json.dumps(broken))
     status, out, err = popmodel("machine", "check", "broken.json")
     assert (status, out) == (1, "")
-    assert err == "popmodel: error: broken.json: memory.b1 value should be above 0, not -1.0\n"
+    assert err == (
+        "popmodel: error: broken.json: memory.b1 value should be above 0, not -1.0\n"
+        "hint: correct it, or measure the machine again: popmodel bench\n"
+    )
 
 
 def test_a_profile_of_noise_alone_fails_the_check(popmodel: Call) -> None:
