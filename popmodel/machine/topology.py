@@ -68,11 +68,10 @@ class Topology:
     @property
     def last_level_bytes(self) -> int:
         """Bytes of all outermost caches that the cores of a memory domain use; 0 without caches."""
-        if not self.caches:
+        last = self.last_level_cache
+        if last is None:
             return 0
-        return last_level_bytes(
-            self.last_level_cache.bytes, self.last_level_cache.shared_by, self.cores_per_domain
-        )
+        return last_level_bytes(last.bytes, last.shared_by, self.cores_per_domain)
 
     def active_per_domain(self, busy_cores: int) -> int:
         """Give the busy cores of the fullest memory domain, processes spread over the domains."""
