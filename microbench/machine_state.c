@@ -15,6 +15,8 @@
 
 /* Within a quarter of a second a processor counts 25 ticks: a share is then known to about 4 %. */
 static const double SHORTEST_WINDOW = 0.25;
+/* A whole launch has no other chance: ticks may then be a tenth of the truth. */
+static const double SHORTEST_LAUNCH = 0.1;
 
 static double seconds_of(struct timeval time)
 {
@@ -86,6 +88,28 @@ void watch_take(struct watch *watch, struct usage usage)
     now->when = clock_now();
     now->usage = usage;
     read_busy(watch, &now->busy, &now->steal);
+    if (watch->taken == 1)
+        watch->first = *now;
+}
+
+/* The part of the watched processors' time between two snapshots that others used. */
+static double foreign_share(const struct watch *watch, const struct snapshot *old,
+                            const struct snapshot *now)
+{
+    double others = now->busy - old->busy - (now->usage.cpu - old->usage.cpu);
+    double share = others / ((now->when - old->when) * (double)watch->count);
+    if (share < 0) /* both counts are rounded to ticks */
+        return 0;
+    return share > 1 ? 1 : share;
+}
+
+double watch_whole(const struct watch *watch)
+{
+    if (watch->taken < 2)
+        return NAN;
+    const struct snapshot *now = &watch->snapshots[(watch->taken - 1) % POPMODEL_SNAPSHOTS];
+    return now->when - watch->first.when < SHORTEST_LAUNCH ? NAN
+                                                           : foreign_share(watch, &watch->first, now);
 }
 
 struct state watch_state(const struct watch *watch)
@@ -104,12 +128,7 @@ struct state watch_state(const struct watch *watch)
         double wall = now->when - old->when;
         if (wall < SHORTEST_WINDOW)
             continue;
-        double others = now->busy - old->busy - (now->usage.cpu - old->usage.cpu);
-        state.foreign = others / (wall * (double)watch->count);
-        if (state.foreign < 0) /* both counts are rounded to ticks */
-            state.foreign = 0;
-        if (state.foreign > 1)
-            state.foreign = 1;
+        state.foreign = foreign_share(watch, old, now);
         break;
     }
     return state;

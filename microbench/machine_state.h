@@ -27,7 +27,7 @@ struct snapshot {
 struct watch {
     unsigned char *cpus; /* 1 for every processor that is watched, by its number */
     long size, count;    /* of `cpus`; processors watched */
-    struct snapshot snapshots[POPMODEL_SNAPSHOTS];
+    struct snapshot first, snapshots[POPMODEL_SNAPSHOTS];
     long taken;
 };
 
@@ -47,6 +47,10 @@ void watch_take(struct watch *, struct usage usage);
  * time that others used, since the snapshot before or during the last quarter of a second,
  * whichever is longer. */
 struct state watch_state(const struct watch *);
+
+/* `foreign` of the whole time since the first snapshot: jobs that are all short have none of their
+ * own. NAN if even that is too short to tell. */
+double watch_whole(const struct watch *);
 
 void watch_close(struct watch *);
 

@@ -263,11 +263,16 @@ static int write_header(const struct program *program, const struct options *opt
     return wrong;
 }
 
-static int write_end(const struct program *program, struct samples *samples, long left, double wall)
+static int write_end(const struct program *program, struct samples *samples, long left, double wall,
+                     double foreign)
 {
     struct text line = {0}, error = {0};
-    text_add(&line, "{\"end\":\"%s\",\"left\":%ld,\"wall\":%.4g}", left ? "limit" : "complete",
+    text_add(&line, "{\"end\":\"%s\",\"left\":%ld,\"wall\":%.4g,", left ? "limit" : "complete",
              left, wall);
+    if (isnan(foreign))
+        text_add(&line, "\"foreign\":null}");
+    else
+        text_add(&line, "\"foreign\":%.3g}", foreign);
     int wrong = samples_write(samples, &line, &error) || samples_close(samples, &error);
     if (wrong)
         complain(program, "%s", error.at);
@@ -303,10 +308,13 @@ int program_run(const struct program *program, struct options *options)
                 break;
             status = do_job(program, &jobs.jobs[next], &options->plan, &watch, &samples);
         }
+        double foreign = watch_whole(&watch);
         watch_close(&watch);
-        if (status == DONE && program->leader)
-            status = write_end(program, &samples, jobs.count - next, clock_now() - start) ? FAILED
-                                                                                          : DONE;
+        if (status == DONE && program->leader) {
+            double wall = clock_now() - start;
+            if (write_end(program, &samples, jobs.count - next, wall, foreign))
+                status = FAILED;
+        }
     }
     jobs_free(&jobs);
     return status;

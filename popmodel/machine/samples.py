@@ -87,12 +87,15 @@ class Launch:
         In the order in which they were measured.
     end : str or None
         ``complete``, or ``limit`` if time ran out; None if the launch was cut short.
+    foreign : float or None
+        Share of the processors' time that others used meanwhile, 0..1; None if not known.
     """
 
     path: str
     header: Mapping[str, Any] = field(repr=False)
     results: tuple[Result, ...] = field(repr=False)
     end: str | None = None
+    foreign: float | None = None
 
     @property
     def program(self) -> str:
@@ -138,12 +141,14 @@ def read_one(path: str | os.PathLike[str]) -> Launch:
         )
     results: list[Result] = []
     end: str | None = None
+    foreign: float | None = None
     for number, entry in entries[1:]:
         if "end" in entry:
             end = str(entry["end"])
+            foreign = entry.get("foreign")
         elif "schema" not in entry:  # a resumed launch has another header
             results.append(_result(entry, path, number))
-    return Launch(os.fspath(path), header, tuple(results), end)
+    return Launch(os.fspath(path), header, tuple(results), end, foreign)
 
 
 def _entries(lines: list[str], path: Path) -> Iterable[tuple[int, dict[str, Any]]]:

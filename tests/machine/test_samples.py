@@ -28,10 +28,11 @@ def write(path: Path, *lines: Any, end: str = "\n") -> Path:
 
 
 def test_a_whole_launch(tmp_path: Path) -> None:
-    launch = read_one(write(tmp_path / "a", HEADER, JOB, ABSENT, {"end": "complete", "left": 0}))
+    end = {"end": "complete", "left": 0, "foreign": 0.25}
+    launch = read_one(write(tmp_path / "a", HEADER, JOB, ABSENT, end))
     assert launch.program == "node"
     assert launch.hosts == ("here",)
-    assert launch.end == "complete"
+    assert (launch.end, launch.foreign) == ("complete", 0.25)
     triad, smt = launch.results
     assert triad.seconds.tolist() == [1e-3, 2e-3]
     assert triad.reference is None

@@ -32,6 +32,8 @@ class Measured:
 
     Attributes
     ----------
+    foreign : dict of hashable to float
+        Share of the processors' time that others used during a launch, where it is known.
     headers : dict of hashable to mapping
         Header of a launch by what its results have in ``launch``; one that was interrupted and
         resumed is one.
@@ -40,11 +42,14 @@ class Measured:
     def __init__(self, launches: Sequence[Launch]) -> None:
         self.launches = launches
         self.headers: dict[Hashable, Mapping[str, Any]] = {}
+        self.foreign: dict[Hashable, float] = {}
         self._found: dict[str, list[tuple[Launch, Result]]] = {}
         self.disturbed = frozenset(map(id, _disturbed(launches)))
         for launch in launches:
             number = _number(launch)
             self.headers.setdefault(number, launch.header)
+            if launch.foreign is not None:
+                self.foreign[number] = max(launch.foreign, self.foreign.get(number, 0.0))
             for result in launch.results:
                 if id(result) not in self.disturbed:
                     marked = replace(result, launch=number)

@@ -118,7 +118,7 @@ def _launches(measured: Measured, results: Sequence[Result]) -> int:
 
 
 def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str]:
-    share = _mean_rate((_fact(one, "foreign") * _wall(one), _wall(one)) for one in results)
+    share = _foreign(measured, results)
     if share > _FOREIGN:
         yield f"other programs used {100 * share:.0f} % of the processors meanwhile"
     # these are sums over all processors that were watched
@@ -133,6 +133,18 @@ def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str
     spreads = _spreads(results)
     if spreads.size >= 3 and float(np.median(spreads)) > _SPREAD:
         yield f"launches differ by {100 * float(np.median(spreads)):.0f} % (median)"
+
+
+def _foreign(measured: Measured, results: Sequence[Result]) -> float:
+    """Share of the processors' time that others used; that of the launches if jobs are too short."""
+    if all(math.isnan(_fact(one, "foreign")) for one in results):
+        shares = [
+            measured.foreign[launch]
+            for launch in dict.fromkeys(one.launch for one in results)
+            if launch in measured.foreign
+        ]
+        return float(np.mean(shares)) if shares else 0.0
+    return _mean_rate((_fact(one, "foreign") * _wall(one), _wall(one)) for one in results)
 
 
 def _fact(result: Result, name: str) -> float:

@@ -878,3 +878,12 @@ def test_of_two_launches_none_is_the_odd_one() -> None:
 
 def test_launches_that_differ_twofold_are_a_spread() -> None:
     assert readings((3e-7, 50), (6e-7, 50), (3e-7, 50)).left_out(["construct"]) == []
+
+
+def test_jobs_too_short_to_tell_have_the_disturbance_of_their_launch() -> None:
+    short = launches([Job("clock", {"threads": 1}, 1e-6)], 3, np.random.default_rng(0), QUIET)
+    disturbed = Measured([replace(launch, foreign=0.4) for launch in short])
+    entry = noise.quality(disturbed, {})["core"]
+    assert entry["noisy"]
+    assert entry["why"] == ["other programs used 40 % of the processors meanwhile"]
+    assert not noise.quality(Measured(short), {})["core"]["noisy"]
