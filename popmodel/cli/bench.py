@@ -246,6 +246,9 @@ def _measure(
     else:
         failures = _follow(run, suite.starter(using.programs, using.mpi))
     document, paths = collect.collect([run.folder], failures)
+    if not collect.has_any(document, request.parts):
+        remark(f"what is measured is kept in {folder}: the same command goes on")
+        raise collect.nothing_of(request.parts, document, failures)
     run_directory.complete(run)
     if kept is not None:
         document = collect.replace_parts(kept, document, request.parts)
@@ -276,9 +279,21 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
         run_directory.done_in(path)[0] for path in run_directory.all_samples(run.folder)
     ):
         raise suite.nothing_measured(failures)
+    _warn(failures)
+    return failures
+
+
+def _warn(failures: Sequence[Failure]) -> None:
+    """Say which launches were given up, and once each what to do about it."""
+    from popmodel.cli.streams import remark, suggest
+
+    said: set[str | None] = {None}
     for failure in failures:
         remark(f"warning: {failure.text}")
-    return failures
+        hint = failure.error.hint
+        if hint is not None and hint not in said:
+            suggest(hint)
+        said.add(hint)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from popmodel.errors import FileError, UsageError
+from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine import hardware, run_directory, samples
 from popmodel.machine.calibration import calibrate
 from popmodel.machine.jobs import NODE_PARTS, PATHS
@@ -110,6 +110,35 @@ def _add_absent(document: Document, made: Plan, failures: Sequence[Failure]) -> 
         program = "node" if part in NODE_PARTS else "mpi"
         failed = [failure.text for failure in failures if failure.program == program]
         absent.setdefault(PATHS[part][0], failed[0] if failed else "no sample of it was taken")
+
+
+def has_any(document: Mapping[str, Any], parts: Iterable[str]) -> bool:
+    """Whether a profile has anything of some parts of the suite."""
+    return any(_has(document, path) for part in parts for path in PATHS[part])
+
+
+def nothing_of(
+    parts: Sequence[str], document: Mapping[str, Any], failures: Sequence[Failure]
+) -> PopmodelError:
+    """The error for a measurement that has nothing of the parts that were asked for.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        What was asked for.
+    document : mapping
+        The profile of what there is; says what is absent.
+    failures : sequence of Failure
+        Launches that were given up; the first tells what to do.
+    """
+    what = f"nothing of {', '.join(parts)} could be measured"
+    hint = "popmodel doctor says what works on this machine"
+    if failures:
+        return PopmodelError(f"{what}: {failures[0].text}", failures[0].error.hint or hint)
+    above = [path for part in parts for path in PATHS[part]]
+    absent = document.get("absent", {})
+    reasons = [why for path, why in absent.items() if _is_below(path, above)]
+    return PopmodelError(f"{what}: {reasons[0] if reasons else 'there are no samples of it'}", hint)
 
 
 def _has(document: Mapping[str, Any], path: str) -> bool:

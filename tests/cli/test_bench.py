@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from popmodel.cli.progress import Line
-from popmodel.machine import hardware, measurement, plan, profile, run_directory, suite
+from popmodel.machine import collect, hardware, measurement, plan, profile, run_directory, suite
 from popmodel.machine.launch import probe
 from popmodel.machine.launchers import call
 from popmodel.machine.measurement import Request, Tools
@@ -330,7 +330,9 @@ def test_a_program_that_does_not_begin_leaves_its_parts_absent(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DUMB", "mpi")
-    assert popmodel("bench", "--only", "core,p2p", "-o", "m.json")[0] == 0
+    status, _, err = popmodel("bench", "--only", "core,p2p", "-o", "m.json")
+    assert status == 0
+    assert err.splitlines()[2] == "hint: all it said is in m.core-p2p.samples/launch-002.log"
     document = load("m.json")
     assert "net" not in document
     assert document["absent"]["net.intra"].startswith(
@@ -349,6 +351,38 @@ def test_nothing_measured_is_a_failure(popmodel: Call, monkeypatch: pytest.Monke
     assert not Path("m.json").exists()
     monkeypatch.delenv("DUMB")
     assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 0  # and can be tried again
+
+
+@pytest.mark.usefixtures("machine")
+def test_nothing_measured_of_what_was_asked_is_a_failure(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUMB", "mpi")
+    status, out, err = popmodel("bench", "--only", "p2p", "-o", "m.json")
+    assert (status, out) == (1, "")
+    lines = err.splitlines()
+    assert lines[-3] == (
+        "popmodel: what is measured is kept in m.p2p.samples: the same command goes on"
+    )
+    assert lines[-2].startswith(
+        "popmodel: error: nothing of p2p could be measured: launch 2 (mpi) was given up before "
+        "its first job: "
+    )
+    assert "there is no network" in lines[-2]
+    assert lines[-1] == "hint: all it said is in m.p2p.samples/launch-002.log"
+    assert not Path("m.json").exists()
+    monkeypatch.delenv("DUMB")
+    status, _, err = popmodel("bench", "--only", "p2p", "-o", "m.json")
+    assert (status, err.startswith("popmodel: going on, ")) == (0, True)
+
+
+def test_what_is_absent_is_the_reason_where_no_launch_failed() -> None:
+    document = {"absent": {"core.smt_factor": "no SMT", "net.thread_factor": "no such level"}}
+    error = collect.nothing_of(("threads",), document, ())
+    assert error.message == "nothing of threads could be measured: no such level"
+    assert error.hint == "popmodel doctor says what works on this machine"
+    error = collect.nothing_of(("core", "p2p"), {}, ())
+    assert error.message == ("nothing of core, p2p could be measured: there are no samples of it")
 
 
 # -- collect
