@@ -14,7 +14,7 @@ from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
     from popmodel.cli.output import Target
-    from popmodel.machine.measurement import Request
+    from popmodel.machine.measurement import Request, Tools
     from popmodel.machine.run_directory import Run
     from popmodel.machine.suite import Failure
 
@@ -203,10 +203,11 @@ def _write_script(
             "start: load the module of the cluster's own"
         )
     folder = run_directory.beside(output, request.parts if partly else ())
-    run = open_run(folder, made, using.identity, force=force, keep=False)
-    path = script.write(
-        run, using.programs, output=str(output), launcher=request.launcher or "srun"
-    )
+    with run_directory.held(folder):
+        run = open_run(folder, made, using.identity, force=force, keep=False)
+        path = script.write(
+            run, using.programs, output=str(output), launcher=request.launcher or "srun"
+        )
     write_out(f"{path}\n")
     remark(f"submit it: cd {folder} && sbatch {path.name}")
     remark(f"when it has run: popmodel bench collect {folder} -o {output}")
@@ -221,11 +222,11 @@ def _measure(
     partly: bool,
 ) -> None:
     from popmodel.cli.streams import remark
-    from popmodel.machine import collect, hardware, measurement, run_directory, suite
+    from popmodel.machine import collect, hardware, measurement, run_directory
     from popmodel.machine import profile as profiles
 
     file = None if profile is None else profile.path
-    force = profile is not None and profile.force
+    force = any(target is not None and target.force for target in (page, profile))
     kept = profiles.load(file).document if partly and file is not None and file.exists() else None
     machine = hardware.here()
     made = measurement.make_plan(request, machine)
@@ -233,26 +234,34 @@ def _measure(
     folder = measurement.default_folder()
     if file is not None:
         folder = run_directory.beside(file, request.parts if partly else ())
-    run = measurement.open_run(
-        folder,
-        made,
-        using.identity,
-        force=force or file is None,
-        keep=file is not None and not file.exists(),
-    )
-    if run.is_completed:
-        remark(f"all of it is in {folder} already: --force measures anew")
-        failures = []
-    else:
-        failures = _follow(run, suite.starter(using.programs, using.mpi))
-    document, paths = collect.collect([run.folder], failures)
-    if not collect.has_any(document, request.parts):
-        remark(f"what is measured is kept in {folder}: the same command goes on")
-        raise collect.nothing_of(request.parts, document, failures)
-    run_directory.complete(run)
+    with run_directory.held(folder):
+        run = measurement.open_run(
+            folder,
+            made,
+            using.identity,
+            force=force,
+            keep=file is not None and not file.exists(),
+        )
+        failures = _finish(run, using)
+        document, paths = collect.collect([run.folder], failures)
+        if not collect.has_any(document, request.parts):
+            remark(f"what is measured is kept in {folder}: the same command goes on")
+            raise collect.nothing_of(request.parts, document, failures)
+        run_directory.complete(run)
     if kept is not None:
         document = collect.replace_parts(kept, document, request.parts)
     _show(arguments, document, paths, page, profile)
+
+
+def _finish(run: Run, using: Tools) -> list[Failure]:
+    """Do what is left of a measurement, which may be nothing; give the launches given up."""
+    from popmodel.cli.streams import remark
+    from popmodel.machine import suite
+
+    if run.is_completed:
+        remark(f"all of it is in {run.folder} already: --force measures anew")
+        return []
+    return _follow(run, suite.starter(using.programs, using.mpi))
 
 
 def _follow(run: Run, begin: Any) -> list[Failure]:
@@ -338,6 +347,9 @@ def _show(
 
     stamp = provenance.collect(arguments, samples).to_dict()
     document["provenance"] = {**document.get("provenance", {}), **stamp}
+    path = str(profile.path) if profile is not None and profile.path is not None else ""
+    # Checked before it is written: a good profile is not replaced by one that cannot be read.
+    checked = profiles.from_document(document, path or "this machine")
     if profile is not None:
         profile.write(document, report.SHOWN)
     if page is None:
@@ -345,6 +357,4 @@ def _show(
     if page.format is Format.JSON:
         page.write(document, report.SHOWN)
         return
-    path = str(profile.path) if profile is not None else ""
-    shown = report.shown(profiles.from_document(document, path or "this machine"))
-    page.write({**shown, "provenance": stamp}, report.SHOWN)
+    page.write({**report.shown(checked), "provenance": stamp}, report.SHOWN)

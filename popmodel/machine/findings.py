@@ -136,6 +136,10 @@ def _missing(profile: Profile) -> Iterator[Finding]:
         measure = f"popmodel bench --only {part_of(lacking)} measures it"
         why = profile.absent(lacking) or measure
         yield Finding("missing", lacking, f"{need.purpose} need {lacking}: {why}")
+    if not profile.topology.caches:
+        why = profile.absent("topology.caches") or "add it to the profile, with its source"
+        text = f"signatures with if_fits need topology.caches: {why}"
+        yield Finding("missing", "topology.caches", text)
 
 
 def _has(profile: Profile, path: str) -> bool:

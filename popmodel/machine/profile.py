@@ -225,7 +225,8 @@ def _topology(table: Mapping[str, Any]) -> Topology:
         sockets=table.get("sockets", 1),
         domains=table.get("domains", table.get("sockets", 1)),
         caches=tuple(
-            Cache(entry["level"], entry["bytes"], entry["shared_by"]) for entry in table["caches"]
+            Cache(entry["level"], entry["bytes"], entry["shared_by"])
+            for entry in table.get("caches", ())
         ),
         memory_per_node=table.get("memory_per_node"),
     )

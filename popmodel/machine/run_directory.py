@@ -8,6 +8,7 @@
         launch-001.jsonl     its samples
         launch-001.log       what the program and its launcher wrote
         launch-001-2.jsonl   samples of the jobs that an interrupted first launch still lacked
+        .lock                held by the command that measures into the directory
 
 What is done is told by the samples alone, so that no record of it can be wrong.
 """
@@ -15,12 +16,13 @@ What is done is told by the samples alone, so that no record of it can be wrong.
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,10 +36,12 @@ from popmodel.machine.plan import Plan, PlannedLaunch
 SCHEMA = "popmodel/plan/1"
 SUFFIX = ".samples"
 PLAN = "plan.json"
+LOCK = ".lock"
 
 _OURS = re.compile(r"launch-\d{3,}(-\d+)?\.(jobs|jsonl|log)")
 _SAMPLES = re.compile(r"launch-(\d{3,})(?:-(\d+))?\.jsonl")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,51 @@ def find(folder: Path) -> Run | None:
         ) from None
 
 
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep a directory from other commands while one measures into it; it is made if need be.
+
+    The lock is the kernel's and ends with its process, however that ends. A file system that has
+    no locks (some parallel ones) cannot tell of another command: there nothing is kept.
+
+    Raises
+    ------
+    FileError
+        If another command holds it, or it cannot be written or holds files of something else.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _refuse_foreign(folder)
+        # A file of its own: the plan is replaced as a whole, and with it would go the lock.
+        lock = (folder / LOCK).open("ab")
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileError(
+                folder,
+                "is in use: another popmodel bench measures into it",
+                hint="wait for its end, or name another file with -o",
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise unwritable(folder / LOCK, error) from error
+        yield
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise a FileError if a directory holds files, none of which is a plan."""
+    present = [path for path in folder.iterdir() if path.name not in (PLAN, LOCK)]
+    if present and not (folder / PLAN).exists():
+        raise FileError(
+            folder,
+            f"holds files that no measurement wrote, such as {present[0].name}",
+            hint="name another file with -o: samples are kept in a directory beside it",
+        )
+
+
 def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
     """Start a measurement in a directory; samples of an earlier one in it are removed.
 
@@ -116,14 +165,8 @@ def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
     run = Run(folder, plan, made_with)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        present = [path for path in folder.iterdir() if path.name != PLAN]
-        if present and not (folder / PLAN).exists():
-            raise FileError(
-                folder,
-                f"holds files that no measurement wrote, such as {present[0].name}",
-                hint="name another file with -o: samples are kept in a directory beside it",
-            )
-        for path in present:
+        _refuse_foreign(folder)
+        for path in folder.iterdir():
             if _OURS.fullmatch(path.name):
                 path.unlink()
     except OSError as error:

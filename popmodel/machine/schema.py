@@ -134,7 +134,7 @@ PROFILE = Table(
                 ),
                 "memory_per_node": Count(),
             },
-            required=("cores_per_node", "caches"),
+            required=("cores_per_node",),
         ),
         "core": Table(
             {

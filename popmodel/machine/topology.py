@@ -38,7 +38,7 @@ class Topology:
     sockets, domains : int
         Sockets, and memory domains (NUMA), of a node.
     caches : tuple of Cache
-        Data caches from the innermost outwards.
+        Data caches from the innermost outwards; empty where the system does not tell.
     memory_per_node : int or None
         Bytes of memory of a node.
     """
@@ -61,23 +61,25 @@ class Topology:
         return math.ceil(self.cores_per_node / self.sockets)
 
     @property
-    def last_level_cache(self) -> Cache:
-        """The outermost cache."""
-        return self.caches[-1]
+    def last_level_cache(self) -> Cache | None:
+        """The outermost cache; None where no cache is known."""
+        return self.caches[-1] if self.caches else None
 
     def active_per_domain(self, busy_cores: int) -> int:
         """Give the busy cores of the fullest memory domain, processes spread over the domains."""
         return max(1, min(self.cores_per_domain, math.ceil(busy_cores / self.domains)))
 
-    def processes_per_last_level_cache(self, processes: int, threads: int) -> int:
-        """Give how many processes of a node share one instance of the outermost cache.
+    def processes_per_cache(self, cache: Cache, processes: int, threads: int) -> int:
+        """Give how many processes of a node share one instance of a cache.
 
         Parameters
         ----------
+        cache : Cache
+            One of this machine.
         processes, threads : int
             Processes of the node and threads of each; processes are spread over the caches, the
             threads of a process stay together.
         """
-        instances = max(1, self.cores_per_node // self.last_level_cache.shared_by)
-        spanned = math.ceil(threads / self.last_level_cache.shared_by)
+        instances = max(1, self.cores_per_node // cache.shared_by)
+        spanned = math.ceil(threads / cache.shared_by)
         return max(1, math.ceil(processes * spanned / instances))

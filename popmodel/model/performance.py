@@ -101,12 +101,15 @@ class Model:
 
     def _functions(self) -> dict[str, Any]:
         def if_fits(working_set: Value, hit: Value, miss: Value) -> Value:
-            topology = self.parameters.profile.topology
-            sharing = topology.processes_per_last_level_cache(
-                self.placement.per_node, self.placement.threads
+            profile = self.parameters.profile
+            cache = profile.topology.last_level_cache
+            if cache is None:
+                raise profile.missing("topology.caches")
+            sharing = profile.topology.processes_per_cache(
+                cache, self.placement.per_node, self.placement.threads
             )
             capacity = memory.cache_capacity(
-                self.parameters.get("memory.kappa"), topology.last_level_cache.bytes, sharing
+                self.parameters.get("memory.kappa"), cache.bytes, sharing
             )
             self._remark_threshold(working_set, capacity)
             return memory.if_fits(working_set, capacity, hit, miss)

@@ -211,6 +211,44 @@ def test_a_profile_to_be_completed_has_to_be_one(popmodel: Call) -> None:
     assert not Path("m.core.samples").exists()
 
 
+@pytest.mark.usefixtures("machine")
+def test_a_machine_that_hides_its_caches_has_a_profile(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = {path: text for path, text in FILES.items() if not path.startswith(CACHE)}
+    monkeypatch.setenv("FILES", json.dumps(hidden))
+    status, out, err = popmodel("bench", "--only", "core,memory", "-o", "m.json")
+    assert status == 0, err
+    document = load("m.json")
+    assert "caches" not in document["topology"]
+    why = document["absent"]["topology.caches"]
+    assert why == "neither sysfs nor lstopo tells the caches"
+    assert why in " ".join(out.split())
+    assert popmodel("bench", "collect", "m.core-memory.samples")[0] == 0
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("output", ["m.json", "-"])
+def test_a_profile_that_cannot_be_read_replaces_none(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 0
+    before = Path("m.json").read_text()
+    real = collect.collect
+
+    def damaged(*folders: Any) -> tuple[dict[str, Any], list[Path]]:
+        document, paths = real(*folders)
+        return {**document, "topology": {}}, paths
+
+    monkeypatch.setattr(collect, "collect", damaged)
+    status, out, err = popmodel(
+        "bench", "collect", "m.core.samples", "-o", output, *["--force"] * (output != "-")
+    )
+    assert (status, out) == (1, "")
+    assert err.endswith(": topology.cores_per_node is missing\n")
+    assert Path("m.json").read_text() == before
+
+
 # -- interrupts
 
 
@@ -288,6 +326,50 @@ def test_another_command_does_not_go_on(popmodel: Call, monkeypatch: pytest.Monk
     status, _, err = popmodel("bench", "--only", "core", "--ranks", "2", "-o", "m.json", "--force")
     assert status == 0
     assert "going on" not in err
+
+
+@pytest.mark.usefixtures("machine")
+def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(suite, "starter", interrupted_at(2, 3))
+        assert popmodel("bench", "--only", "core")[0] == 130
+    kept = calls(str(measurement.default_folder()))
+    status, _, err = popmodel("bench", "--only", "noise")
+    assert status == 2
+    assert err.startswith(
+        f"popmodel: error: {measurement.default_folder()}: holds samples of another measurement "
+        "(parts core, not noise)\n"
+    )
+    assert calls(str(measurement.default_folder())) == kept
+    assert popmodel("bench", "--only", "noise", "--force")[0] == 0
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("more", [(), ("--full",), ("--force",), ("--script", "slurm")])
+def test_two_commands_do_not_measure_into_one_directory(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    command = ("bench", "--only", "core", "-o", "m.json")
+    seen: list[Answer] = []
+
+    def meanwhile(run: Any, *_: Any) -> list[Any]:
+        before = sorted(run.folder.iterdir())
+        seen.append(popmodel(*command, *more))
+        assert sorted(run.folder.iterdir()) == before
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(suite, "measure", meanwhile)
+        popmodel(*command)
+    ((status, out, err),) = seen
+    assert (status, out) == (1, "")
+    assert err.splitlines()[-2:] == [
+        "popmodel: error: m.core.samples: is in use: another popmodel bench measures into it",
+        "hint: wait for its end, or name another file with -o",
+    ]
+    assert popmodel(*command)[0] == 0  # the lock has gone with its command
 
 
 @pytest.mark.usefixtures("machine")

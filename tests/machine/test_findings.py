@@ -138,6 +138,15 @@ def test_what_is_not_measured_is_told() -> None:
     assert found(one, "preset") == ["1 quantity is not measured but given by a user: memory"]
 
 
+def test_caches_that_nothing_told() -> None:
+    one = document()
+    del one["topology"]["caches"]
+    need = "signatures with if_fits need topology.caches: "
+    assert found(one, "missing") == [need + "add it to the profile, with its source"]
+    one["absent"] = {"topology.caches": "sysfs is not mounted"}
+    assert found(one, "missing") == [need + "sysfs is not mounted"]
+
+
 def test_age() -> None:
     assert found(document(), "age") == []
     later = THEN + timedelta(days=200)

@@ -6,12 +6,14 @@ to some jobs what the test is about.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -260,8 +262,28 @@ def test_beginning_removes_samples_of_before_and_nothing_else(run: Run) -> None:
     assert sorted(path.name for path in run.folder.iterdir()) == ["notes.txt", "plan.json"]
 
 
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO])
+def test_a_file_system_without_locks_is_measured_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(run_directory.fcntl, "flock", flock)
+    expected = (
+        nullcontext()
+        if number == errno.ENOLCK
+        else pytest.raises(FileError, match=r"\.lock: cannot be written: Input/output error")
+    )
+    with expected, run_directory.held(tmp_path / "m.samples"):
+        run_directory.begin(tmp_path / "m.samples", plan(), MADE_WITH)
+
+
 def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("words")
+    with pytest.raises(FileError), run_directory.held(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(FileError) as error:
         run_directory.begin(tmp_path, plan(), MADE_WITH)
     assert error.value.message == (

@@ -18,7 +18,8 @@ NODE = Topology(
 def test_cores() -> None:
     assert NODE.cores_per_domain == 8
     assert NODE.cores_per_socket == 8
-    assert NODE.last_level_cache.level == "L3"
+    assert NODE.last_level_cache == Cache("L3", 2**24, 8)
+    assert Topology(1, 4, 1, 1, ()).last_level_cache is None
 
 
 @pytest.mark.parametrize(("busy", "active"), [(1, 1), (2, 1), (3, 2), (16, 8), (32, 8)])
@@ -31,4 +32,4 @@ def test_active_cores_spread_over_domains(busy: int, active: int) -> None:
     [(1, 1, 1), (2, 1, 1), (4, 4, 2), (16, 1, 8), (2, 8, 1), (1, 16, 1), (3, 4, 2)],
 )
 def test_processes_that_share_a_cache(processes: int, threads: int, sharing: int) -> None:
-    assert NODE.processes_per_last_level_cache(processes, threads) == sharing
+    assert NODE.processes_per_cache(NODE.caches[-1], processes, threads) == sharing

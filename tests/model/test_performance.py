@@ -139,6 +139,16 @@ def test_what_the_machine_does_not_know_is_named() -> None:
         walk(program(level), machine(), 1, 1)
 
 
+def test_caches_are_asked_for_only_by_what_depends_on_them() -> None:
+    document = copy.deepcopy(dict(machine().document))
+    del document["topology"]["caches"]
+    blind = from_document(document)
+    assert walk(program(SERIAL), blind, 1, 1) == walk(program(SERIAL), machine(), 1, 1)
+    fits = SERIAL.replace("MEM = 16", "MEM = 'if_fits(1e6, 0, 16)'")
+    with pytest.raises(MissingQuantity, match=r"does not know topology\.caches"):
+        walk(program(fits), blind, 1, 1)
+
+
 def test_a_shift_by_half_a_process_is_refused() -> None:
     text = "[[program]]\nshift = { dim = 0, by = 0.5, bytes = 1 }\n"
     with pytest.raises(UsageError, match=r"'0\.5' should give a whole number, not 0\.5"):

@@ -66,7 +66,7 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
         "host": machine.host() | _software(launches),
         "topology": topology,
     }
-    absent: dict[str, str] = {}
+    absent: dict[str, str] = dict(machine.absent)
     remarks: dict[str, list[str]] = {}
     document["core"], missing = core.calibrate(measured)
     absent |= missing
