@@ -231,10 +231,13 @@ def _measure(
     machine = hardware.here()
     made = measurement.make_plan(request, machine)
     using = measurement.tools(request, machine.usable_cores)
-    folder = measurement.default_folder()
+    parts = request.parts if partly else ()
+    folder = measurement.default_folder(parts)
     if file is not None:
-        folder = run_directory.beside(file, request.parts if partly else ())
+        folder = run_directory.beside(file, parts)
     with run_directory.held(folder):
+        if file is None and not force:
+            _keep_earlier(folder)
         run = measurement.open_run(
             folder,
             made,
@@ -251,6 +254,18 @@ def _measure(
     if kept is not None:
         document = collect.replace_parts(kept, document, request.parts)
     _show(arguments, document, paths, page, profile)
+    if profile is None:
+        remark(f"to keep this profile: popmodel bench collect {folder} -o machine.json")
+
+
+def _keep_earlier(folder: Path) -> None:
+    """Make way for a new measurement where nobody named a place, without losing the last one."""
+    from popmodel.cli.streams import remark
+    from popmodel.machine import run_directory
+
+    found = run_directory.find(folder)
+    if found is not None and found.is_completed:
+        remark(f"the samples of the measurement before are now in {run_directory.put_aside(found)}")
 
 
 def _finish(run: Run, using: Tools) -> list[Failure]:

@@ -147,10 +147,28 @@ def test_without_a_file_the_samples_are_kept_in_the_cache(popmodel: Call, tmp_pa
     status, out, err = popmodel("bench", "--only", "core", "--format", "json")
     assert status == 0
     assert json.loads(out)["schema"] == "popmodel/machine/1"
-    folder = tmp_path / "cache" / "bench" / f"{os.uname().nodename}.samples"
-    assert f"samples go to {folder}" in err
-    # Measured again, not taken from there, when asked again.
-    assert "24 jobs in 3 launches" in popmodel("bench", "--only", "core")[2]
+    folder = tmp_path / "cache" / "bench" / f"{os.uname().nodename}.core.samples"
+    before = calls(str(folder))
+    assert err.splitlines() == [
+        f"popmodel: 24 jobs in 3 launches; samples go to {folder}",
+        f"popmodel: to keep this profile: popmodel bench collect {folder} -o machine.json",
+    ]
+    # Measured again, not taken from there, when asked again; and what was there is kept.
+    for number in (1, 2):
+        err = popmodel("bench", "--only", "core")[2]
+        aside = folder.with_name(f"{os.uname().nodename}.core.{number}.samples")
+        assert err.splitlines()[:2] == [
+            f"popmodel: the samples of the measurement before are now in {aside}",
+            f"popmodel: 24 jobs in 3 launches; samples go to {folder}",
+        ]
+        assert calls(str(aside)) == before
+        assert popmodel("bench", "collect", str(aside), "-o", f"{number}.json")[0] == 0
+    err = popmodel("bench", "--only", "core", "--force")[2]
+    assert err.startswith("popmodel: 24 jobs in 3 launches")
+    # Other parts go to a place of their own.
+    err = popmodel("bench", "--only", "noise")[2]
+    assert "now in" not in err
+    assert calls(str(folder)) == before
 
 
 @pytest.mark.usefixtures("machine")
@@ -335,15 +353,15 @@ def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
     with monkeypatch.context() as patch:
         patch.setattr(suite, "starter", interrupted_at(2, 3))
         assert popmodel("bench", "--only", "core")[0] == 130
-    kept = calls(str(measurement.default_folder()))
-    status, _, err = popmodel("bench", "--only", "noise")
+    folder = measurement.default_folder(("core",))
+    kept = calls(str(folder))
+    status, _, err = popmodel("bench", "--only", "core", "--full")
     assert status == 2
     assert err.startswith(
-        f"popmodel: error: {measurement.default_folder()}: holds samples of another measurement "
-        "(parts core, not noise)\n"
+        f"popmodel: error: {folder}: holds samples of another measurement (mode quick, not full)\n"
     )
-    assert calls(str(measurement.default_folder())) == kept
-    assert popmodel("bench", "--only", "noise", "--force")[0] == 0
+    assert calls(str(folder)) == kept
+    assert popmodel("bench", "--only", "core", "--ranks", "2", "--force")[0] == 0
 
 
 @pytest.mark.usefixtures("machine")
