@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def collect(
     launches = samples.read(paths)
     _check_same_machine(launches)
     document = calibrate(launches)
-    measurements = [_measurement(folder) for folder in folders]
+    measurements = [_measurement(folder, launches) for folder in folders]
     given_up = list(failures)
     if given_up:
         measurements[-1]["failures"] = [failure.text for failure in given_up]
@@ -88,9 +89,17 @@ def _check_same_machine(launches: Sequence[Launch]) -> None:
                 )
 
 
-def _measurement(folder: Path) -> dict[str, Any]:
+def _measurement(folder: Path, launches: Sequence[Launch]) -> dict[str, Any]:
     run = run_directory.find(folder)
     about: dict[str, Any] = {"samples": str(folder)}
+    starts = [
+        launch.header["started"]
+        for launch in launches
+        if Path(launch.path).parent == folder and launch.header.get("started") is not None
+    ]
+    if starts:  # when it was measured: samples may be collected long after
+        moment = datetime.fromtimestamp(min(starts), UTC)
+        about["started"] = moment.isoformat(timespec="seconds").replace("+00:00", "Z")
     if run is not None:
         made = run.plan
         about |= {"mode": made.mode, "parts": list(made.parts), "ranks": made.ranks}
@@ -186,12 +195,13 @@ def replace_parts(kept: Mapping[str, Any], fresh: Document, parts: Sequence[str]
     quality = kept.get("quality", {}) | {
         name: one for name, one in fresh.get("quality", {}).items() if name in sections
     }
+    provenance = _both(kept.get("provenance"), fresh["provenance"])
     tables = {
-        "host": kept.get("host", {}) | fresh.get("host", {}),
+        "host": _host(kept.get("host", {}), fresh.get("host", {}), provenance["measurements"]),
         "topology": fresh["topology"],
         "absent": absent,
         "quality": quality,
-        "provenance": _both(kept.get("provenance"), fresh["provenance"]),
+        "provenance": provenance,
     }
     return merged | {name: table for name, table in tables.items() if table}
 
@@ -207,10 +217,31 @@ def _identities(
     return found | {"number of cores": (before, now)}
 
 
+def _host(
+    kept: Mapping[str, Any], fresh: Mapping[str, Any], measurements: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Facts of the later measurement; the first start and the highest load of all."""
+    both = {**kept, **fresh}
+    starts = [one["started"] for one in measurements if "started" in one]
+    if starts:
+        both["measured"] = min(starts)
+    loads = [host["load"] for host in (kept, fresh) if "load" in host]
+    if loads:
+        both["load"] = max(loads)
+    return both
+
+
 def _both(kept: object, fresh: Mapping[str, Any]) -> dict[str, Any]:
-    """Provenance of the later measurement, with the list of all."""
+    """Provenance of the later measurement, with the list of all of which something is left."""
     before = kept.get("measurements", []) if isinstance(kept, Mapping) else []
-    return {**fresh, "measurements": [*before, *fresh.get("measurements", [])]}
+    left: list[Mapping[str, Any]] = []
+    later: set[str] = set()
+    for one in reversed([*before, *fresh.get("measurements", [])]):
+        parts = set(one.get("parts", ()))
+        if not parts or parts - later:  # samples without a plan do not say what they are of
+            left.insert(0, one)
+        later |= parts
+    return {**fresh, "measurements": left}
 
 
 def _copy(target: Document, source: Mapping[str, Any], keys: Sequence[str]) -> None:

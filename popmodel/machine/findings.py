@@ -220,9 +220,19 @@ def _old(profile: Profile, now: datetime) -> Iterator[Finding]:
 
 
 def measured_at(profile: Profile) -> datetime | None:
-    """When a profile was measured; None where it does not say."""
+    """When the oldest part of a profile was measured; None where it does not say.
+
+    Of a profile that no measurement of ours is behind, the time at which it was written.
+    """
     provenance = profile.document.get("provenance")
-    time = provenance.get("time") if isinstance(provenance, Mapping) else None
+    if not isinstance(provenance, Mapping):
+        return None
+    starts = [_moment(one.get("started")) for one in provenance.get("measurements", [])]
+    known = [moment for moment in starts if moment is not None]
+    return min(known) if known else _moment(provenance.get("time"))
+
+
+def _moment(time: object) -> datetime | None:
     try:
         moment = datetime.fromisoformat(time) if isinstance(time, str) else None
     except ValueError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from popmodel.errors import UsageError
@@ -244,14 +244,16 @@ def make(
     cores = topology.cores_per_node
     share = max(cores * nodes // ranks, 1)
     half = max(cores // 2, 1)
-    blocks = [
+    blocks = _joined(
         _Block("node", 1, 1, cores, None, tuple(short)),
         _Block("node", 1, 1, cores, None, tuple(long), _LONG, _LONGEST_QUANTUM),
         _Block("mpi", ranks, nodes, share, "funneled", mpi.everybody),
         _Block("mpi", 2, 2, 1, "funneled", mpi.pair),
+        _Block("mpi", 2, 1, half, "funneled", mpi.levels_inside),
         _Block("mpi", 2, 1, half, "multiple", mpi.threads_inside),
+        _Block("mpi", 2, 2, cores, "funneled", mpi.levels_across),
         _Block("mpi", 2, 2, cores, "multiple", mpi.threads_across),
-    ]
+    )
     left_out = dict(selection.left_out(wanted, topology, ranks, nodes))
     turns = [block for block in blocks if block.jobs] * how.rounds
     weight = sum(block.weight * len(block.jobs) for block in turns)
@@ -291,3 +293,12 @@ class _Block:
     jobs: tuple[Job, ...]
     weight: float = 1.0
     most: int | None = None
+
+
+def _joined(*blocks: _Block) -> list[_Block]:
+    """Put jobs that are launched in the same way into one launch, each of them once."""
+    together: dict[_Block, tuple[Job, ...]] = {}
+    for block in blocks:
+        alike = replace(block, jobs=())
+        together[alike] = tuple(dict.fromkeys((*together.get(alike, ()), *block.jobs)))
+    return [replace(alike, jobs=jobs) for alike, jobs in together.items()]

@@ -184,12 +184,16 @@ class MpiJobs:
         With two ranks, alone on two nodes.
     threads_inside, threads_across : tuple of Job
         With full thread support and two ranks, which have all cores of a node, or of one each.
+    levels_inside, levels_across : tuple of Job
+        The same two ranks with less thread support: what the former is compared with.
     """
 
     everybody: tuple[Job, ...]
     pair: tuple[Job, ...]
     threads_inside: tuple[Job, ...]
     threads_across: tuple[Job, ...]
+    levels_inside: tuple[Job, ...]
+    levels_across: tuple[Job, ...]
 
 
 def mpi_jobs(
@@ -205,13 +209,11 @@ def mpi_jobs(
         Processes in all, and the nodes over which they are spread evenly.
     """
     if ranks < 2:
-        return MpiJobs((), (), (), ())
+        return MpiJobs((), (), (), (), (), ())
     tiers = _tiers(topology, ranks, nodes)
     jobs: list[Job] = []
     if "p2p" in wanted:
         jobs += [one for tier in tiers for one in _p2p_jobs(tier, ranks // nodes, full=full)]
-    elif "threads" in wanted:  # full thread support is compared with less of it
-        jobs += [one for tier in tiers for one in _level_jobs(tier)]
     if "collectives" in wanted:
         jobs += _collective_jobs(ranks, ranks // nodes, full=full)
     if "overlap" in wanted:
@@ -222,7 +224,14 @@ def mpi_jobs(
         for tier in ("node", "network")
     )
     everybody = [one for one in jobs if one not in pair]
-    return MpiJobs(tuple(everybody), tuple(pair), tuple(inside), tuple(across))
+    return MpiJobs(
+        everybody=tuple(everybody),
+        pair=tuple(pair),
+        threads_inside=tuple(inside),
+        threads_across=tuple(across),
+        levels_inside=tuple(_level_jobs("node") if inside else ()),
+        levels_across=tuple(_level_jobs("network") if across else ()),
+    )
 
 
 def _tiers(topology: Topology, ranks: int, nodes: int) -> list[str]:

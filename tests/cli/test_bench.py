@@ -16,7 +16,15 @@ from typing import Any
 import pytest
 
 from popmodel.cli.progress import Line
-from popmodel.machine import collect, hardware, measurement, plan, profile, run_directory, suite
+from popmodel.machine import (
+    collect,
+    hardware,
+    measurement,
+    plan,
+    profile,
+    run_directory,
+    suite,
+)
 from popmodel.machine.launch import probe
 from popmodel.machine.launchers import call
 from popmodel.machine.measurement import Request, Tools
@@ -48,7 +56,8 @@ options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 if os.environ.get("DUMB") == program:
     sys.exit("there is no network")
 header = {"schema": "popmodel/samples/1", "program": program, "launch": int(options["-n"]),
-          "started": 1.8e9, "host": "played", "ranks": 1, "compiler": "cc 1",
+          "started": float(os.environ.get("STARTED", 1.8e9)), "host": "played",
+          "ranks": 1, "compiler": "cc 1",
           "openmp": {"version": 201511, "runtime": os.environ.get("RUNTIME", "libgomp.so.1")}}
 if program == "node":
     header["files"] = json.loads(os.environ["FILES"])
@@ -80,7 +89,7 @@ with open(options["-o"], "w") as samples:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine of 4 cores whose programs are played; the working directory is empty."""
-    for name in ("DUMB", "DIE", "RUNTIME", "OMP_PLACES"):
+    for name in ("DUMB", "DIE", "RUNTIME", "STARTED", "OMP_PLACES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FILES", json.dumps(FILES))
     monkeypatch.setenv("COLUMNS", "60")
@@ -203,6 +212,29 @@ def test_parts_measured_anew_replace_those_of_the_profile(popmodel: Call) -> Non
     assert Path("m.core-p2p-noise.samples").is_dir()
     assert popmodel("bench", "--only", "core", "-o", "m.json", "--force")[0] == 0
     assert popmodel("machine", "diff", "m.json", "m.json")[0] == 0
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_profile_is_as_old_as_its_oldest_part(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = "measured 2020-09-13"
+    monkeypatch.setenv("STARTED", "1.6e9")
+    assert old in popmodel("bench", "--only", "core,noise", "-o", "m.json")[1]
+    assert old in popmodel("bench", "collect", "m.core-noise.samples")[1]
+    monkeypatch.setenv("STARTED", "1.7e9")
+    assert old in popmodel("bench", "--only", "core", "-o", "m.json", "--force")[1]
+    document = load("m.json")
+    assert document["host"]["measured"] == "2020-09-13T12:26:40Z"
+    assert [one["started"] for one in document["provenance"]["measurements"]] == [
+        "2020-09-13T12:26:40Z",
+        "2023-11-14T22:13:20Z",
+    ]
+    assert "days ago" in popmodel("machine", "check", "m.json")[1]
+    # With the last of the old parts its age goes as well.
+    assert (
+        "measured 2023-11-14" in popmodel("bench", "--only", "noise", "-o", "m.json", "--force")[1]
+    )
 
 
 def test_parts_of_another_machine_are_not_put_together(

@@ -158,6 +158,17 @@ def test_age() -> None:
     [
         ({"time": "2026-11-01T12:00:00Z"}, datetime(2026, 11, 1, 12, tzinfo=UTC)),
         ({"time": "2026-11-01T12:00:00"}, datetime(2026, 11, 1, 12, tzinfo=UTC)),
+        (
+            {
+                "time": "2027-01-01T00:00:00Z",
+                "measurements": [
+                    {"started": "2026-11-01T12:00:00Z"},
+                    {"started": "2026-12-01T00:00:00Z"},
+                    {},
+                ],
+            },
+            datetime(2026, 11, 1, 12, tzinfo=UTC),
+        ),
         ({"time": "yesterday"}, None),
         ({"time": 3}, None),
         ("by hand", None),

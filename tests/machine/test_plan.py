@@ -167,13 +167,25 @@ def test_threads_communicate_only_where_each_has_a_core() -> None:
     assert "net.thread_factor" not in make(LARGE).left_out
 
 
-def test_full_thread_support_is_compared_with_less() -> None:
-    made = make(parts=("threads",))
-    levels = {
-        launch.thread_level: set(launch.jobs) for launch in made.launches if launch.program == "mpi"
-    }
-    assert set(levels) == {"funneled", "multiple"}
-    assert levels["funneled"] <= levels["multiple"]
+@pytest.mark.parametrize("parts", [("threads",), PARTS])
+@pytest.mark.parametrize(("topology", "ranks", "nodes"), [(SMALL, 2, 1), (LARGE, 96, 2)])
+def test_full_thread_support_is_compared_with_less_in_the_same_placement(
+    topology: Topology, ranks: int, nodes: int, parts: tuple[str, ...]
+) -> None:
+    made = make(topology, ranks=ranks, nodes=nodes, parts=parts)
+    by_start: dict[tuple[object, ...], list[set[Job]]] = {}
+    for launch in made.launches:
+        start = launch.ranks, launch.nodes, launch.threads, launch.thread_level
+        by_start.setdefault(start, []).append(set(launch.jobs))
+    full = {start: found for start, found in by_start.items() if start[-1] == "multiple"}
+    assert len(full) == nodes
+    for start, found in full.items():
+        less = by_start[(*start[:-1], "funneled")]
+        assert len(less) == len(found) == plan.MODES["quick"].rounds
+        for with_, without in zip(found, less, strict=True):
+            both = with_ & without
+            assert {job.get("bytes") for job in both} == {0, 8, 64, KIB}
+            assert {job.name for job in both} == {"ping_pong"}
     assert {launch.part(job) for launch in made.launches for job in launch.jobs
             if launch.thread_level == "multiple"} == {"threads"}  # fmt: skip
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from popmodel.machine.samples import Launch, Result
 
+Placement = tuple[object, ...]
+"""Ranks, nodes and threads of a rank: the same where launches place their ranks alike."""
+
 
 class Measured:
     """Finds the results of a job over all launches.
@@ -64,15 +67,20 @@ class Measured:
                 found.append(present)
         return found
 
-    def at_level(self, multiple: bool, job: str, **wanted: Any) -> list[Result]:
-        """The same, of launches with or without full thread support."""
-        return [
-            result
-            for launch, result in self._found.get(job, ())
-            if result.absent is None
-            and _has(result, wanted)
-            and (launch.header.get("mpi", {}).get("thread_level") == "multiple") == multiple
-        ]
+    def by_placement(
+        self, job: str, *, multiple: bool = False, **wanted: Any
+    ) -> dict[Placement, list[Result]]:
+        """The same of launches with or without full thread support, by how ranks are placed.
+
+        Where a rank has more cores, or fewer neighbours, a message may take another time.
+        """
+        found: dict[Placement, list[Result]] = {}
+        for launch, result in self._found.get(job, ()):
+            level = launch.header.get("mpi", {}).get("thread_level")
+            wants = result.absent is None and _has(result, wanted)
+            if wants and (level == "multiple") == multiple:
+                found.setdefault(_placement(launch), []).append(result)
+        return found
 
     def reason(self, job: str, **wanted: Any) -> str | None:
         """Why a job with these parameters is absent; None if it was not tried or was measured."""
@@ -95,6 +103,11 @@ def _number(launch: Launch) -> tuple[str, str, str]:
     """What tells launches apart; one that was interrupted and resumed is one."""
     folder = str(Path(launch.path).parent)
     return launch.program, folder, str(launch.header.get("launch", launch.path))
+
+
+def _placement(launch: Launch) -> Placement:
+    header = launch.header
+    return header.get("ranks"), len(launch.hosts), header.get("openmp", {}).get("max_threads")
 
 
 def _has(result: Result, wanted: Mapping[str, Any]) -> bool:

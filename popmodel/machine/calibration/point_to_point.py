@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.machine.calibration.measured import Measured
+from popmodel.machine.calibration.measured import Measured, Placement
 from popmodel.machine.calibration.size_classes import Switch, size_classes
 from popmodel.machine.calibration.statistics import (
     Series,
@@ -84,17 +84,16 @@ def misfits(section: Mapping[str, Any]) -> list[str]:
 def _tier(
     measured: Measured, distance: str, tier: str, absent: dict[str, str]
 ) -> dict[str, Any] | None:
-    sizes = measured.values("ping_pong", "bytes", tier=distance)
-    if len(sizes) < 3:
+    usual = _placed_alike(measured, distance)
+    if len(usual) < 3:
         return None
     table = {
         size: of_results(
-            measured.at_level(False, "ping_pong", tier=distance, bytes=size)
-            or measured.results("ping_pong", tier=distance, bytes=size),
+            usual[size],
             lambda result: p10(result.seconds),
             "half of a ping-pong, p10",
         )
-        for size in sizes
+        for size in usual
     }
     entry: dict[str, Any] = {}
     switch = _switch(measured, distance)
@@ -106,10 +105,27 @@ def _tier(
         late = measured.results("late_receiver", tier=distance)
         entry["eager_threshold"] = _threshold(switch, sum(one.seconds.size for one in late))
     points = quantities({str(size): series for size, series in table.items()})
-    entry["table"] = [{"bytes": size, "seconds": points[str(size)]} for size in sizes]
+    entry["table"] = [{"bytes": size, "seconds": points[str(size)]} for size in usual]
     entry |= _overheads(measured, distance)
     entry |= _windows(measured, distance)
     return entry
+
+
+def _placed_alike(measured: Measured, distance: str) -> dict[int, list[Result]]:
+    """Ping-pongs by size, of the launches whose ranks are placed alike and measured most sizes.
+
+    Others have a few sizes for the price of full thread support. That costs something itself: its
+    launches count only if there are no others.
+    """
+    for multiple in (False, True):
+        tables: dict[Placement, dict[int, list[Result]]] = {}
+        for size in measured.values("ping_pong", "bytes", tier=distance):
+            found = measured.by_placement("ping_pong", multiple=multiple, tier=distance, bytes=size)
+            for placement, results in found.items():
+                tables.setdefault(placement, {})[size] = results
+        if tables:
+            return max(tables.values(), key=len)
+    return {}
 
 
 def _switch(measured: Measured, distance: str) -> Switch | str | None:

@@ -31,7 +31,7 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
     section: dict[str, Any] = {}
     absent: dict[str, str] = {}
     for key, found in (
-        ("multiple_overhead", _multiple(measured)),
+        ("multiple_overhead", _multiple(measured, absent)),
         ("thread_factor", _factor(measured)),
         ("overlap", _overlap(measured)),
     ):
@@ -43,23 +43,30 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
                     name: min(value, 1.0) if name in ("value", "low", "high") else value
                     for name, value in section[key].items()
                 }
+    if "multiple_overhead" in section:  # another tier may have told it
+        absent.pop("net.multiple_overhead", None)
     for key, job in (("thread_factor", "threaded"), ("overlap", "overlap")):
         if key not in section and (reason := measured.reason(job)):
             absent[f"net.{key}"] = reason
     return section, absent
 
 
-def _multiple(measured: Measured) -> Series | None:
-    """Latency with MPI_THREAD_MULTIPLE less that with a lower level."""
+def _multiple(measured: Measured, absent: dict[str, str]) -> Series | None:
+    """Latency with MPI_THREAD_MULTIPLE less that with a lower level, of ranks placed alike."""
     for distance in _OUTERMOST:
         sizes = measured.values("ping_pong", "bytes", tier=distance)
         for size in sizes:
             with_, without = (
-                measured.at_level(multiple, "ping_pong", tier=distance, bytes=size)
-                for multiple in (True, False)
+                measured.by_placement("ping_pong", multiple=level, tier=distance, bytes=size)
+                for level in (True, False)
             )
-            if with_ and without:
-                return _difference(with_, without, size)
+            for placement, results in with_.items():
+                if placement in without:
+                    return _difference(results, without[placement], size)
+            if with_:
+                absent["net.multiple_overhead"] = (
+                    "no launch with less thread support had as many ranks, nodes and threads"
+                )
     return None
 
 
@@ -110,7 +117,7 @@ def _growth(further: int, several: Result, alone: Result) -> float:
 
 
 def _overlap(measured: Measured) -> Series | None:
-    """Share of a computation during which messages move without help (progress = 0)."""
+    """Share of what could overlap that does, with messages left alone (progress = 0)."""
     for distance in _OUTERMOST:
         sizes = measured.values("overlap", "bytes", tier=distance, progress=0)
         if not sizes:
@@ -125,7 +132,11 @@ def _overlap(measured: Measured) -> Series | None:
 
 
 def overlapped(result: Result) -> float:
-    """Give ``(communication + computation - both) / computation`` within 0 and 1."""
+    """Give the time that is saved over the most that can be, within 0 and 1.
+
+    ``(communication + computation - both) / min(computation, communication)``: no more than the
+    shorter of the two can hide behind the other.
+    """
     assert result.reference is not None
     communication, both = median(result.reference), median(result.seconds)
     compute = float(result.facts["compute"])

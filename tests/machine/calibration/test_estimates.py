@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -402,6 +402,32 @@ def test_full_thread_support_costs_what_it_adds_to_a_message() -> None:
     full = launches([pingpong(8, 1.3e-6)], 2, rng, QUIET, lambda _: level)
     section, _ = threads.calibrate(Measured([*plain, *full]))
     assert section["multiple_overhead"]["value"] == pytest.approx(3e-7)
+
+
+def placed(ranks: int, level: str) -> Callable[[int], dict[str, Any]]:
+    threads_each = {"max_threads": 8 // ranks}
+    header = {"mpi": {"thread_level": level}, "ranks": ranks, "openmp": threads_each}
+    return lambda _: header
+
+
+def test_full_thread_support_is_compared_with_ranks_placed_alike() -> None:
+    rng = np.random.default_rng(0)
+    # All ranks disturb each other: their messages are slower, whatever the thread support.
+    crowd = [pingpong(size, 2e-6 + 1e-10 * size) for size in (8, 64, 1024, 1 << 20)]
+    crowded = launches(crowd, 2, rng, QUIET, placed(8, "funneled"))
+    plain = launches([pingpong(8, 1e-6)], 2, rng, QUIET, placed(2, "funneled"))
+    full = launches([pingpong(8, 1.3e-6)], 2, rng, QUIET, placed(2, "multiple"))
+    section, absent = threads.calibrate(Measured([*crowded, *plain, *full]))
+    assert section["multiple_overhead"]["value"] == pytest.approx(3e-7)
+    assert "net.multiple_overhead" not in absent
+    net, _ = point_to_point.calibrate(Measured([*plain, *full, *crowded]))
+    assert net["intra"]["table"][0]["seconds"]["value"] == pytest.approx(2e-6, rel=1e-2)
+    assert [row["bytes"] for row in net["intra"]["table"]] == [8, 64, 1024, 1 << 20]
+    section, absent = threads.calibrate(Measured([*crowded, *full]))
+    assert "multiple_overhead" not in section
+    assert absent["net.multiple_overhead"] == (
+        "no launch with less thread support had as many ranks, nodes and threads"
+    )
 
 
 @pytest.mark.parametrize("size", [8, 1 << 20])
