@@ -116,6 +116,11 @@ def command(
             "--nodes: goes with --script",
             "several nodes are measured in a job: popmodel bench --script slurm --nodes 2",
         )
+    if build_only and script is not None:
+        raise UsageError(
+            "--build-only and --script exclude each other",
+            "a script builds what it needs: leave --build-only out",
+        )
     request = Request(
         mode="full" if full else "quick",
         parts=PARTS if only is None else plan.parts(only),

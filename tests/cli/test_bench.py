@@ -684,6 +684,11 @@ def test_an_mpi_that_is_missing_is_not_needed_by_all_parts(monkeypatch: pytest.M
             "-o -: a profile is JSON, not csv\nhint: leave -o - out",
         ),
         (
+            ["--build-only", "--script", "slurm"],
+            "--build-only and --script exclude each other\n"
+            "hint: a script builds what it needs: leave --build-only out",
+        ),
+        (
             ["--build-only", "-o", "-"],
             "-o -: nothing is measured with --build-only\nhint: leave -o out",
         ),
