@@ -96,7 +96,12 @@ def find(folder: Path) -> Run | None:
     path = folder / PLAN
     if not path.exists():
         return None
-    table = parse_json(read_text(path), path)
+    hint = f"start anew with --force, or collect its samples: popmodel bench collect {folder}"
+    try:
+        table = parse_json(read_text(path), path)
+    except FileError as error:
+        error.hint = hint
+        raise
     try:
         if table.pop("schema") != SCHEMA:
             raise ValueError
@@ -106,7 +111,7 @@ def find(folder: Path) -> Run | None:
         raise FileError(
             path,
             f"is not a plan of this version of popmodel ({SCHEMA})",
-            hint="start anew with --force, or collect its samples: popmodel bench collect",
+            hint=hint,
         ) from None
 
 
