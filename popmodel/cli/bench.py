@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -256,6 +256,7 @@ def _measure(
             remark(f"what is measured is kept in {folder}: the same command goes on")
             raise collect.nothing_of(request.parts, document, failures)
         run_directory.complete(run)
+    _warn_of_shortfalls(document)
     if kept is not None:
         document = collect.replace_parts(kept, document, request.parts)
     _show(arguments, document, paths, page, profile)
@@ -325,6 +326,15 @@ def _warn(failures: Sequence[Failure]) -> None:
         said.add(hint)
 
 
+def _warn_of_shortfalls(document: Mapping[str, Any]) -> None:
+    """Say in what the measurements of a profile are not what was asked for."""
+    from popmodel.cli.streams import remark
+
+    for measurement in document["provenance"]["measurements"]:
+        for text in measurement.get("shortfalls", ()):
+            remark(f"warning: {measurement['samples']}: {text}")
+
+
 @contextlib.contextmanager
 def _kept_when_interrupted(run: Run, line: Any) -> Iterator[None]:
     """Say how to go on when the user or the batch system ends the measurement."""
@@ -349,6 +359,7 @@ def _collect(
     from popmodel.machine import collect
 
     document, paths = collect.collect(folders)
+    _warn_of_shortfalls(document)
     _show(arguments, document, paths, page, profile)
 
 
