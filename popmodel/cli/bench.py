@@ -291,12 +291,16 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
     from popmodel.cli.streams import remark
     from popmodel.machine import run_directory, suite
     from popmodel.report.bench import progress_line
+    from popmodel.units import format_time
 
     launches = run.plan.launches
     left = sum(len(run_directory.missing(run, launch)) for launch in launches)
     total = sum(len(launch.jobs) for launch in launches)
     goes_on = f"going on, {left} of {total} jobs are left" if left < total else f"{total} jobs"
     remark(f"{goes_on} in {len(launches)} launches; samples go to {run.folder}")
+    if run.plan.is_longer_than_meant:
+        seconds = format_time(run.plan.seconds, digits=2)
+        remark(f"so many cores need up to {seconds} in all; --only measures some parts")
     line = Line()
 
     def draw(at: suite.Progress) -> None:

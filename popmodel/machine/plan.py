@@ -116,6 +116,16 @@ class Plan:
     launches: tuple[PlannedLaunch, ...]
     left_out: Mapping[str, str]
 
+    @property
+    def seconds(self) -> float:
+        """Time of all launches if each job needs all its budget."""
+        return sum(launch.seconds() for launch in self.launches)
+
+    @property
+    def is_longer_than_meant(self) -> bool:
+        """Whether so many jobs are needed that even the least budgets exceed the mode's time."""
+        return self.seconds > _LONGER * MODES[self.mode].seconds
+
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON types; jobs as lines."""
         launches = [
@@ -176,6 +186,7 @@ MODES: Mapping[str, Mode] = {
 }
 
 PRECISION = 0.03
+_LONGER = 1.2  # of the time of a mode: less is not worth a word
 _LONG = 10.0  # budget of a long job, in budgets of a short one
 _LONGEST_QUANTUM = 1000  # batches of the quantum, about 1 ms each: a distribution, not a median
 _START = {"node": 0.1, "mpi": 1.0}  # s until the first job

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from popmodel.machine import (
     plan,
     profile,
     run_directory,
+    selection,
     suite,
 )
 from popmodel.machine.launch import probe
@@ -297,6 +299,18 @@ def test_a_profile_that_cannot_be_read_replaces_none(
     assert (status, out) == (1, "")
     assert err.endswith(": topology.cores_per_node is missing\n")
     assert Path("m.json").read_text() == before
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_measurement_that_takes_longer_than_its_mode_says_so(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = replace(plan.MODES["quick"], seconds=0.1)
+    monkeypatch.setattr(plan, "MODES", {"quick": short})
+    err = popmodel("bench", "--only", "core", "-o", "m.json")[2]
+    assert err.splitlines()[1:] == [
+        "popmodel: so many cores need up to 780 ms in all; --only measures some parts"
+    ]
 
 
 # -- interrupts
@@ -804,6 +818,50 @@ def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> Non
     assert mpi.version in document["host"]["mpi"]
     assert document["host"]["openmp"].startswith("lib")
     assert max(map(len, out.splitlines())) <= 60
+
+
+@pytest.mark.usefixtures("tiny", "mpi")
+def test_the_real_programs_fill_every_part(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Large arrays take seconds to be filled, whatever the budget of their jobs.
+    monkeypatch.setattr(selection, "LARGEST_ARRAY", 4 << 20)
+    one = replace(plan.MODES["quick"], rounds=1, shortest=0.001)
+    monkeypatch.setattr(plan, "MODES", {"quick": one})
+    status, _, err = popmodel("bench", "--ranks", "2", "-o", "m.json")
+    assert status == 0, err
+    assert "warning" not in err
+    document = load("m.json")
+    assert document["provenance"]["measurements"][0]["without_sample"] == 0
+    assert set(document["quality"]) == {"core", "memory", "openmp", "net", "coll", "noise"}
+    assert document["memory"]["by_cores"]["1"]["value"] > 1e8
+    assert document["openmp"]["barrier"]["T"][:2] == [1, 2]
+    assert document["coll"]["allreduce"][0]["P"] == 2
+    assert document["noise"]["fwq"] >= 0
+    overlap = document["net"]["overlap"]
+    assert 0 <= overlap["low"] <= overlap["value"] <= overlap["high"] <= 1
+    full_support = "multiple_overhead" in document["net"]
+    assert full_support or "net.multiple_overhead" in document["absent"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_measurement_beside_busy_programs_is_noisy(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Long against the ticks in which the system counts what others use.
+    one = replace(plan.MODES["quick"], seconds=2.0, most=200)
+    monkeypatch.setattr(plan, "MODES", {"quick": one})
+    forever = [sys.executable, "-c", "while True: pass"]
+    hogs = [subprocess.Popen(forever) for _ in hardware.here().cpus]
+    try:
+        status, out, err = popmodel("bench", "--only", "noise", "-o", "m.json")
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    assert status == 0, err
+    quality = load("m.json")["quality"]["noise"]
+    assert quality["noisy"]
+    assert re.search(r"other programs used \d+ % of the processors", " ".join(quality["why"]))
+    assert "noise is noisy: " in " ".join(out.split())
 
 
 SRUN = """\

@@ -56,6 +56,13 @@ def test_quick_takes_several_launches_of_each_job_in_less_than_a_minute() -> Non
     assert sum(launch.seconds() for launch in made.launches) < 50
 
 
+def test_a_plan_that_cannot_keep_its_time_knows() -> None:
+    huge = replace(LARGE, cores_per_node=256)
+    assert make(huge).is_longer_than_meant
+    assert make(huge).seconds == sum(launch.seconds() for launch in make(huge).launches)
+    assert not make().is_longer_than_meant
+
+
 def test_full_takes_ten_to_twenty_minutes() -> None:
     made = make(mode="full")
     assert 600 < sum(launch.seconds() for launch in made.launches) < 1200
