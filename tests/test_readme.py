@@ -46,7 +46,7 @@ def test_commands_print_what_is_shown(
 
 def test_there_are_examples_to_test() -> None:
     verbs = {command.split()[0] for command, _ in EXAMPLES}
-    assert verbs == {"predict", "metrics", "replay", "explain"}
+    assert verbs == {"predict", "sweep", "metrics", "replay", "explain"}
 
 
 def test_the_python_example_runs(
@@ -66,11 +66,23 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_options_in_the_text_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in ("info", "metrics", "replay", "predict", "bench", "machine", "doctor", "explain"):
+    for verb in (
+        "info",
+        "metrics",
+        "replay",
+        "predict",
+        "sweep",
+        "bench",
+        "machine",
+        "doctor",
+        "explain",
+    ):
         assert main([verb, "--help"]) == 0
     known = capsys.readouterr().out
     for option in set(re.findall(r"(?<=[ `])--[a-z][a-z-]+", README)) - {
         "--ntasks-per-node",
         "--cpu-bind",
+        "--map-by",
+        "--bind-to",
     }:
         assert option in known, option

@@ -7,6 +7,7 @@ costs more time than reading a small trace.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Annotated, TypeAlias
@@ -101,3 +102,32 @@ def families(text: str, known: Sequence[str]) -> tuple[str, ...]:
             hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
             raise UsageError(f"--family {text}: no family '{name}'", hint)
     return names
+
+
+def settings(texts: Sequence[str]) -> dict[str, float]:
+    """The values that ``--set`` gives.
+
+    Raises
+    ------
+    UsageError
+        If one is no number, or is given twice.
+    """
+    found: dict[str, float] = {}
+    for text in texts:
+        name, sign, number = (part.strip() for part in text.partition("="))
+        if not sign or not name:
+            raise UsageError(f"--set {text}: no value", "write NAME=VALUE, for example N=4096")
+        if name in found:
+            raise UsageError(f"--set {text}: {name} is set twice", "leave one of them out")
+        found[name] = _number(number, text)
+    return found
+
+
+def _number(number: str, text: str) -> float:
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"--set {text}: '{number}' is not a number", "write for example N=4096")
+    return value

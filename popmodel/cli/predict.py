@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from popmodel.cli.options import ForceOption, FormatOption, OutputOption, families, whole_number
+from popmodel.cli.options import (
+    ForceOption,
+    FormatOption,
+    OutputOption,
+    families,
+    settings,
+    whole_number,
+)
 from popmodel.errors import UsageError
 
 EXAMPLES = (
@@ -80,29 +85,6 @@ def command(
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
     signature = signatures.load(app or signatures.DEFAULT)
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
-    prediction = predict(signature, profile, processes, per_process, _settings(set_ or []))
+    prediction = predict(signature, profile, processes, per_process, settings(set_ or []))
     stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
     goal.write({**prediction.to_dict(), "provenance": stamp}, views(shown))
-
-
-def _settings(texts: Sequence[str]) -> dict[str, float]:
-    """The values that ``--set`` gives."""
-    settings: dict[str, float] = {}
-    for text in texts:
-        name, sign, number = (part.strip() for part in text.partition("="))
-        if not sign or not name:
-            raise UsageError(f"--set {text}: no value", "write NAME=VALUE, for example N=4096")
-        if name in settings:
-            raise UsageError(f"--set {text}: {name} is set twice", "leave one of them out")
-        settings[name] = _number(number, text)
-    return settings
-
-
-def _number(number: str, text: str) -> float:
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UsageError(f"--set {text}: '{number}' is not a number", "write for example N=4096")
-    return value

@@ -1,4 +1,4 @@
-"""The example programs: compiled without a warning, correct on every grid, honest about mistakes."""
+"""The example programs: compiled without a warning, correct on every grid, clear about mistakes."""
 
 from __future__ import annotations
 

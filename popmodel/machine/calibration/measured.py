@@ -6,14 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from popmodel.machine.samples import Launch, Result
 
 Placement = tuple[object, ...]
 """Ranks, nodes and threads of a rank: the same where launches place their ranks alike."""
+_ENOUGH = 3  # launches, to tell which of them is the odd one
+_FEW = 5  # times fewer batches than another launch: its budget went elsewhere
+_FAR = 3.0  # times the median of the launches: no placement or connection does that
 
 
 class Measured:
     """Finds the results of a job over all launches.
+
+    A result that is out of all proportion to those of the other launches says what else ran, not
+    what was measured: it is not used, and `left_out` names it.
 
     Parameters
     ----------
@@ -24,9 +32,20 @@ class Measured:
     def __init__(self, launches: Sequence[Launch]) -> None:
         self.launches = launches
         self._found: dict[str, list[tuple[Launch, Result]]] = {}
+        self.disturbed = frozenset(map(id, _disturbed(launches)))
         for launch in launches:
             for result in launch.results:
-                self._found.setdefault(result.job, []).append((launch, result))
+                if id(result) not in self.disturbed:
+                    self._found.setdefault(result.job, []).append((launch, result))
+
+    def left_out(self, jobs: Sequence[str]) -> list[Result]:
+        """Results of some jobs that are not used: another program ran instead."""
+        return [
+            result
+            for launch in self.launches
+            for result in launch.results
+            if id(result) in self.disturbed and result.job in jobs
+        ]
 
     def results(self, job: str, **wanted: Any) -> list[Result]:
         """Measured results of a job with these parameters; one per launch as a rule."""
@@ -97,6 +116,35 @@ class Measured:
     def __iter__(self) -> Iterator[Result]:
         for found in self._found.values():
             yield from (result for _, result in found)
+
+
+def _disturbed(launches: Sequence[Launch]) -> list[Result]:
+    """Results with few batches where others have many, or far from all others.
+
+    Apart from these two, launches that differ are the spread that intervals have to hold.
+    """
+    alike: dict[Any, list[Result]] = {}
+    for launch in launches:
+        level = launch.header.get("mpi", {}).get("thread_level")
+        for result in launch.results:
+            if result.absent is None:
+                nodes = result.facts.get("nodes")
+                alike.setdefault((result.key, level, nodes), []).append(result)
+    found = []
+    for results in alike.values():
+        if len(results) < _ENOUGH:
+            continue
+        most = max(result.seconds.size for result in results)
+        times = np.array([np.median(result.seconds) for result in results])
+        middle = float(np.median(times))
+        # what costs no more than the clock may even be negative, and tells no proportion
+        ratios = times / middle if middle > 0 else np.ones_like(times)
+        found += [
+            result
+            for result, ratio in zip(results, ratios, strict=True)
+            if result.seconds.size < most / _FEW or not 1 / _FAR < ratio < _FAR
+        ]
+    return found
 
 
 def _number(launch: Launch) -> tuple[str, str, str]:

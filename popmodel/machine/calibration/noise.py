@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Jobs of each section of a profile."""
 
+_SHOWN = 3  # jobs that are named
 _FOREIGN = 0.05  # of the processors: more is somebody else's work
 _STEAL = 0.02  # of the time: a hypervisor gives the processor to another machine
 _SPREAD = 0.15  # between launches, median over what was measured
@@ -68,6 +70,8 @@ def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[st
         if not results:
             continue
         why = list(_disturbances(results))
+        if odd := measured.left_out(jobs):
+            why.append(_named(odd))
         entry: dict[str, Any] = {
             "launches": _launches(measured.launches, jobs),
             "jobs": len({result.key for result in results}),
@@ -81,6 +85,22 @@ def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[st
             entry["why"] = why
         found[section] = entry
     return found
+
+
+def _named(odd: Sequence[Result]) -> str:
+    """What was left out, by the jobs with most of it."""
+    counts = Counter(
+        " ".join([result.job, *(f"{key}={value}" for key, value in sorted(result.params.items()))])
+        for result in odd
+    )
+    shown = [name for name, _ in counts.most_common(_SHOWN)]
+    more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
+    readings = "reading is" if len(odd) == 1 else "readings are"
+    return (
+        f"{len(odd)} {readings} out of proportion to those of the other launches and not used: "
+        + ", ".join(shown)
+        + more
+    )
 
 
 def _launches(launches: Sequence[Launch], jobs: tuple[str, ...]) -> int:

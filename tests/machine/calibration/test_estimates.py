@@ -616,3 +616,50 @@ def test_hardware_that_nobody_described_makes_no_profile() -> None:
     assert caught.value.hint == (
         "measure a part of the node as well, such as popmodel bench --only core"
     )
+
+
+# -- readings that are not used
+
+
+def readings(*batches: tuple[float, int]) -> Measured:
+    """A barrier of so many seconds in so many batches, by launch."""
+    return Measured(
+        [
+            Launch(
+                f"launch-{number}.jsonl",
+                {"program": "node", "launch": number},
+                (
+                    Result(
+                        "construct",
+                        {"name": "barrier", "threads": 2},
+                        np.full(count, seconds),
+                        np.full(count, 1e-7),
+                    ),
+                ),
+            )
+            for number, (seconds, count) in enumerate(batches)
+        ]
+    )
+
+
+@pytest.mark.parametrize("odd", [(1.2e-2, 50), (3e-7, 1), (1e-8, 50)])
+def test_a_launch_out_of_all_proportion_is_not_used(odd: tuple[float, int]) -> None:
+    found = readings((3e-7, 50), (3.1e-7, 50), odd, (2.9e-7, 50))
+    section, _, _ = openmp.calibrate(found, {"cores_per_node": 2})
+    assert section["barrier"]["seconds"][0]["value"] == pytest.approx(2e-7, rel=0.01)
+    entry = noise.quality(found, {})["openmp"]
+    assert entry["noisy"]
+    assert entry["why"][-1] == (
+        "1 reading is out of proportion to those of the other launches and not used: "
+        "construct name=barrier threads=2"
+    )
+
+
+def test_of_two_launches_none_is_the_odd_one() -> None:
+    found = readings((3e-7, 50), (3e-3, 50))
+    assert found.left_out(["construct"]) == []
+    assert len(found.results("construct")) == 2
+
+
+def test_launches_that_differ_twofold_are_a_spread() -> None:
+    assert readings((3e-7, 50), (6e-7, 50), (3e-7, 50)).left_out(["construct"]) == []

@@ -1,0 +1,122 @@
+"""``popmodel sweep``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Annotated
+
+import typer
+
+from popmodel.cli.options import ForceOption, FormatOption, OutputOption, settings, whole_number
+from popmodel.errors import UsageError
+
+EXAMPLES = (
+    "popmodel sweep --cores 64",
+    "popmodel sweep cannon --cores 16,64 --set N=4096",
+    "popmodel sweep --cores 64 --what-if latency=0.5x,bandwidth=2x",
+    "popmodel sweep app.toml --machine m.json --cores 128 --max-memory 2GiB",
+)
+
+
+def command(
+    ctx: typer.Context,
+    app: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[APP]",
+            help="The application: a signature (.toml) or a bundled one; stencil3d without it.",
+        ),
+    ] = None,
+    cores: Annotated[
+        str | None,
+        typer.Option(metavar="N[,N...]", help="Cores to be shared by processes and threads."),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="The machine's profile: a file (.json) or the name of a preset."
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set a parameter of the application. May be given several times.",
+        ),
+    ] = None,
+    what_if: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=FACTORx,...",
+            help="Change the machine: latency, bandwidth, memory, clock, openmp, imbalance.",
+        ),
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory that a process may take at most.")
+    ] = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Find the best split of cores into processes and threads.
+
+    Every split of the cores with its runtime, efficiency and memory, the probability that it is the
+    best, what the usual defaults would cost, and how to launch what to take.
+    """
+    from popmodel import provenance
+    from popmodel.cli.output import target
+    from popmodel.machine import profile as profiles
+    from popmodel.model import signature as signatures
+    from popmodel.model.sweep import sweep
+    from popmodel.report.sweep import VIEWS
+    from popmodel.units import parse_size
+
+    goal = target(output, format, force=force)
+    if cores is None:
+        raise UsageError("--cores is missing", "say how many cores, e.g. --cores 64")
+    counts = [whole_number("--cores", part) for part in cores.split(",")]
+    changes = _changes(what_if)
+    limit = None if max_memory is None else parse_size(max_memory)
+    signature = signatures.load(app or signatures.DEFAULT)
+    profile = profiles.load(machine or profiles.DEFAULT_PRESET)
+    found = sweep(
+        signature, profile, counts, settings(set_ or []), what_if=changes, max_memory=limit
+    )
+    stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
+    goal.write({**found.to_dict(), "provenance": stamp}, VIEWS)
+
+
+def _changes(text: str | None) -> dict[str, float]:
+    """The factors that ``--what-if`` gives."""
+    from popmodel.model.sweep import WHAT_IF
+
+    changes: dict[str, float] = {}
+    for part in _parts(text):
+        name, _, factor = (word.strip() for word in part.partition("="))
+        if name not in WHAT_IF:
+            near = get_close_matches(name, WHAT_IF, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(WHAT_IF)}"
+            raise UsageError(f"--what-if {part}: nothing is called '{name}'", hint)
+        if name in changes:
+            raise UsageError(f"--what-if {part}: {name} is given twice", "leave one of them out")
+        changes[name] = _factor(factor, part)
+    return changes
+
+
+def _parts(text: str | None) -> Sequence[str]:
+    return [] if text is None else text.split(",")
+
+
+def _factor(text: str, part: str) -> float:
+    try:
+        value = float(text.removesuffix("x"))
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(
+            f"--what-if {part}: '{text}' is no factor above 0", "write for example latency=0.5x"
+        )
+    return value
