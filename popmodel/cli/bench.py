@@ -253,9 +253,11 @@ def _measure(
         failures = _finish(run, using)
         document, paths = collect.collect([run.folder], failures)
         if not collect.has_any(document, request.parts):
+            _warn(failures[1:])  # the first is in the error
             remark(f"what is measured is kept in {folder}: the same command goes on")
             raise collect.nothing_of(request.parts, document, failures)
         run_directory.complete(run)
+    _warn(failures)
     _warn_of_shortfalls(document)
     if kept is not None:
         document = collect.replace_parts(kept, document, request.parts)
@@ -313,7 +315,6 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
         run_directory.done_in(path)[0] for path in run_directory.all_samples(run.folder)
     ):
         raise suite.nothing_measured(failures)
-    _warn(failures)
     return failures
 
 

@@ -510,6 +510,7 @@ def test_nothing_measured_of_what_was_asked_is_a_failure(
     status, out, err = popmodel("bench", "--only", "p2p", "-o", "m.json")
     assert (status, out) == (1, "")
     lines = err.splitlines()
+    assert err.count("launch 2 (mpi)") == 1
     assert lines[-3] == (
         "popmodel: what is measured is kept in m.p2p.samples: the same command goes on"
     )

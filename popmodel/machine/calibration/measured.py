@@ -12,6 +12,7 @@ from popmodel.machine.samples import Launch, Result
 
 Placement = tuple[object, ...]
 """Ranks, nodes and threads of a rank: the same where launches place their ranks alike."""
+
 _ENOUGH = 3  # launches, to tell which of them is the odd one
 _FEW = 5  # times fewer batches than another launch: its budget went elsewhere
 _FAR = 3.0  # times the median of the launches: no placement or connection does that
