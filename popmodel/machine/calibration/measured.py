@@ -130,7 +130,7 @@ def _disturbed(launches: Sequence[Launch]) -> list[Result]:
         for result in launch.results:
             if result.absent is None:
                 nodes = result.facts.get("nodes")
-                alike.setdefault((result.key, level, nodes), []).append(result)
+                alike.setdefault((result.key, level, nodes, _placement(launch)), []).append(result)
     found = []
     for results in alike.values():
         if len(results) < _ENOUGH:
