@@ -17,7 +17,18 @@ from typer.main import get_command
 from popmodel._version import __version__
 from popmodel.errors import UsageError
 
-VERBS = ("info", "metrics", "replay", "predict", "sweep", "explain", "bench", "machine", "doctor")
+VERBS = (
+    "info",
+    "metrics",
+    "replay",
+    "predict",
+    "sweep",
+    "validate",
+    "explain",
+    "bench",
+    "machine",
+    "doctor",
+)
 """In the order of the help. Each is a module here with `command` and `EXAMPLES`."""
 
 HELP_WIDTH = 80

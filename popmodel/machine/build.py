@@ -43,6 +43,7 @@ LOG = "build.log"
 
 _PATIENCE = 300.0  # seconds: a loaded login node with a slow file system
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL_WORDS = ("no space left", "disk quota exceeded")
 
 
 class BuildError(PopmodelError):
@@ -91,7 +92,8 @@ def build(
     Raises
     ------
     BuildError
-        If the compiler refuses; the message has its first error, the hint the log.
+        If the compiler refuses; the message has its first error, the hint the log. If the disk is
+        full; the message has the place.
     FileError
         If the cache cannot be written.
     """
@@ -167,9 +169,13 @@ def _keep_log(folder: Path, command: list[str], done: Finished) -> None:
 def _refused(program: str, compiler: Compiler, done: Finished, log: Path) -> BuildError:
     hint = f"all that the compiler said is in {log}"
     said = done.text.lower()
-    if "no space left" in said or "disk quota" in said:
-        hint = f"free some space in {log.parent}, or name another folder in POPMODEL_CACHE_DIR"
-    elif any(sign in said for sign in ("omp.h", "-lomp", "-lgomp", "libgomp", compiler.openmp)):
+    if full := next((words for words in _FULL_WORDS if words in said), None):
+        # Each tool has its own page about it, with names of files that are gone by now.
+        return BuildError(
+            f"{full} in {cache.folder()} while building popmodel-{program}",
+            "free some space there, or name another folder in POPMODEL_CACHE_DIR",
+        )
+    if any(sign in said for sign in ("omp.h", "-lomp", "-lgomp", "libgomp", compiler.openmp)):
         hint = f"this compiler lacks OpenMP: install its runtime, or name another in CC ({log})"
     name = shlex.join(compiler.command)
     return BuildError(f"{name} cannot build popmodel-{program}: {done.first_error}", hint)

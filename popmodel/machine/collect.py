@@ -199,14 +199,18 @@ def replace_parts(kept: Mapping[str, Any], fresh: Document, parts: Sequence[str]
     merged = copy.deepcopy(dict(kept))
     for path in inside:
         _drop(merged, path.split("."))
+    kept_in = set(merged)  # sections of which something stays
+    for path in inside:
         _copy(merged, fresh, path.split("."))
     sections = {path.split(".")[0] for path in inside}
     absent = {
         path: why for path, why in kept.get("absent", {}).items() if not _is_below(path, inside)
     } | {path: why for path, why in fresh.get("absent", {}).items() if _is_below(path, inside)}
-    quality = kept.get("quality", {}) | {
-        name: one for name, one in fresh.get("quality", {}).items() if name in sections
-    }
+    quality = dict(kept.get("quality", {}))
+    for name, one in fresh.get("quality", {}).items():
+        if name in sections:
+            mixed = name in quality and name in kept_in
+            quality[name] = _lesser(quality[name], one) if mixed else one
     provenance = _both(kept.get("provenance"), fresh["provenance"])
     tables = {
         "host": _host(kept.get("host", {}), fresh.get("host", {}), provenance["measurements"]),
@@ -216,6 +220,26 @@ def replace_parts(kept: Mapping[str, Any], fresh: Document, parts: Sequence[str]
         "provenance": provenance,
     }
     return merged | {name: table for name, table in tables.items() if table}
+
+
+def _lesser(kept: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
+    """Quality of a section of which a part was measured anew: no better than that of either.
+
+    The number of jobs is left out: those of the old measurement that were replaced are not known.
+    """
+    merged: dict[str, Any] = {
+        key: min(one[key] for one in (kept, fresh) if key in one)
+        for key in ("launches", "converged")
+        if key in kept or key in fresh
+    }
+    merged["noisy"] = bool(kept.get("noisy") or fresh.get("noisy"))
+    why = [reason for one in (kept, fresh) for reason in _reasons(one)]
+    return merged | ({"why": list(dict.fromkeys(why))} if why else {})
+
+
+def _reasons(quality: Mapping[str, Any]) -> list[str]:
+    why = quality.get("why") or []
+    return [why] if isinstance(why, str) else list(why)
 
 
 def _identities(

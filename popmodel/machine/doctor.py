@@ -25,7 +25,7 @@ from popmodel.machine.processes import output_of
 from popmodel.machine.toolchain import Compiler, Mpi, find_compiler, find_mpi
 from popmodel.units import format_size, plural
 
-Status = Literal["ok", "warn", "fail", "absent"]
+Status = Literal["ok", "warn", "fail", "absent", "untried"]
 Environment = Mapping[str, str]
 Found = TypeVar("Found")
 
@@ -52,7 +52,8 @@ class Check:
         What was asked for.
     status : str
         ``ok``; ``warn`` if measuring goes on with a doubt; ``fail`` if it cannot; ``absent`` if
-        something is not there that measuring does not need.
+        something is not there that measuring does not need; ``untried`` if another check has
+        failed that this one depends on.
     found : str
         What was found.
     todo : str or None
@@ -92,14 +93,19 @@ def examine(
     compiler = _tried(lambda: find_compiler(own, environment))
     # Listened for before the other checks make noise themselves.
     noise = check_noise(disturbance.measure(seconds))
+    kept = check_cache(cache.folder())
+    # Both build a program there: one cause is told once.
+    is_built = kept.status != "fail"
     return [
         check_compiler(compiler),
-        check_openmp(compiler, environment),
-        check_mpi(mpi, environment),
+        check_openmp(compiler, environment) if is_built else _untried("OpenMP", kept),
+        check_mpi(mpi, environment)
+        if is_built or isinstance(mpi, PopmodelError)
+        else _untried("MPI", kept),
         check_counters(counters.refusal(), counters.paranoia()),
         check_cores(hardware, environment),
         noise,
-        check_cache(cache.folder()),
+        kept,
     ]
 
 
@@ -119,7 +125,7 @@ def check_compiler(compiler: Compiler | PopmodelError) -> Check:
 def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -> Check:
     """Whether two threads start, and whose OpenMP runtime starts them."""
     if isinstance(compiler, PopmodelError):
-        return Check("OpenMP", "fail", "not tried: there is no compiler")
+        return Check("OpenMP", "untried", "not tried: there is no compiler")
     try:
         program = build("hello-openmp", compiler, environment)
     except PopmodelError as error:
@@ -255,6 +261,10 @@ def _tried(find: Callable[[], Found]) -> Found | PopmodelError:
         raise
     except PopmodelError as error:
         return error
+
+
+def _untried(name: str, cause: Check) -> Check:
+    return Check(name, "untried", f"not tried: it needs the {cause.name}")
 
 
 def _failed(name: str, error: PopmodelError) -> Check:

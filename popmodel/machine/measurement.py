@@ -89,6 +89,7 @@ def tools(request: Request, cores: int) -> Tools:
         try:
             mpi = find_mpi(request.launcher)
         except ToolchainError as error:
+            find_compiler(None)  # without one the parts that need no MPI cannot be measured either
             without = "popmodel bench --only core,memory,openmp,noise"
             hint = f"{error.hint}; what needs no MPI is measured by {without}"
             raise ToolchainError(error.message, hint) from error

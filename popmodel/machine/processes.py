@@ -9,6 +9,7 @@ every descendant inherits.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import select
 import signal
@@ -50,8 +51,8 @@ class Finished:
 
     @property
     def last_line(self) -> str:
-        """Last line with words, or the exit status where there is none."""
-        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        """Last line with words and not a rule of dashes; the exit status where there is none."""
+        lines = [line.strip() for line in self.text.splitlines() if re.search(r"\w", line)]
         return lines[-1] if lines else f"it ended with {describe_status(self.status)}"
 
     @property

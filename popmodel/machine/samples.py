@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ class Result:
         (s), ``foreign`` (0..1).
     absent : str or None
         Why it could not be measured.
+    launch : hashable
+        What tells its launch from others; None as long as nothing needs it.
     """
 
     job: str
@@ -60,6 +62,7 @@ class Result:
     reference: Array | None = field(default=None, repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict)
     absent: str | None = None
+    launch: Hashable = None
 
     @property
     def key(self) -> tuple[str, tuple[tuple[str, Any], ...]]:

@@ -6,6 +6,7 @@ and nodes. Where the full mode takes every point, the quick one takes the ends a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,8 @@ from popmodel.machine.topology import Topology
 KIB, MIB = 1 << 10, 1 << 20
 LARGEST_ARRAY = 256 * MIB
 """Bytes of an array in memory at most: more takes longer than the answer is worth."""
-_BEYOND_CACHE = 4  # arrays of this many last-level caches find next to nothing in them
+BEYOND_CACHE = 4
+"""Arrays of this many times the last-level caches find next to nothing in them: STREAM's rule."""
 
 # constructs without array, and those that copy one into every thread or out of it
 _PLAIN = (
@@ -97,10 +99,11 @@ def node_jobs(
 def array_bytes(topology: Topology) -> int:
     """Bytes of an array that should come from memory, as far as time and memory allow.
 
-    Three arrays of that size take a quarter of the node's memory at most.
+    Four times the last-level caches that the cores of a memory domain use, as STREAM's rules ask
+    (J. D. McCalpin). Three arrays of that size take a quarter of the node's memory at most.
     """
-    last = topology.caches[-1].bytes if topology.caches else 64 * MIB
-    wanted = min(_BEYOND_CACHE * last, LARGEST_ARRAY)
+    last = topology.last_level_bytes or 64 * MIB
+    wanted = min(math.ceil(BEYOND_CACHE * last / (64 * KIB)) * 64 * KIB, LARGEST_ARRAY)
     if topology.memory_per_node is not None:
         wanted = min(wanted, topology.memory_per_node // 12)
     return max(wanted // (64 * KIB), 1) * 64 * KIB

@@ -151,7 +151,10 @@ def find_mpi(launcher: str | None = None, environment: Environment = os.environ)
     given = None if launcher is None else _given_launcher(launcher, environment)
     words, origin = _mpi_compiler(environment)
     called = words[0] if origin == "user" else f"{words[0]} (Python package)"
-    compiler = _compiler(words, environment, called)
+    try:
+        compiler = _compiler(words, environment, called)
+    except ToolchainError as error:
+        raise _without_compiler(words, environment, called) or error from None
     macros = _macros(words, environment)
     library, version = _library(macros, environment)
     shown = _shown(words, environment)
@@ -201,6 +204,21 @@ def _compiler(words: Words, environment: Environment, called: str) -> Compiler:
         raise ToolchainError(f"{called} does not work: {said.last_line}", hint)
     version = next((line.strip() for line in said.text.splitlines() if line.strip()), "unknown")
     return Compiler(words, version, _openmp_flag(said.text))
+
+
+def _without_compiler(words: Words, environment: Environment, called: str) -> ToolchainError | None:
+    """Tell a wrapper that lacks its compiler from one that is broken: it then says what it calls.
+
+    What the wrapper itself says of it is a page between rules, or a shell's words.
+    """
+    behind = _shown(words, environment).partition(" ")[0]
+    if not behind or _which(behind, environment) is not None:
+        return None
+    return ToolchainError(
+        f"no C compiler found: {called} calls {behind}, which is not on the path",
+        "install gcc or load its module, or name a compiler for Open MPI in OMPI_CC, "
+        "for MPICH in MPICH_CC",
+    )
 
 
 def _openmp_flag(version: str) -> str:

@@ -65,6 +65,14 @@ class Topology:
         """The outermost cache; None where no cache is known."""
         return self.caches[-1] if self.caches else None
 
+    @property
+    def last_level_bytes(self) -> int:
+        """Bytes of all outermost caches that the cores of a memory domain use; 0 without caches."""
+        last = self.last_level_cache
+        if last is None:
+            return 0
+        return last_level_bytes(last.bytes, last.shared_by, self.cores_per_domain)
+
     def active_per_domain(self, busy_cores: int) -> int:
         """Give the busy cores of the fullest memory domain, processes spread over the domains."""
         return max(1, min(self.cores_per_domain, math.ceil(busy_cores / self.domains)))
@@ -83,3 +91,18 @@ class Topology:
         instances = max(1, self.cores_per_node // cache.shared_by)
         spanned = math.ceil(threads / cache.shared_by)
         return max(1, math.ceil(processes * spanned / instances))
+
+
+def last_level_bytes(size: int, shared_by: int, cores: int) -> int:
+    """Bytes of all instances of a cache that some cores use.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of an instance.
+    shared_by : int
+        Cores that share an instance.
+    cores : int
+        Cores in use, neighbours as a rule.
+    """
+    return size * math.ceil(cores / shared_by)

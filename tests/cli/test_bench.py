@@ -671,6 +671,20 @@ def test_an_mpi_that_is_missing_is_not_needed_by_all_parts(monkeypatch: pytest.M
         assert measurement.tools(request, cores).programs == {"node": Path("node")}
 
 
+def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_mpi(launcher: str | None) -> Mpi:  # noqa: ARG001
+        raise ToolchainError("mpicc lacks its compiler", "install one")
+
+    def no_compiler(mpi: Mpi | None) -> Compiler:  # noqa: ARG001
+        raise ToolchainError("no C compiler found", "install gcc")
+
+    monkeypatch.setattr(measurement, "find_mpi", no_mpi)
+    monkeypatch.setattr(measurement, "find_compiler", no_compiler)
+    with pytest.raises(ToolchainError) as error:
+        measurement.tools(Request("quick", ("core", "p2p")), 4)
+    assert (error.value.message, error.value.hint) == ("no C compiler found", "install gcc")
+
+
 # -- wrong usage
 
 

@@ -162,15 +162,25 @@ def test_a_compiler_without_openmp(folder: Path, tmp_path: Path, said: str) -> N
     )
 
 
-def test_a_disk_that_fills_up_while_compiling(folder: Path, tmp_path: Path) -> None:
-    said = "x.s: fatal error: error writing to x.s: No space left on device"
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("x.s: fatal error: error writing to x.s: No space left on device", "no space left"),
+        ("as: x.o: Disk quota exceeded", "disk quota exceeded"),
+    ],
+)
+def test_a_disk_that_fills_up_while_compiling(
+    folder: Path, tmp_path: Path, said: str, told: str
+) -> None:
+    script = f"echo '{said}' >&2; echo 'collect2: error: ld returned 1 exit status'; exit 1"
     with pytest.raises(BuildError) as raised:
-        build("hello-openmp", fake(tmp_path, f"echo '{said}' >&2; exit 1"))
-    assert said in raised.value.message
-    (log,) = folder.glob(f"programs/*/{LOG}")
+        build("hello-openmp", fake(tmp_path, script))
+    assert raised.value.message == f"{told} in {folder} while building popmodel-hello-openmp"
     assert raised.value.hint == (
-        f"free some space in {log.parent}, or name another folder in POPMODEL_CACHE_DIR"
+        "free some space there, or name another folder in POPMODEL_CACHE_DIR"
     )
+    (log,) = folder.glob(f"programs/*/{LOG}")
+    assert said in log.read_text()
 
 
 @pytest.mark.usefixtures("folder")

@@ -66,7 +66,7 @@ def test_openmp_of_this_machine() -> None:
 
 def test_openmp_without_a_compiler() -> None:
     check = check_openmp(PopmodelError("none"), os.environ)
-    assert (check.status, check.found) == ("fail", "not tried: there is no compiler")
+    assert (check.status, check.found) == ("untried", "not tried: there is no compiler")
 
 
 @pytest.mark.parametrize(
@@ -377,10 +377,23 @@ def test_all_checks_of_a_machine_without_anything(monkeypatch: pytest.MonkeyPatc
     assert [check.name for check in checks] == [
         *("compiler", "OpenMP", "MPI", "counters", "cores", "noise", "cache")
     ]
-    assert [check.status for check in checks[:3]] == ["fail", "fail", "fail"]
+    assert [check.status for check in checks[:3]] == ["fail", "untried", "fail"]
     assert checks[0].found.startswith("no C compiler found")
     assert checks[2].found.startswith("no MPI found")
     assert all(check.todo for check in checks if check.name in ("compiler", "MPI"))
+    assert not measurable(checks)
+
+
+def test_a_cache_that_fails_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr(doctor, "find_mpi", lambda *_: MPI)
+    checks = examine(hardware.here(), environment=os.environ, seconds=0.05)
+    assert [check.name for check in checks if check.status == "fail"] == ["cache"]
+    assert [check for check in checks if check.status == "untried"] == [
+        Check("OpenMP", "untried", "not tried: it needs the cache"),
+        Check("MPI", "untried", "not tried: it needs the cache"),
+    ]
     assert not measurable(checks)
 
 
@@ -391,7 +404,7 @@ def test_a_wrong_launcher_is_a_matter_of_the_command_line() -> None:
 
 @pytest.mark.parametrize(
     ("statuses", "answer"),
-    [(("ok", "warn", "absent"), True), (("ok", "fail"), False)],
+    [(("ok", "warn", "absent", "untried"), True), (("ok", "fail"), False)],
 )
 def test_whether_it_can_be_measured(statuses: tuple[doctor.Status, ...], answer: bool) -> None:
     assert measurable([Check("x", status, "y") for status in statuses]) is answer

@@ -126,6 +126,18 @@ def test_arrays_exceed_the_last_cache_four_times_up_to_256_mib() -> None:
     assert selection.array_bytes(replace(LARGE, caches=())) == 256 * MIB
 
 
+@pytest.mark.parametrize(
+    ("cache", "shared_by", "cores", "array"),
+    [(128 * MIB, 64, 64, 256), (32 * MIB, 6, 48, 256), (96 * MIB, 8, 96, 256), (MIB, 1, 48, 192)],
+)
+def test_arrays_exceed_all_last_caches_of_a_domain(
+    cache: int, shared_by: int, cores: int, array: int
+) -> None:
+    caches = (Cache("L3", cache, shared_by),)
+    node = replace(LARGE, cores_per_node=cores, domains=1, caches=caches)
+    assert selection.array_bytes(node) == array * MIB
+
+
 def test_working_sets_lie_inside_their_cache_and_clear_of_the_one_below() -> None:
     for topology in (SMALL, LARGE):
         below = 0

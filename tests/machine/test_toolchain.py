@@ -323,6 +323,32 @@ def test_a_module_that_is_not_loaded_is_named(environment: Environment, modules:
     )
 
 
+def test_a_wrapper_whose_compiler_is_not_there(bin: Path, environment: Environment) -> None:
+    program(
+        bin / "mpicc",
+        """test "$1" = -show && { echo "no-such-cc -I/opt/include -lmpi"; exit; }
+        echo -------; echo "The wrapper was unable to find its compiler"; echo -------; exit 1""",
+    )
+    assert message(lambda: find_mpi(environment=environment)) == (
+        f"no C compiler found: {bin}/mpicc calls no-such-cc, which is not on the path",
+        "install gcc or load its module, or name a compiler for Open MPI in OMPI_CC, "
+        "for MPICH in MPICH_CC",
+    )
+
+
+def test_a_wrapper_that_does_not_work_though_its_compiler_does(
+    bin: Path, environment: Environment
+) -> None:
+    compiler(bin / "gcc")
+    program(
+        bin / "mpicc",
+        'test "$1" = -show && { echo gcc; exit; }; echo ---; echo no license; echo ---; exit 1',
+    )
+    assert message(lambda: find_mpi(environment=environment))[0] == (
+        f"{bin}/mpicc does not work: no license"
+    )
+
+
 # The MPI of a Python package
 
 

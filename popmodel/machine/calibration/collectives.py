@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from popmodel.machine.calibration.measured import Measured
-from popmodel.machine.calibration.statistics import median, of_results, quantities
+from popmodel.machine.calibration.statistics import CLIPPED, median, of_results, quantities
 from popmodel.network.collectives import ALGORITHMS
 from popmodel.network.point_to_point import SizeClass, by_size
 
@@ -51,6 +51,17 @@ def calibrate(measured: Measured, net: Mapping[str, Any]) -> tuple[dict[str, Any
             row["algorithm"] = algorithm
         section.setdefault(op, []).append(row)
     return section, absent
+
+
+def nothing_left(section: Mapping[str, Any]) -> list[str]:
+    """Say of which collectives nothing was left when the cost of the clock was taken off."""
+    names = [
+        f"{op} of {row['bytes']} B on {row['P']} process{'es' if row['P'] > 1 else ''}"
+        for op, rows in section.items()
+        for row in rows
+        if row["seconds"]["value"] == 0
+    ]
+    return [f"{CLIPPED}: {', '.join(names)}"] if names else []
 
 
 def nearest(

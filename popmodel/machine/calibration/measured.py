@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,26 @@ class Measured:
     ----------
     launches : sequence of Launch
         Of one machine.
+
+    Attributes
+    ----------
+    headers : dict of hashable to mapping
+        Header of a launch by what its results have in ``launch``; one that was interrupted and
+        resumed is one.
     """
 
     def __init__(self, launches: Sequence[Launch]) -> None:
         self.launches = launches
+        self.headers: dict[Hashable, Mapping[str, Any]] = {}
         self._found: dict[str, list[tuple[Launch, Result]]] = {}
         self.disturbed = frozenset(map(id, _disturbed(launches)))
         for launch in launches:
+            number = _number(launch)
+            self.headers.setdefault(number, launch.header)
             for result in launch.results:
                 if id(result) not in self.disturbed:
-                    self._found.setdefault(result.job, []).append((launch, result))
+                    marked = replace(result, launch=number)
+                    self._found.setdefault(result.job, []).append((launch, marked))
 
     def left_out(self, jobs: Sequence[str]) -> list[Result]:
         """Results of some jobs that are not used: another program ran instead."""

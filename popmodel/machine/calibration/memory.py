@@ -8,7 +8,9 @@ Performance Computing, 2010, section 1.3).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,13 +19,18 @@ from numpy.typing import NDArray
 from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.calibration.statistics import (
     Series,
+    aligned,
+    fitted,
     median,
+    of_fit,
     of_groups,
     of_results,
     p10,
     quantities,
 )
 from popmodel.machine.samples import Result
+from popmodel.machine.selection import BEYOND_CACHE, MIB
+from popmodel.machine.topology import last_level_bytes
 
 Array = NDArray[np.float64]
 
@@ -40,7 +47,7 @@ _USABLE_SHARE = {
     "the last-level cache ends",
 }
 _LARGE = 4.0  # times the level below: few accesses of such a working set still find it there
-_CACHED = 2.0  # arrays of fewer last-level caches than this may be served by it
+_CACHED = 2.0  # working sets of fewer last-level caches than this may be served by it
 
 
 def calibrate(
@@ -69,12 +76,7 @@ def calibrate(
     single = {f"by_cores.{count}": series for count, series in by_cores.items()}
     if 1 in by_cores:
         law = _saturation(by_cores, absent) or {"b1": by_cores[1]}
-        array = measured.values("triad", "bytes")[0]
-        if 3 * array < _CACHED * last:
-            remarks.append(
-                "the arrays of the triad are not large against the last-level cache, "
-                "which may serve them"
-            )
+        remarks += _too_small(measured.values("triad", "bytes")[0], topology)
     if results := measured.results("copy", threads=1):
         single["copy_bw"] = of_results(results, _copied, "copy of an array, bytes copied, p10")
     levels = _levels(measured, topology, absent)
@@ -89,6 +91,22 @@ def calibrate(
     if measured.values("load", "bytes"):
         section["kappa"] = _usable_share(measured, last) or _USABLE_SHARE
     return section, absent, remarks
+
+
+def _too_small(array: int, topology: Mapping[str, Any]) -> list[str]:
+    """Doubt arrays of the triad that do not keep STREAM's rule."""
+    last = max(topology.get("caches", ()), key=lambda cache: int(cache["bytes"]), default=None)
+    if last is None:
+        return []
+    domains = topology.get("domains", topology.get("sockets", 1))
+    cores = math.ceil(topology["cores_per_node"] / domains)
+    caches = last_level_bytes(last["bytes"], last["shared_by"], cores)
+    if array >= BEYOND_CACHE * caches:
+        return []
+    return [
+        f"an array of the triad has {array / MIB:.4g} MiB, less than {BEYOND_CACHE} times the "
+        f"last-level caches of a memory domain ({caches / MIB:.4g} MiB), which may serve a part"
+    ]
 
 
 def _triad(result: Result) -> float:
@@ -119,30 +137,29 @@ def _saturation(by_cores: Mapping[int, Series], absent: dict[str, str]) -> dict[
             f"{most} cores do not saturate the memory: {means[most] / means[1]:.1f} times the "
             "bandwidth of one"
         )
-    if reason is not None:
-        absent |= {"memory.bsat": reason, "memory.q": reason}
+    points = aligned([by_cores[count] for count in counts], _COUNTS)
+    if reason is None and points is None:
+        reason = f"no launch measured the bandwidth of {_COUNTS} counts of cores"
+    if reason is not None or points is None:
+        absent |= {"memory.bsat": str(reason), "memory.q": str(reason)}
         return {}
-    launches = min(len(by_cores[count].values) for count in counts)
-    fits = [
-        fit_saturation(counts, [by_cores[count].values[launch] for count in counts])
-        for launch in range(launches)
-    ]
-    batches = sum(series.batches for series in by_cores.values())
-    source = f"fit of the saturation law to the triad on {counts[0]} to {most} cores"
+    counts = [counts[i] for i in points.kept]
+    fits, errors = fitted(points, partial(fit_saturation, counts))
+    source = f"fit of the saturation law to the triad on {counts[0]} to {counts[-1]} cores"
     return {
-        name: Series(tuple(float(fit[i]) for fit in fits), source, batches)
-        for i, name in enumerate(("b1", "bsat", "q"))
+        name: of_fit(fits[:, column], float(errors[column]), points, source)
+        for column, name in enumerate(("b1", "bsat", "q"))
     }
 
 
-def fit_saturation(counts: Sequence[int], bandwidth: Sequence[float]) -> Array:
+def fit_saturation(counts: Sequence[int], bandwidth: Sequence[float] | Array) -> Array:
     """Fit ``b(A) = (A**-q (b1**-q - bsat**-q) + bsat**-q)**(-1/q)`` by least squares of logarithms.
 
     Parameters
     ----------
     counts : sequence of int
         Busy cores A.
-    bandwidth : sequence of float
+    bandwidth : sequence or ndarray of float
         Bandwidth of all of them together, B/s.
 
     Returns

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from popmodel.machine import hardware
 from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.calibration.statistics import p10
-from popmodel.machine.samples import Launch, Result
+from popmodel.machine.samples import Result
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "core": ("clock", "fma", "loads", "stores", "loop", "smt"),
@@ -27,9 +29,9 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 
 _SHOWN = 3  # jobs that are named
 _FOREIGN = 0.05  # of the processors: more is somebody else's work
-_STEAL = 0.02  # of the time: a hypervisor gives the processor to another machine
+_STEAL = 0.02  # of the processors' time: a hypervisor gives it to another machine
 _SPREAD = 0.15  # between launches, median over what was measured
-_INTERRUPTED = 200.0  # involuntary switches per second
+_INTERRUPTED = 200.0  # involuntary switches per second and processor
 
 
 def calibrate(measured: Measured) -> dict[str, Any]:
@@ -69,11 +71,11 @@ def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[st
         results = [result for job in jobs for result in measured.results(job)]
         if not results:
             continue
-        why = list(_disturbances(results))
+        why = list(_disturbances(measured, results))
         if odd := measured.left_out(jobs):
             why.append(_named(odd))
         entry: dict[str, Any] = {
-            "launches": _launches(measured.launches, jobs),
+            "launches": _launches(measured, results),
             "jobs": len({result.key for result in results}),
             "converged": round(float(np.mean([result.converged for result in results])), 3),
             "noisy": bool(why),
@@ -103,36 +105,64 @@ def _named(odd: Sequence[Result]) -> str:
     )
 
 
-def _launches(launches: Sequence[Launch], jobs: tuple[str, ...]) -> int:
-    """Most launches behind any of the jobs: those that failed tell nothing."""
-    return sum(
-        any(result.job in jobs and result.absent is None for result in launch.results)
-        for launch in launches
-    )
+def _launches(measured: Measured, results: Sequence[Result]) -> int:
+    """Most launches behind any of the jobs.
+
+    Short and long jobs have launches of their own, and so has every level of thread support.
+    """
+    behind: dict[Any, set[Any]] = {}
+    for result in results:
+        level = measured.headers[result.launch].get("mpi", {}).get("thread_level")
+        behind.setdefault((result.key, level), set()).add(result.launch)
+    return max(map(len, behind.values()))
 
 
-def _disturbances(results: Sequence[Result]) -> Iterable[str]:
-    wall = sum(float(result.facts.get("wall", 0.0)) for result in results)
-    foreign = [
-        (float(result.facts["foreign"]), float(result.facts.get("wall", 0.0)))
-        for result in results
-        if result.facts.get("foreign") is not None
-    ]
-    weight = sum(seconds for _, seconds in foreign)
-    if weight > 0:
-        share = sum(value * seconds for value, seconds in foreign) / weight
-        if share > _FOREIGN:
-            yield f"other programs used {100 * share:.0f} % of the processors meanwhile"
-    if wall > 0:
-        steal = sum(float(result.facts.get("steal", 0.0)) for result in results) / wall
-        if steal > _STEAL:
-            yield f"the hypervisor took the processor away for {100 * steal:.0f} % of the time"
-        switches = sum(float(result.facts.get("involuntary", 0)) for result in results) / wall
-        if switches > _INTERRUPTED:
-            yield f"interrupted {switches:.0f} times per second by other processes"
+def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str]:
+    share = _mean_rate((_fact(one, "foreign") * _wall(one), _wall(one)) for one in results)
+    if share > _FOREIGN:
+        yield f"other programs used {100 * share:.0f} % of the processors meanwhile"
+    # these are sums over all processors that were watched
+    watched = {launch: _watched(header) for launch, header in measured.headers.items()}
+    time = [_wall(one) * watched[one.launch] for one in results]
+    steal = _mean_rate(zip((_fact(one, "steal") for one in results), time, strict=True))
+    if steal > _STEAL:
+        yield f"the hypervisor took the processors away for {100 * steal:.0f} % of the time"
+    switches = _mean_rate(zip((_fact(one, "involuntary") for one in results), time, strict=True))
+    if switches > _INTERRUPTED:
+        yield f"interrupted {switches:.0f} times per second and processor by other processes"
     spreads = _spreads(results)
     if spreads.size >= 3 and float(np.median(spreads)) > _SPREAD:
         yield f"launches differ by {100 * float(np.median(spreads)):.0f} % (median)"
+
+
+def _fact(result: Result, name: str) -> float:
+    """Give what a line says of the machine; NaN where the system did not tell."""
+    value = result.facts.get(name)
+    return math.nan if value is None else float(value)
+
+
+def _wall(result: Result) -> float:
+    return float(result.facts.get("wall") or 0.0)
+
+
+def _mean_rate(each: Iterable[tuple[float, float]]) -> float:
+    """Amount over time, of those whose amount is known; 0 if none is."""
+    known = [(amount, time) for amount, time in each if not math.isnan(amount)]
+    whole = sum(time for _, time in known)
+    return sum(amount for amount, _ in known) / whole if whole > 0 else 0.0
+
+
+def _watched(header: Mapping[str, Any]) -> int:
+    """Count the processors over which a launch summed: those its processes on one node may use.
+
+    Where the header does not tell, 1: a rate is then rather too high than unnoticed.
+    """
+    places = header.get("ranks_at") or []
+    # the MPI program watches the node of its first rank
+    lists = [place.get("cpus") for place in places if place.get("host") == places[0].get("host")]
+    if not places:
+        lists = [header.get("files", {}).get(hardware.AFFINITY)]
+    return max(1, len({cpu for one in lists for cpu in hardware.parse_cpu_list(one or "")}))
 
 
 def _spreads(results: Sequence[Result]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.calibration.statistics import (
     Series,
     Statistic,
+    aligned,
+    fitted,
     median,
     of_groups,
     of_results,
@@ -142,23 +145,34 @@ def _laws(
                 f"the terms of the law apart; {_LEAST_COUNTS} are needed"
             )
             continue
-        rows = [series[key, count] for count in counts]
-        launches = min(len(row.values) for row in rows)
-        seconds = np.array([[row.values[i] for row in rows] for i in range(launches)])
-        terms = choose_terms(counts, seconds.mean(axis=0), per_socket)
-        parameters = np.array([fit_law(counts, one, per_socket, terms) for one in seconds])
-        batches = sum(row.batches for row in rows)
-        scale = float(seconds.mean())
+        points = aligned([series[key, count] for count in counts], _LEAST_COUNTS)
+        if points is None:
+            reason = f"no launch measured {_LEAST_COUNTS} thread counts above 1"
+            continue
+        counts = [counts[i] for i in points.kept]
+        terms = choose_terms(counts, points.values.mean(axis=0), per_socket)
+        parameters, errors = fitted(points, partial(_law_of, counts, per_socket, terms))
+        scale = float(np.abs(points.values).mean())
         for term in terms:
-            values = tuple(parameters[:, "abds".index(term)].tolist())
-            source = f"fit to {counts[0]} to {counts[-1]} threads"
-            fits[f"{key}:{term}"] = Series(values, source, batches, scale)
+            column = "abds".index(term)
+            fits[f"{key}:{term}"] = Series(
+                tuple(parameters[:, column].tolist()),
+                f"fit to {counts[0]} to {counts[-1]} threads",
+                points.batches,
+                scale,
+                float(errors[column]) / scale,
+                points.launches,
+            )
     found = quantities(fits, zero=frozenset(fits), alike=False)
     for name, entry in found.items():
         key, _, term = name.rpartition(":")
         section[key].setdefault("fit", {})[term] = entry
     if reason is not None:
         absent["openmp.*.fit"] = reason
+
+
+def _law_of(counts: Sequence[int], per_socket: int, terms: str, seconds: Array) -> Array:
+    return fit_law(counts, seconds, per_socket, terms)
 
 
 def _design(counts: Sequence[int], per_socket: int) -> Array:

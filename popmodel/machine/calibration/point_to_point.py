@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from popmodel.machine.calibration.measured import Measured, Placement
 from popmodel.machine.calibration.size_classes import Switch, size_classes
 from popmodel.machine.calibration.statistics import (
+    CLIPPED,
     Series,
+    aligned,
     median,
     of_groups,
     of_results,
@@ -29,6 +31,7 @@ Array = NDArray[np.float64]
 
 # what the programs call a distance -> the tier of the profile
 TIERS = {"near": "socket", "node": "intra", "network": "inter"}
+_LEAST_SIZES = 3  # of messages, for a line and its error
 _MISFIT = 0.25  # of a measured time
 _CROWDED = 0.9  # of the bandwidth that so many pairs would have alone
 
@@ -78,6 +81,17 @@ def misfits(section: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def nothing_left(section: Mapping[str, Any]) -> list[str]:
+    """Say of which calls nothing was left when the cost of the clock was taken off."""
+    names = [
+        f"net.{tier}.{key}"
+        for tier in TIERS.values()
+        for key in ("os", "or", "g")
+        if section.get(tier, {}).get(key, {}).get("value") == 0
+    ]
+    return [f"{CLIPPED}: {', '.join(names)}"] if names else []
+
+
 # -- a tier
 
 
@@ -85,7 +99,8 @@ def _tier(
     measured: Measured, distance: str, tier: str, absent: dict[str, str]
 ) -> dict[str, Any] | None:
     usual = _placed_alike(measured, distance)
-    if len(usual) < 3:
+    sizes = sorted(usual)
+    if len(sizes) < _LEAST_SIZES:
         return None
     table = {
         size: of_results(
@@ -93,19 +108,23 @@ def _tier(
             lambda result: p10(result.seconds),
             "half of a ping-pong, p10",
         )
-        for size in usual
+        for size in sizes
     }
+    points = aligned([table[size] for size in sizes], _LEAST_SIZES)
+    if points is None:
+        absent[f"net.{tier}"] = f"no launch measured messages of {_LEAST_SIZES} sizes"
+        return None
     entry: dict[str, Any] = {}
     switch = _switch(measured, distance)
     if isinstance(switch, str):
         absent[f"net.{tier}.eager_threshold"] = switch
         switch = None
-    entry["classes"], switch = size_classes(table, switch)
+    entry["classes"], switch = size_classes([sizes[i] for i in points.kept], points, switch)
     if switch is not None:
         late = measured.results("late_receiver", tier=distance)
         entry["eager_threshold"] = _threshold(switch, sum(one.seconds.size for one in late))
-    points = quantities({str(size): series for size, series in table.items()})
-    entry["table"] = [{"bytes": size, "seconds": points[str(size)]} for size in usual]
+    times = quantities({str(size): series for size, series in table.items()})
+    entry["table"] = [{"bytes": size, "seconds": times[str(size)]} for size in sizes]
     entry |= _overheads(measured, distance)
     entry |= _windows(measured, distance)
     return entry
@@ -218,11 +237,12 @@ def _windows(measured: Measured, distance: str) -> dict[str, Any]:
         return {}
     size = sizes[-1]
     one = measured.results("window", tier=distance, pairs=1, direction="one", bytes=size)
+    under_way = round(float(one[0].facts["moved"]) / size)  # fewer of the largest messages
     series = {
         "G": of_results(
             one,
             lambda result: 1 / _rate(result),
-            f"64 messages of {size} B under way, p10",
+            f"{under_way} message{'s' if under_way > 1 else ''} of {size} B under way, p10",
         )
     }
     wanted = {"tier": distance, "pairs": 1, "bytes": size}

@@ -10,12 +10,20 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.machine.calibration.statistics import LEVEL, Series, quantities
+from popmodel.machine.calibration.statistics import (
+    LEVEL,
+    Points,
+    Series,
+    fitted,
+    of_fit,
+    quantities,
+)
 from popmodel.machine.checks import may_follow
 
 Array = NDArray[np.float64]
@@ -74,7 +82,7 @@ class _Cut:
 
 
 def size_classes(
-    table: Mapping[int, Series], switch: Switch | None = None
+    sizes: Sequence[int], points: Points, switch: Switch | None = None
 ) -> tuple[list[dict[str, Any]], Switch | None]:
     """Cut the sizes into classes with a line each, by the corrected Akaike criterion.
 
@@ -84,8 +92,10 @@ def size_classes(
 
     Parameters
     ----------
-    table : mapping of int to Series
-        Time by message size, s.
+    sizes : sequence of int
+        Message sizes of the points, rising, bytes.
+    points : Points
+        Time at every size, s.
     switch : Switch, optional
         What late receivers tell.
 
@@ -96,29 +106,29 @@ def size_classes(
     switch : Switch or None
         Narrowed to where the times jump.
     """
-    sizes = np.array(sorted(table), dtype=np.float64)
-    launches = min(len(series.values) for series in table.values())
-    times = np.array([table[int(size)].values[:launches] for size in sizes]).T
-    typical = np.exp(np.log(times).mean(axis=0))
-    lines = _lines(sizes, typical)
+    bytes_ = np.array(sizes, dtype=np.float64)
+    typical = np.exp(np.log(points.values).mean(axis=0))
+    lines = _lines(bytes_, typical)
     if switch is None:
-        cut = _segmentation(sizes, lines, None)
+        cut = _segmentation(bytes_, lines, None)
     else:
-        cut, switch = _at_the_jump(sizes, lines, switch)
+        cut, switch = _at_the_jump(bytes_, lines, switch)
     series: dict[str, Series] = {}
-    batches = sum(one.batches for one in table.values())
     for index, (first, last) in enumerate(cut.parts):
         part = slice(first, last + 1)
-        fits = np.array([_line(sizes[part], one[part], one.min())[:2] for one in times])
+        fits, errors = fitted(points, partial(_parameters, bytes_, part))
         best = lines[first, last].alpha, lines[first, last].beta
-        source = f"fit to half ping-pongs of {int(sizes[first])} to {int(sizes[last])} B, p10"
+        source = f"fit to half ping-pongs of {sizes[first]} to {sizes[last]} B, p10"
         for column, name in enumerate(("alpha", "beta")):
-            series[f"{index}.{name}"] = _around(best[column], fits[:, column], source, batches)
-    zero = frozenset(name for name, one in series.items() if one.scale)
+            series[f"{index}.{name}"] = _around(
+                best[column], fits[:, column], float(errors[column]), points, source
+            )
+    # a time per byte may be nothing, a latency not
+    zero = frozenset(name for name, one in series.items() if one.scale and name.endswith("beta"))
     found = quantities(series, zero=zero, alike=False)
     classes = []
     for index, (_, last) in enumerate(cut.parts):
-        upto = int(sizes[last]) if index + 1 < len(cut.parts) else None
+        upto = sizes[last] if index + 1 < len(cut.parts) else None
         if upto is not None and switch is not None and upto <= switch.eager < sizes[last + 1]:
             upto = switch.eager
         classes.append(
@@ -127,13 +137,25 @@ def size_classes(
     return classes, switch
 
 
-def _around(best: float, fits: Array, source: str, batches: int) -> Series:
-    """Give the series with the spread of the fits to the launches, and the best value as mean."""
+def _parameters(sizes: Array, part: slice, times: Array) -> Array:
+    """Latency and time per byte of a class, for the times of all sizes."""
+    mine = times[part]
+    return np.array(_line(sizes[part], mine, mine.min())[:2])
+
+
+def _around(best: float, fits: Array, error: float, points: Points, source: str) -> Series:
+    """Give the series with the spread of the fits to the launches, and the best value as mean.
+
+    Where there is one launch, `error` is what is known of the fit to it.
+    """
     if best > 0 and fits.min() > 0:
         fits = fits * best / math.exp(float(np.log(fits).mean()))
-        return Series(tuple(fits.tolist()), source, batches)
+        return of_fit(fits, error, points, source)
     fits = fits - fits.mean() + best
-    return Series(tuple(fits.tolist()), source, batches, scale=float(np.abs(fits).max()) or 1e-15)
+    scale = max(float(np.abs(fits).max()), error) or 1e-15
+    return Series(
+        tuple(fits.tolist()), source, points.batches, scale, error / scale, points.launches
+    )
 
 
 def _at_the_jump(

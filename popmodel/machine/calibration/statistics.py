@@ -16,7 +16,8 @@ alone, without the luck of the minimum. Contention is the median.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,9 +30,11 @@ Array = NDArray[np.float64]
 Statistic = Callable[[Array], float]
 
 LEVEL = 0.90
+CLIPPED = "measured as nothing or less, taken as 0 with an interval of the size of the error"
 _DIGITS = 6
 _ROUNDING = 1e-6  # relative: of the clock and of the file, a spread too
 _CLOCK = 1e-9  # s: what a difference of times is relative to if it is nothing
+_LARGE_ERROR = 0.3  # relative: beyond it errors are no longer alike up and down as factors
 _FEWEST = 4  # quantities that can tell what they have in common
 
 
@@ -72,6 +75,8 @@ class Series:
     sampling : float
         Relative standard error of an estimate within a launch: all that is known of the spread if
         there is one launch.
+    launches : tuple of hashable
+        Which launch each value is of; empty if they are numbered from 0.
     """
 
     values: tuple[float, ...]
@@ -79,6 +84,12 @@ class Series:
     batches: int
     scale: float | None = None
     sampling: float = 0.0
+    launches: tuple[Hashable, ...] = ()
+
+    @property
+    def of(self) -> tuple[Hashable, ...]:
+        """What tells the launch of every value from the others."""
+        return self.launches or tuple(range(len(self.values)))
 
     @property
     def coordinates(self) -> Array:
@@ -116,7 +127,9 @@ def of_results(
         scale = max(map(abs, values)) or _CLOCK
     batches = sum(result.seconds.size for result in results)
     errors = [_relative_error(result.seconds) for result in results]
-    return Series(values, source, batches, scale, float(np.mean(errors)))
+    known = tuple(result.launch for result in results)
+    of = () if None in known else known
+    return Series(values, source, batches, scale, float(np.mean(errors)), of)
 
 
 def of_groups(
@@ -164,7 +177,8 @@ def quantities(
     series : mapping of str to Series
         Quantities by any name.
     zero : frozenset of str
-        Those that may be 0; a negative estimate is clipped, with its interval.
+        Those that may be 0; a negative estimate is clipped, and the upper end of its interval is as
+        far above 0 as the lower one was below: an error of that size was just seen.
     alike : bool
         Whether all were measured in the same way, so that their spreads inform each other; the
         parameters of a fit were not, each has its own.
@@ -184,6 +198,8 @@ def quantities(
         half = _student(dof) * deviation / math.sqrt(len(one.values))
         limits = [one.back(centre), one.back(centre - half), one.back(centre + half)]
         if name in zero:
+            if limits[0] < 0:
+                limits[2] = -limits[1]
             limits = [max(limit, 0.0) for limit in limits]
         elif limits[0] <= 0:
             raise ValueError(f"{name} should be positive, not {limits[0]:g}")
@@ -204,14 +220,26 @@ def quantities(
 
 def _deviations(series: Sequence[Series]) -> tuple[list[float], list[float]]:
     """Standard deviation between launches of every series, and its degrees of freedom."""
+    variances, degrees, common, common_freedom = _variances(series)
+    deviations, freedom = [], []
+    for variance, dof in zip(variances, degrees, strict=True):
+        whole = variance + common
+        deviations.append(math.sqrt(whole))
+        unsure = (variance / whole) ** 2 / dof + (common / whole) ** 2 / common_freedom
+        freedom.append(1 / unsure if unsure else math.inf)
+    return deviations, freedom
+
+
+def _variances(series: Sequence[Series]) -> tuple[list[float], list[float], float, float]:
+    """Variance of every series on its own and its degrees of freedom; those of what they share."""
     several = [one for one in series if len(one.values) > 1]
     common, common_freedom, own = _launch_effect(several)
     prior, prior_freedom = _prior(
         np.array(own), np.array([len(one.values) - 1 for one in several], dtype=np.float64)
     )
-    variances = dict(zip(map(id, several), own, strict=True))
+    by_series = dict(zip(map(id, several), own, strict=True))
     pooled_freedom = float(sum(len(one.values) - 1 for one in several))
-    deviations, freedom = [], []
+    variances, freedom = [], []
     for one in series:
         degrees = float(len(one.values) - 1)
         if degrees == 0:  # a single launch of this one: others tell how far launches are apart
@@ -220,13 +248,10 @@ def _deviations(series: Sequence[Series]) -> tuple[list[float], list[float]]:
             variance, dof = prior, pooled_freedom
         else:
             dof = degrees + prior_freedom
-            variance = (degrees * variances[id(one)] + prior_freedom * prior) / dof
-        variance = max(variance, _ROUNDING**2)
-        whole = variance + common
-        deviations.append(math.sqrt(whole))
-        unsure = (variance / whole) ** 2 / dof + (common / whole) ** 2 / common_freedom
-        freedom.append(1 / unsure if unsure else math.inf)
-    return deviations, freedom
+            variance = (degrees * by_series[id(one)] + prior_freedom * prior) / dof
+        variances.append(max(variance, _ROUNDING**2))
+        freedom.append(dof)
+    return variances, freedom, common, common_freedom
 
 
 def _launch_effect(series: Sequence[Series]) -> tuple[float, float, list[float]]:
@@ -241,9 +266,12 @@ def _launch_effect(series: Sequence[Series]) -> tuple[float, float, list[float]]
         Variance of each series between launches, without that effect.
     """
     own = [float(np.var(one.coordinates, ddof=1)) for one in series]
-    launches = np.array([len(one.values) for one in series], dtype=np.int64)
-    usual = int(np.bincount(launches).argmax()) if series else 0
-    together = np.flatnonzero(launches == usual)
+    if not series:
+        return 0.0, 1.0, own
+    # of the same launches in the same order: where a job is missing, positions tell no launch
+    ((launches, _),) = Counter(one.of for one in series).most_common(1)
+    usual = len(launches)
+    together = np.flatnonzero([one.of == launches for one in series])
     if together.size < _FEWEST:
         return 0.0, 1.0, own
     table = np.array([series[int(index)].coordinates for index in together])
@@ -312,6 +340,123 @@ def spread(series: Series) -> float:
     if len(series.values) < 2:
         return 0.0
     return float(np.std(series.coordinates, ddof=1))
+
+
+# -- fits to points that were each measured in several launches
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points that were measured in the same launches.
+
+    Attributes
+    ----------
+    kept : tuple of int
+        Which of the series they are; others lack one of the launches.
+    values : ndarray of float64, shape (launches, points)
+        Estimates.
+    launches : tuple of hashable
+        One for every row of ``values``.
+    batches : int
+        Batches behind all of them.
+    errors : ndarray of float64, shape (1 + points, points)
+        Independent errors of the points of one launch, one standard deviation each: what slows
+        all of them together, then each on its own.
+    """
+
+    kept: tuple[int, ...]
+    values: Array
+    launches: tuple[Hashable, ...]
+    batches: int
+    errors: Array
+
+
+def aligned(series: Sequence[Series], least: int) -> Points | None:
+    """Choose the points and launches of a fit, so that every launch has measured every point.
+
+    As many values as possible are kept. A point that one launch alone has measured goes rather than
+    the other launches, a launch that was interrupted early goes rather than most points.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        Of the points, at least one.
+    least : int
+        Points that the fit needs.
+
+    Returns
+    -------
+    Points or None
+        None if no launch has measured that many points.
+    """
+    rows = [dict(zip(one.of, one.values, strict=True)) for one in series]
+    order = tuple(dict.fromkeys(launch for one in series for launch in one.of))
+    best: tuple[int, int] = (0, 0)
+    chosen: tuple[tuple[int, ...], tuple[Hashable, ...]] | None = None
+    sets = dict.fromkeys(frozenset(row) for row in rows)
+    for launches in (*sets, frozenset.intersection(*sets)):
+        kept = tuple(i for i, row in enumerate(rows) if launches <= row.keys())
+        size = len(kept) * len(launches), len(launches)
+        if len(kept) >= least and size > best:
+            best = size
+            chosen = kept, tuple(launch for launch in order if launch in launches)
+    if chosen is None:
+        return None
+    kept, found = chosen
+    values = np.array([[rows[i][launch] for i in kept] for launch in found])
+    variances, _, common, _ = _variances(series)
+    units = np.array([abs(one.scale or float(np.mean(one.values))) for one in series])[list(kept)]
+    own = np.sqrt(np.array(variances)[list(kept)]) * units
+    errors = np.vstack([math.sqrt(common) * units, np.diag(own)])
+    return Points(kept, values, found, sum(series[i].batches for i in kept), errors)
+
+
+def fitted(points: Points, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """Fit every launch, and tell how uncertain the fit to a single one is.
+
+    Parameters
+    ----------
+    points : Points
+        What is fitted.
+    fit : callable
+        Gives the parameters, shape (k,), of the values of a launch, shape (points,).
+
+    Returns
+    -------
+    fits : ndarray of float64, shape (launches, k)
+        Parameters.
+    errors : ndarray of float64, shape (k,)
+        Standard errors of the parameters if there is one launch, by propagation of those of its
+        points; else 0, since the launches tell by themselves.
+    """
+    fits = np.array([fit(values) for values in points.values])
+    if len(fits) > 1:
+        return fits, np.zeros(fits.shape[1])
+    # up and down: a parameter may be at the end of its range and move one way only
+    moved = [fit(points.values[0] + way * one) for one in points.errors for way in (1, -1)]
+    return fits, np.sqrt(((np.array(moved) - fits[0]) ** 2).sum(axis=0) / 2)
+
+
+def of_fit(fits: Array, error: float, points: Points, source: str) -> Series:
+    """Give the series of a positive parameter, fitted to every launch.
+
+    Parameters
+    ----------
+    fits : ndarray of float64, shape (launches,)
+        The parameter, positive.
+    error : float
+        Its standard error if there is one launch, as `fitted` gives it.
+    points : Points
+        What was fitted.
+    source : str
+        How.
+    """
+    whole = float(np.mean(fits))
+    # an error of the size of the value says nothing of factors
+    scale = whole if error > _LARGE_ERROR * whole else None
+    return Series(
+        tuple(fits.tolist()), source, points.batches, scale, error / whole, points.launches
+    )
 
 
 def scaled(series: Series, factor: float, source: str | None = None) -> Series:

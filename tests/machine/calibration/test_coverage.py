@@ -157,7 +157,10 @@ def test_the_saturation_of_memory() -> None:
         return asked, {"b1": b1, "bsat": bsat, "q": q, **by_cores}
 
     def measure(measured: Measured) -> Mapping[str, Quantity]:
-        topology = {"cores_per_node": 16, "caches": [{"level": "L3", "bytes": 1 << 24}]}
+        topology = {
+            "cores_per_node": 16,
+            "caches": [{"level": "L3", "bytes": 1 << 24, "shared_by": 16}],
+        }
         section, absent, _ = memory.calibrate(measured, topology)
         assert "memory.bsat" not in absent
         return {**section, **section["by_cores"]}
@@ -185,3 +188,43 @@ def test_rates_per_cycle() -> None:
         return {**section, **section["freq"]}
 
     assert_nominal(held(jobs, measure))
+
+
+def test_fits_to_a_single_launch() -> None:
+    """Where launches do not differ, one tells how uncertain a fit is from the noise of its batches.
+
+    Nothing else can be told from one launch, so the intervals have to be wide enough for that only.
+    """
+    counts = (1, 2, 4, 8, 16, 32)
+    sizes = (0, 8, 64, 512, 1 * KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB)
+    moved = 3 * (1 << 26)
+    b1, bsat, q = 1.5e10, 6e10, 3.0
+
+    def bandwidth(cores: int) -> float:
+        return float((cores**-q * (b1**-q - bsat**-q) + bsat**-q) ** (-1 / q))
+
+    asked = [Job("ping_pong", {"tier": "node", "bytes": n}, 4e-7 + 1e-10 * n) for n in sizes]
+    for t in counts:
+        barrier = {"name": "barrier", "threads": t}
+        asked.append(Job("construct", barrier, 6e-7 + 4e-7 * math.log2(t), 1e-7))
+        triad = {"threads": t, "bytes": 1 << 26}
+        asked.append(Job("triad", triad, moved * 4 / 3 / bandwidth(t), facts={"moved": moved}))
+    truths = {"alpha": 4e-7, "beta": 1e-10, "a": 5e-7, "b": 4e-7, "b1": b1, "bsat": bsat, "q": q}
+    held_by: dict[str, list[bool]] = {name: [] for name in truths}
+    for seed in range(60):
+        rng = np.random.default_rng([9, seed])
+        measured = Measured(launches(asked, 1, rng, Noise(launch=0.0)))
+        topology = {
+            "cores_per_node": 32,
+            "caches": [{"level": "L3", "bytes": 1 << 24, "shared_by": 16}],
+        }
+        section = memory.calibrate(measured, topology)[0]
+        law = openmp.calibrate(measured, topology)[0]["barrier"]["fit"]
+        line = point_to_point.calibrate(measured)[0]["intra"]["classes"][0]
+        for name, quantity in {**section, **law, **line}.items():
+            if name in truths:
+                inside = quantity["low"] <= truths[name] <= quantity["high"]
+                held_by[name].append(inside)
+    for name, values in held_by.items():
+        assert len(values) > 50, name
+        assert np.mean(values) >= 0.8, (name, np.mean(values))

@@ -1,0 +1,181 @@
+"""Predicted beside measured: every metric of every run, and how well it went overall.
+
+Differences of the runtime are relative to the measured value, those of efficiencies are in points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from popmodel.errors import UsageError
+from popmodel.model.measured import Measurement
+from popmodel.model.prediction import MAIN_FAMILY
+
+SCHEMA = "popmodel/validate/1"
+RUNTIME = "runtime"
+
+Estimate = Mapping[str, Any]  # value, low, high, as `Estimate.to_dict` gives it
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a prediction says of one run.
+
+    Attributes
+    ----------
+    processes, threads : int
+        P and T.
+    runtime : mapping
+        ``value``, ``low`` and ``high``, s.
+    metrics : mapping of str to mapping of str to mapping
+        The same by family and metric id.
+    """
+
+    processes: int
+    threads: int
+    runtime: Estimate
+    metrics: Mapping[str, Mapping[str, Estimate]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity of one run.
+
+    Attributes
+    ----------
+    source : str
+        File of the measurement.
+    family, metric : str
+        The family is empty for the runtime.
+    processes, threads : int
+        P and T.
+    predicted, measured : float
+        Seconds for the runtime, fractions for efficiencies.
+    low, high : float or None
+        Interval of the prediction.
+    """
+
+    source: str
+    family: str
+    metric: str
+    processes: int
+    threads: int
+    predicted: float
+    low: float | None
+    high: float | None
+    measured: float
+
+    @property
+    def covered(self) -> bool | None:
+        """Whether the interval holds the measurement; None without an interval."""
+        if self.low is None or self.high is None:
+            return None
+        return self.low <= self.measured <= self.high
+
+    @property
+    def difference(self) -> float:
+        """Predicted less measured: relative for the runtime, in points for efficiencies."""
+        gap = self.predicted - self.measured
+        return gap / self.measured if self.metric == RUNTIME else 100 * gap
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the row as JSON types."""
+        return {
+            "source": self.source,
+            "family": self.family,
+            "metric": self.metric,
+            "processes": self.processes,
+            "threads": self.threads,
+            "predicted": self.predicted,
+            "low": self.low,
+            "high": self.high,
+            "measured": self.measured,
+            "difference": self.difference,
+            "covered": self.covered,
+        }
+
+
+def from_document(document: Mapping[str, Any]) -> Predicted:
+    """Take what is compared from a prediction's document."""
+    return Predicted(
+        document["processes"], document["threads"], document["runtime"], document["metrics"]
+    )
+
+
+def compare(
+    predictions: Sequence[Predicted], measurements: Sequence[Measurement]
+) -> tuple[Row, ...]:
+    """Put every measured quantity beside its prediction.
+
+    Raises
+    ------
+    UsageError
+        If a run was measured for whose size there is no prediction.
+    """
+    by_size = {(one.processes, one.threads): one for one in predictions}
+    rows: list[Row] = []
+    for run in measurements:
+        predicted = by_size.get((run.processes, run.threads))
+        if predicted is None:
+            known = ", ".join(f"{p} x {t}" for p, t in by_size)
+            raise UsageError(
+                f"{run.source} is a run of {run.processes} x {run.threads}, "
+                f"the prediction is for {known}",
+                f"predict --procs {run.processes} --threads {run.threads}, or name the application",
+            )
+        rows.append(_row(run, "", RUNTIME, predicted.runtime, run.runtime))
+        for family, values in run.metrics.items():
+            estimates = predicted.metrics.get(family, {})
+            rows += [
+                _row(run, family, metric, estimates[metric], measured)
+                for metric, measured in values.items()
+                if metric in estimates
+            ]
+    return tuple(rows)
+
+
+def _row(run: Measurement, family: str, metric: str, estimate: Estimate, measured: float) -> Row:
+    return Row(
+        run.source,
+        family,
+        metric,
+        run.processes,
+        run.threads,
+        estimate["value"],
+        estimate["low"],
+        estimate["high"],
+        float(measured),
+    )
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """Give how far predictions are off, and how often their intervals hold the measurement.
+
+    Returns
+    -------
+    dict
+        ``runtime``: runs, median and largest absolute relative error, bias (mean relative error),
+        covered and of how many. ``metrics``: the same in points, over the main family.
+    """
+    main = [row for row in rows if row.family == MAIN_FAMILY]
+    found = {"runtime": _errors([row for row in rows if row.metric == RUNTIME])}
+    if main:
+        found["metrics"] = {"family": MAIN_FAMILY, **_errors(main)}
+    return found
+
+
+def _errors(rows: Sequence[Row]) -> dict[str, Any]:
+    gaps = np.array([row.difference for row in rows])
+    covered = [row.covered for row in rows if row.covered is not None]
+    return {
+        "rows": len(rows),
+        "median_error": float(np.median(np.abs(gaps))),
+        "largest_error": float(np.abs(gaps).max()),
+        "bias": float(gaps.mean()),
+        "covered": sum(covered),
+        "intervals": len(covered),
+    }
