@@ -58,6 +58,24 @@ double median_interval(double *values, long n, double *half)
     return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 
+/* Means over a few readings each, because a clock that ticks slowly shows its cost only on average;
+ * the median of them, because one interruption, in the mean of all, would exceed the call that the
+ * share is taken off. */
+double clock_share(void)
+{
+    enum { GROUPS = 51, READINGS = 50 };
+    double means[GROUPS], half;
+    for (int k = 0; k < GROUPS; k++) {
+        double total = 0;
+        for (int i = 0; i < READINGS; i++) {
+            double start = clock_now();
+            total += clock_now() - start;
+        }
+        means[k] = total / READINGS;
+    }
+    return median_interval(means, GROUPS, &half);
+}
+
 /* The least time of a few batches: one that was interrupted seems long enough but is not. In *wall,
  * the least that one took with all that is not timed. */
 static double fastest(const struct plan *plan, batch_fn work, void *state, long inner, double until,

@@ -36,6 +36,9 @@ struct batches measure(const struct plan *, batch_fn work, batch_fn reference, v
 
 void batches_free(struct batches *);
 
+/* What a time taken around a single call contains of the clock itself, in seconds. */
+double clock_share(void);
+
 /* Half the width of the 95 % interval of the median (order statistics, so any distribution will do)
  * in *half, and the median itself; needs n >= 1, sorts `values`. */
 double median_interval(double *values, long n, double *half);

@@ -39,17 +39,6 @@ void *touched(size_t bytes)
     return memset(block, 0, size);
 }
 
-double clock_share(void)
-{
-    enum { READINGS = 1000 };
-    double total = 0;
-    for (int i = 0; i < READINGS; i++) {
-        double start = clock_now();
-        total += clock_now() - start;
-    }
-    return total / READINGS;
-}
-
 static long agree(void *party, long value)
 {
     MPI_Bcast(&value, 1, MPI_LONG, 0, ((const struct party *)party)->comm);
@@ -121,7 +110,7 @@ static struct result run(const struct launch *launch, const struct job *job,
     for (int i = 0; i < count; i++)
         member = member || members[i] == launch->rank;
     if (member) {
-        struct party party = {.size = count, .thread_level = launch->thread_level, .plan = *plan};
+        struct party party = {.size = count, .plan = *plan};
         MPI_Group all, chosen;
         MPI_Comm_group(MPI_COMM_WORLD, &all);
         MPI_Group_incl(all, count, members, &chosen);

@@ -29,7 +29,6 @@ struct launch {
 struct party {
     MPI_Comm comm;
     int rank, size;
-    int thread_level;
     struct plan plan; /* agreed over comm: rank 0 of it decides */
 };
 
@@ -53,9 +52,6 @@ struct result on_first(const struct launch *, const struct job *, const struct p
 /* Memory that starts on a page and has been touched by the caller. Without memory the launch ends
  * with a message. */
 void *touched(size_t bytes);
-
-/* What a time taken around a single call contains of the clock itself, in seconds. */
-double clock_share(void);
 
 /* Sleeps, so that another rank may have the processor. */
 void sleep_for(double seconds);

@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch.h"
 #include "clock.h"
 #include "mpi_jobs.h"
 #include "party.h"

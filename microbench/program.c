@@ -79,15 +79,13 @@ static int read_count(const struct program *program, const char *option, const c
     return -1;
 }
 
-static int read_thread_level(const struct program *program, struct options *options,
-                             const char *text)
+/* Only checks it: the mpi program reads it itself, before MPI begins. */
+static int check_thread_level(const struct program *program, const char *text)
 {
     static const char *const LEVELS[] = {"single", "funneled", "serialized", "multiple"};
     for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
-        if (strcmp(text, LEVELS[i]) == 0) {
-            options->thread_level = text;
+        if (strcmp(text, LEVELS[i]) == 0)
             return 0;
-        }
     complain(program, "--thread-level should be single, funneled, serialized or multiple, not '%s'",
              text);
     return -1;
@@ -125,7 +123,7 @@ static int read_option(struct options *options, const struct program *program, c
     } else if (strcmp(option, "--limit") == 0) {
         wrong = read_number(program, option, value, 0, &options->limit);
     } else {
-        wrong = read_thread_level(program, options, value);
+        wrong = check_thread_level(program, value);
     }
     return wrong;
 }

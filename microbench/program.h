@@ -13,7 +13,6 @@ enum { MOST_LINES = 256 };
 
 struct options {
     const char *jobs_path, *samples_path;
-    const char *thread_level; /* of the mpi program; NULL if not given */
     long launch;
     struct plan plan;              /* agree and agree_with as the program says */
     double limit;                  /* seconds for the whole launch, INFINITY if none */

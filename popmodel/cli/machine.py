@@ -71,6 +71,7 @@ def command(
 def _look_at(arguments: Sequence[str], which: str, sources: Sequence[str], goal: Target) -> None:
     from popmodel import provenance
     from popmodel.machine import findings, profile
+    from popmodel.machine.checks import ProfileError
     from popmodel.report import machine, machine_check
 
     one = profile.load(sources[0] if sources else profile.DEFAULT_PRESET)
@@ -80,6 +81,10 @@ def _look_at(arguments: Sequence[str], which: str, sources: Sequence[str], goal:
     else:
         document = machine_check.checked(one, findings.inspect(one))
         goal.write({**document, "provenance": stamp}, machine_check.CHECKED)
+        if not document["usable"]:
+            raise ProfileError(
+                one.path, "has no quantity to predict with", hint="popmodel bench measures them"
+            )
 
 
 def _diff(arguments: Sequence[str], sources: Sequence[str], goal: Target) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,7 +18,25 @@ CLASS_JUMP = 3.0
 
 
 class ProfileError(FileError):
-    """A machine profile is damaged or incomplete."""
+    """A machine profile is damaged or incomplete; without a hint it is told how to get another."""
+
+    remedy = "correct it, or measure the machine again: popmodel bench"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        problem: str,
+        *,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(path, problem, line=line, hint=hint or self.remedy)
+
+
+class UnreadableProfile(ProfileError):
+    """There is no machine profile, or none that may be read."""
+
+    remedy = "name a profile that popmodel bench wrote, or a bundled one"
 
 
 def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity]:

@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -135,12 +136,26 @@ def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -
     if done.status != 0:
         todo = f"try it by hand: OMP_NUM_THREADS=2 {program}"
         return Check("OpenMP", "fail", f"two threads do not start: {done.last_line}", todo)
-    facts = json.loads(done.text)
+    facts = _answer(done.text)
+    if facts is None:
+        todo = f"look at the variables OMP_* and at what it says: OMP_NUM_THREADS=2 {program}"
+        return Check("OpenMP", "fail", f"two threads give no answer: {done.last_line}", todo)
     found = f"{facts['runtime']}, {plural(facts['threads'], 'thread')}"
     if facts["threads"] < 2:
         todo = "look at OMP_THREAD_LIMIT and OMP_DYNAMIC"
         return Check("OpenMP", "fail", f"{found} where two were asked for", todo, facts)
     return Check("OpenMP", "ok", found, facts=facts)
+
+
+def _answer(text: str) -> dict[str, Any] | None:
+    """Find the line of JSON that hello_openmp.c prints among what the runtime says; None if cut."""
+    for line in text.splitlines():
+        if line.startswith("{"):
+            with suppress(ValueError):
+                found = json.loads(line)
+                if {"threads", "runtime"} <= found.keys():
+                    return dict(found)
+    return None
 
 
 def check_mpi(mpi: Mpi | PopmodelError, environment: Environment) -> Check:

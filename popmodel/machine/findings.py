@@ -21,6 +21,12 @@ KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unuse
 WIDE = 0.5
 """An interval is wide if it is longer than this part of the value."""
 
+MOST = 10
+"""What an interval is at most told to be of its value: beyond, the figure says nothing more."""
+
+NEGLIGIBLE = 2e-8
+"""Overheads that are known to these seconds are known well enough, whatever part that is."""
+
 OLD_DAYS = 180
 """Days after which updates of system, MPI and compiler are likelier than not."""
 
@@ -56,7 +62,7 @@ class Need:
 
 
 NEEDS: tuple[Need, ...] = (
-    Need((("core.freq",),), "every prediction"),
+    Need((("core.freq",),), "all predictions"),
     Need((("core.flop_per_cycle",),), "predictions of arithmetic"),
     Need((("core.load_per_cycle",),), "signatures that count loads"),
     Need((("core.store_per_cycle",),), "signatures that count stores"),
@@ -178,17 +184,30 @@ def _noisy(profile: Profile) -> Iterator[Finding]:
 def _wide(profile: Profile) -> Iterator[Finding]:
     by_section: dict[str, list[tuple[float, str]]] = {}
     for path, quantity in profile.quantities.items():
+        if _is_overhead_known(path, quantity):
+            continue
         if (width := relative_width(quantity)) is not None and width > WIDE:
             by_section.setdefault(path.split(".")[0], []).append((width, path))
     for section, wide in by_section.items():
         width, path = max(wide)
         total = sum(_is_below(known, section) for known in profile.quantities)
+        are = "is" if len(wide) == 1 else "are"
+        most = f"more than {MOST} times it" if width > MOST else f"{100 * width:.0f} %"
         yield Finding(
             "wide",
             path,
-            f"{len(wide)} of {total} intervals of {section} are longer than {100 * WIDE:.0f} % of "
-            f"the value, that of {path} most: {100 * width:.0f} %",
+            f"{len(wide)} of {total} intervals of {section} {are} longer than {100 * WIDE:.0f} % "
+            f"of the value, that of {path} most: {most}",
         )
+
+
+def _is_overhead_known(path: str, quantity: Quantity) -> bool:
+    """Whether this is the overhead of an OpenMP construct, known well enough in seconds."""
+    if not re.match(r"openmp\.[^.]+\.seconds\[", path):
+        return False
+    if quantity.low is None or quantity.high is None:
+        return False
+    return quantity.high - quantity.low < NEGLIGIBLE
 
 
 def relative_width(quantity: Quantity) -> float | None:

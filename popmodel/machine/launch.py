@@ -171,7 +171,7 @@ def _run(
                 said = quote(meaningful(words.text))
             finally:
                 left = processes.end(tree)
-            for chunk in processes.chunks_of(tree, reading, 0):
+            for chunk in processes.chunks_there(reading):
                 words.add(chunk)  # what a launcher says when it is ended
     finally:
         os.close(reading)

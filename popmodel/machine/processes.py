@@ -32,6 +32,7 @@ TOOK_TOO_LONG = 124
 _PATIENCE = 3.0  # seconds between asking processes to end and ending them
 _STEP = 0.02
 _CHUNK = 1 << 16
+_PIPE_MOST = 1 << 20  # bytes that a pipe holds at most, for who is not privileged
 
 
 @dataclass(frozen=True)
@@ -140,11 +141,12 @@ def members(tree: Tree) -> list[int]:
     Called now and then while the tree runs it also learns of those that are about to leave it.
     """
     entries = {entry.pid: entry for entry in _listing()}
+    # Once the first process is waited for, its number may be given to another one.
+    first = tree.child.pid if tree.child.returncode is None else None
     alive = {
         entry.pid
         for entry in entries.values()
-        if entry.pid == tree.child.pid
-        or entry.session == tree.child.pid
+        if first in (entry.pid, entry.session)
         or (entry.pid, entry.start) in tree.known
         or _is_marked(entry.pid, tree.mark)
     }
@@ -244,8 +246,27 @@ def chunks_of(tree: Tree, reading: int, interval: float) -> Iterator[bytes]:
             with suppress(subprocess.TimeoutExpired):
                 tree.child.wait(interval)
         yield chunk
-    # Descendants may hold the pipe open for ever: only what is there already is read.
-    while select.select([reading], [], [], 0)[0] and (chunk := os.read(reading, _CHUNK)):
+    yield from chunks_there(reading)
+
+
+def chunks_there(reading: int) -> Iterator[bytes]:
+    """Give what is in a pipe already, without waiting for more or for its end.
+
+    Who holds its writing end may do so for ever: descendants that were left behind, or a process
+    that cannot be ended.
+
+    Parameters
+    ----------
+    reading : int
+        The reading end of the pipe.
+    """
+    # At most what a pipe holds: one who still writes would keep it from ever being empty.
+    for _ in range(_PIPE_MOST // _CHUNK):
+        if not select.select([reading], [], [], 0)[0]:
+            return
+        chunk = os.read(reading, _CHUNK)
+        if not chunk:
+            return
         yield chunk
 
 
@@ -290,7 +311,7 @@ def ended_with_us() -> Iterator[Interrupts]:
     interrupts = Interrupts()
     taken = {}
     try:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             # Who ignores or handles a signal (nohup does) keeps it that way.
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 with suppress(ValueError):

@@ -17,7 +17,7 @@ from typing import Any
 
 from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
-from popmodel.machine.checks import ProfileError, check_document
+from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
@@ -103,7 +103,12 @@ class Profile:
     def origin(self) -> str:
         """Where most of the quantities come from: ``measured``, ``preset`` or ``user``."""
         origins = Counter(quantity.origin for quantity in self.quantities.values())
-        return origins.most_common(1)[0][0] if origins else "user"
+        if origins:
+            return origins.most_common(1)[0][0]
+        # what measures a machine says so, even where nothing but noise came of it
+        provenance = self.document.get("provenance")
+        is_bench = isinstance(provenance, Mapping) and "measurements" in provenance
+        return "measured" if is_bench else "user"
 
     @property
     def overlap(self) -> str:
@@ -189,7 +194,7 @@ def load(source: str | os.PathLike[str]) -> Profile:
         If there is neither such a file nor such a preset.
     """
     path, is_preset = _BUNDLED.find(source)
-    document = parse_json(read_text(path, ProfileError), path, ProfileError)
+    document = parse_json(read_text(path, UnreadableProfile), path, ProfileError)
     if not isinstance(document, dict):
         raise ProfileError(path, "is not a machine profile: the JSON document is no table")
     return from_document(document, os.fspath(path), is_preset=is_preset)

@@ -10,7 +10,15 @@ from popmodel.machine import profile as profiles
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.machine_values import interval_text, inverse, unit_of, value_text
+from popmodel.report.machine_values import (
+    figure,
+    host_text,
+    interval_text,
+    inverse,
+    percent_text,
+    unit_of,
+    value_text,
+)
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
 from popmodel.units import format_size, plural
@@ -21,6 +29,11 @@ _THREADS = 3  # columns of thread counts at most
 _HIDDEN = frozenset(
     {"kernel", "load", "measured", "cpus_online", "cpus_allowed", "threads_per_core"}
 )
+_NOISE = {  # shares
+    "run_cv": "spread between launches",
+    "fwq": "time lost to others",
+    "drift": "drift while measuring",
+}
 _TIERS = {"socket": "one socket", "intra": "one node", "inter": "two nodes"}
 
 
@@ -102,8 +115,7 @@ def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
         origin += f" {moment:%Y-%m-%d}"
     facts = [("machine", f"{profile.name} ({origin})")]
     facts += [
-        # Open MPI adds who packaged it, when and where.
-        (str(key).replace("_", " "), str(value).partition(", package:")[0])
+        (str(key).replace("_", " "), host_text(value))
         for key, value in _content(document).get("host", {}).items()
         if isinstance(value, str | int | float)
         and not isinstance(value, bool)
@@ -148,7 +160,7 @@ def _tables(profile: Profile) -> Iterator[Table]:
     yield from _overheads(profile)
     rows = list(_noise(profile))
     if rows:
-        yield "noise", heads, rows
+        yield "noise", (("value",),), rows
 
 
 def _row(profile: Profile, label: str, path: str) -> Iterator[Row]:
@@ -300,34 +312,44 @@ def _overheads(profile: Profile) -> Iterator[Table]:
     """Overhead of OpenMP constructs by threads, with the interval of the last column."""
     constructs = profile.document.get("openmp", {})
     counts = _few(sorted({count for entry in constructs.values() for count in entry["T"]}))
+    cycle = _cycle(profile)
     rows = []
     for name, entry in sorted(constructs.items()):
         known = {
             count: profile.quantities[f"openmp.{name}.seconds[{index}]"]
             for index, count in enumerate(entry["T"])
         }
-        cells = [Cell(value_text(known[n], "s") if n in known else "-") for n in counts]
+        cells = [Cell(_overhead(known[n], cycle) if n in known else "-") for n in counts]
         last = known.get(counts[-1])
-        cells.append(Cell("-" if last is None else interval_text(last, "s")))
+        told = last is not None and (last.high is None or last.high >= cycle)
+        cells.append(Cell(interval_text(last, "s") if last is not None and told else "-"))
         rows.append(Row(name, tuple(cells), depth=1))
     if rows:
         heads = [(plural(count, "thread"),) for count in counts]
         yield "OpenMP", [*heads, ("90 %",)], rows
 
 
+def _cycle(profile: Profile) -> float:
+    """Shortest clock cycle, s; 0 where no clock is known."""
+    clocks = [profile.quantities[path].value for path in _below(profile, "core.freq")]
+    return 1 / max(clocks) if clocks else 0.0
+
+
+def _overhead(quantity: Quantity, cycle: float) -> str:
+    """A time on a processor: nothing takes a part of a cycle, so below one only that is told."""
+    if 0 < quantity.value < cycle:
+        return f"< {value_text(Quantity(cycle), 's')}"
+    return value_text(quantity, "s")
+
+
 def _noise(profile: Profile) -> Iterator[Row]:
-    labels = {
-        "run_cv": "spread between launches",
-        "fwq": "time lost to others",
-        "drift": "drift while measuring",
-    }
+    """How quiet the machine was: plain numbers, without intervals."""
     for name, entry in profile.document.get("noise", {}).items():
-        label = labels.get(name, str(name))
-        quantity = profile.quantities.get(f"noise.{name}")
-        if quantity is not None:
-            yield _figures(label, quantity, unit_of(f"noise.{name}"))
-        elif isinstance(entry, int | float) or (isinstance(entry, Mapping) and "value" in entry):
-            yield Row(label, (Cell(f"{_number(entry):.3g}"), Cell("-")), depth=1)
+        if isinstance(entry, int | float) or (isinstance(entry, Mapping) and "value" in entry):
+            number = _number(entry)
+            label = _NOISE.get(name)
+            text = figure(number) if label is None else percent_text(number)
+            yield Row(label or str(name), (Cell(text),), depth=1)
 
 
 def _below(profile: Profile, table: str) -> list[str]:

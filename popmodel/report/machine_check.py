@@ -25,12 +25,15 @@ _TITLES = {
 
 
 def checked(profile: Profile, found: Sequence[Finding]) -> dict[str, Any]:
-    """The plain data of a check, ``popmodel/machine-check/1``; a profile that loads is usable."""
+    """The plain data of a check, ``popmodel/machine-check/1``.
+
+    A profile that loads is usable if any quantity is in it: noise alone predicts nothing.
+    """
     return {
         "schema": "popmodel/machine-check/1",
         "machine": profile.name,
         "path": profile.path,
-        "usable": True,
+        "usable": bool(profile.quantities),
         "quantities": len(profile.quantities),
         "findings": [finding.to_dict() for finding in found],
     }
@@ -68,10 +71,11 @@ def _texts(document: Document, kind: str) -> list[str]:
 
 def _facts(document: Document) -> list[tuple[str, str]]:
     doubts = sum(finding["kind"] != "unused" for finding in document["findings"])
+    quantities = plural(document["quantities"], "quantity", "quantities")
     return [
         ("machine", document["machine"]),
         ("profile", document["path"]),
-        ("usable", f"yes, {plural(document['quantities'], 'quantity', 'quantities')}"),
+        ("usable", f"{'yes' if document['usable'] else 'no'}, {quantities}"),
         ("doubts", str(doubts) if doubts else "none"),
     ]
 

@@ -10,15 +10,18 @@ from popmodel.machine.compare import Difference
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.machine_values import unit_of, value_text
+from popmodel.report.machine_values import host_text, unit_of, value_text
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
 
+_DIGITS = range(3, 7)
 _SHOWN = 12  # names of quantities that only one profile has
 
 
 def compared(one: Profile, other: Profile, differences: Sequence[Difference]) -> dict[str, Any]:
     """The plain data of a comparison, ``popmodel/machine-diff/1``, what differs most first.
+
+    ``host`` is what differs in hardware and software, which may explain the rest.
 
     Parameters
     ----------
@@ -43,6 +46,7 @@ def compared(one: Profile, other: Profile, differences: Sequence[Difference]) ->
     return {
         "schema": "popmodel/machine-diff/1",
         "machines": [{"machine": each.name, "path": each.path} for each in (one, other)],
+        "host": _differing(one, other),
         "rows": rows,
         "only_a": [row.path for row in differences if row.second is None],
         "only_b": [row.path for row in differences if row.first is None],
@@ -56,6 +60,10 @@ def compared(one: Profile, other: Profile, differences: Sequence[Difference]) ->
 def screen(document: Document, style: Style) -> list[str]:
     """What differs, on a terminal."""
     lines = pairs(_facts(document), style)
+    if texts := _hosts(document):
+        lines += ["", _DIFFERING]
+        for text in texts:
+            lines += paragraph(text, style, first=" - ")
     rows = [Row(label, tuple(map(Cell, cells)), depth=1) for label, cells in _outside(document)]
     if rows:
         lines += ["", *table(_HEADS, rows, style, first="beyond the intervals")]
@@ -81,6 +89,8 @@ def records(document: Document) -> list[Record]:
 def markdown(document: Document) -> list[str]:
     """The same as the screen, as Markdown."""
     lines = markdown_table(["profiles", ""], _facts(document))
+    if texts := _hosts(document):
+        lines += ["", f"**{_DIFFERING}**", "", *(f"- {text}" for text in texts)]
     if rows := [(label, *cells) for label, cells in _outside(document)]:
         heads = ["beyond the intervals", *(" ".join(head) for head in _HEADS)]
         lines += ["", *markdown_table(heads, rows)]
@@ -90,6 +100,9 @@ def markdown(document: Document) -> list[str]:
 
 
 _HEADS = (("a",), ("b",), ("b / a",))
+_DIFFERING = "other hardware or software"
+_UNTOLD = "not told"
+_OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
 _FIGURES = ("value", "low", "high")
 
 
@@ -99,7 +112,35 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     return [
         ("a", f"{one['machine']} ({one['path']})"),
         ("b", f"{other['machine']} ({other['path']})"),
-        ("within stated intervals", f"{summary['within']} of {summary['compared']}"),
+        (
+            "within stated intervals",
+            f"{summary['within']} of {summary['compared']}"
+            if summary["compared"]
+            else "no quantity is in both",
+        ),
+    ]
+
+
+def _differing(one: Profile, other: Profile) -> list[dict[str, str | None]]:
+    """Processor, compiler, MPI, OpenMP and the like, where two profiles name others."""
+    hosts = [_named(profile.document.get("host", {})) for profile in (one, other)]
+    keys = dict.fromkeys([*hosts[0], *hosts[1]])
+    found = [{"key": key, "a": hosts[0].get(key), "b": hosts[1].get(key)} for key in keys]
+    return [row for row in found if row["a"] != row["b"]]
+
+
+def _named(host: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        key: host_text(value)
+        for key, value in host.items()
+        if isinstance(value, str | int | float) and key not in _OF_THE_MOMENT
+    }
+
+
+def _hosts(document: Document) -> list[str]:
+    return [
+        f"{row['key'].replace('_', ' ')}: {row['a'] or _UNTOLD}, against {row['b'] or _UNTOLD}"
+        for row in document["host"]
     ]
 
 
@@ -107,8 +148,17 @@ def _outside(document: Document) -> Iterator[tuple[str, list[str]]]:
     for row in document["rows"]:
         if not row["within"]:
             ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-            values = [value_text(_quantity(row[name]), row["unit"]) for name in "ab"]
-            yield row["path"], [*values, ratio]
+            yield row["path"], [*_told_apart(row), ratio]
+
+
+def _told_apart(row: Mapping[str, Any]) -> list[str]:
+    """Both values, with more digits than three where those are the same."""
+    values: list[str] = []
+    for digits in _DIGITS:
+        values = [value_text(_quantity(row[name]), row["unit"], digits) for name in "ab"]
+        if values[0] != values[1]:
+            break
+    return values
 
 
 def _quantity(table: Mapping[str, Any]) -> Quantity:

@@ -83,6 +83,52 @@ def test_diff_of_a_profile_with_itself(popmodel: Call) -> None:
     assert "only in" not in out
 
 
+def test_values_that_differ_are_written_so(popmodel: Call) -> None:
+    one, other = document(), document()
+    one["net"]["thread_factor"], other["net"]["thread_factor"] = (
+        {"value": value, "low": value, "high": value} for value in (0.0021312, 0.0021328)
+    )
+    one["net"]["intra"]["G"], other["net"]["intra"]["G"] = measured(3.3e-11, 0), measured(3e-11, 0)
+    Path("c.json").write_text(json.dumps(one))
+    Path("d.json").write_text(json.dumps(other))
+    out = [" ".join(line.split()) for line in popmodel("machine", "diff", "c.json", "d.json")[1]
+           .splitlines()]  # fmt: skip
+    assert "net.thread_factor 0.002131 0.002133 1.001" in out
+    assert "net.intra.G 33 ps/B 30 ps/B 0.909" in out
+
+
+def test_diff_names_other_software(popmodel: Call) -> None:
+    one, other = document(), document()
+    one["host"] |= {"mpi": "Open MPI v5.0.11, package: somebody", "load": 0.5, "openmp": "libgomp"}
+    other["host"] |= {"mpi": "MPICH 4.3.2", "load": 0.1}
+    Path("c.json").write_text(json.dumps(one))
+    Path("d.json").write_text(json.dumps(other))
+    lines = popmodel("machine", "diff", "c.json", "d.json")[1].splitlines()
+    start = lines.index("other hardware or software")
+    assert lines[start + 1 : start + 4] == [
+        " - mpi: Open MPI v5.0.11, against MPICH 4.3.2",
+        " - openmp: libgomp, against not told",
+        "",
+    ]
+    markdown = popmodel("machine", "diff", "c.json", "d.json", "--format", "markdown")[1]
+    assert "\n**other hardware or software**\n\n- mpi: Open MPI v5.0.11, against" in markdown
+    found = json.loads(popmodel("machine", "diff", "c.json", "d.json", "--format", "json")[1])
+    assert found["host"][1] == {"key": "openmp", "a": "libgomp", "b": None}
+    assert "other hardware" not in popmodel("machine", "diff", "a.json", "b.json")[1]
+
+
+def test_diff_of_profiles_with_nothing_in_common(popmodel: Call) -> None:
+    one = document()
+    for section in ("memory", "net", "coll", "openmp"):
+        del one[section]
+    other = document()
+    del other["core"]
+    Path("c.json").write_text(json.dumps(one))
+    Path("d.json").write_text(json.dumps(other))
+    lines = popmodel("machine", "diff", "c.json", "d.json")[1].splitlines()
+    assert " ".join(lines[2].split()) == "within stated intervals no quantity is in both"
+
+
 def test_diff_in_other_formats(popmodel: Call) -> None:
     command = ("machine", "diff", "a.json", "b.json", "--format")
     compared = json.loads(popmodel(*command, "json")[1])
@@ -124,7 +170,26 @@ def test_a_profile_that_cannot_be_used_fails_the_check(popmodel: Call) -> None:
     Path("broken.json").write_text(json.dumps(broken))
     status, out, err = popmodel("machine", "check", "broken.json")
     assert (status, out) == (1, "")
-    assert err == "popmodel: error: broken.json: memory.b1 value should be above 0, not -1.0\n"
+    assert err == (
+        "popmodel: error: broken.json: memory.b1 value should be above 0, not -1.0\n"
+        "hint: correct it, or measure the machine again: popmodel bench\n"
+    )
+
+
+def test_a_profile_of_noise_alone_fails_the_check(popmodel: Call) -> None:
+    keys = ("schema", "name", "topology", "noise")
+    noise = {key: document()[key] for key in keys} | {"provenance": {"measurements": [{}]}}
+    Path("noise.json").write_text(json.dumps(noise))
+    status, out, err = popmodel("machine", "check", "noise.json")
+    assert status == 1
+    assert err == (
+        "popmodel: error: noise.json: has no quantity to predict with\n"
+        "hint: popmodel bench measures them\n"
+    )
+    assert "usable   no, 0 quantities" in out.splitlines()
+    assert popmodel("machine", "show", "noise.json")[1].startswith("machine  box (measured)\n")
+    status, out, _ = popmodel("machine", "check", "noise.json", "--format", "json")
+    assert (status, json.loads(out)["usable"]) == (1, False)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,14 @@ def test_openmp_of_this_machine() -> None:
     assert check.found == f"{check.facts['runtime']}, 2 threads"
 
 
+@pytest.mark.parametrize("variable", [("OMP_DISPLAY_ENV", "true"), ("OMP_PLACES", "nonsense")])
+def test_openmp_that_speaks_besides(variable: tuple[str, str]) -> None:
+    name, value = variable
+    check = check_openmp(find_compiler(), {**os.environ, name: value})
+    assert check.status == "ok", check
+    assert check.found == f"{check.facts['runtime']}, 2 threads"
+
+
 def test_openmp_without_a_compiler() -> None:
     check = check_openmp(PopmodelError("none"), os.environ)
     assert (check.status, check.found) == ("untried", "not tried: there is no compiler")
@@ -81,6 +89,11 @@ def test_openmp_without_a_compiler() -> None:
             "echo 'error while loading shared libraries: libomp.so' >&2; exit 127",
             "two threads do not start: error while loading shared libraries: libomp.so",
             "try it by hand: OMP_NUM_THREADS=2 {program}",
+        ),
+        (
+            """echo '{"threads":2,'; echo '{"a":1}'; echo 'libgomp: out of sorts' >&2""",
+            "two threads give no answer: libgomp: out of sorts",
+            "look at the variables OMP_* and at what it says: OMP_NUM_THREADS=2 {program}",
         ),
     ],
 )

@@ -6,7 +6,7 @@ import copy
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from machine.profiles import Document, document, measured
+from machine.profiles import Document, document, measured, overhead
 
 from popmodel.machine import profile as profiles
 from popmodel.machine.findings import (
@@ -71,6 +71,14 @@ def test_what_predictions_need_is_asked_for_with_its_remedy() -> None:
     ]
 
 
+def test_what_everything_needs_is_asked_for_in_words() -> None:
+    one = document()
+    del one["core"]["freq"]
+    assert found(one, "missing") == [
+        "all predictions need core.freq: popmodel bench --only core measures it"
+    ]
+
+
 def test_several_nodes_need_messages_between_them() -> None:
     one = document()
     one["topology"]["nodes"] = 2
@@ -121,6 +129,25 @@ def test_wide_intervals_are_counted_by_section() -> None:
     assert found(one, "wide") == [
         "2 of 11 intervals of net are longer than 50 % of the value, that of net.overlap most: 80 %"
     ]
+
+
+def test_a_very_wide_interval_is_told_without_its_figure() -> None:
+    one = document()
+    one["net"]["overlap"] = {"value": 0.05, "low": 0.0, "high": 0.9}
+    assert found(one, "wide") == [
+        "1 of 11 intervals of net is longer than 50 % of the value, that of net.overlap most: "
+        "more than 10 times it"
+    ]
+
+
+def test_overheads_known_to_some_nanoseconds_are_not_wide() -> None:
+    one = document()
+    one["openmp"]["critical"] = overhead(4e-11)
+    one["openmp"]["critical"]["seconds"] = [{"value": 4e-11, "low": 0.0, "high": 1.9e-8}]
+    assert found(one, "wide") == []
+    one["openmp"]["critical"]["seconds"] = [{"value": 1e-8, "low": 0.0, "high": 2.1e-8}]
+    (text,) = found(one, "wide")
+    assert "that of openmp.critical.seconds[0] most: 210 %" in text
 
 
 def test_the_width_of_an_interval() -> None:

@@ -309,6 +309,29 @@ def test_processes_that_cannot_be_ended_are_named(
     )
 
 
+def test_a_launch_that_cannot_be_ended_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As a launcher that is another user's: it goes on, and goes on writing, whatever is sent to it.
+    child = subprocess.Popen(
+        ["/bin/sh", "-c", "while true; do echo waiting; done"], stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    fuse = threading.Timer(5, child.kill)  # else a fault here would never end
+    fuse.start()
+    try:
+        monkeypatch.setattr(processes, "_signal", lambda *_: None)
+        monkeypatch.setattr(processes, "start", lambda *_, **__: processes.Tree(child, "none"))
+        monkeypatch.setattr(os, "pipe", lambda: (os.dup(child.stdout.fileno()), os.dup(2)))
+        error = failure(tmp_path, "", limit=0.3)
+        assert child.poll() is None
+    finally:
+        fuse.cancel()
+        child.kill()
+        child.communicate()
+    assert error.message == f"program: processes that cannot be ended are left: {child.pid}"
+
+
 # With a real MPI
 
 

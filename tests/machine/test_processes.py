@@ -32,6 +32,8 @@ open(sys.argv[1] + "/" + str(os.getpid()), "w").close()
 time.sleep(60)
 """
 
+_ENDING = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT]
+
 # What a launcher and its ranks do: a child, a child in a session of its own, and one that forks
 # twice and so has no parent left; all of them ignore being asked to end.
 FAMILY = """
@@ -124,6 +126,19 @@ def test_processes_of_others_are_left_alone(output: int) -> None:
             other.kill()
 
 
+def test_a_number_that_another_process_has_now_is_left_alone(output: int) -> None:
+    tree = start(["/bin/true"], os.environ, output=output)
+    tree.child.wait()
+    with subprocess.Popen(["/bin/sleep", "60"], start_new_session=True) as other:
+        try:
+            tree.child.pid = other.pid
+            assert members(tree) == []
+            assert end(tree) == []
+            assert other.poll() is None
+        finally:
+            other.kill()
+
+
 def test_a_process_that_cannot_be_ended_is_named(
     output: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +195,7 @@ def test_a_thread_may_run_programs_too() -> None:
     assert done == [Finished(0, "")]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", _ENDING)
 def test_whoever_ends_popmodel_ends_what_it_started(tmp_path: Path, number: signal.Signals) -> None:
     polite = STUBBORN.replace("signal.SIG_IGN", "signal.SIG_DFL")
     command, folder = family(tmp_path, polite)

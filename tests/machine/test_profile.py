@@ -265,6 +265,18 @@ def test_damaged_files(tmp_path: Path) -> None:
         profile.load(path)
 
 
+def test_what_cannot_be_used_is_told_with_the_next_step(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    with pytest.raises(ProfileError) as caught:
+        profile.load(path)
+    assert caught.value.hint == "name a profile that popmodel bench wrote, or a bundled one"
+    for text in ("{", "[1]", '{"schema": "popmodel/machine/1"}'):
+        path.write_text(text)
+        with pytest.raises(ProfileError) as caught:
+            profile.load(path)
+        assert caught.value.hint == "correct it, or measure the machine again: popmodel bench"
+
+
 def test_unknown_name() -> None:
     with pytest.raises(UsageError, match="no machine 'sandybridge'") as caught:
         profile.load("sandybridge")

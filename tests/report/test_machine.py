@@ -41,7 +41,7 @@ def test_the_page_tells_what_the_machine_is_and_does() -> None:
     assert line(lines, "latency") == "latency 250 ns 237 .. 262"
     assert "bandwidth 20 GB/s 19 .. 21.1" in [" ".join(each.split()) for each in lines]
     assert line(lines, "eager up to") == "eager up to 4 KiB 4 .. 4"
-    assert line(lines, "spread between launches") == "spread between launches 0.012 -"
+    assert line(lines, "spread between launches") == "spread between launches 1.2 %"
 
 
 def test_openmp_is_a_table_by_threads() -> None:
@@ -53,6 +53,31 @@ def test_openmp_is_a_table_by_threads() -> None:
     lines = page(wide)
     assert line(lines, "OpenMP") == "OpenMP 1 thread 8 threads 64 threads 90 %"
     assert line(lines, "parallel_for") == "parallel_for 200 ns - - -"
+
+
+def test_nothing_takes_a_part_of_a_clock_cycle() -> None:
+    one = document()
+    one["openmp"] |= {"critical": overhead(4.4e-11), "master": overhead(2e-10, 4e-10)}
+    one["openmp"] |= {"lock": overhead(1e-7, 2e-7, 2e-10)}
+    lines = page(one, Style(80))
+    assert line(lines, "critical") == "critical < 0.333 ns - - -"
+    assert line(lines, "master") == "master < 0.333 ns 0.4 ns - -"
+    assert line(lines, "lock") == "lock 100 ns 200 ns < 0.333 ns -"
+    del one["core"]["freq"]
+    assert line(page(one, Style(80)), "critical") == "critical 0.044 ns - - -"
+
+
+def test_noise_is_in_percent() -> None:
+    one = document()
+    one["noise"] = {"run_cv": 1.17e-05, "fwq": 0.0312, "drift": -0.0, "detours": 12, "x": "words"}
+    lines = page(one)
+    assert line(lines, "noise") == "noise value"
+    assert line(lines, "spread between launches") == "spread between launches below 0.01 %"
+    assert line(lines, "time lost to others") == "time lost to others 3.12 %"
+    assert line(lines, "drift while measuring") == "drift while measuring 0 %"
+    assert line(lines, "detours") == "detours 12"
+    one["noise"] = {"drift": -0.0251}
+    assert line(page(one), "drift") == "drift while measuring -2.51 %"
 
 
 def test_collectives_are_those_of_the_largest_communicator() -> None:
@@ -143,7 +168,9 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
         (31.94, "1/cycle", "31.9 per cycle"),
         (0.5, "cycle", "0.5 cycles"),
         (5.25, "1", "5.25"),
-        (5e-11, "s/B", "5e-11 s/B"),
+        (5.12e-11, "s/B", "51.2 ps/B"),
+        (2.5e-9, "s/B", "2.5 ns/B"),
+        (0.0021312, "1", "0.00213"),
     ],
 )
 def test_values_have_three_digits_and_a_unit(value: float, unit: str, text: str) -> None:
@@ -155,6 +182,13 @@ def test_intervals_are_in_the_unit_of_the_value() -> None:
     assert interval_text(Quantity(1e-6), "s") == "-"
     assert figure(99.96) == "100"
     assert figure(0) == "0"
+
+
+def test_what_may_be_nothing_has_the_unit_of_its_upper_bound() -> None:
+    task = Quantity(0.0, 0.0, 2.7e-6)
+    assert (value_text(task, "s"), interval_text(task, "s")) == ("0 us", "0 .. 2.7")
+    gap = Quantity(0.0, 0.0, 65536.0)
+    assert (value_text(gap, "B"), interval_text(gap, "B")) == ("0 KiB", "0 .. 64")
 
 
 def test_a_time_per_byte_is_a_bandwidth() -> None:

@@ -31,6 +31,7 @@ from popmodel.machine.calibration.statistics import (
 from popmodel.machine.samples import Result
 from popmodel.machine.selection import BEYOND_CACHE, MIB
 from popmodel.machine.topology import last_level_bytes
+from popmodel.units import format_size
 
 Array = NDArray[np.float64]
 
@@ -211,7 +212,8 @@ def _levels(
             )
     if sizes and "latency.MEM" not in series:
         absent["memory.latency.MEM"] = (
-            f"no working set was large against the last-level cache; the largest had {max(sizes)} B"
+            "no working set was large against the last-level cache; the largest had "
+            f"{format_size(max(sizes), digits=3)}"
         )
     return series
 

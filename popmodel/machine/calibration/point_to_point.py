@@ -99,7 +99,7 @@ def _tier(
     measured: Measured, distance: str, tier: str, absent: dict[str, str]
 ) -> dict[str, Any] | None:
     usual = _placed_alike(measured, distance)
-    sizes = sorted(usual)
+    sizes = list(usual)
     if len(sizes) < _LEAST_SIZES:
         return None
     table = {
@@ -108,7 +108,7 @@ def _tier(
             lambda result: p10(result.seconds),
             "half of a ping-pong, p10",
         )
-        for size in sizes
+        for size in usual
     }
     points = aligned([table[size] for size in sizes], _LEAST_SIZES)
     if points is None:

@@ -172,7 +172,7 @@ def test_a_usable_share_that_was_not_seen_is_a_preset_with_its_source() -> None:
     assert section["kappa"]["origin"] == "preset"
     assert "Not measured" in section["kappa"]["source"]
     assert reasons["memory.latency.MEM"] == (
-        "no working set was large against the last-level cache; the largest had 16384 B"
+        "no working set was large against the last-level cache; the largest had 16 KiB"
     )
 
 
@@ -219,7 +219,7 @@ def test_an_overhead_is_what_the_construct_adds() -> None:
     )
     assert section["copyin"]["fit"]["v"]["value"] == pytest.approx(1e-6 / 4088 / 2, rel=1e-5)
     assert remarks == ["measured below the time of the same work without it, taken as 0: master"]
-    assert reasons["openmp.*.fit"] == (
+    assert reasons["openmp.*.fit.a"] == (
         "1 thread count above 1 cannot tell the terms of the law apart; 4 are needed"
     )
 
