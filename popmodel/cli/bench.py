@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,6 +116,11 @@ def command(
             "--nodes: goes with --script",
             "several nodes are measured in a job: popmodel bench --script slurm --nodes 2",
         )
+    if build_only and script is not None:
+        raise UsageError(
+            "--build-only and --script exclude each other",
+            "a script builds what it needs: leave --build-only out",
+        )
     request = Request(
         mode="full" if full else "quick",
         parts=PARTS if only is None else plan.parts(only),
@@ -221,6 +226,7 @@ def _measure(
     *,
     partly: bool,
 ) -> None:
+    from popmodel.cli.streams import remark
     from popmodel.machine import collect, hardware, measurement, run_directory
     from popmodel.machine import profile as profiles
 
@@ -230,10 +236,13 @@ def _measure(
     machine = hardware.here()
     made = measurement.make_plan(request, machine)
     using = measurement.tools(request, machine.usable_cores)
-    folder = measurement.default_folder()
+    parts = request.parts if partly else ()
+    folder = measurement.default_folder(parts)
     if file is not None:
-        folder = run_directory.beside(file, request.parts if partly else ())
+        folder = run_directory.beside(file, parts)
     with run_directory.held(folder):
+        if file is None and not force:
+            _keep_earlier(folder)
         run = measurement.open_run(
             folder,
             made,
@@ -243,10 +252,28 @@ def _measure(
         )
         failures = _finish(run, using)
         document, paths = collect.collect([run.folder], failures)
+        if not collect.has_any(document, request.parts):
+            _warn(failures[1:])  # the first is in the error
+            remark(f"what is measured is kept in {folder}: the same command goes on")
+            raise collect.nothing_of(request.parts, document, failures)
         run_directory.complete(run)
+    _warn(failures)
+    _warn_of_shortfalls(document)
     if kept is not None:
         document = collect.replace_parts(kept, document, request.parts)
     _show(arguments, document, paths, page, profile)
+    if profile is None:
+        remark(f"to keep this profile: popmodel bench collect {folder} -o machine.json")
+
+
+def _keep_earlier(folder: Path) -> None:
+    """Make way for a new measurement where nobody named a place, without losing the last one."""
+    from popmodel.cli.streams import remark
+    from popmodel.machine import run_directory
+
+    found = run_directory.find(folder)
+    if found is not None and found.is_completed:
+        remark(f"the samples of the measurement before are now in {run_directory.put_aside(found)}")
 
 
 def _finish(run: Run, using: Tools) -> list[Failure]:
@@ -288,9 +315,29 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
         run_directory.done_in(path)[0] for path in run_directory.all_samples(run.folder)
     ):
         raise suite.nothing_measured(failures)
+    return failures
+
+
+def _warn(failures: Sequence[Failure]) -> None:
+    """Say which launches were given up, and once each what to do about it."""
+    from popmodel.cli.streams import remark, suggest
+
+    said: set[str | None] = {None}
     for failure in failures:
         remark(f"warning: {failure.text}")
-    return failures
+        hint = failure.error.hint
+        if hint is not None and hint not in said:
+            suggest(hint)
+        said.add(hint)
+
+
+def _warn_of_shortfalls(document: Mapping[str, Any]) -> None:
+    """Say in what the measurements of a profile are not what was asked for."""
+    from popmodel.cli.streams import remark
+
+    for measurement in document["provenance"]["measurements"]:
+        for text in measurement.get("shortfalls", ()):
+            remark(f"warning: {measurement['samples']}: {text}")
 
 
 @contextlib.contextmanager
@@ -317,6 +364,7 @@ def _collect(
     from popmodel.machine import collect
 
     document, paths = collect.collect(folders)
+    _warn_of_shortfalls(document)
     _show(arguments, document, paths, page, profile)
 
 

@@ -59,7 +59,12 @@ def complain(message: str, hint: str | None = None) -> None:
     """Write an error to standard error: one line, and one for the hint."""
     print(f"popmodel: error: {_one_line(message)}", file=sys.stderr)
     if hint:
-        print(f"hint: {_one_line(hint)}", file=sys.stderr)
+        suggest(hint)
+
+
+def suggest(hint: str) -> None:
+    """Write to standard error what to do about the line before."""
+    print(f"hint: {_one_line(hint)}", file=sys.stderr, flush=True)
 
 
 def remark(text: str) -> None:

@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from popmodel.errors import FileError, UsageError
+from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine import hardware, run_directory, samples
 from popmodel.machine.calibration import calibrate
 from popmodel.machine.jobs import NODE_PARTS, PATHS
 from popmodel.machine.plan import Plan
+from popmodel.machine.run_directory import Run
 from popmodel.machine.samples import Launch
+from popmodel.machine.shortfalls import shortfalls
 from popmodel.machine.suite import Failure
 
 Document = dict[str, Any]
@@ -60,10 +62,18 @@ def collect(
         measurements[-1]["failures"] = [failure.text for failure in given_up]
     document["provenance"] = {"measurements": measurements}
     for folder in folders:
-        run = run_directory.find(folder)
+        run, _ = _plan_of(folder)
         if run is not None:
             _add_absent(document, run.plan, given_up)
     return document, paths
+
+
+def _plan_of(folder: Path) -> tuple[Run | None, str | None]:
+    """What was to be measured in a directory, if that is known, and why not if it should be."""
+    try:
+        return run_directory.find(folder), None
+    except FileError as error:  # samples say themselves what they are
+        return None, f"{error.message}: jobs that are missing cannot be counted"
 
 
 def _check_same_machine(launches: Sequence[Launch]) -> None:
@@ -90,12 +100,11 @@ def _check_same_machine(launches: Sequence[Launch]) -> None:
 
 
 def _measurement(folder: Path, launches: Sequence[Launch]) -> dict[str, Any]:
-    run = run_directory.find(folder)
+    run, damage = _plan_of(folder)
     about: dict[str, Any] = {"samples": str(folder)}
+    here = [launch for launch in launches if Path(launch.path).parent == folder]
     starts = [
-        launch.header["started"]
-        for launch in launches
-        if Path(launch.path).parent == folder and launch.header.get("started") is not None
+        launch.header["started"] for launch in here if launch.header.get("started") is not None
     ]
     if starts:  # when it was measured: samples may be collected long after
         moment = datetime.fromtimestamp(min(starts), UTC)
@@ -106,7 +115,10 @@ def _measurement(folder: Path, launches: Sequence[Launch]) -> dict[str, Any]:
         about |= {"nodes": made.nodes, "seed": made.seed, "launches": len(made.launches)}
         about |= {"jobs": sum(len(launch.jobs) for launch in made.launches)}
         about |= {"without_sample": run_directory.without_sample(run), "with": dict(run.made_with)}
-    return about
+    lacking = shortfalls(None if run is None else run.plan, here)
+    if damage is not None:
+        lacking = [damage, *lacking]
+    return about | ({"shortfalls": lacking} if lacking else {})
 
 
 def _add_absent(document: Document, made: Plan, failures: Sequence[Failure]) -> None:
@@ -119,6 +131,35 @@ def _add_absent(document: Document, made: Plan, failures: Sequence[Failure]) -> 
         program = "node" if part in NODE_PARTS else "mpi"
         failed = [failure.text for failure in failures if failure.program == program]
         absent.setdefault(PATHS[part][0], failed[0] if failed else "no sample of it was taken")
+
+
+def has_any(document: Mapping[str, Any], parts: Iterable[str]) -> bool:
+    """Whether a profile has anything of some parts of the suite."""
+    return any(_has(document, path) for part in parts for path in PATHS[part])
+
+
+def nothing_of(
+    parts: Sequence[str], document: Mapping[str, Any], failures: Sequence[Failure]
+) -> PopmodelError:
+    """The error for a measurement that has nothing of the parts that were asked for.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        What was asked for.
+    document : mapping
+        The profile of what there is; says what is absent.
+    failures : sequence of Failure
+        Launches that were given up; the first tells what to do.
+    """
+    what = f"nothing of {', '.join(parts)} could be measured"
+    hint = "popmodel doctor says what works on this machine"
+    if failures:
+        return PopmodelError(f"{what}: {failures[0].text}", failures[0].error.hint or hint)
+    above = [path for part in parts for path in PATHS[part]]
+    absent = document.get("absent", {})
+    reasons = [why for path, why in absent.items() if _is_below(path, above)]
+    return PopmodelError(f"{what}: {reasons[0] if reasons else 'there are no samples of it'}", hint)
 
 
 def _has(document: Mapping[str, Any], path: str) -> bool:

@@ -157,16 +157,14 @@ def _is_below(path: str, above: str) -> bool:
 
 
 def _failed(profile: Profile) -> Iterator[Finding]:
-    """Launches that were given up while the profile was measured, and jobs that were not done."""
+    """Launches that were given up while the profile was measured, and what it lacks or doubts."""
     provenance = profile.document.get("provenance")
     measurements = provenance.get("measurements", []) if isinstance(provenance, Mapping) else []
     for measurement in measurements:
         for text in measurement.get("failures", []):
             yield Finding("failed", "provenance", str(text))
-        if left := measurement.get("without_sample"):
-            text = f"{left} of {measurement.get('jobs')} jobs have no sample: "
-            text += "their time was over, or their launch was cut short"
-            yield Finding("failed", "provenance", text)
+        for text in measurement.get("shortfalls", []):
+            yield Finding("failed", "provenance", str(text))
 
 
 def _noisy(profile: Profile) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -171,9 +171,9 @@ def _cores(number: int) -> str:
     return f"{number} core{'s' if number != 1 else ''}"
 
 
-def default_folder() -> Path:
-    """The run directory of a measurement whose profile is not written to a file."""
-    return caches.folder() / "bench" / f"{os.uname().nodename}{run_directory.SUFFIX}"
+def default_folder(parts: Sequence[str] = ()) -> Path:
+    """The run directory of a measurement, of some parts only, whose profile goes to no file."""
+    return run_directory.beside(caches.folder() / "bench" / f"{os.uname().nodename}.json", parts)
 
 
 def open_run(

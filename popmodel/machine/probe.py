@@ -19,7 +19,7 @@ from pathlib import Path
 
 from popmodel.machine import hardware
 from popmodel.machine.build import build
-from popmodel.machine.failures import OUT_OF_TOUCH, LaunchError, explain, meaningful
+from popmodel.machine.failures import OUT_OF_TOUCH, LaunchError, explain, meaningful, quote
 from popmodel.machine.launchers import Way, call, ways
 from popmodel.machine.processes import TOOK_TOO_LONG, output_of
 from popmodel.machine.toolchain import Mpi
@@ -91,12 +91,11 @@ def hello(
     if done.status == 0 and sizes == [ranks] * ranks:
         return None
     if done.status == TOOK_TOO_LONG:
-        return LaunchError(
-            f"{way.name} did not start {plural(ranks, 'rank')} within {_HELLO:g} s",
-            OUT_OF_TOUCH,
-            meaningful(done.text),
-            is_hang=True,
-        )
+        said = meaningful(done.text)[:-1]  # the last line is not its own: that time is over
+        words = tuple(line for line in said if not line.startswith('{"hello"'))
+        message = f"{way.name} did not start {plural(ranks, 'rank')} within {_HELLO:g} s"
+        message += f": {quote(words)}" if words else ", and said nothing"
+        return LaunchError(message, OUT_OF_TOUCH, words, is_hang=True)
     if ranks > 1 and sizes and set(sizes) == {1}:
         return LaunchError(
             f"{way.name} started {len(sizes)} programs of one rank each instead of "

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import json
 import os
 import re
@@ -95,7 +96,12 @@ def find(folder: Path) -> Run | None:
     path = folder / PLAN
     if not path.exists():
         return None
-    table = parse_json(read_text(path), path)
+    hint = f"start anew with --force, or collect its samples: popmodel bench collect {folder}"
+    try:
+        table = parse_json(read_text(path), path)
+    except FileError as error:
+        error.hint = hint
+        raise
     try:
         if table.pop("schema") != SCHEMA:
             raise ValueError
@@ -105,7 +111,7 @@ def find(folder: Path) -> Run | None:
         raise FileError(
             path,
             f"is not a plan of this version of popmodel ({SCHEMA})",
-            hint="start anew with --force, or collect its samples: popmodel bench collect",
+            hint=hint,
         ) from None
 
 
@@ -173,6 +179,32 @@ def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
         raise unwritable(folder, error) from error
     _write_plan(run)
     return run
+
+
+def put_aside(run: Run) -> Path:
+    """Move a measurement into a new directory beside its own, ``NAME.1.samples``; give that one.
+
+    Its own directory stays, with the lock of the command that holds it.
+
+    Raises
+    ------
+    FileError
+        If the files cannot be moved.
+    """
+    stem = run.folder.name.removesuffix(SUFFIX)
+    numbers = itertools.count(1)
+    try:
+        while True:
+            aside = run.folder.with_name(f"{stem}.{next(numbers)}{SUFFIX}")
+            with suppress(FileExistsError):
+                aside.mkdir()
+                break
+        ours = [path for path in run.folder.iterdir() if _OURS.fullmatch(path.name)]
+        for path in [*ours, run.folder / PLAN]:  # without its plan the rest would be nobody's
+            path.rename(aside / path.name)
+    except OSError as error:
+        raise unwritable(run.folder, error) from error
+    return aside
 
 
 def complete(run: Run) -> Run:

@@ -23,6 +23,8 @@ from popmodel.errors import FileError
 SCHEMA = "popmodel/samples/1"
 PROGRAMS = ("node", "mpi")
 
+_DAMAGED = "remove the line, or measure again: popmodel bench"
+
 Array = NDArray[np.float64]
 
 
@@ -166,7 +168,7 @@ def _entries(lines: list[str], path: Path) -> Iterable[tuple[int, dict[str, Any]
                 path,
                 "is not a JSON object",
                 line=number,
-                hint="remove the line, or measure again: popmodel bench",
+                hint=_DAMAGED,
             ) from None
         yield number, entry
 
@@ -188,10 +190,13 @@ def _result(entry: Mapping[str, Any], path: Path, number: int) -> Result:
             entry.get("absent"),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise SamplesError(path, f"is no result of a job: {error}", line=number) from None
+        raise SamplesError(
+            path, f"is no result of a job: {error}", line=number, hint=_DAMAGED
+        ) from None
     measured = result.seconds
     if result.absent is None and not (measured.ndim == 1 and measured.size):
-        raise SamplesError(path, "has neither seconds nor a reason for their absence", line=number)
+        problem = "has neither seconds nor a reason for their absence"
+        raise SamplesError(path, problem, line=number, hint=_DAMAGED)
     if not np.isfinite(measured).all():
-        raise SamplesError(path, "has a time that is no number", line=number)
+        raise SamplesError(path, "has a time that is no number", line=number, hint=_DAMAGED)
     return result

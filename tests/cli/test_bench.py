@@ -158,10 +158,28 @@ def test_without_a_file_the_samples_are_kept_in_the_cache(popmodel: Call, tmp_pa
     status, out, err = popmodel("bench", "--only", "core", "--format", "json")
     assert status == 0
     assert json.loads(out)["schema"] == "popmodel/machine/1"
-    folder = tmp_path / "cache" / "bench" / f"{os.uname().nodename}.samples"
-    assert f"samples go to {folder}" in err
-    # Measured again, not taken from there, when asked again.
-    assert "24 jobs in 3 launches" in popmodel("bench", "--only", "core")[2]
+    folder = tmp_path / "cache" / "bench" / f"{os.uname().nodename}.core.samples"
+    before = calls(str(folder))
+    assert err.splitlines() == [
+        f"popmodel: 24 jobs in 3 launches; samples go to {folder}",
+        f"popmodel: to keep this profile: popmodel bench collect {folder} -o machine.json",
+    ]
+    # Measured again, not taken from there, when asked again; and what was there is kept.
+    for number in (1, 2):
+        err = popmodel("bench", "--only", "core")[2]
+        aside = folder.with_name(f"{os.uname().nodename}.core.{number}.samples")
+        assert err.splitlines()[:2] == [
+            f"popmodel: the samples of the measurement before are now in {aside}",
+            f"popmodel: 24 jobs in 3 launches; samples go to {folder}",
+        ]
+        assert calls(str(aside)) == before
+        assert popmodel("bench", "collect", str(aside), "-o", f"{number}.json")[0] == 0
+    err = popmodel("bench", "--only", "core", "--force")[2]
+    assert err.startswith("popmodel: 24 jobs in 3 launches")
+    # Other parts go to a place of their own.
+    err = popmodel("bench", "--only", "noise")[2]
+    assert "now in" not in err
+    assert calls(str(folder)) == before
 
 
 @pytest.mark.usefixtures("machine")
@@ -279,7 +297,7 @@ def test_a_profile_that_cannot_be_read_replaces_none(
         "bench", "collect", "m.core.samples", "-o", output, *["--force"] * (output != "-")
     )
     assert (status, out) == (1, "")
-    assert err.endswith(": topology.cores_per_node is missing\n")
+    assert err.splitlines()[0].endswith(": topology.cores_per_node is missing")
     assert Path("m.json").read_text() == before
 
 
@@ -339,11 +357,13 @@ def test_an_interrupt_is_told_and_the_same_command_goes_on(
     ]
     assert not Path("m.json").exists()
     status, out, err = popmodel("bench", "collect", "m.core.samples", "-o", "part.json")
-    assert (status, err) == (0, "")
+    lacking = "13 of 24 jobs have no sample: launch 2 was cut short; launch 3 did not begin"
+    assert (status, err) == (0, f"popmodel: warning: m.core.samples: {lacking}\n")
     part = load("part.json")
     assert part["quality"]["core"]["launches"] == 2
     assert part["provenance"]["measurements"][0]["without_sample"] == 13
-    assert "13 of 24 jobs have no sample: their time was over" in " ".join(out.split())
+    assert lacking in " ".join(out.split())
+    assert lacking in " ".join(popmodel("machine", "check", "part.json")[1].split())
     status, out, err = popmodel(*command)
     assert status == 0
     assert err == (
@@ -381,15 +401,15 @@ def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
     with monkeypatch.context() as patch:
         patch.setattr(suite, "starter", interrupted_at(2, 3))
         assert popmodel("bench", "--only", "core")[0] == 130
-    kept = calls(str(measurement.default_folder()))
-    status, _, err = popmodel("bench", "--only", "noise")
+    folder = measurement.default_folder(("core",))
+    kept = calls(str(folder))
+    status, _, err = popmodel("bench", "--only", "core", "--full")
     assert status == 2
     assert err.startswith(
-        f"popmodel: error: {measurement.default_folder()}: holds samples of another measurement "
-        "(parts core, not noise)\n"
+        f"popmodel: error: {folder}: holds samples of another measurement (mode quick, not full)\n"
     )
-    assert calls(str(measurement.default_folder())) == kept
-    assert popmodel("bench", "--only", "noise", "--force")[0] == 0
+    assert calls(str(folder)) == kept
+    assert popmodel("bench", "--only", "core", "--ranks", "2", "--force")[0] == 0
 
 
 @pytest.mark.usefixtures("machine")
@@ -442,7 +462,8 @@ def test_a_launch_that_dies_is_told_and_the_rest_is_measured(
     status, out, err = popmodel("bench", "--only", "core,p2p", "-o", "m.json")
     assert status == 0
     warning = "launch 2 (mpi) was given up in ping_pong bytes=1048576 tier=node: "
-    (line,) = [line for line in err.splitlines() if "warning" in line]
+    line, lacking = [line for line in err.splitlines() if "warning" in line]
+    assert lacking.startswith("popmodel: warning: m.core-p2p.samples: ")
     assert line.startswith(f"popmodel: warning: {warning}")
     assert "signal SIGKILL" in line
     document = load("m.json")
@@ -458,7 +479,9 @@ def test_a_program_that_does_not_begin_leaves_its_parts_absent(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DUMB", "mpi")
-    assert popmodel("bench", "--only", "core,p2p", "-o", "m.json")[0] == 0
+    status, _, err = popmodel("bench", "--only", "core,p2p", "-o", "m.json")
+    assert status == 0
+    assert err.splitlines()[2] == "hint: all it said is in m.core-p2p.samples/launch-002.log"
     document = load("m.json")
     assert "net" not in document
     assert document["absent"]["net.intra"].startswith(
@@ -477,6 +500,39 @@ def test_nothing_measured_is_a_failure(popmodel: Call, monkeypatch: pytest.Monke
     assert not Path("m.json").exists()
     monkeypatch.delenv("DUMB")
     assert popmodel("bench", "--only", "core", "-o", "m.json")[0] == 0  # and can be tried again
+
+
+@pytest.mark.usefixtures("machine")
+def test_nothing_measured_of_what_was_asked_is_a_failure(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUMB", "mpi")
+    status, out, err = popmodel("bench", "--only", "p2p", "-o", "m.json")
+    assert (status, out) == (1, "")
+    lines = err.splitlines()
+    assert err.count("launch 2 (mpi)") == 1
+    assert lines[-3] == (
+        "popmodel: what is measured is kept in m.p2p.samples: the same command goes on"
+    )
+    assert lines[-2].startswith(
+        "popmodel: error: nothing of p2p could be measured: launch 2 (mpi) was given up before "
+        "its first job: "
+    )
+    assert "there is no network" in lines[-2]
+    assert lines[-1] == "hint: all it said is in m.p2p.samples/launch-002.log"
+    assert not Path("m.json").exists()
+    monkeypatch.delenv("DUMB")
+    status, _, err = popmodel("bench", "--only", "p2p", "-o", "m.json")
+    assert (status, err.startswith("popmodel: going on, ")) == (0, True)
+
+
+def test_what_is_absent_is_the_reason_where_no_launch_failed() -> None:
+    document = {"absent": {"core.smt_factor": "no SMT", "net.thread_factor": "no such level"}}
+    error = collect.nothing_of(("threads",), document, ())
+    assert error.message == "nothing of threads could be measured: no such level"
+    assert error.hint == "popmodel doctor says what works on this machine"
+    error = collect.nothing_of(("core", "p2p"), {}, ())
+    assert error.message == ("nothing of core, p2p could be measured: there are no samples of it")
 
 
 # -- collect
@@ -513,6 +569,26 @@ def test_samples_of_different_machines_are_refused(
         "libgomp.so.1 in a.core.samples/launch-001.jsonl\n"
         "hint: collect the samples of each machine into a profile of its own\n"
     )
+
+
+@pytest.mark.usefixtures("machine")
+def test_samples_beside_a_damaged_plan_can_be_collected(popmodel: Call) -> None:
+    popmodel("bench", "--only", "core", "-o", "m.json")
+    Path("m.core.samples/plan.json").write_text("{")
+    Path("m.json").unlink()
+    status, _, err = popmodel("bench", "--only", "core", "-o", "m.json")
+    assert status == 1
+    assert err.splitlines()[-1] == (
+        "hint: start anew with --force, or collect its samples: popmodel bench collect "
+        "m.core.samples"
+    )
+    status, _, err = popmodel("bench", "collect", "m.core.samples", "-o", "m.json")
+    assert status == 0
+    assert err.startswith(
+        "popmodel: warning: m.core.samples: m.core.samples/plan.json:1: is not JSON: "
+    )
+    assert err.endswith(": jobs that are missing cannot be counted\n")
+    assert load("m.json")["core"]
 
 
 @pytest.mark.usefixtures("machine")
@@ -658,6 +734,11 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
         (
             ["-o", "-", "--format", "csv"],
             "-o -: a profile is JSON, not csv\nhint: leave -o - out",
+        ),
+        (
+            ["--build-only", "--script", "slurm"],
+            "--build-only and --script exclude each other\n"
+            "hint: a script builds what it needs: leave --build-only out",
         ),
         (
             ["--build-only", "-o", "-"],

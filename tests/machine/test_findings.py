@@ -210,10 +210,9 @@ def test_launches_that_failed_are_told() -> None:
     one = document()
     one["provenance"] = {"measurements": [{"failures": ["launch 3 (mpi) was given up: dead"]}]}
     assert found(one, "failed") == ["launch 3 (mpi) was given up: dead"]
-    one["provenance"] = {"measurements": [{"without_sample": 3, "jobs": 90}, {"without_sample": 0}]}
-    assert found(one, "failed") == [
-        "3 of 90 jobs have no sample: their time was over, or their launch was cut short"
-    ]
+    lacking = "3 of 90 jobs have no sample: launch 2 was cut short"
+    one["provenance"] = {"measurements": [{"shortfalls": [lacking]}, {"without_sample": 0}]}
+    assert found(one, "failed") == [lacking]
 
 
 def test_what_the_model_does_not_use_is_told_with_the_reason() -> None:

@@ -145,12 +145,23 @@ def test_a_launcher_with_room_for_one(tmp_path: Path) -> None:
 def test_a_launcher_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "_HELLO", 0.5)
     error = failure(made_up(tmp_path, f"echo called >> {tmp_path}/calls; sleep 60"))
-    assert error.message == "mpirun did not start 2 ranks within 0.5 s"
+    assert error.message == "mpirun did not start 2 ranks within 0.5 s, and said nothing"
     assert error.hint == (
         "the ranks may not reach each other (network interface, firewall): "
         "try other flags of the launcher with --launcher"
     )
     assert (tmp_path / "calls").read_text() == "called\n"
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_the_words_of_a_launcher_that_hangs_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "_HELLO", 0.5)
+    said = "echo 'waiting for node n17'; echo ------; echo '{\"hello\":0,\"ranks\":2}'"
+    error = failure(made_up(tmp_path, f"{said}; sleep 60"))
+    assert error.message == "mpirun did not start 2 ranks within 0.5 s: waiting for node n17"
+    assert error.words == ("waiting for node n17",)
 
 
 def test_no_launcher_at_all(tmp_path: Path) -> None:

@@ -79,6 +79,11 @@ def test_damage_is_named_with_its_line(tmp_path: Path, lines: list[Any], words: 
     with pytest.raises(SamplesError) as caught:
         read([path])
     assert words in caught.value.message
+    hints = (
+        "remove the line, or measure again: popmodel bench",
+        "samples are written by popmodel bench",
+    )
+    assert caught.value.hint in hints
 
 
 def test_an_empty_file(tmp_path: Path) -> None:

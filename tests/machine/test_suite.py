@@ -304,14 +304,17 @@ def test_a_plan_of_another_version_is_refused(run: Run, text: str) -> None:
         "plan.json: is not a plan of this version of popmodel (popmodel/plan/1)"
     )
     assert error.value.hint == (
-        "start anew with --force, or collect its samples: popmodel bench collect"
+        f"start anew with --force, or collect its samples: popmodel bench collect {run.folder}"
     )
 
 
 def test_a_damaged_plan_is_named_with_its_line(run: Run) -> None:
     (run.folder / "plan.json").write_text('{\n"schema" 1}')
-    with pytest.raises(FileError, match=r"plan\.json:2: is not JSON"):
+    with pytest.raises(FileError, match=r"plan\.json:2: is not JSON") as error:
         run_directory.find(run.folder)
+    assert error.value.hint == (
+        f"start anew with --force, or collect its samples: popmodel bench collect {run.folder}"
+    )
 
 
 def test_runs_of_other_settings_or_tools_differ(run: Run) -> None:
