@@ -136,7 +136,7 @@ def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str
 
 
 def _foreign(measured: Measured, results: Sequence[Result]) -> float:
-    """Share of the processors' time that others used; that of the launches if jobs are too short."""
+    """Share of the processors' time that others used, of whole launches if jobs are too short."""
     if all(math.isnan(_fact(one, "foreign")) for one in results):
         shares = [
             measured.foreign[launch]
