@@ -181,6 +181,8 @@ static double sweep(struct block *b) {
     for (long i = 1; i <= b->n[0]; i++)
         for (long j = 1; j <= b->n[1]; j++) {
             long row = cell(b, i, j, 0);
+            /* without it one addition would wait for the one before, cell after cell */
+#pragma omp simd reduction(+ : change)
             for (long c = row + 1; c <= row + b->n[2]; c++) {
                 double sum = now[c - s0] + now[c + s0] + now[c - s1] + now[c + s1] + now[c - 1] + now[c + 1];
                 double step = DAMPING * (sum / 6.0 - now[c]);
