@@ -52,6 +52,37 @@ ApplicationOption: TypeAlias = Annotated[
     str, typer.Option("--application", metavar="N", help="Which application of the trace, from 1.")
 ]
 
+AppArgument: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[APP]",
+        help="The application: a signature (.toml) or a bundled one; stencil3d without it.",
+    ),
+]
+MachineOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="The machine's profile: a file (.json) or the name of a preset."
+    ),
+]
+SetOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set a parameter of the application. May be given several times.",
+    ),
+]
+PredictedFamilyOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--family",
+        metavar="NAMES",
+        help="Families of metrics in the table, separated by commas, or all. Without it the "
+        "additive hybrid one; other formats have all.",
+    ),
+]
+
 
 def choice(option: str, text: str, choices: Sequence[str]) -> str:
     """One of some words.

@@ -7,9 +7,13 @@ from typing import Annotated
 import typer
 
 from popmodel.cli.options import (
+    AppArgument,
     ForceOption,
     FormatOption,
+    MachineOption,
     OutputOption,
+    PredictedFamilyOption,
+    SetOption,
     families,
     settings,
     whole_number,
@@ -26,39 +30,14 @@ EXAMPLES = (
 
 def command(
     ctx: typer.Context,
-    app: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[APP]",
-            help="The application: a signature (.toml) or a bundled one; stencil3d without it.",
-        ),
-    ] = None,
+    app: AppArgument = None,
     procs: Annotated[
         str | None, typer.Option(metavar="P", help="Number of processes. Required.")
     ] = None,
     threads: Annotated[str, typer.Option(metavar="T", help="Threads of each process.")] = "1",
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="The machine's profile: a file (.json) or the name of a preset."
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set a parameter of the application. May be given several times.",
-        ),
-    ] = None,
-    family: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Families of metrics in the table, separated by commas, or all. Without it the "
-            "additive hybrid one; other formats have all.",
-        ),
-    ] = None,
+    machine: MachineOption = None,
+    set_: SetOption = None,
+    family: PredictedFamilyOption = None,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,

@@ -9,7 +9,16 @@ from typing import Annotated
 
 import typer
 
-from popmodel.cli.options import ForceOption, FormatOption, OutputOption, settings, whole_number
+from popmodel.cli.options import (
+    AppArgument,
+    ForceOption,
+    FormatOption,
+    MachineOption,
+    OutputOption,
+    SetOption,
+    settings,
+    whole_number,
+)
 from popmodel.errors import UsageError
 
 EXAMPLES = (
@@ -22,31 +31,13 @@ EXAMPLES = (
 
 def command(
     ctx: typer.Context,
-    app: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[APP]",
-            help="The application: a signature (.toml) or a bundled one; stencil3d without it.",
-        ),
-    ] = None,
+    app: AppArgument = None,
     cores: Annotated[
         str | None,
         typer.Option(metavar="N[,N...]", help="Cores to be shared by processes and threads."),
     ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="The machine's profile: a file (.json) or the name of a preset."
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set a parameter of the application. May be given several times.",
-        ),
-    ] = None,
+    machine: MachineOption = None,
+    set_: SetOption = None,
     what_if: Annotated[
         str | None,
         typer.Option(

@@ -10,7 +10,10 @@ from popmodel.cli.options import (
     CacheOption,
     ForceOption,
     FormatOption,
+    MachineOption,
     OutputOption,
+    PredictedFamilyOption,
+    SetOption,
     families,
     settings,
 )
@@ -46,28 +49,9 @@ def command(
             "processes, threads and runtime in seconds.",
         ),
     ],
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="The machine's profile: a file (.json) or the name of a preset."
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set a parameter of the application. May be given several times.",
-        ),
-    ] = None,
-    family: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Families of metrics in the table, separated by commas, or all. Without it the "
-            "additive hybrid one; other formats have all.",
-        ),
-    ] = None,
+    machine: MachineOption = None,
+    set_: SetOption = None,
+    family: PredictedFamilyOption = None,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,

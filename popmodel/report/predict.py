@@ -10,6 +10,7 @@ from typing import Any
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.uncertainty import group
 from popmodel.report.export import Record, markdown_table
+from popmodel.report.heading import application, title
 from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import (
@@ -46,7 +47,11 @@ def views(families: Sequence[str]) -> Views:
 def screen(document: Document, style: Style, families: Sequence[str]) -> list[str]:
     """The prediction on a terminal, from the setting to the command that launches the run."""
     reasons = Reasons()
-    lines = [*_title(document, style), *pairs(_setting(document), style), ""]
+    lines = [
+        *title(document, (_size(document), _short(document)), style),
+        *pairs(_setting(document), style),
+        "",
+    ]
     lines += pairs(_results(document), style)
     for heading, rows in _trees(document, families, reasons):
         lines += ["", *_efficiencies(heading, rows, style)]
@@ -87,7 +92,7 @@ def markdown(document: Document, families: Sequence[str]) -> list[str]:
     """The same as the screen, as Markdown."""
     reasons = Reasons()
     facts = [*_setting(document), *_results(document)]
-    lines = markdown_table([_application(document), _size(document)], facts)
+    lines = markdown_table([application(document), _size(document)], facts)
     for heading, rows in _trees(document, families, reasons):
         body = [["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
         lines += ["", *markdown_table([heading, "%", "90 %"], body)]
@@ -118,13 +123,6 @@ def launch_lines(command: str, width: int) -> list[str]:
     ]
 
 
-def _application(document: Document) -> str:
-    application = document["application"]
-    bundled = " (bundled)" if application["bundled"] else ""
-    settings = " ".join(f"{name}={value:g}" for name, value in application["settings"].items())
-    return f"{application['name']}{bundled}  {settings}".rstrip()
-
-
 def _size(document: Document) -> str:
     return (
         f"{plural(document['processes'], 'process', 'processes')} x "
@@ -132,14 +130,8 @@ def _size(document: Document) -> str:
     )
 
 
-def _title(document: Document, style: Style) -> list[str]:
-    left, right = _application(document), _size(document)
-    short = f"{document['processes']} x {document['threads']}"
-    for size in (right, short):
-        blank = style.width - display_width(left) - display_width(size)
-        if blank >= 2:
-            return [left + " " * blank + size]
-    return [*paragraph(left, style), *paragraph(right, style)]
+def _short(document: Document) -> str:
+    return f"{document['processes']} x {document['threads']}"
 
 
 def _setting(document: Document) -> list[tuple[str, str]]:

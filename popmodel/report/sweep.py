@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from popmodel.report.export import Record, markdown_table
+from popmodel.report.heading import application, title
 from popmodel.report.predict import launch_lines
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import (
     Cell,
     Row,
     Style,
-    display_width,
     pairs,
     paragraph,
     percent,
@@ -25,7 +25,10 @@ _HEADS = ("runtime s", "90 %", "PE %", "best", "memory")
 
 def screen(document: Document, style: Style) -> list[str]:
     """All splits, on a terminal."""
-    lines = [*_title(document, style), *pairs([("machine", _machine(document))], style)]
+    lines = [
+        *title(document, [_cores(document)], style),
+        *pairs([("machine", _machine(document))], style),
+    ]
     if document["what_if"]:
         lines += pairs([("what if", _what_if(document))], style)
     rows = [Row(_name(one, document), tuple(_cells(one))) for one in _ordered(document)]
@@ -83,7 +86,7 @@ def markdown(document: Document) -> list[str]:
         for one in _ordered(document)
     ]
     lines = [
-        f"## {_application(document)}, {_cores(document)}",
+        f"## {application(document)}, {_cores(document)}",
         "",
         f"machine {_machine(document)}",
         "",
@@ -96,24 +99,9 @@ def markdown(document: Document) -> list[str]:
     return lines
 
 
-def _application(document: Document) -> str:
-    application = document["application"]
-    bundled = " (bundled)" if application["bundled"] else ""
-    settings = " ".join(f"{name}={value:g}" for name, value in application["settings"].items())
-    return f"{application['name']}{bundled}  {settings}".rstrip()
-
-
 def _cores(document: Document) -> str:
     counts = [str(choice["cores"]) for choice in document["choices"]]
     return f"{', '.join(counts)} {'core' if counts == ['1'] else 'cores'}"
-
-
-def _title(document: Document, style: Style) -> list[str]:
-    left, right = _application(document), _cores(document)
-    blank = style.width - display_width(left) - display_width(right)
-    if blank >= 2:
-        return [left + " " * blank + right]
-    return [*paragraph(left, style), *paragraph(right, style)]
 
 
 def _machine(document: Document) -> str:

@@ -1,0 +1,26 @@
+"""The first line of what is predicted: the application on the left, how large on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from popmodel.report.render import Document
+from popmodel.report.terminal import Style, display_width, paragraph
+
+
+def application(document: Document) -> str:
+    """Name of the application, whether it came with popmodel, and its parameters."""
+    one = document["application"]
+    bundled = " (bundled)" if one["bundled"] else ""
+    settings = " ".join(f"{name}={value:g}" for name, value in one["settings"].items())
+    return f"{one['name']}{bundled}  {settings}".rstrip()
+
+
+def title(document: Document, sizes: Sequence[str], style: Style) -> list[str]:
+    """The application and the first of some ways to say the size that fits beside it."""
+    left = application(document)
+    for size in sizes:
+        blank = style.width - display_width(left) - display_width(size)
+        if blank >= 2:
+            return [left + " " * blank + size]
+    return [*paragraph(left, style), *paragraph(sizes[0], style)]
