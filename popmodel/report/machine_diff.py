@@ -101,7 +101,6 @@ def markdown(document: Document) -> list[str]:
 
 _HEADS = (("a",), ("b",), ("b / a",))
 _DIFFERING = "other hardware or software"
-_UNTOLD = "not told"
 _OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
 _FIGURES = ("value", "low", "high")
 
@@ -138,9 +137,11 @@ def _named(host: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _hosts(document: Document) -> list[str]:
+    """What both tell; that one is silent about the rest says nothing of the machines."""
     return [
-        f"{row['key'].replace('_', ' ')}: {row['a'] or _UNTOLD}, against {row['b'] or _UNTOLD}"
+        f"{row['key'].replace('_', ' ')}: {row['a']}, against {row['b']}"
         for row in document["host"]
+        if row["a"] is not None and row["b"] is not None
     ]
 
 
