@@ -43,7 +43,7 @@ def command(
         bool, typer.Option("--quick", help="About a minute. The default.", show_default=False)
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="10 to 20 minutes: more launches, more sizes.")
+        bool, typer.Option("--full", help="More launches and sizes: 3 to 20 minutes.")
     ] = False,
     only: Annotated[
         str | None,

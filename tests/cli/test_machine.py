@@ -71,7 +71,7 @@ def test_diff_counts_what_is_within_the_intervals(popmodel: Call) -> None:
     assert lines[start + 1 : start + 4] == [
         "core.loop_cycles 1 cycles 0 cycles 0.000",
         "memory.bsat 24 GB/s 48 GB/s 2.000",
-        "openmp.barrier.seconds[1] 200 ns 100 ns 0.500",
+        "openmp.barrier.seconds[T=2] 200 ns 100 ns 0.500",
     ]
     assert lines[lines.index("only in a") + 1] == "memory.kappa_fs"
     assert lines[lines.index("only in b") + 1] == "net.nic_G"

@@ -62,3 +62,34 @@ def test_all_quantities_of_both_profiles_are_compared() -> None:
     rows = diff(first, second)
     assert [row.path for row in rows] == ["memory.b1", "memory.copy_bw", "memory.kappa"]
     assert [row.ratio for row in rows] == [2.0, None, None]
+
+
+def test_rows_are_matched_by_what_they_are_about() -> None:
+    def rows(*sizes: int) -> Document:
+        return {
+            "coll": {
+                "bcast": [
+                    {"P": 4, "ppn": ppn, "bytes": n, "seconds": q(n * 1e-9)}
+                    for n in sizes
+                    for ppn in (4, 2)
+                ]
+            },
+            "net": {
+                "intra": {
+                    "classes": [{"alpha": q(1e-6), "beta": q(1e-10)}],
+                    "table": [{"bytes": n, "seconds": q(n * 1e-9)} for n in sizes],
+                    "pairs": [{"pairs": 2, "bytes": n, "bandwidth": q(1e9)} for n in sizes],
+                }
+            },
+            "openmp": {"barrier": {"T": list(sizes), "seconds": [q(n * 1e-9) for n in sizes]}},
+        }
+
+    first, second = (profile.from_document(node(**rows(*sizes))) for sizes in ((8, 64), (64, 512)))
+    ratios = {row.path: row.ratio for row in diff(first, second)}
+    assert ratios["coll.bcast[4 ranks, 64 B].seconds"] == 1.0
+    assert ratios["coll.bcast[4 ranks, 2 per node, 64 B].seconds"] == 1.0
+    assert ratios["net.intra.table[64 B].seconds"] == 1.0
+    assert ratios["net.intra.pairs[2 pairs, 64 B].bandwidth"] == 1.0
+    assert ratios["openmp.barrier.seconds[T=64]"] == 1.0
+    assert ratios["openmp.barrier.seconds[T=8]"] is None
+    assert ratios["net.intra.classes[0].alpha"] == 1.0
