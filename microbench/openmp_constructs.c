@@ -464,69 +464,28 @@ static const struct {
 
 /* --- Schedules -------------------------------------------------------------------------------- */
 
-static double schedule_static(void *state, long inner)
-{
-    struct setting *setting = state;
-#pragma omp parallel num_threads((int)setting->team.threads)
-    {
-        team_begin(&setting->team);
-        for (long i = 0; i < inner; i++) {
-#pragma omp for schedule(static)
-            for (long j = 0; j < setting->iterations; j++)
-                delay(setting->delay);
-        }
-        team_end(&setting->team);
+/* A loop whose iterations are shared as the clause says. */
+#define SCHEDULED(NAME, CLAUSE)                                           \
+    static double NAME(void *state, long inner)                           \
+    {                                                                     \
+        struct setting *setting = state;                                  \
+        _Pragma(QUOTED(omp parallel num_threads((int)setting->team.threads))) \
+        {                                                                 \
+            team_begin(&setting->team);                                   \
+            for (long i = 0; i < inner; i++) {                            \
+                _Pragma(QUOTED(omp for CLAUSE))                           \
+                for (long j = 0; j < setting->iterations; j++)            \
+                    delay(setting->delay);                                \
+            }                                                             \
+            team_end(&setting->team);                                     \
+        }                                                                 \
+        return team_seconds(&setting->team);                              \
     }
-    return team_seconds(&setting->team);
-}
 
-static double schedule_static_chunk(void *state, long inner)
-{
-    struct setting *setting = state;
-#pragma omp parallel num_threads((int)setting->team.threads)
-    {
-        team_begin(&setting->team);
-        for (long i = 0; i < inner; i++) {
-#pragma omp for schedule(static, setting->chunk)
-            for (long j = 0; j < setting->iterations; j++)
-                delay(setting->delay);
-        }
-        team_end(&setting->team);
-    }
-    return team_seconds(&setting->team);
-}
-
-static double schedule_dynamic(void *state, long inner)
-{
-    struct setting *setting = state;
-#pragma omp parallel num_threads((int)setting->team.threads)
-    {
-        team_begin(&setting->team);
-        for (long i = 0; i < inner; i++) {
-#pragma omp for schedule(dynamic, setting->chunk)
-            for (long j = 0; j < setting->iterations; j++)
-                delay(setting->delay);
-        }
-        team_end(&setting->team);
-    }
-    return team_seconds(&setting->team);
-}
-
-static double schedule_guided(void *state, long inner)
-{
-    struct setting *setting = state;
-#pragma omp parallel num_threads((int)setting->team.threads)
-    {
-        team_begin(&setting->team);
-        for (long i = 0; i < inner; i++) {
-#pragma omp for schedule(guided, setting->chunk)
-            for (long j = 0; j < setting->iterations; j++)
-                delay(setting->delay);
-        }
-        team_end(&setting->team);
-    }
-    return team_seconds(&setting->team);
-}
+SCHEDULED(schedule_static, schedule(static))
+SCHEDULED(schedule_static_chunk, schedule(static, setting->chunk))
+SCHEDULED(schedule_dynamic, schedule(dynamic, setting->chunk))
+SCHEDULED(schedule_guided, schedule(guided, setting->chunk))
 
 /* Chunks of a loop over the number of threads. Guided: every chunk is the remaining iterations over
  * the number of threads, as OpenMP's specification has it, and at least `chunk`. */

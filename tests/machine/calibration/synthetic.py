@@ -8,12 +8,13 @@ contention) of the clean distribution is the truth itself. Some batches are outl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.samples import Launch, Result
 
 BATCHES = 60
@@ -93,3 +94,26 @@ def launches(
             )
         )
     return found
+
+
+def measured(jobs: Sequence[Job], count: int = 3, disturbed: Noise = QUIET) -> Measured:
+    return Measured(launches(jobs, count, np.random.default_rng(0), disturbed))
+
+
+def absent(job: str, reason: str, **params: Any) -> Launch:
+    result = Result(job, params, np.empty(0), absent=reason)
+    return Launch("x.jsonl", {"program": "node"}, (result,), "complete")
+
+
+def triad(threads_: int, bandwidth: float) -> Job:
+    size = 1 << 26
+    return Job(
+        "triad",
+        {"threads": threads_, "bytes": size},
+        4 * size / bandwidth,
+        facts={"moved": 3 * size},
+    )
+
+
+def pingpong(size: int, seconds: float, tier: str = "node") -> Job:
+    return Job("ping_pong", {"bytes": size, "tier": tier}, seconds)

@@ -1,0 +1,49 @@
+"""The figures that the READMEs of the examples state."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from popmodel.machine import profile
+from popmodel.model import signature
+from popmodel.model.measured import read_table
+from popmodel.model.predict import predict
+from popmodel.model.validate import compare, from_document, summary
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+PROFILE = EXAMPLES / "profiles" / "two-core-vm.json"
+
+
+def test_the_profile_is_what_its_readme_says() -> None:
+    document = json.loads(PROFILE.read_text())
+    (measured,) = document["provenance"]["measurements"]
+    assert (measured["jobs"], measured["launches"], measured["mode"]) == (1025, 20, "quick")
+    assert measured["without_sample"] == 0
+    assert not any(section["noisy"] for section in document["quality"].values())
+    loaded = profile.load(PROFILE)
+    assert len(loaded.quantities) == 151
+    assert loaded.get("memory.kappa").origin == "preset"
+    for path in ("memory.bsat", "openmp.barrier.fit.a", "net.inter"):
+        assert path not in loaded.quantities
+        assert loaded.absent(path), path
+
+
+def test_the_first_validation_is_as_far_off_as_its_readme_says() -> None:
+    runs = read_table(EXAMPLES / "stencil3d" / "two-core-vm.csv")
+    stencil, machine = signature.load("stencil3d"), profile.load(PROFILE)
+    sizes = dict.fromkeys((run.processes, run.threads) for run in runs)
+    made = {
+        size: from_document(predict(stencil, machine, *size, {"N": 256.0}).to_dict())
+        for size in sizes
+    }
+    rows = compare(list(made.values()), runs)
+    assert -0.315 <= min(row.difference for row in rows)
+    assert max(row.difference for row in rows) <= -0.235
+    assert summary(rows)["runtime"]["covered"] == 0
+    # 1 x 2 and 2 x 1 are near each other, predicted and measured
+    for times in (
+        [made[size].runtime["value"] for size in ((1, 2), (2, 1))],
+        [run.runtime for run in runs if (run.processes, run.threads) in ((1, 2), (2, 1))],
+    ):
+        assert max(times) / min(times) < 1.03
