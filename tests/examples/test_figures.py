@@ -38,7 +38,7 @@ def test_the_first_validation_is_as_far_off_as_its_readme_says() -> None:
         for size in sizes
     }
     rows = compare(list(made.values()), runs)
-    assert -0.315 <= min(row.difference for row in rows)
+    assert min(row.difference for row in rows) >= -0.315
     assert max(row.difference for row in rows) <= -0.235
     assert summary(rows)["runtime"]["covered"] == 0
     # 1 x 2 and 2 x 1 are near each other, predicted and measured
