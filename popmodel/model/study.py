@@ -14,6 +14,7 @@ from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.observables import NO_MPI
 from popmodel.model import grid
+from popmodel.model.course import closed_form
 from popmodel.model.observe import Modelled, observe
 from popmodel.model.parameters import Parameters
 from popmodel.model.performance import prepare
@@ -114,7 +115,9 @@ class Study:
         params = {name: drawn[f"params.{name}"] for name in self.params}
         model = prepare(self.signature, placement, parameters, params, overlap)
         work = model.work()
-        modelled = observe(work, placement, self._spread(placement, drawn), has_mpi=self.has_mpi)
+        spread = self._spread(placement, drawn)
+        course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
+        modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = self.signature.limits.memory_per_rank
         memory = None if limit is None else nominal(model.value(limit))
         return Evaluation(
