@@ -85,6 +85,30 @@ class Communication:
         mode : {'nonblocking', 'blocking'}
             How messages are sent.
         """
+        towards, places, classes = self.around()
+        dims = [dim for dim, _ in towards]
+        times = [
+            self._to_all(pattern, [sizes[dim] for dim in dims], classes, mode)
+            for pattern in np.unique(places, axis=1).T
+        ]
+        return maximum(*times) if len(times) > 1 else times[0]
+
+    def around(
+        self,
+    ) -> tuple[
+        list[tuple[int, NDArray[np.int64]]], NDArray[np.int8], dict[int, list[p2p.SizeClass]]
+    ]:
+        """Give the neighbours of all processes in the grid.
+
+        Returns
+        -------
+        towards : list of (int, ndarray of int64, shape (P,))
+            Dimension and partners of every direction.
+        places : ndarray of int8, shape (directions, P)
+            Where the partners are, see `places`.
+        classes : dict of int to list of SizeClass
+            Costs of messages by place, with those that are on their way at the same time.
+        """
         towards = [
             (dim, message.grid_neighbours(self.extent, dim, by, periodic=self.periodic[dim]))
             for dim in range(len(self.extent))
@@ -100,12 +124,7 @@ class Communication:
             ON_NODE: self.within(staying) if staying else [],
             ELSEWHERE: self.between(leaving) if leaving else [],
         }
-        dims = [dim for dim, _ in towards]
-        times = [
-            self._to_all(pattern, [sizes[dim] for dim in dims], classes, mode)
-            for pattern in np.unique(places, axis=1).T
-        ]
-        return maximum(*times) if len(times) > 1 else times[0]
+        return towards, places, classes
 
     def _to_all(
         self,
@@ -144,8 +163,8 @@ class Communication:
         Parameters
         ----------
         towards : sequence of ndarray of int64, shape (P,)
-            The partner of every rank in each direction; a negative one is none, and so is the rank
-            itself.
+            The partner of every rank in each direction; one outside 0..P-1 is none, and so is the
+            rank itself.
 
         Returns
         -------
@@ -155,7 +174,7 @@ class Communication:
         nodes, ranks = self._nodes(), np.arange(self.placement.processes)
         rows = []
         for targets in towards:
-            there = (targets >= 0) & (targets != ranks)
+            there = (targets >= 0) & (targets < ranks.size) & (targets != ranks)
             same = nodes[np.where(there, targets, 0)] == nodes
             rows.append(np.where(there, np.where(same, ON_NODE, ELSEWHERE), NOWHERE))
         return np.array(rows, dtype=np.int8)

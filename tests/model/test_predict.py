@@ -275,12 +275,6 @@ def test_threads_without_speed_up_are_noted() -> None:
     assert any("the threads bring no speed-up" in note for note in run.notes)
 
 
-def test_neighbour_synchronisation_is_noted() -> None:
-    ring = '[[program]]\np2p = { to = "rank + 1", bytes = 8 }\n'
-    run = predict(program(ring + BALANCED, imbalance=UNEVEN), machine(), 4, 1)
-    assert any("wait for neighbours only" in note for note in run.notes)
-
-
 def test_no_comparison_with_pure_mpi_where_it_cannot_run(
     cannon: Signature, preset: Profile
 ) -> None:
