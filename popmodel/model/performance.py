@@ -111,13 +111,29 @@ class Model:
         if numbers.size != 1 or numbers[0] != round(float(numbers[0])):
             raise UsageError(
                 f"{self.signature.name}: {what} is {expression.text!r}, which should give a whole "
-                f"number, not {numbers[0]:g}"
+                f"number at {self._point}, not {numbers[0]:g}"
             )
         return int(numbers[0])
+
+    def memory_per_rank(self) -> Value | None:
+        """Give the memory of a process, bytes; None if the signature does not say it."""
+        formula = self.signature.limits.memory_per_rank
+        if formula is None:
+            return None
+        what = f"{self.signature.name}: memory_per_rank"
+        value = self._evaluate(formula, self.values, what)
+        if not is_symbolic(value):
+            domain = key_of("limits", "memory_per_rank").domain
+            amounts.check(value, domain, formula, self.values, what)
+        return value
 
     def _whole_amount(self, item: Item, key: str) -> int:
         self.amount(item, key)  # refuses what is outside the domain
         return self.whole(getattr(item, key), f"{key} of {item.name!r}")
+
+    @property
+    def _point(self) -> str:
+        return f"P={self.placement.processes} T={self.placement.threads}"
 
     def _what(self, item: Item, key: str) -> str:
         return f"{self.signature.name}: {key} of {item.name!r}"
@@ -192,10 +208,9 @@ class Model:
         for name in ("serial", "stretched", "overhead", "waiting", "transfer"):
             value = getattr(work, name)
             if not is_symbolic(value) and not np.all(np.isfinite(value)):
-                point = f"P={self.placement.processes} T={self.placement.threads}"
                 raise UsageError(
-                    f"{self.signature.name}: the time of {item.name!r} at {point} is too large "
-                    "to be a number",
+                    f"{self.signature.name}: the time of {item.name!r} at {self._point} is too "
+                    "large to be a number",
                     "choose smaller parameters, or mend its counts and sizes",
                 )
 
@@ -289,7 +304,7 @@ class Model:
         if count > self.placement.threads:
             raise UsageError(
                 f"{self._what(item, 'comm_threads')} is {item.comm_threads.text!r} = {count} at "
-                f"P={self.placement.processes} T={self.placement.threads}, more than the threads",
+                f"{self._point}, more than the threads of a process",
                 "at most T threads of a process can send: write min(T, ...), or ask for more",
             )
         return count
@@ -307,8 +322,7 @@ class Model:
         if root >= size:
             raise UsageError(
                 f"{self._what(item, 'root')} is {item.root.text!r} = {root} at "
-                f"P={self.placement.processes} T={self.placement.threads}: its communicator has "
-                f"the ranks 0 to {size - 1}",
+                f"{self._point}: the smallest communicator has the ranks 0 to {size - 1}",
                 "a root is a rank in the communicator, not in the whole program",
             )
         return root

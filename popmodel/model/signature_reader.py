@@ -359,9 +359,7 @@ class SignatureReader:
             raise self.error(where, "collective needs bytes")
         if "root" in table and op not in ROOTED:
             raise self.error((*where, "root"), f"{op} has no root", f"{', '.join(ROOTED)} have one")
-        bytes_ = self.expression(0, where)
-        if "bytes" in table:
-            bytes_ = self.formula(table, (*where, "bytes"))
+        bytes_ = self.formula({"bytes": 0, **table}, (*where, "bytes"))
         comm = self.communicator(table.get("comm", "world"), (*where, "comm"))
         return Collective(name, op, bytes_, comm, self.formula(table, (*where, "root")), every)
 
