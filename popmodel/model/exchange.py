@@ -82,12 +82,10 @@ def exchange(model: Model, item: Communicating) -> Exchange:
         case Shift():
             by, wraps = model.whole(item.by), model.communication.periodic[item.dim]
             targets = message.grid_neighbours(model.extent, item.dim, by, periodic=wraps)
-            size = number(model.value(item.bytes))
-            _send_all(script, targets, size, _pattern_cost(model, targets, size))
+            _send_all(script, targets, *_part_cost(model, item, targets))
         case PointToPoint():
-            targets, size = model.targets(item), number(model.value(item.bytes))
-            cost = _pattern_cost(model, targets, size)
-            _send_all(script, targets, size, cost, at_once=item.mode == "sendrecv")
+            targets, at_once = model.targets(item), item.mode == "sendrecv"
+            _send_all(script, targets, *_part_cost(model, item, targets), at_once=at_once)
         case Pipeline():
             _pipeline(model, item, script)
         case Collective():
@@ -129,6 +127,7 @@ class _Script:
     """A program in the making, with what its messages and collectives cost in seconds."""
 
     def __init__(self, processes: int) -> None:
+        self.processes = processes
         self.builder = ProgramBuilder(processes)
         self._messages: list[tuple[float, bool, float]] = []
         self._collectives: list[float] = []
@@ -140,9 +139,14 @@ class _Script:
         self._messages.append((time, waits, busy))
         return self.builder.message(sender, receiver, round(size))
 
-    def collective(self, kind: str, size: float, root: int, cost: float) -> int:
+    def collective(
+        self, kind: str, size: float, root: int, cost: float, team: Sequence[int]
+    ) -> int:
+        """Describe a collective of some processes, of which none leaves before ``cost`` is paid."""
         self._collectives.append(cost)
-        return self.builder.collective(kind, round(size), round(size), root, root_sent=round(size))
+        sent = round(size)
+        communicator = 0 if len(team) == self.processes else self.builder.communicator(team)
+        return self.builder.collective(kind, sent, sent, root, communicator, sent)
 
     def busy(self, row: int) -> float:
         """Time in which the sender of a message is busy with it, s."""
@@ -259,13 +263,20 @@ def _cost(model: Model, place: NDArray[np.int8], size: float, classes: Classes) 
     return _Cost(place, time, waits, np.zeros(place.shape))
 
 
-def _pattern_cost(model: Model, targets: Ranks, size: float) -> _Cost:
+def _part_cost(model: Model, item: Shift | PointToPoint, targets: Ranks) -> tuple[float, _Cost]:
+    """Bytes and cost of what one of the threads of a process sends; they send at the same time."""
+    threads = model.comm_threads(item)
+    size = number(model.amount(item, "bytes")) / threads
+    return size, _pattern_cost(model, targets, size, threads)
+
+
+def _pattern_cost(model: Model, targets: Ranks, size: float, threads: int = 1) -> _Cost:
     """Cost of a communication in which rank r sends to ``targets[r]``."""
     communication = model.communication
     where = message.traffic(targets, model.placement.per_node)
     classes = {
-        ON_NODE: communication.within(where.messages) if where.within else [],
-        ELSEWHERE: communication.between(where.flows) if where.flows else [],
+        ON_NODE: communication.within(where.messages, threads) if where.within else [],
+        ELSEWHERE: communication.between(where.flows, threads) if where.flows else [],
     }
     return _cost(model, communication.places([targets])[0], size, classes)
 
@@ -277,9 +288,11 @@ def _threshold(model: Model, tier: int) -> float:
 def _halo(model: Model, item: Halo, script: _Script) -> None:
     communication = model.communication
     sizes = [number(size) for size in model.face_bytes(item)]
-    exposed = 1 - number(model.value(item.overlap))
-    towards, places, classes = communication.around()
+    exposed = 1 - number(model.amount(item, "overlap"))
+    threads = model.comm_threads(item)
+    towards, places, classes = communication.around(threads)
     if item.mode == "blocking":
+        sizes = [size / threads for size in sizes]
         costs = [
             _cost(model, place, sizes[dim], classes)
             for (dim, _), place in zip(towards, places, strict=True)
@@ -292,8 +305,10 @@ def _halo(model: Model, item: Halo, script: _Script) -> None:
     for index, (_, targets) in enumerate(towards):
         sending = places[index] > 0
         arriving[index, targets[sending]] = places[index, sending]
-    departed = _through_ports(model, places, [sizes[dim] for dim, _ in towards], classes)
-    arrived = _through_ports(model, arriving, [sizes[dim] for dim, _ in towards], classes)
+    in_order = [sizes[dim] for dim, _ in towards]
+    departed, arrived = (
+        _through_ports(model, where, in_order, classes, threads) for where in (places, arriving)
+    )
     rows = np.full((count, ranks.size), -1)
     received: list[list[int]] = [[] for _ in ranks]
     for index, (dim, targets) in enumerate(towards):
@@ -353,31 +368,15 @@ def _through_ports(
     places: NDArray[np.int8],
     sizes: Sequence[float],
     classes: Classes,
+    threads: int,
 ) -> Seconds:
-    """Time of every message through the port of its process, which the earlier ones pass first.
-
-    As `Communication.halo` has it: a latency once, the gaps of all messages of a tier up to this
-    one, and an overhead for every message but one before any of them moves.
-    """
+    """Time of every message through the port of its process, shape (directions, P)."""
     time = np.zeros(places.shape)
-    for tier in (ON_NODE, ELSEWHERE):
-        if not (places == tier).any():
-            continue
-        latency = number(p2p.by_size(0, classes[tier]))
-        gaps = [number(p2p.by_size(size, classes[tier])) - latency for size in sizes]
-        mine = places == tier
-        queued = np.cumsum(np.where(mine, np.array(gaps)[:, None], 0.0), axis=0)
-        time[mine] = (latency + queued)[mine]
-    counts = (places > 0).sum(axis=0)
-    for tier, ranks in (
-        (ELSEWHERE, (places == ELSEWHERE).any(axis=0)),
-        (ON_NODE, ~(places == ELSEWHERE).any(axis=0)),
-    ):
-        several = ranks & (counts > 1)
-        if several.any():
-            overhead = model.parameters.optional(f"net.{_TIER[tier]}.os")
-            if overhead is not None:
-                time[:, several] += (counts[several] - 1) * number(overhead)
+    patterns, which = np.unique(places, axis=1, return_inverse=True)
+    for index, pattern in enumerate(patterns.T):
+        found = model.communication.through_port(pattern, sizes, classes, threads)
+        for direction, value in found.items():
+            time[direction, which.ravel() == index] = number(value)
     return time
 
 
@@ -389,8 +388,8 @@ def _pipeline(model: Model, item: Pipeline, script: _Script) -> None:
     extent = model.extent
     processes = model.placement.processes
     blocks = repetitions(model, item.blocks, item.name)
-    block = number(model.value(item.seconds)) / blocks
-    size = number(model.value(item.bytes))
+    block = number(model.amount(item, "seconds")) / blocks
+    size = number(model.amount(item, "bytes"))
     towards = [
         message.grid_neighbours(extent, dim, 1, periodic=False)
         for dim in item.dims
@@ -443,8 +442,12 @@ def _slowest_busy(costs: Sequence[_Cost]) -> list[_Cost]:
 
 
 def _collective(model: Model, item: Collective, script: _Script) -> None:
-    size = number(model.value(item.bytes))
-    cost = number(model.communication.collective(item.op, model.value(item.bytes)))
-    row = script.collective(item.op, size, 0 if item.op in ROOTED else -1, cost)
-    for rank in range(model.placement.processes):
-        script.builder.do(rank, Op.COLLECTIVE, row)
+    size = number(model.amount(item, "bytes"))
+    root = model.root(item)
+    for ranks, cost in model.communication.in_teams(item.op, size, item.comm):
+        team = ranks.tolist()
+        row = script.collective(
+            item.op, size, team[root] if item.op in ROOTED else -1, number(cost), team
+        )
+        for rank in team:
+            script.builder.do(rank, Op.COLLECTIVE, row)

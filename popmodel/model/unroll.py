@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -240,6 +240,8 @@ def _joined(
     kind, target, burst = np.empty(size, np.uint8), np.empty(size, np.int32), np.zeros(size)
     cursor, pending = offsets[:-1].copy(), np.zeros(processes)
     messages = collectives = 0
+    communicators = {0: np.arange(processes, dtype=np.int32)}
+    renamed: dict[int, Collectives] = {}
     for part, before, factor in parts:
         one, count = part.program, counts[id(part)]
         process = np.repeat(np.arange(processes), count)
@@ -254,6 +256,8 @@ def _joined(
         pending[acts] = 0.0
         pending += one.tail * factor
         cursor += count
+        if id(part) not in renamed:
+            renamed[id(part)] = _renamed(one, communicators)
         messages += len(one.messages)
         collectives += len(one.collectives)
     names = tuple(op.name.lower() for op in Op)
@@ -265,13 +269,13 @@ def _joined(
         tail=pending + tail * _NS,
         messages=Messages(*_columns([part.program.messages for part, _, _ in parts], Messages)),
         collectives=Collectives(
-            *_columns([part.program.collectives for part, _, _ in parts], Collectives)
+            *_columns([renamed[id(part)] for part, _, _ in parts], Collectives)
         ),
         call=kind.astype(np.int32),
         call_name=names,
         call_code=np.arange(len(names), dtype=np.int32),
         call_time=np.zeros(len(names), dtype=np.int64),
-        communicators={0: np.arange(processes, dtype=np.int32)},
+        communicators=communicators,
         nodes=(np.arange(processes) // model.placement.per_node).astype(np.int32),
     )
     fields = [name for name in Charges.__annotations__ if name != "sender_waits_for_transfer"]
@@ -280,6 +284,16 @@ def _joined(
         for name in fields
     }
     return program, Charges(**every, sender_waits_for_transfer=True)
+
+
+def _renamed(part: Program, communicators: dict[int, NDArray[np.int32]]) -> Collectives:
+    """Give the communicators of a part numbers that no other part uses, and add them."""
+    first = len(communicators) - 1
+    own = part.collectives.communicator
+    communicators |= {
+        number + first: members for number, members in part.communicators.items() if number
+    }
+    return replace(part.collectives, communicator=np.where(own > 0, own + first, 0))
 
 
 def _columns(tables: Sequence[Any], kind: type) -> list[NDArray[Any]]:

@@ -142,6 +142,27 @@ def test_collective(op: str) -> None:
     assert_same(*both(steps(f'collective = {{ op = "{op}", bytes = 1000 }}', grid=""), 24))
 
 
+@pytest.mark.parametrize("comm", ['"node"', '"leaders"', '"dim0"', '["dim0", "dim2"]'])
+@pytest.mark.parametrize("op", ["bcast", "allreduce"])
+def test_collectives_of_parts(op: str, comm: str) -> None:
+    body = f'collective = {{ op = "{op}", bytes = 1000, comm = {comm}, root = 1 }}'
+    assert_same(*both(steps(body), 64))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'halo = { width = 1, bytes_per_cell = 8, pack = "none", comm_threads = 4 }',
+        'halo = { width = 1, bytes_per_cell = 80000, mode = "blocking", comm_threads = 2 }',
+        "shift = { dim = 2, by = 1, bytes = 1000000, comm_threads = 4 }",
+        'p2p = { to = "(rank + 1) % P", bytes = 1000, mode = "sendrecv", comm_threads = 2 }',
+    ],
+)
+def test_several_threads_send(body: str) -> None:
+    changes = {"net__thread_factor": 0.2, "net__inter__os": 3e-7, "net__intra__os": 2e-7}
+    assert_same(*both(steps(body), 8, 4, **changes, **SAME))
+
+
 @pytest.mark.parametrize("size", [100, 10**6])
 @pytest.mark.parametrize("dims", ["[0]", "[2]", "[0, 1]", "[0, 1, 2]"])
 def test_pipeline(dims: str, size: int) -> None:
