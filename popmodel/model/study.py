@@ -22,7 +22,7 @@ from popmodel.model.prediction import Estimate
 from popmodel.model.program import COMMUNICATION, NEIGHBOURS, items
 from popmodel.model.signature import Signature
 from popmodel.model.terms import imbalance, message, openmp
-from popmodel.model.uncertainty import Draws, group, interval, shares
+from popmodel.model.uncertainty import Array, Draws, group, interval, shares
 from popmodel.model.work import Work
 from popmodel.units import format_size
 
@@ -141,12 +141,16 @@ class Study:
         return dict(sorted(helpful.items(), key=lambda item: item[1]))
 
     def doubtful(self, drawn: Draws, runtime: Value) -> dict[str, float]:
+        return shares(self.scores(drawn), runtime)
+
+    def scores(self, drawn: Draws) -> dict[str, Array]:
+        """Give the normal scores of every group of uncertain quantities that was used."""
         groups = (
             {group(path) for path in drawn.used if self.quantities[path].is_uncertain}
             if self.draws
             else set()
         )
-        return shares({name: drawn.scores(name) for name in sorted(groups)}, runtime)
+        return {name: drawn.scores(name) for name in sorted(groups)}
 
     def model_form(self, placement: Placement) -> tuple[float, float]:
         fastest, slowest = (

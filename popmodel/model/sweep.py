@@ -1,34 +1,35 @@
-"""All splits of some cores into processes and threads, and which of them to take.
+"""All splits of some cores into processes and threads, evaluated in the same draws.
 
-Every split is evaluated in the same draws of the uncertain inputs, so that what is common to all
-(a memory that may be faster than assumed) does not blur which is best. A choice is judged by its
-expected regret: how much longer it takes than the best of each draw, on average.
+`popmodel.model.choice` judges them and says which to take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
-from popmodel.model.placement import Placement, launch_line, mpirun_line, place
-from popmodel.model.prediction import MAIN_FAMILY, Estimate
+from popmodel.metrics.hierarchy import load_families
+from popmodel.model.choice import Candidate, Choice, Evaluated, choose, growth, judge
+from popmodel.model.placement import place
+from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.signature import Signature
-from popmodel.model.study import Study, check_memory, estimate
-from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.model.study import Study, check_memory
+from popmodel.model.uncertainty import DEFAULT_COUNT, Draws
 from popmodel.units import format_size
 
 SCHEMA = "popmodel/sweep/1"
 
-WITHIN = 0.02
-"""Splits that are no more than this part slower than the best are as good as it."""
-LIKELY = 0.1
-"""Probability of being as good as the best from which a split is in the tie set."""
+MOST_CORES = 10**9
+"""More than any machine has; the divisors of such a number are found at once."""
+
+_REACH = 1000  # how far to look for the nearest number of cores
+
+Step = Callable[[int, int], None]
+"""Told how many splits of how many are done."""
 
 WHAT_IF: Mapping[str, Mapping[str, float]] = {
     "latency": {"net.intra.alpha": 1, "net.inter.alpha": 1, "net.socket.alpha": 1},
@@ -47,73 +48,24 @@ WHAT_IF: Mapping[str, Mapping[str, float]] = {
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One split, evaluated.
+class Refused:
+    """A split that is not possible.
 
     Attributes
     ----------
-    placement : Placement
-        Processes, threads, nodes.
-    grid : tuple of int
-        Processes along each grid dimension; empty without a grid.
-    runtime, parallel_efficiency : Estimate
-        Runtime, s, and parallel efficiency.
-    memory_per_process : float or None
-        Bytes, if the signature tells.
-    probability_best, probability_tied : float
-        Share of the draws in which it is the fastest of its cores, and no more than `WITHIN`
-        slower than the fastest.
-    regret : float
-        Expected time above the best of each draw, relative.
+    processes, threads : int
+        The split.
+    why : str
+        What stands against it.
     """
 
-    placement: Placement
-    grid: tuple[int, ...]
-    runtime: Estimate
-    parallel_efficiency: Estimate
-    memory_per_process: float | None
-    probability_best: float
-    probability_tied: float
-    regret: float
+    processes: int
+    threads: int
+    why: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the candidate as JSON types."""
-        return {
-            "processes": self.placement.processes,
-            "threads": self.placement.threads,
-            "cores": self.placement.cores,
-            "nodes": self.placement.nodes,
-            "processes_per_node": self.placement.per_node,
-            "grid": list(self.grid),
-            "runtime": self.runtime.to_dict(),
-            "parallel_efficiency": self.parallel_efficiency.to_dict(),
-            "memory_per_process": self.memory_per_process,
-            "probability_best": self.probability_best,
-            "probability_tied": self.probability_tied,
-            "regret": self.regret,
-        }
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What to take for a number of cores.
-
-    Attributes
-    ----------
-    cores : int
-        Cores to be used.
-    taken : Candidate
-        The split with the least expected regret.
-    tied : tuple of Candidate
-        Splits that are likely as good as the best, by regret; `taken` is the first.
-    defaults : mapping of str to float
-        Runtime of usual choices relative to that of `taken`, minus 1.
-    """
-
-    cores: int
-    taken: Candidate
-    tied: tuple[Candidate, ...]
-    defaults: Mapping[str, float]
+        """Give the split as JSON types."""
+        return {"processes": self.processes, "threads": self.threads, "why": self.why}
 
 
 @dataclass(frozen=True)
@@ -130,12 +82,10 @@ class Sweep:
         Factors that were applied.
     candidates : tuple of Candidate
         By cores, then by rising threads.
-    refused : tuple of (int, int, str)
+    refused : tuple of Refused
         Splits that are not possible, with the reason.
     choices : tuple of Choice
         One per number of cores.
-    doubtful : mapping of str to float
-        Share of uncertain inputs in the variance of the runtime of the first choice.
     draws, seed : int
         Draws behind the intervals and probabilities.
     """
@@ -145,9 +95,8 @@ class Sweep:
     settings: Mapping[str, float]
     what_if: Mapping[str, float]
     candidates: tuple[Candidate, ...]
-    refused: tuple[tuple[int, int, str], ...]
+    refused: tuple[Refused, ...]
     choices: tuple[Choice, ...]
-    doubtful: Mapping[str, float]
     draws: int
     seed: int
 
@@ -170,32 +119,10 @@ class Sweep:
             },
             "what_if": dict(self.what_if),
             "candidates": [candidate.to_dict() for candidate in self.candidates],
-            "refused": [
-                {"processes": processes, "threads": threads, "why": why}
-                for processes, threads, why in self.refused
-            ],
-            "best": [
-                [one.placement.processes, one.placement.threads]
-                for choice in self.choices
-                for one in choice.tied
-            ],
-            "choices": [
-                {
-                    "cores": choice.cores,
-                    "take": [choice.taken.placement.processes, choice.taken.placement.threads],
-                    "tied": [
-                        [one.placement.processes, one.placement.threads] for one in choice.tied
-                    ],
-                    "regret": choice.taken.regret,
-                    "defaults": dict(choice.defaults),
-                    "launch": launch_line(choice.taken.placement, f"./{self.signature.name}"),
-                    "launch_mpirun": mpirun_line(
-                        choice.taken.placement, f"./{self.signature.name}"
-                    ),
-                }
-                for choice in self.choices
-            ],
-            "doubtful": dict(self.doubtful),
+            "refused": [one.to_dict() for one in self.refused],
+            "best": [list(one.split) for choice in self.choices for one in choice.tied],
+            "choices": [choice.to_dict(f"./{self.signature.name}") for choice in self.choices],
+            "growth": [one.to_dict() for one in growth(self.choices)],
             "draws": self.draws,
             "seed": self.seed,
         }
@@ -211,6 +138,7 @@ def sweep(
     max_memory: float | None = None,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
+    step: Step | None = None,
 ) -> Sweep:
     """Evaluate every split of some cores into P processes with T threads, P T = cores.
 
@@ -228,6 +156,8 @@ def sweep(
         Bytes that a process may take at most.
     draws, seed : int
         Draws of the uncertain inputs, and their seed.
+    step : callable, optional
+        Called after every split with the number of splits done and that of all.
 
     Raises
     ------
@@ -239,48 +169,67 @@ def sweep(
     changes = dict(what_if or {})
     study = Study(signature, profile, settings or {}, draws, seed, factors_of(changes))
     drawn = study.sources()
-    candidates: list[Candidate] = []
-    refused: list[tuple[int, int, str]] = []
-    choices: list[Choice] = []
-    doubtful: Mapping[str, float] | None = None
-    for count in dict.fromkeys(cores):
-        found: list[tuple[Placement, Any]] = []
-        for threads in _divisors(count):
+    by_cores = {count: divisors(count) for count in cores}
+    total, done = sum(map(len, by_cores.values())), 0
+    evaluated: dict[int, list[Evaluated]] = {}
+    refused: list[Refused] = []
+    for count, threads_of in by_cores.items():
+        found = evaluated[count] = []
+        for threads in threads_of:
             try:
-                placement = place(count // threads, threads, profile.topology)
-                study.check(placement)
-                run = study.run(placement, drawn)
-                check_memory(run.memory, placement, profile, signature)
-                _check_limit(run.memory, max_memory)
+                found.append(evaluate(study, drawn, count // threads, threads, max_memory))
             except UsageError as error:
-                refused.append((count // threads, threads, _short(error.message)))
-                continue
-            found.append((placement, run))
+                refused.append(Refused(count // threads, threads, _short(error.message)))
+            done += 1
+            if step is not None:
+                step(done, total)
         if not found:
-            first = next(why for p, t, why in refused if p * t == count)
-            raise UsageError(
-                f"{signature.name}: no split of {count} cores is possible: {first}",
-                _nearest(signature, study, profile, count),
-            )
-        mine = _judged(found)
-        candidates += mine
-        choices.append(_choice(count, mine, profile))
-        if doubtful is None:
-            best = choices[0].taken.placement
-            runtime = next(run.modelled.runtime for where, run in found if where == best)
-            doubtful = study.doubtful(drawn, runtime)
+            raise _impossible(study, count, refused)
+    judged = [judge(found) for found in evaluated.values()]
+    scores = study.scores(drawn)
     return Sweep(
         signature,
         profile,
         {name: quantity.value for name, quantity in study.params.items()},
         changes,
-        tuple(candidates),
+        tuple(candidate for mine in judged for candidate in mine),
         tuple(refused),
-        tuple(choices),
-        doubtful or {},
+        tuple(choose(mine, profile.topology, scores) for mine in judged),
         draws,
         seed,
     )
+
+
+def evaluate(
+    study: Study, drawn: Draws, processes: int, threads: int, max_memory: float | None = None
+) -> Evaluated:
+    """Evaluate one split.
+
+    Parameters
+    ----------
+    study : Study
+        Program and machine.
+    drawn : Draws
+        From ``study.sources``.
+    processes, threads : int
+        P and T.
+    max_memory : float, optional
+        Bytes that a process may take at most.
+
+    Raises
+    ------
+    UsageError
+        If the split is not possible.
+    """
+    placement = place(processes, threads, study.profile.topology)
+    study.check(placement)
+    run = study.run(placement, drawn)
+    check_memory(run.memory, placement, study.profile, study.signature)
+    _check_limit(run.memory, max_memory)
+    family = load_families()[MAIN_FAMILY]
+    metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent)
+    efficiency = metrics.values["parallel_efficiency"]
+    return Evaluated(placement, run.extent, run.memory, run.modelled.runtime, efficiency)
 
 
 def factors_of(changes: Mapping[str, float]) -> dict[str, float]:
@@ -292,8 +241,20 @@ def factors_of(changes: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def _divisors(number: int) -> list[int]:
-    return [d for d in range(1, number + 1) if number % d == 0]
+def divisors(number: int) -> list[int]:
+    """Give the divisors of a number of cores, rising.
+
+    Raises
+    ------
+    UsageError
+        If it is more than `MOST_CORES`.
+    """
+    if number > MOST_CORES:
+        raise UsageError(
+            f"{number} cores are more than any machine has", f"ask for at most {MOST_CORES}"
+        )
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]
 
 
 def _check_limit(memory: float | None, limit: float | None) -> None:
@@ -310,69 +271,32 @@ def _short(message: str) -> str:
     return message.partition(" is not possible: ")[2] or message
 
 
-def _nearest(signature: Signature, study: Study, profile: Profile, count: int) -> str | None:
-    """Name the nearest numbers of cores of which some split is possible."""
-
-    def possible(cores: int) -> bool:
-        for threads in _divisors(cores):
-            try:
-                placement = place(cores // threads, threads, profile.topology)
-                study.check(placement)
-            except UsageError:
-                continue
-            return True
-        return False
-
-    below = next((n for n in range(count - 1, 0, -1) if possible(n)), None)
-    above = next((n for n in range(count + 1, 2 * count + 1) if possible(n)), None)
-    near = [str(n) for n in (below, above) if n is not None]
-    return f"possible: {' or '.join(near)} cores for {signature.name}" if near else None
-
-
-def _judged(found: Sequence[tuple[Placement, Any]]) -> list[Candidate]:
-    """Compare the splits of one number of cores draw by draw."""
-    count = max(np.size(run.modelled.runtime) for _, run in found)
-    times: NDArray[np.float64] = np.array(
-        [np.broadcast_to(run.modelled.runtime, count) for _, run in found]
+def _impossible(study: Study, count: int, refused: Sequence[Refused]) -> UsageError:
+    first = next(one.why for one in refused if one.processes * one.threads == count)
+    near = [str(n) for n in nearest_possible(study, count)]
+    hint = f"possible: {' or '.join(near)} cores for {study.signature.name}" if near else None
+    return UsageError(
+        f"{study.signature.name}: no split of {count} cores is possible: {first}", hint
     )
-    drawn = times[:, 1:] if count > 1 else times
-    best = drawn.min(axis=0)
-    winners = np.bincount(drawn.argmin(axis=0), minlength=len(found)) / drawn.shape[1]
-    tied = (drawn <= best * (1 + WITHIN)).mean(axis=1)
-    regret = (drawn / best - 1).mean(axis=1)
-    return [
-        Candidate(
-            placement,
-            run.extent,
-            estimate(run.modelled.runtime),
-            estimate(_parallel_efficiency(run.modelled.aggregates)),
-            run.memory,
-            float(winners[index]),
-            float(tied[index]),
-            float(regret[index]),
-        )
-        for index, (placement, run) in enumerate(found)
-    ]
 
 
-def _parallel_efficiency(aggregates: Mapping[str, Any]) -> Any:
-    """Give the parallel efficiency, as the main family defines it."""
-    from popmodel.metrics.hierarchy import load_families
+def is_possible(study: Study, cores: int) -> bool:
+    """Tell whether some split of the cores fits machine and application, memory aside."""
+    for threads in divisors(cores):
+        try:
+            study.check(place(cores // threads, threads, study.profile.topology))
+        except UsageError:
+            continue
+        return True
+    return False
 
-    family = load_families()[MAIN_FAMILY]
-    return family.evaluate_samples(aggregates, {}).values["parallel_efficiency"]
 
-
-def _choice(cores: int, candidates: Sequence[Candidate], profile: Profile) -> Choice:
-    ranked = sorted(candidates, key=lambda one: (one.regret, one.placement.threads))
-    taken = ranked[0]
-    tied = tuple(one for one in ranked if one is taken or one.probability_tied > LIKELY)
-    socket = profile.topology.cores_per_socket
-    usual = {"all MPI": 1, "one process per socket": min(socket, cores)}
-    defaults = {
-        name: one.runtime.value / taken.runtime.value - 1
-        for name, threads in usual.items()
-        for one in candidates
-        if one.placement.threads == threads
-    }
-    return Choice(cores, taken, tied, defaults)
+def nearest_possible(study: Study, count: int) -> list[int]:
+    """Give the nearest numbers of cores below and above of which some split is possible."""
+    topology = study.profile.topology
+    top = topology.nodes * topology.cores_per_node
+    start = min(count - 1, top)
+    below = range(start, max(start - _REACH, 0), -1)
+    above = range(count + 1, min(count + _REACH, top) + 1)
+    found = (next((n for n in side if is_possible(study, n)), None) for side in (below, above))
+    return [n for n in found if n is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -29,12 +30,49 @@ def test_the_screen_has_all_splits_and_what_to_take(
     assert head.split() == ["P", "x", "T", "runtime", "s", "90", "%", "PE", "%", "best", "memory"]
     marked = [line for line in lines if line.startswith("* ")]
     assert len(marked) == 1
+    splits = [re.match(r"[ *] +(\d+) x (\d+)", line) for line in lines[lines.index(head) + 1 :]]
+    assert [(one[1], one[2]) for one in splits if one] == [
+        (str(64 // threads), str(threads)) for threads in (1, 2, 4, 8, 16, 32, 64)
+    ]
+    assert any(line.startswith("   2 x 32  not possible: a node has 16 cores") for line in lines)
+    assert any(line.startswith("tie set   8 x 8 100 %, 4 x 16 ") for line in lines)
     assert any(line.startswith("take      8 x 8, expected regret 0.") for line in lines)
-    assert any(line.startswith("defaults  all MPI +") for line in lines)
-    assert any("1 x 64 not possible: a node has 16 cores" in line for line in lines)
+    assert any(line.startswith("defaults  all MPI (64 x 1) +") for line in lines)
+    assert any(line == "          one process per socket (8 x 8) is what to take" for line in lines)
+    assert any(line.startswith("doubtful  ") and " decides (" in line for line in lines)
     assert any(line.startswith("OMP_NUM_THREADS=8 ") for line in lines)
     assert any(line.startswith("srun -N 4 -n 8 ") for line in lines)
     assert any(line.startswith("mpirun -np 8 ") for line in lines)
+
+
+def test_a_narrow_screen_leaves_out_columns_and_says_so(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out = popmodel(*RUN)[1]
+    (head,) = [line for line in out.splitlines() if line.startswith("  P x T")]
+    assert head.split() == ["P", "x", "T", "runtime", "s", "PE", "%", "best"]
+    assert "no room for: memory, 90 %\n" in out
+
+
+def test_many_splits_refused_for_one_reason_share_a_line(popmodel: Call) -> None:
+    out = popmodel("sweep", "--cores", "128")[1]
+    assert "     4 x 32 .. 1 x 128  not possible: a node has 16 cores, fewer than 32" in out
+    assert out.count("not possible") == 1
+
+
+def test_colours_repeat_what_the_figures_say(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    plain = popmodel(*RUN)[1]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = popmodel(*RUN)[1]
+    assert coloured.count("\x1b[0m") == 2 * 5  # runtime and efficiency of every possible split
+    without = re.sub(r"\x1b\[[\d;]*m", "", coloured)
+    assert without.splitlines()[:20] == plain.splitlines()[:20]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in popmodel(*RUN)[1]
 
 
 def test_the_document_and_the_records(popmodel: Call) -> None:
@@ -60,6 +98,10 @@ def test_several_numbers_of_cores(popmodel: Call) -> None:
     out = popmodel("sweep", "--cores", "16,64")[1]
     assert out.splitlines()[0].endswith(" 16, 64 cores")
     assert out.count("take      ") == 2
+    assert "\n16 cores\n" in out
+    assert "\n64 cores\n" in out
+    assert "\n# 64 cores\nOMP_NUM_THREADS=8 " in out
+    assert re.search(r"\n16 -> 64  3\.\d\dx faster \(.*\), PE 9\d\.\d -> \d\d\.\d %\n", out)
 
 
 def test_another_machine_can_be_tried(popmodel: Call) -> None:
