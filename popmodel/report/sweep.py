@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
 from popmodel.report.predict import launch_lines
 from popmodel.report.render import Document, Views
+from popmodel.report.splits import Entry, ordered, runs
+from popmodel.report.splits import cores as split_cores
+from popmodel.report.splits import name as split_name
+from popmodel.report.sweep_plot import svg
 from popmodel.report.terminal import (
     Cell,
     Row,
@@ -23,9 +26,6 @@ from popmodel.units import format_size, plural
 
 COLUMNS = ("runtime s", "90 %", "PE %", "best", "memory")
 _LEAST_NEEDED = ("memory", "90 %", "best")  # columns that a narrow screen does without, in order
-_LONG_RUN = 3  # so many splits refused for one reason are told on one line
-
-Entry = Mapping[str, Any]
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -88,8 +88,8 @@ def records(document: Document) -> list[Record]:
 def markdown(document: Document) -> list[str]:
     """The table and what to take, as Markdown."""
     body = [
-        [f"{_split(one)}{' *' if _is_taken(one, document) else ''}", *_texts(one, document)]
-        for one in _ordered(document)
+        [f"{split_name(one)}{' *' if _is_taken(one, document) else ''}", *_texts(one, document)]
+        for one in ordered(document)
     ]
     lines = [
         f"## {application(document)}, {_cores(document)}",
@@ -125,14 +125,6 @@ def _what_if(document: Document) -> str:
 # -- the table
 
 
-def _ordered(document: Document) -> list[Entry]:
-    """Possible and refused splits, by cores and threads."""
-    return sorted(
-        [*document["candidates"], *document["refused"]],
-        key=lambda one: (one["processes"] * one["threads"], one["threads"]),
-    )
-
-
 def _table(document: Document, style: Style) -> list[str]:
     """The table with as many columns as fit side by side, and what does not fit named below."""
     known = [
@@ -152,7 +144,7 @@ def _table(document: Document, style: Style) -> list[str]:
     if drawn is None:  # nothing more to leave out: continued below rather than not shown
         drawn = _drawn(document, known, style, continued=True) or []
     if any(one["runtime"]["low"] is not None for one in document["candidates"]):
-        drawn += paragraph("90 % and best: from the doubt about parameters only", style)
+        drawn += paragraph("90 % and best: by the uncertainty of the parameters only", style)
     if left_out:
         drawn += paragraph(f"no room for: {', '.join(left_out)}", style)
     return drawn
@@ -165,19 +157,19 @@ def _drawn(
     rows: list[Row] = []
     reasons: dict[int, tuple[str, str]] = {}  # row: what stands before the reason, and the reason
     digits = [
-        max(len(str(one[key])) for one in _ordered(document)) for key in ("processes", "threads")
+        max(len(str(one[key])) for one in ordered(document)) for key in ("processes", "threads")
     ]
-    for cores, group in groupby(_ordered(document), lambda one: one["processes"] * one["threads"]):
+    for cores, group in groupby(ordered(document), split_cores):
         if len(document["choices"]) > 1:
             rows.append(Row(plural(cores, "core")))
-        for first, last in _runs(list(group)):
+        for first, last in runs(list(group)):
             mark = "*" if _is_taken(first, document) else " "
             label = f"{mark} {first['processes']:>{digits[0]}} x {first['threads']:<{digits[1]}}"
             if "why" not in first:
                 rows.append(Row(label, tuple(_cells(first, document, columns))))
                 continue
             if last is not first:
-                label = f"{label.rstrip()} .. {_split(last)}"
+                label = f"{label.rstrip()} .. {split_name(last)}"
             reasons[len(rows)] = (label, f"not possible: {first['why']}")
             rows.append(Row("?"))
     drawn = table([[name] for name in columns], rows, style, first="  P x T")
@@ -186,22 +178,6 @@ def _drawn(
     for index, (label, reason) in reversed(reasons.items()):
         drawn[index + 1 : index + 2] = paragraph(reason, style, first=f"{label}  ", rest="     ")
     return drawn
-
-
-def _runs(splits: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """First and last of splits that follow each other and are refused for one reason."""
-    for reason, group in groupby(splits, _reason):
-        members = list(group)
-        if reason is None or len(members) < _LONG_RUN:
-            yield from ((one, one) for one in members)
-        else:
-            yield members[0], members[-1]
-
-
-def _reason(one: Entry) -> tuple[str, ...] | None:
-    """Words of the reason without the numbers of the split, which differ from split to split."""
-    own = {str(one["processes"]), str(one["threads"])}
-    return tuple(word for word in one["why"].split() if word not in own) if "why" in one else None
 
 
 def _is_taken(one: Entry, document: Document) -> bool:
@@ -240,11 +216,6 @@ def _texts(one: Entry, document: Document) -> list[str]:
 # -- what to take
 
 
-def _split(one: Entry | Sequence[int]) -> str:
-    processes, threads = (one["processes"], one["threads"]) if isinstance(one, Mapping) else one
-    return f"{processes} x {threads}"
-
-
 def _percentage(fraction: float) -> str:
     return f"{100 * fraction:.0f} %"
 
@@ -262,14 +233,14 @@ def _advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
     lines = [("cores", str(choice["cores"]))] if several else []
     by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
     tied = [
-        f"{_split(pair)} {_percentage(by_split[tuple(pair)]['probability_tied'])}"
+        f"{split_name(pair)} {_percentage(by_split[tuple(pair)]['probability_tied'])}"
         for pair in choice["tied"]
     ]
     if len(tied) > 1:
         lines.append(("tie set", ", ".join(tied)))
         lines.append(("", "(probability to be within 2 % of the best)"))
     regret = f"expected regret {percent(choice['regret'], 2)} %"
-    lines.append(("take", f"{_split(choice['take'])}, {regret}"))
+    lines.append(("take", f"{split_name(choice['take'])}, {regret}"))
     heading = "defaults"
     for default in choice["defaults"]:
         loss = default["loss"]
@@ -277,7 +248,7 @@ def _advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
             cost = "is what to take"
         else:
             cost = "is not possible" if loss is None else _change(loss)
-        lines.append((heading, f"{default['name']} ({_split(default['split'])}) {cost}"))
+        lines.append((heading, f"{default['name']} ({split_name(default['split'])}) {cost}"))
         heading = ""
     lines.append(("doubtful", _doubt(choice, by_split[tuple(choice["take"])])))
     return lines
@@ -287,14 +258,14 @@ def _doubt(choice: Entry, taken: Entry) -> str:
     doubt = choice["doubt"]
     if doubt is None:
         sure = _percentage(taken["probability_best"])
-        return f"nothing: {_split(choice['take'])} is the best in {sure} of the draws"
+        return f"nothing: {split_name(choice['take'])} is the best in {sure} of the draws"
     name = next(iter(doubt["inputs"]), None)
     what = (
         "no single input decides"
         if name is None
         else f"{name} decides ({_percentage(doubt['inputs'][name])} of the variance)"
     )
-    return f"{what}; measure {_split(doubt['measure'])} next"
+    return f"{what}; measure {split_name(doubt['measure'])} next"
 
 
 def _growth(document: Document) -> list[tuple[str, str]]:
@@ -311,4 +282,4 @@ def _growth(document: Document) -> list[tuple[str, str]]:
     return lines
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(screen, records, markdown, svg)

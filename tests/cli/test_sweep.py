@@ -7,11 +7,14 @@ import io
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
+SVG = "{http://www.w3.org/2000/svg}"
 RUN = ("sweep", "--cores", "64")
 
 
@@ -57,7 +60,7 @@ def test_a_narrow_screen_leaves_out_columns_and_says_so(
 
 def test_many_splits_refused_for_one_reason_share_a_line(popmodel: Call) -> None:
     out = popmodel("sweep", "--cores", "128")[1]
-    assert "     4 x 32 .. 1 x 128  not possible: a node has 16 cores, fewer than 32" in out
+    assert "    4 x 32 .. 1 x 128  not possible: a node has 16 cores, fewer than 32" in out
     assert out.count("not possible") == 1
 
 
@@ -92,6 +95,44 @@ def test_markdown(popmodel: Call) -> None:
     assert "| P x T | runtime s | 90 % | PE % | best | memory |\n" in out
     assert "- take: 8 x 8, expected regret" in out
     assert "```sh\nOMP_NUM_THREADS=8" in out
+
+
+def test_a_drawing(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.svg"
+    assert popmodel("sweep", "--cores", "16,64", "-o", str(path)) == (0, "", "")
+    root = ET.fromstring(path.read_text())
+    texts = [element.text or "" for element in root.iter(f"{SVG}text")]
+    for split in ("16 x 1", "1 x 16", "64 x 1", "8 x 8", "4 x 16"):
+        assert texts.count(split) == 2  # below the runtime and below the efficiency
+    assert "Not possible: 2 x 32: a node has 16 cores, fewer than 32 threads" in texts
+    assert texts[0].startswith("stencil3d (bundled) N=512 steps=100: runtime and parallel")
+    assert {"Runtime (s)", "Parallel efficiency (%)", "processes x threads"} < set(texts)
+    metadata = json.loads(root.findtext(f"{SVG}metadata") or "")
+    assert metadata["command"].endswith("sweep.svg")
+    assert popmodel("sweep", "--cores", "16", "--format", "svg")[1].startswith("<?xml ")
+
+
+def test_the_unit_of_a_drawing_suits_the_runtime(popmodel: Call) -> None:
+    out = popmodel("sweep", "--cores", "16", "--set", "steps=2", "--format", "svg")[1]
+    assert ">Runtime (ms)<" in out
+
+
+def test_other_verbs_have_no_drawing(popmodel: Call) -> None:
+    status, _, err = popmodel("predict", "--procs", "4", "-o", "x.svg")
+    assert status == 2
+    assert "-o x.svg: the suffix does not tell the format\n" in err
+    assert "hint: use .json, .csv, .md or .txt, or say --format\n" in err
+
+
+def test_long_work_is_counted_on_a_terminal(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert popmodel(*RUN)[2] == ""  # it takes less than a moment
+    monkeypatch.setattr("popmodel.cli.progress.PATIENCE", 0.0)
+    err = popmodel(*RUN)[2]
+    assert "\r\x1b[K7 of 7 splits" in err
+    assert err.endswith("\r\x1b[K")
 
 
 def test_several_numbers_of_cores(popmodel: Call) -> None:
@@ -134,6 +175,11 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
             (*RUN, "--what-if", "clock=2,clock=3"),
             "--what-if clock=3: clock is given twice",
             "leave one of them out",
+        ),
+        (
+            (*RUN, "-o", "x.pdf"),
+            "-o x.pdf: the suffix does not tell the format",
+            "use .json, .csv, .md, .txt or .svg, or say --format",
         ),
         ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "it has: N, steps"),
         ((*RUN, "--max-memory", "lots"), "'lots'", None),
