@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
+from popmodel.model.changes import factors_of
 from popmodel.model.placement import Placement, launch_line, mpirun_line, place
 from popmodel.model.prediction import MAIN_FAMILY, Estimate
 from popmodel.model.signature import Signature
@@ -29,21 +30,6 @@ WITHIN = 0.02
 """Splits that are no more than this part slower than the best are as good as it."""
 LIKELY = 0.1
 """Probability of being as good as the best from which a split is in the tie set."""
-
-WHAT_IF: Mapping[str, Mapping[str, float]] = {
-    "latency": {"net.intra.alpha": 1, "net.inter.alpha": 1, "net.socket.alpha": 1},
-    "bandwidth": {
-        "net.intra.beta": -1,
-        "net.inter.beta": -1,
-        "net.socket.beta": -1,
-        "net.nic_G": -1,
-    },
-    "memory": {"memory.b1": 1, "memory.bsat": 1, "memory.by_cores": 1},
-    "clock": {"core.freq": 1},
-    "openmp": {"openmp.": 1},
-    "imbalance": {"imbalance.persistent_cv": 1, "imbalance.transient_cv": 1},
-}
-"""What may be changed by a factor: quantities of the machine, and the power of the factor."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +209,7 @@ def sweep(
     settings : mapping of str to float, optional
         Values instead of the signature's parameters.
     what_if : mapping of str to float, optional
-        Factors on what `WHAT_IF` names.
+        Factors by the words of `popmodel.model.changes.WHAT_IF`.
     max_memory : float, optional
         Bytes that a process may take at most.
     draws, seed : int
@@ -281,15 +267,6 @@ def sweep(
         draws,
         seed,
     )
-
-
-def factors_of(changes: Mapping[str, float]) -> dict[str, float]:
-    """Give the factors on quantities of the machine that what-if changes mean."""
-    return {
-        path: factor**power
-        for name, factor in changes.items()
-        for path, power in WHAT_IF[name].items()
-    }
 
 
 def _divisors(number: int) -> list[int]:
