@@ -109,7 +109,7 @@ def command(
 
 def _changes(text: str | None) -> dict[str, float]:
     """The factors that ``--what-if`` gives."""
-    from popmodel.model.sweep import WHAT_IF
+    from popmodel.model.changes import WHAT_IF
 
     changes: dict[str, float] = {}
     for part in _parts(text):

@@ -13,6 +13,7 @@ from typing import Any
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
+from popmodel.model.changes import factors_of
 from popmodel.model.choice import Candidate, Choice, Evaluated, choose, growth, judge
 from popmodel.model.placement import place
 from popmodel.model.prediction import MAIN_FAMILY
@@ -30,21 +31,6 @@ _REACH = 1000  # how far to look for the nearest number of cores
 
 Step = Callable[[int, int], None]
 """Told how many splits of how many are done."""
-
-WHAT_IF: Mapping[str, Mapping[str, float]] = {
-    "latency": {"net.intra.alpha": 1, "net.inter.alpha": 1, "net.socket.alpha": 1},
-    "bandwidth": {
-        "net.intra.beta": -1,
-        "net.inter.beta": -1,
-        "net.socket.beta": -1,
-        "net.nic_G": -1,
-    },
-    "memory": {"memory.b1": 1, "memory.bsat": 1, "memory.by_cores": 1},
-    "clock": {"core.freq": 1},
-    "openmp": {"openmp.": 1},
-    "imbalance": {"imbalance.persistent_cv": 1, "imbalance.transient_cv": 1},
-}
-"""What may be changed by a factor: quantities of the machine, and the power of the factor."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +137,7 @@ def sweep(
     settings : mapping of str to float, optional
         Values instead of the signature's parameters.
     what_if : mapping of str to float, optional
-        Factors on what `WHAT_IF` names.
+        Factors by the words of `popmodel.model.changes.WHAT_IF`.
     max_memory : float, optional
         Bytes that a process may take at most.
     draws, seed : int
@@ -230,15 +216,6 @@ def evaluate(
     metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent)
     efficiency = metrics.values["parallel_efficiency"]
     return Evaluated(placement, run.extent, run.memory, run.modelled.runtime, efficiency)
-
-
-def factors_of(changes: Mapping[str, float]) -> dict[str, float]:
-    """Give the factors on quantities of the machine that what-if changes mean."""
-    return {
-        path: factor**power
-        for name, factor in changes.items()
-        for path, power in WHAT_IF[name].items()
-    }
 
 
 def divisors(number: int) -> list[int]:

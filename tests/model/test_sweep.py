@@ -15,8 +15,9 @@ from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import from_document
 from popmodel.model import signature
+from popmodel.model.changes import WHAT_IF, factors_of
 from popmodel.model.predict import predict
-from popmodel.model.sweep import WHAT_IF, divisors, factors_of, sweep
+from popmodel.model.sweep import divisors, sweep
 
 STENCIL = signature.load("stencil3d")
 CANNON = signature.load("cannon")
