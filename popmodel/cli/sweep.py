@@ -27,6 +27,8 @@ EXAMPLES = (
     "popmodel sweep cannon --cores 16,64 --set N=4096",
     "popmodel sweep --cores 64 --what-if latency=0.5x,bandwidth=2x",
     "popmodel sweep app.toml --machine m.json --cores 128 --max-memory 2GiB",
+    "popmodel sweep --efficiency 0.8",
+    "popmodel sweep app.toml --cores 64 --tune blocks",
     "popmodel sweep --cores 32,64,128 -o sweep.svg",
 )
 
@@ -49,6 +51,22 @@ def command(
     ] = None,
     max_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory that a process may take at most.")
+    ] = None,
+    efficiency: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E",
+            help="Instead of --cores: the largest number of cores that keeps a parallel "
+            "efficiency, such as 0.8.",
+        ),
+    ] = None,
+    tune: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Find the best value of a parameter that divides the work, such as a number of "
+            "blocks, for the split to take.",
+        ),
     ] = None,
     format: Annotated[
         str | None,
@@ -86,9 +104,12 @@ def command(
     from popmodel.units import parse_size
 
     goal = target(output, format, force=force, formats=SWEEP_FORMATS)
-    if cores is None:
-        raise UsageError("--cores is missing", "say how many cores, e.g. --cores 64")
-    counts = [whole_number("--cores", part) for part in cores.split(",")]
+    if (cores is None) == (efficiency is None):
+        if cores is None:
+            raise UsageError("--cores is missing", "say how many cores, e.g. --cores 64")
+        raise UsageError("--cores and --efficiency do not go together", "leave one of them out")
+    counts = None if cores is None else [whole_number("--cores", part) for part in cores.split(",")]
+    goal_efficiency = None if efficiency is None else _fraction("--efficiency", efficiency)
     changes = _changes(what_if)
     limit = None if max_memory is None else parse_size(max_memory)
     signature = signatures.load(app or signatures.DEFAULT)
@@ -101,10 +122,27 @@ def command(
             settings(set_ or []),
             what_if=changes,
             max_memory=limit,
+            efficiency=goal_efficiency,
+            tune=tune,
             step=step,
         )
     stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
     goal.write({**found.to_dict(), "provenance": stamp}, VIEWS)
+
+
+def _fraction(option: str, text: str) -> float:
+    """A fraction above 0 and up to 1, or a percentage."""
+    number = text.strip()
+    try:
+        value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 1:
+        raise UsageError(
+            f"{option}: '{text}' is no fraction above 0 and up to 1",
+            f"write for example {option} 0.8 or {option} 80%",
+        )
+    return value
 
 
 def _changes(text: str | None) -> dict[str, float]:

@@ -22,7 +22,7 @@ from popmodel.report.terminal import (
     percent,
     table,
 )
-from popmodel.units import format_size, plural
+from popmodel.units import count, format_size, plural
 
 COLUMNS = ("runtime s", "90 %", "PE %", "best", "memory")
 _LEAST_NEEDED = ("memory", "90 %", "best")  # columns that a narrow screen does without, in order
@@ -36,6 +36,8 @@ def screen(document: Document, style: Style) -> list[str]:
     ]
     if document["what_if"]:
         lines += pairs([("what if", _what_if(document))], style)
+    if document["largest"]:
+        lines += pairs([("largest", _largest(document))], style)
     lines += ["", *_table(document, style)]
     for choice in document["choices"]:
         lines += ["", *pairs(_advice(choice, document), style)]
@@ -96,6 +98,7 @@ def markdown(document: Document) -> list[str]:
         "",
         f"machine {_machine(document)}",
         "",
+        *([_largest(document), ""] if document["largest"] else []),
         *markdown_table(["P x T", *COLUMNS], body),
         "",
     ]
@@ -250,6 +253,9 @@ def _advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
             cost = "is not possible" if loss is None else _change(loss)
         lines.append((heading, f"{default['name']} ({split_name(default['split'])}) {cost}"))
         heading = ""
+    lines += [
+        ("tuned", _tuned(one)) for one in document["tuned"] if one["cores"] == choice["cores"]
+    ]
     lines.append(("doubtful", _doubt(choice, by_split[tuple(choice["take"])])))
     return lines
 
@@ -266,6 +272,37 @@ def _doubt(choice: Entry, taken: Entry) -> str:
         else f"{name} decides ({_percentage(doubt['inputs'][name])} of the variance)"
     )
     return f"{what}; measure {split_name(doubt['measure'])} next"
+
+
+def _largest(document: Document) -> str:
+    """What the search for the largest number of cores has found."""
+    largest = document["largest"]
+    fastest = min(document["candidates"], key=lambda one: one["runtime"]["value"])
+    efficiency = fastest["parallel_efficiency"]
+    low, high = efficiency["low"], efficiency["high"]
+    interval = "" if low is None else f", 90 %: {percent(low)} .. {percent(high)}"
+    text = (
+        f"{plural(largest['cores'], 'core')} keep a parallel efficiency of "
+        f"{100 * largest['parallel_efficiency']:g} % ({split_name(fastest)} has "
+        f"{percent(largest['reached'])} %{interval})"
+    )
+    beyond = largest["beyond"]
+    if beyond["cores"] is None:
+        return f"{text}; the machine has no more"
+    return f"{text}; {count(beyond['cores'])} cores have {percent(beyond['parallel_efficiency'])} %"
+
+
+def _tuned(one: Entry) -> str:
+    """The best value of a parameter; one at the end of what was tried is no minimum."""
+    name, best, now = one["name"], one["best"], one["now"]
+    if best == now:
+        return f"{name} = {now:g} stays: no other value is faster"
+    text = f"{name} = {best:.6g} (now {now:g}): runtime {_change(one['change'])}"
+    least, most = one["tried"]
+    if best in (least, most):
+        return f"{text}; the {'least' if best == least else 'largest'} value that was tried"
+    low, high = one["good"]
+    return text if low == high else f"{text}; {low:.4g} .. {high:.4g} are within 1 %"
 
 
 def _growth(document: Document) -> list[tuple[str, str]]:

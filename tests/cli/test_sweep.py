@@ -14,6 +14,25 @@ import pytest
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
+WAVE = """
+schema = "popmodel/signature/1"
+[app]
+name = "wave"
+[params]
+blocks = 2
+[decomp]
+global = [4096, 4096]
+grid = "auto"
+[[program]]
+loop = { name = "iteration", count = 50 }
+  [[program.body]]
+  [program.body.pipeline]
+  name = "sweep"
+  dims = [0, 1]
+  blocks = "blocks"
+  seconds = "1e-8*n0*n1"
+  bytes = "8*n1/blocks"
+"""
 SVG = "{http://www.w3.org/2000/svg}"
 RUN = ("sweep", "--cores", "64")
 
@@ -145,6 +164,52 @@ def test_several_numbers_of_cores(popmodel: Call) -> None:
     assert re.search(r"\n16 -> 64  3\.\d\dx faster \(.*\), PE 9\d\.\d -> \d\d\.\d %\n", out)
 
 
+def test_the_largest_number_of_cores_that_keeps_an_efficiency(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    status, out, err = popmodel("sweep", "--efficiency", "80%")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0].endswith(" 128 cores")
+    told = " ".join(out[out.index("largest  ") : out.index("  P x T")].split())
+    assert re.fullmatch(
+        r"largest 128 cores keep a parallel efficiency of 80 % \(8 x 16 has 8\d\.\d %, "
+        r"90 %: \d\d\.\d \.\. \d\d\.\d\); 144 cores have 7\d\.\d %",
+        told,
+    )
+    all_of_it = popmodel("sweep", "cannon", "--efficiency", "0.8", "--format", "markdown")[1]
+    assert "; the machine has no more\n" in all_of_it
+
+
+def test_a_parameter_is_tuned(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "wave.toml"
+    path.write_text(WAVE)
+    status, out, err = popmodel("sweep", str(path), "--cores", "16", "--tune", "blocks")
+    assert (status, err) == (0, "")
+    told = " ".join(out[out.index("tuned  ") : out.index("doubtful")].split())
+    assert re.fullmatch(
+        r"tuned blocks = \d+ \(now 2\): runtime -\d+\.\d %( \(.*\))?; \d+ \.\. \d+ are within 1 %",
+        told,
+    )
+    (best,) = re.findall(r"blocks = (\d+)", told)
+    again = popmodel(
+        "sweep", str(path), "--cores", "16", "--tune", "blocks", "--set", f"blocks={best}"
+    )[1]
+    assert f"tuned     blocks = {best} stays: no other value is faster\n" in again
+    document = json.loads(
+        popmodel("sweep", str(path), "--cores", "16", "--tune", "blocks", "--format", "json")[1]
+    )
+    (tuned,) = document["tuned"]
+    assert (tuned["name"], tuned["now"], tuned["best"]) == ("blocks", 2, float(best))
+
+
+def test_the_end_of_what_was_tried_is_no_minimum(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "wave.toml"
+    path.write_text(WAVE.replace("[decomp]", '[limits]\nrequire = ["blocks <= 4"]\n[decomp]'))
+    out = popmodel("sweep", str(path), "--cores", "16", "--tune", "blocks")[1]
+    assert "; the largest value that was tried" in " ".join(out.split())
+
+
 def test_another_machine_can_be_tried(popmodel: Call) -> None:
     out = popmodel(*RUN, "--what-if", "latency=0.5x,bandwidth=2")[1]
     assert "what if  latency 0.5x, bandwidth 2x\n" in out
@@ -154,6 +219,26 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
     ("words", "message", "hint"),
     [
         (("sweep",), "--cores is missing", "say how many cores, e.g. --cores 64"),
+        (
+            (*RUN, "--efficiency", "0.8"),
+            "--cores and --efficiency do not go together",
+            "leave one of them out",
+        ),
+        (
+            ("sweep", "--efficiency", "80"),
+            "--efficiency: '80' is no fraction above 0 and up to 1",
+            "write for example --efficiency 0.8 or --efficiency 80%",
+        ),
+        (
+            (*RUN, "--tune", "step"),
+            "stencil3d has no parameter 'step' to tune",
+            "did you mean steps?",
+        ),
+        (
+            ("sweep", "--cores", "2000000000"),
+            "2000000000 cores are more than any machine has",
+            "ask for at most 1000000000",
+        ),
         (("sweep", "--cores", "x"), "--cores: 'x' is not a whole number from 1", None),
         (("sweep", "--cores", "0"), "--cores: '0' is not a whole number from 1", None),
         (

@@ -17,7 +17,8 @@ from popmodel.machine.profile import from_document
 from popmodel.model import signature
 from popmodel.model.changes import WHAT_IF, factors_of
 from popmodel.model.predict import predict
-from popmodel.model.sweep import divisors, sweep
+from popmodel.model.splits import divisors
+from popmodel.model.sweep import sweep
 
 STENCIL = signature.load("stencil3d")
 CANNON = signature.load("cannon")
