@@ -9,10 +9,10 @@ from typing import Any
 
 from popmodel.errors import UsageError
 from popmodel.metrics.hierarchy import load_families
-from popmodel.model.choice import Evaluated
-from popmodel.model.placement import place
+from popmodel.model.choice import CLOSED_FORM, Evaluated
+from popmodel.model.placement import Placement, place
 from popmodel.model.prediction import MAIN_FAMILY
-from popmodel.model.study import Study, check_memory
+from popmodel.model.study import Evaluation, Study, check_memory
 from popmodel.model.uncertainty import Draws
 from popmodel.units import format_size
 
@@ -106,10 +106,29 @@ def evaluate(
     run = study.run(placement, drawn)
     check_memory(run.memory, placement, study.profile, study.signature)
     _check_limit(run.memory, max_memory)
+    return evaluated(placement, run)
+
+
+def evaluated(
+    placement: Placement, run: Evaluation, source: str = CLOSED_FORM, note: str = ""
+) -> Evaluated:
+    """Give what an evaluation of the model says of a split.
+
+    Parameters
+    ----------
+    placement : Placement
+        The split.
+    run : Evaluation
+        From ``study.run``, or that corrected by a replay.
+    source, note : str
+        What it comes from, and a remark for the reader.
+    """
     family = load_families()[MAIN_FAMILY]
     metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent)
     efficiency = metrics.values["parallel_efficiency"]
-    return Evaluated(placement, run.extent, run.memory, run.modelled.runtime, efficiency)
+    return Evaluated(
+        placement, run.extent, run.memory, run.modelled.runtime, efficiency, source, note
+    )
 
 
 def divisors(number: int) -> list[int]:
