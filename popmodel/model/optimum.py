@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -129,89 +129,111 @@ def largest_cores(study: Study, target: float, max_memory: float | None = None) 
     UsageError
         If no number of cores keeps it.
     """
-    from scipy.optimize import brentq
-
-    topology = study.profile.topology
-    node, most = topology.cores_per_node, topology.nodes * topology.cores_per_node
-    drawn = study.sources(draws=0)
-    known: dict[int, float | None] = {}
-
-    def efficiency(cores: int) -> float | None:
-        if cores not in known:
-            found, _ = evaluate_all(study, drawn, cores, max_memory)
-            fastest = min(found, key=lambda one: nominal(one.runtime), default=None)
-            known[cores] = None if fastest is None else nominal(fastest.efficiency)
-        return known[cores]
-
-    def stepped(cores: int, steps: int) -> int:
-        """Some steps further: a core within a node, else a whole node."""
-        if cores + steps <= node:
-            return max(cores + steps, 1)
-        return node * max(math.ceil(cores / node) + steps, 1)
-
-    def possible(cores: int, low: int, high: int) -> int | None:
-        """The nearest number with a split."""
-        near = (stepped(cores, s * sign) for s in range(_FARTHEST + 1) for sign in (-1, 1))
-        return next((n for n in near if low <= n <= high and efficiency(n) is not None), None)
-
-    rungs = sorted({n for n in (possible(rung, 1, most) for rung in _ladder(node, most)) if n})
-    reached = {rung: _known(efficiency(rung)) for rung in rungs}
-    keeping = [rung for rung in rungs if reached[rung] >= target]
+    counts = _Counts(study, max_memory)
+    rungs = counts.ladder()
+    keeping = [rung for rung in rungs if counts.efficiency(rung) >= target]
     if not keeping:
-        best = max(rungs, key=lambda rung: reached[rung], default=None)
-        hint = None if best is None else f"{100 * reached[best]:.1f} % on {best} cores is the most"
+        best = max(rungs, key=counts.efficiency, default=None)
+        most = None if best is None else f"{100 * counts.efficiency(best):.1f} %"
         raise UsageError(
             f"{study.signature.name}: no number of cores keeps a parallel efficiency of "
             f"{100 * target:g} %",
-            hint,
+            None if most is None else f"{most} on {best} cores is the most",
         )
     low, high = keeping[-1], next((rung for rung in rungs if rung > keeping[-1]), None)
     if high is None:
-        return Largest(target, low, reached[low], None)
+        return Largest(target, low, counts.efficiency(low), None)
+    _search_root(counts, target, low, high)
+    # what the search has seen on its way tells where the last one that keeps it may be
+    last = max(n for n in counts.known() if n < high and counts.efficiency(n) >= target)
+    last, beyond = _last_of_neighbours(counts, target, last, high)
+    return Largest(target, last, counts.efficiency(last), (beyond, counts.efficiency(beyond)))
+
+
+def _search_root(counts: _Counts, target: float, low: int, high: int) -> None:
+    """Look where the efficiency crosses the target between two numbers on either side of it."""
+    from scipy.optimize import brentq
 
     def excess(logarithm: float) -> float:
-        # both ends are possible, so that there is always a nearest one
-        cores = possible(stepped(round(math.exp(logarithm)), 0), low, high)
-        return _known(efficiency(low if cores is None else cores)) - target
+        cores = counts.nearest(counts.further(round(math.exp(logarithm)), 0), low, high)
+        return counts.efficiency(low if cores is None else cores) - target
 
-    if stepped(low, 1) < high:
-        width = math.log(stepped(low, 1) / low) / 4
-        brentq(excess, math.log(low), math.log(high), xtol=width)
-    # what the search has seen on its way tells where the last one that keeps it may be
-    last = max(
-        n for n, value in known.items() if value is not None and value >= target and n < high
-    )
-    beyond: int | None = None
-    misses, cores = 0, last
+    step = math.log(counts.further(low, 1) / low)
+    if counts.further(low, 1) < high:
+        brentq(excess, math.log(low), math.log(high), xtol=step / 4)
+
+
+def _last_of_neighbours(counts: _Counts, target: float, last: int, high: int) -> tuple[int, int]:
+    """The last number that keeps the target, and the next one, which does not."""
+    beyond, misses, cores = high, 0, last
     while misses < _NEIGHBOURS and cores < high:
-        cores = stepped(cores, 1)
-        value = efficiency(cores)
-        if value is None:
+        cores = counts.further(cores, 1)
+        if not counts.is_possible(cores):
             continue
-        if value >= target:
-            last, beyond, misses = cores, None, 0
+        if counts.efficiency(cores) >= target:
+            last, beyond, misses = cores, high, 0
         else:
-            beyond, misses = beyond or cores, misses + 1
-    next_one = high if beyond is None else beyond
-    return Largest(target, last, _known(known[last]), (next_one, _known(efficiency(next_one))))
+            beyond, misses = min(beyond, cores), misses + 1
+    return last, beyond
 
 
-def _ladder(node: int, most: int) -> Iterator[int]:
-    """Powers of two of cores within a node, then of nodes, and the whole machine."""
-    count = 1
-    while count < node:
-        yield count
-        count *= 2
-    count = node
-    while count < most:
-        yield count
-        count *= 2
-    yield most
+class _Counts:
+    """Numbers of cores, single ones within a node and whole nodes beyond, with their efficiency.
+
+    Parameters
+    ----------
+    study, max_memory
+        As for `largest_cores`.
+    """
+
+    def __init__(self, study: Study, max_memory: float | None) -> None:
+        self._study = study
+        self._max_memory = max_memory
+        self._drawn = study.sources(draws=0)
+        self._node = study.profile.topology.cores_per_node
+        self._most = self._node * study.profile.topology.nodes
+        self._known: dict[int, float | None] = {}
+
+    def known(self) -> list[int]:
+        """Numbers that have been looked at and have a split."""
+        return [cores for cores, efficiency in self._known.items() if efficiency is not None]
+
+    def is_possible(self, cores: int) -> bool:
+        """Whether the number has a split."""
+        if cores not in self._known:
+            found, _ = evaluate_all(self._study, self._drawn, cores, self._max_memory)
+            fastest = min(found, key=lambda one: nominal(one.runtime), default=None)
+            self._known[cores] = None if fastest is None else nominal(fastest.efficiency)
+        return self._known[cores] is not None
+
+    def efficiency(self, cores: int) -> float:
+        """Parallel efficiency of the fastest split; a `ValueError` without any."""
+        efficiency = self._known[cores] if self.is_possible(cores) else None
+        if efficiency is None:
+            raise ValueError(f"{cores} cores have no split")
+        return efficiency
+
+    def further(self, cores: int, steps: int) -> int:
+        """Some steps up or down: a core within a node, else a whole node."""
+        if cores + steps <= self._node:
+            return max(cores + steps, 1)
+        return self._node * max(math.ceil(cores / self._node) + steps, 1)
+
+    def nearest(self, cores: int, low: int, high: int) -> int | None:
+        """The nearest number that has a split; None if that is too far."""
+        near = (self.further(cores, sign * n) for n in range(_FARTHEST + 1) for sign in (-1, 1))
+        return next((n for n in near if low <= n <= high and self.is_possible(n)), None)
+
+    def ladder(self) -> list[int]:
+        """Numbers near the powers of two within a node and of nodes, and near the whole machine."""
+        rungs = [*_powers(self._node), *(self._node * n for n in _powers(self._most // self._node))]
+        found = (self.nearest(rung, 1, self._most) for rung in [*rungs, self._most])
+        return sorted({cores for cores in found if cores is not None})
 
 
-def _known(value: float | None) -> float:
-    assert value is not None  # only numbers of cores that have a split come here
-    return value
+def _powers(limit: int) -> list[int]:
+    """Powers of two below a limit."""
+    return [2**n for n in range((limit - 1).bit_length())]
 
 
 def tune(

@@ -24,8 +24,8 @@ from popmodel.report.terminal import (
 )
 from popmodel.units import count, format_size, plural
 
-COLUMNS = ("runtime s", "90 %", "PE %", "best", "memory")
-_LEAST_NEEDED = ("memory", "90 %", "best")  # columns that a narrow screen does without, in order
+COLUMNS = ("runtime s", "90 %", "PE %", "best", "mem/proc")
+_LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen does without, in order
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -133,7 +133,7 @@ def _table(document: Document, style: Style) -> list[str]:
     known = [
         name
         for name in COLUMNS
-        if name != "memory" or any(one["memory_per_process"] for one in document["candidates"])
+        if name != "mem/proc" or any(one["memory_per_process"] for one in document["candidates"])
     ]
     left_out: list[str] = []
     drawn = _drawn(document, known, style)
@@ -200,7 +200,7 @@ def _cells(one: Entry, document: Document, columns: Sequence[str]) -> list[Cell]
         "90 %": Cell("-" if low is None else f"{_figure(low, 3)}..{_figure(high, 3)}"),
         "PE %": Cell(percent(efficiency["value"]), efficiency["value"]),
         "best": Cell(_percentage(one["probability_best"])),
-        "memory": Cell("-" if memory is None else format_size(memory, digits=3)),
+        "mem/proc": Cell("-" if memory is None else format_size(memory, digits=3)),
     }
     return [cells[name] for name in columns]
 

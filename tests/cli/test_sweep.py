@@ -49,7 +49,7 @@ def test_the_screen_has_all_splits_and_what_to_take(
     assert lines[0].startswith("stencil3d (bundled)  N=512 steps=100 ")
     assert lines[0].endswith(" 64 cores")
     (head,) = [line for line in lines if line.startswith("  P x T")]
-    assert head.split() == ["P", "x", "T", "runtime", "s", "90", "%", "PE", "%", "best", "memory"]
+    assert head.split() == ["P", "x", "T", "runtime", "s", "90", "%", "PE", "%", "best", "mem/proc"]
     marked = [line for line in lines if line.startswith("* ")]
     assert len(marked) == 1
     splits = [re.match(r"[ *] +(\d+) x (\d+)", line) for line in lines[lines.index(head) + 1 :]]
@@ -74,7 +74,7 @@ def test_a_narrow_screen_leaves_out_columns_and_says_so(
     out = popmodel(*RUN)[1]
     (head,) = [line for line in out.splitlines() if line.startswith("  P x T")]
     assert head.split() == ["P", "x", "T", "runtime", "s", "PE", "%", "best"]
-    assert "no room for: memory, 90 %\n" in out
+    assert "no room for: mem/proc, 90 %\n" in out
 
 
 def test_many_splits_refused_for_one_reason_share_a_line(popmodel: Call) -> None:
@@ -111,7 +111,7 @@ def test_the_document_and_the_records(popmodel: Call) -> None:
 
 def test_markdown(popmodel: Call) -> None:
     out = popmodel(*RUN, "--format", "markdown")[1]
-    assert "| P x T | runtime s | 90 % | PE % | best | memory |\n" in out
+    assert "| P x T | runtime s | 90 % | PE % | best | mem/proc |\n" in out
     assert "- take: 8 x 8, expected regret" in out
     assert "```sh\nOMP_NUM_THREADS=8" in out
 
