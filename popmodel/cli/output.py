@@ -9,6 +9,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ SUFFIXES = {
     ".csv": Format.CSV,
     ".md": Format.MARKDOWN,
     ".txt": Format.TABLE,
+    ".svg": Format.SVG,
 }
 
 
@@ -55,8 +57,23 @@ class Target:
         return terminal_style()
 
 
-def target(output: str | None, format_name: str | None, *, force: bool) -> Target:
+def target(
+    output: str | None,
+    format_name: str | None,
+    *,
+    force: bool,
+    formats: Sequence[str] = FORMATS,
+) -> Target:
     """What ``-o``, ``--format`` and ``--force`` ask for together.
+
+    Parameters
+    ----------
+    output, format_name : str or None
+        The texts of ``-o`` and ``--format``.
+    force : bool
+        Whether a file may be replaced.
+    formats : sequence of str
+        Formats that the result has.
 
     Raises
     ------
@@ -65,15 +82,16 @@ def target(output: str | None, format_name: str | None, *, force: bool) -> Targe
     """
     format = None
     if format_name is not None:
-        format = Format(choice("--format", format_name, FORMATS))
+        format = Format(choice("--format", format_name, formats))
     if output is None or output == "-":
         return Target(format or Format.TABLE, None, force)
     path = Path(output)
-    by_suffix = SUFFIXES.get(path.suffix.lower())
+    suffixes = {suffix: one for suffix, one in SUFFIXES.items() if one in formats}
+    by_suffix = suffixes.get(path.suffix.lower())
     if by_suffix is None and format is None:
         raise UsageError(
             f"-o {output}: the suffix does not tell the format",
-            "use .json, .csv, .md or .txt, or say --format",
+            f"use {', '.join(list(suffixes)[:-1])} or {list(suffixes)[-1]}, or say --format",
         )
     if by_suffix is not None and format is not None and by_suffix is not format:
         raise UsageError(

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+PATIENCE = 2.0
+"""Seconds that need no explanation."""
 
 
 class Line:
@@ -30,3 +35,29 @@ class Line:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
             self._shown = ""
+
+
+@contextmanager
+def counted(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many of how many things are done, if that takes more than a moment.
+
+    Parameters
+    ----------
+    what : str
+        Things that are done one after the other, such as ``splits``.
+
+    Yields
+    ------
+    callable
+        To be called with the number done and that of all.
+    """
+    line, begin = Line(), time.monotonic()
+
+    def step(done: int, total: int) -> None:
+        if time.monotonic() - begin >= PATIENCE:
+            line.draw(lambda width: f"{done} of {total} {what}"[:width])
+
+    try:
+        yield step
+    finally:
+        line.clear()

@@ -10,22 +10,26 @@ from typing import Annotated
 import typer
 
 from popmodel.cli.options import (
+    FORMATS,
     AppArgument,
     ForceOption,
-    FormatOption,
     MachineOption,
-    OutputOption,
     SetOption,
     settings,
     whole_number,
 )
 from popmodel.errors import UsageError
 
+SWEEP_FORMATS = (*FORMATS, "svg")
+
 EXAMPLES = (
     "popmodel sweep --cores 64",
     "popmodel sweep cannon --cores 16,64 --set N=4096",
     "popmodel sweep --cores 64 --what-if latency=0.5x,bandwidth=2x",
     "popmodel sweep app.toml --machine m.json --cores 128 --max-memory 2GiB",
+    "popmodel sweep --efficiency 0.8",
+    "popmodel sweep app.toml --cores 64 --tune blocks",
+    "popmodel sweep --cores 32,64,128 -o sweep.svg",
 )
 
 
@@ -48,8 +52,41 @@ def command(
     max_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory that a process may take at most.")
     ] = None,
-    format: FormatOption = None,
-    output: OutputOption = None,
+    efficiency: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E",
+            help="Instead of --cores: the largest number of cores that keeps a parallel "
+            "efficiency, such as 0.8.",
+        ),
+    ] = None,
+    tune: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Find the best value of a parameter that divides the work, such as a number of "
+            "blocks, for the split to take.",
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="|".join(SWEEP_FORMATS),
+            help="How the result is written. Without it the suffix of -o decides, else table.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to FILE (.json, .csv, .md, .txt or .svg) instead of standard output (-).",
+            show_default=False,
+        ),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Find the best split of cores into processes and threads.
@@ -59,30 +96,58 @@ def command(
     """
     from popmodel import provenance
     from popmodel.cli.output import target
+    from popmodel.cli.progress import counted
     from popmodel.machine import profile as profiles
     from popmodel.model import signature as signatures
     from popmodel.model.sweep import sweep
     from popmodel.report.sweep import VIEWS
     from popmodel.units import parse_size
 
-    goal = target(output, format, force=force)
-    if cores is None:
-        raise UsageError("--cores is missing", "say how many cores, e.g. --cores 64")
-    counts = [whole_number("--cores", part) for part in cores.split(",")]
+    goal = target(output, format, force=force, formats=SWEEP_FORMATS)
+    if (cores is None) == (efficiency is None):
+        if cores is None:
+            raise UsageError("--cores is missing", "say how many cores, e.g. --cores 64")
+        raise UsageError("--cores and --efficiency do not go together", "leave one of them out")
+    counts = None if cores is None else [whole_number("--cores", part) for part in cores.split(",")]
+    goal_efficiency = None if efficiency is None else _fraction("--efficiency", efficiency)
     changes = _changes(what_if)
     limit = None if max_memory is None else parse_size(max_memory)
     signature = signatures.load(app or signatures.DEFAULT)
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
-    found = sweep(
-        signature, profile, counts, settings(set_ or []), what_if=changes, max_memory=limit
-    )
+    with counted("splits") as step:
+        found = sweep(
+            signature,
+            profile,
+            counts,
+            settings(set_ or []),
+            what_if=changes,
+            max_memory=limit,
+            efficiency=goal_efficiency,
+            tune=tune,
+            step=step,
+        )
     stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
     goal.write({**found.to_dict(), "provenance": stamp}, VIEWS)
 
 
+def _fraction(option: str, text: str) -> float:
+    """A fraction above 0 and up to 1, or a percentage."""
+    number = text.strip()
+    try:
+        value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 1:
+        raise UsageError(
+            f"{option}: '{text}' is no fraction above 0 and up to 1",
+            f"write for example {option} 0.8 or {option} 80%",
+        )
+    return value
+
+
 def _changes(text: str | None) -> dict[str, float]:
     """The factors that ``--what-if`` gives."""
-    from popmodel.model.sweep import WHAT_IF
+    from popmodel.model.changes import WHAT_IF
 
     changes: dict[str, float] = {}
     for part in _parts(text):

@@ -13,8 +13,9 @@ from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.observables import NO_MPI
-from popmodel.model import grid
+from popmodel.model import changes, grid
 from popmodel.model.agreement import Agreement
+from popmodel.model.changes import REMEDIES
 from popmodel.model.course import Course, closed_form, corrected
 from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled, observe
@@ -26,25 +27,11 @@ from popmodel.model.program import COMMUNICATION, items
 from popmodel.model.signature import Signature
 from popmodel.model.simulate import simulate
 from popmodel.model.terms import imbalance, message, openmp
-from popmodel.model.uncertainty import Draws, group, interval, shares
+from popmodel.model.uncertainty import Array, Draws, group, interval, shares
 from popmodel.model.work import Work
 from popmodel.units import format_size
 
 _NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a line
-
-# what would help: label -> factors on the quantities of the profile and the signature
-_REMEDIES: Mapping[str, Mapping[str, float]] = {
-    "+10 % memory bandwidth": {"memory.b1": 1.1, "memory.bsat": 1.1, "memory.by_cores": 1.1},
-    "+10 % clock": {"core.freq": 1.1},
-    "+10 % cache": {"memory.kappa": 1.1},
-    "+10 % network bandwidth": {"net.inter.beta": 1 / 1.1, "net.nic_G": 1 / 1.1},
-    "half the network latency": {"net.inter.alpha": 0.5},
-    "half the OpenMP overhead": {"openmp.": 0.5},
-    "half the imbalance": {
-        "imbalance.persistent_cv": 0.5,
-        "imbalance.transient_cv": 0.5,
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -169,20 +156,25 @@ class Study:
 
     def remedies(self, placement: Placement) -> dict[str, float]:
         before = nominal(self.run(placement, self.sources(draws=0)).modelled.runtime)
-        changes = {}
-        for label, factors in _REMEDIES.items():
-            after = self.run(placement, self.sources(expand(factors, self.quantities), draws=0))
-            changes[label] = nominal(after.modelled.runtime) / before - 1
-        helpful = {label: change for label, change in changes.items() if change < -_NEGLIGIBLE}
+        found = {}
+        for label, (factor, groups) in REMEDIES.items():
+            factors = expand(changes.factors(groups, factor), self.quantities)
+            after = self.run(placement, self.sources(factors, draws=0))
+            found[label] = nominal(after.modelled.runtime) / before - 1
+        helpful = {label: change for label, change in found.items() if change < -_NEGLIGIBLE}
         return dict(sorted(helpful.items(), key=lambda item: item[1]))
 
     def doubtful(self, drawn: Draws, runtime: Value) -> dict[str, float]:
+        return shares(self.scores(drawn), runtime)
+
+    def scores(self, drawn: Draws) -> dict[str, Array]:
+        """Give the normal scores of every group of uncertain quantities that was used."""
         groups = (
             {group(path) for path in drawn.used if self.quantities[path].is_uncertain}
             if self.draws
             else set()
         )
-        return shares({name: drawn.scores(name) for name in sorted(groups)}, runtime)
+        return {name: drawn.scores(name) for name in sorted(groups)}
 
     def model_form(self, placement: Placement) -> tuple[float, float]:
         fastest, slowest = (
@@ -240,7 +232,7 @@ def expand(factors: Mapping[str, float], quantities: Mapping[str, Quantity]) -> 
     for prefix, factor in factors.items():
         for path in quantities:
             flat = group(path).replace(".classes", "")
-            if path.startswith(prefix) or flat.startswith(prefix):
+            if changes.acts_on(prefix, path) or changes.acts_on(prefix, flat):
                 expanded[path] = factor
     return expanded
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value
 from popmodel.machine.quantity import Quantity
+from popmodel.model.changes import acts_on
 
 Array = NDArray[np.float64]
 
@@ -88,7 +89,7 @@ class Draws:
         return np.concatenate([[0.0], shuffled])
 
     def _factor(self, path: str) -> float:
-        matching = [prefix for prefix in self.factors if path.startswith(prefix)]
+        matching = [prefix for prefix in self.factors if acts_on(prefix, path)]
         return self.factors[max(matching, key=len)] if matching else 1.0
 
 

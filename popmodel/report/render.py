@@ -26,6 +26,7 @@ class Format(StrEnum):
     JSON = "json"
     CSV = "csv"
     MARKDOWN = "markdown"
+    SVG = "svg"
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,14 @@ class Views:
         Document to tidy records, one value each, for CSV.
     markdown : callable
         Document to the lines of a Markdown text.
+    svg : callable or None
+        Document to the text of a drawing; None for what has none.
     """
 
     screen: Callable[[Document, Style], list[str]]
     records: Callable[[Document], list[Record]]
     markdown: Callable[[Document], list[str]]
+    svg: Callable[[Document], str] | None = None
 
 
 def render(document: Document, views: Views, format: Format, style: Style) -> str:
@@ -59,6 +63,10 @@ def render(document: Document, views: Views, format: Format, style: Style) -> st
         command = stamp["command"].replace("`", "'")
         footer = f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}: `{command}`"
         return "\n".join([*views.markdown(document), "", footer]) + "\n"
+    if format is Format.SVG:
+        if views.svg is None:
+            raise ValueError(f"{document['schema']} has no drawing")
+        return views.svg(document)
     return "\n".join([*views.screen(document, style), "", *_footer(stamp, style)]) + "\n"
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from itertools import groupby
 
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
 from popmodel.report.predict import launch_lines
 from popmodel.report.render import Document, Views
+from popmodel.report.splits import Entry, ordered, runs
+from popmodel.report.splits import cores as split_cores
+from popmodel.report.splits import name as split_name
+from popmodel.report.sweep_plot import svg
 from popmodel.report.terminal import (
     Cell,
     Row,
@@ -18,9 +22,10 @@ from popmodel.report.terminal import (
     percent,
     table,
 )
-from popmodel.units import format_size, plural
+from popmodel.units import count, format_size, plural
 
-_HEADS = ("runtime s", "90 %", "PE %", "best", "memory")
+COLUMNS = ("runtime s", "90 %", "PE %", "best", "mem/proc")
+_LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen does without, in order
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -31,17 +36,18 @@ def screen(document: Document, style: Style) -> list[str]:
     ]
     if document["what_if"]:
         lines += pairs([("what if", _what_if(document))], style)
-    rows = [Row(_name(one, document), tuple(_cells(one))) for one in _ordered(document)]
-    lines += ["", *table([[head] for head in _HEADS], rows, style, first="  P x T")]
-    for one in document["refused"]:
-        lines += paragraph(
-            f"{one['processes']} x {one['threads']} not possible: {one['why']}", style, first="  "
-        )
+    if document["largest"]:
+        lines += pairs([("largest", _largest(document))], style)
+    lines += ["", *_table(document, style)]
     for choice in document["choices"]:
         lines += ["", *pairs(_advice(choice, document), style)]
-    lines += _doubt(document, style)
+    if document["growth"]:
+        lines += ["", *pairs(_growth(document), style)]
     for choice in document["choices"]:
-        lines += ["", *launch_lines(choice["launch"], style.width)]
+        lines.append("")
+        if len(document["choices"]) > 1:
+            lines.append(f"# {plural(choice['cores'], 'core')}")
+        lines += launch_lines(choice["launch"], style.width)
         lines += ["or", *launch_lines(choice["launch_mpirun"], style.width)]
     return lines
 
@@ -62,7 +68,9 @@ def records(document: Document) -> list[Record]:
             },
             "memory_per_process": one["memory_per_process"],
             "probability_best": one["probability_best"],
+            "probability_tied": one["probability_tied"],
             "regret": one["regret"],
+            "source": one["source"],
             "absent": "",
         }
         for one in document["candidates"]
@@ -82,21 +90,22 @@ def records(document: Document) -> list[Record]:
 def markdown(document: Document) -> list[str]:
     """The table and what to take, as Markdown."""
     body = [
-        [_name(one, document).strip(), *(cell.text for cell in _cells(one))]
-        for one in _ordered(document)
+        [f"{split_name(one)}{' *' if _is_taken(one, document) else ''}", *_texts(one, document)]
+        for one in ordered(document)
     ]
     lines = [
         f"## {application(document)}, {_cores(document)}",
         "",
         f"machine {_machine(document)}",
         "",
-        *markdown_table(["P x T", *_HEADS], body),
+        *([_largest(document), ""] if document["largest"] else []),
+        *markdown_table(["P x T", *COLUMNS], body),
         "",
     ]
     for choice in document["choices"]:
-        lines += [f"- {name}: {value}" for name, value in _advice(choice, document)]
-        lines += ["", "```sh", choice["launch"], "```"]
-    return lines
+        lines += [f"- {name or 'and'}: {value}" for name, value in _advice(choice, document)]
+        lines += ["", "```sh", choice["launch"], "```", ""]
+    return lines + [f"- {name} cores: {value}" for name, value in _growth(document)]
 
 
 def _cores(document: Document) -> str:
@@ -106,60 +115,208 @@ def _cores(document: Document) -> str:
 
 def _machine(document: Document) -> str:
     machine = document["machine"]
-    origin = "preset, not measured" if machine["preset"] else machine["origin"]
-    return f"{machine['name']} ({origin}), {plural(machine['cores_per_node'], 'core')} per node"
+    return (
+        f"{machine['name']} ({machine['origin']}), {plural(machine['cores_per_node'], 'core')} "
+        "per node"
+    )
 
 
 def _what_if(document: Document) -> str:
     return ", ".join(f"{name} {factor:g}x" for name, factor in document["what_if"].items())
 
 
-def _ordered(document: Document) -> list[Mapping[str, Any]]:
-    return sorted(document["candidates"], key=lambda one: (one["cores"], one["threads"]))
+# -- the table
 
 
-def _name(one: Mapping[str, Any], document: Document) -> str:
-    taken = [one["processes"], one["threads"]] in [c["take"] for c in document["choices"]]
-    return f"{'*' if taken else ' '} {one['processes']:>4} x {one['threads']}"
+def _table(document: Document, style: Style) -> list[str]:
+    """The table with as many columns as fit side by side, and what does not fit named below."""
+    known = [
+        name
+        for name in COLUMNS
+        if name != "mem/proc" or any(one["memory_per_process"] for one in document["candidates"])
+    ]
+    left_out: list[str] = []
+    drawn = _drawn(document, known, style)
+    for name in _LEAST_NEEDED:
+        if drawn is not None:
+            break
+        if name in known:
+            known.remove(name)
+            left_out.append(name)
+        drawn = _drawn(document, known, style)
+    if drawn is None:  # nothing more to leave out: continued below rather than not shown
+        drawn = _drawn(document, known, style, continued=True) or []
+    if any(one["runtime"]["low"] is not None for one in document["candidates"]):
+        drawn += paragraph("90 % and best: by the uncertainty of the parameters only", style)
+    if left_out:
+        drawn += paragraph(f"no room for: {', '.join(left_out)}", style)
+    return drawn
 
 
-def _cells(one: Mapping[str, Any]) -> list[Cell]:
+def _drawn(
+    document: Document, columns: Sequence[str], style: Style, *, continued: bool = False
+) -> list[str] | None:
+    """The table, or None if it does not fit; refused splits say why in place of figures."""
+    rows: list[Row] = []
+    reasons: dict[int, tuple[str, str]] = {}  # row: what stands before the reason, and the reason
+    digits = [
+        max(len(str(one[key])) for one in ordered(document)) for key in ("processes", "threads")
+    ]
+    for cores, group in groupby(ordered(document), split_cores):
+        if len(document["choices"]) > 1:
+            rows.append(Row(plural(cores, "core")))
+        for first, last in runs(list(group)):
+            mark = "*" if _is_taken(first, document) else " "
+            label = f"{mark} {first['processes']:>{digits[0]}} x {first['threads']:<{digits[1]}}"
+            if "why" not in first:
+                rows.append(Row(label, tuple(_cells(first, document, columns))))
+                continue
+            if last is not first:
+                label = f"{label.rstrip()} .. {split_name(last)}"
+            reasons[len(rows)] = (label, f"not possible: {first['why']}")
+            rows.append(Row("?"))
+    drawn = table([[name] for name in columns], rows, style, first="  P x T")
+    if "" in drawn and not continued:
+        return None
+    for index, (label, reason) in reversed(reasons.items()):
+        drawn[index + 1 : index + 2] = paragraph(reason, style, first=f"{label}  ", rest="     ")
+    return drawn
+
+
+def _is_taken(one: Entry, document: Document) -> bool:
+    return [one["processes"], one["threads"]] in [c["take"] for c in document["choices"]]
+
+
+def _cells(one: Entry, document: Document, columns: Sequence[str]) -> list[Cell]:
+    """The figures of a split; the fastest of its cores is the 100 % of the runtime's colours."""
     runtime, efficiency = one["runtime"], one["parallel_efficiency"]
+    fastest = min(
+        each["runtime"]["value"] for each in document["candidates"] if each["cores"] == one["cores"]
+    )
     low, high = runtime["low"], runtime["high"]
     memory = one["memory_per_process"]
-    return [
-        Cell(f"{runtime['value']:.4g}"),
-        Cell("-" if low is None else f"{low:.3g} .. {high:.3g}"),
-        Cell(percent(efficiency["value"]), efficiency["value"]),
-        Cell(f"{100 * one['probability_best']:.0f} %"),
-        Cell("-" if memory is None else format_size(memory, digits=3)),
-    ]
+    cells = {
+        "runtime s": Cell(_figure(runtime["value"], 4), fastest / runtime["value"]),
+        "90 %": Cell("-" if low is None else f"{_figure(low, 3)}..{_figure(high, 3)}"),
+        "PE %": Cell(percent(efficiency["value"]), efficiency["value"]),
+        "best": Cell(_percentage(one["probability_best"])),
+        "mem/proc": Cell("-" if memory is None else format_size(memory, digits=3)),
+    }
+    return [cells[name] for name in columns]
 
 
-def _split(pair: list[int]) -> str:
-    return f"{pair[0]} x {pair[1]}"
+def _figure(number: float, digits: int) -> str:
+    """A number with so many digits, zeros at its end included."""
+    return f"{number:#.{digits}g}".removesuffix(".")
 
 
-def _advice(choice: Mapping[str, Any], document: Document) -> list[tuple[str, str]]:
+def _texts(one: Entry, document: Document) -> list[str]:
+    if "why" in one:
+        return [f"not possible: {one['why']}", *[""] * (len(COLUMNS) - 1)]
+    return [cell.text for cell in _cells(one, document, COLUMNS)]
+
+
+# -- what to take
+
+
+def _percentage(fraction: float) -> str:
+    return f"{100 * fraction:.0f} %"
+
+
+def _change(loss: Entry) -> str:
+    """A relative change with its interval."""
+    text = f"{100 * loss['value']:+.1f} %"
+    if loss["low"] is None:
+        return text
+    return f"{text} ({100 * loss['low']:+.1f} .. {100 * loss['high']:+.1f})"
+
+
+def _advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
     several = len(document["choices"]) > 1
     lines = [("cores", str(choice["cores"]))] if several else []
-    regret = f"expected regret {percent(choice['regret'])} %"
-    lines.append(("take", f"{_split(choice['take'])}, {regret}"))
-    tied = [_split(pair) for pair in choice["tied"]]
+    by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
+    tied = [
+        f"{split_name(pair)} {_percentage(by_split[tuple(pair)]['probability_tied'])}"
+        for pair in choice["tied"]
+    ]
     if len(tied) > 1:
-        lines.append(("tied", f"{', '.join(tied)} (likely within 2 % of the best)"))
-    usual = [f"{name} {100 * loss:+.1f} %" for name, loss in choice["defaults"].items()]
-    if usual:
-        lines.append(("defaults", ", ".join(usual)))
+        lines.append(("tie set", ", ".join(tied)))
+        lines.append(("", "(probability to be within 2 % of the best)"))
+    regret = f"expected regret {percent(choice['regret'], 2)} %"
+    lines.append(("take", f"{split_name(choice['take'])}, {regret}"))
+    heading = "defaults"
+    for default in choice["defaults"]:
+        loss = default["loss"]
+        if default["split"] == choice["take"]:
+            cost = "is what to take"
+        else:
+            cost = "is not possible" if loss is None else _change(loss)
+        lines.append((heading, f"{default['name']} ({split_name(default['split'])}) {cost}"))
+        heading = ""
+    lines += [
+        ("tuned", _tuned(one)) for one in document["tuned"] if one["cores"] == choice["cores"]
+    ]
+    lines.append(("doubtful", _doubt(choice, by_split[tuple(choice["take"])])))
     return lines
 
 
-def _doubt(document: Document, style: Style) -> list[str]:
-    if not document["doubtful"]:
-        return []
-    name, share = next(iter(document["doubtful"].items()))
-    text = f"{name}, {percent(share, 0)} % of the variance of the runtime"
-    return pairs([("doubtful", text)], style)
+def _doubt(choice: Entry, taken: Entry) -> str:
+    doubt = choice["doubt"]
+    if doubt is None:
+        sure = _percentage(taken["probability_best"])
+        return f"nothing: {split_name(choice['take'])} is the best in {sure} of the draws"
+    name = next(iter(doubt["inputs"]), None)
+    what = (
+        "no single input decides"
+        if name is None
+        else f"{name} decides ({_percentage(doubt['inputs'][name])} of the variance)"
+    )
+    return f"{what}; measure {split_name(doubt['measure'])} next"
 
 
-VIEWS = Views(screen, records, markdown)
+def _largest(document: Document) -> str:
+    """What the search for the largest number of cores has found."""
+    largest = document["largest"]
+    fastest = min(document["candidates"], key=lambda one: one["runtime"]["value"])
+    efficiency = fastest["parallel_efficiency"]
+    low, high = efficiency["low"], efficiency["high"]
+    interval = "" if low is None else f", 90 %: {percent(low)} .. {percent(high)}"
+    text = (
+        f"{plural(largest['cores'], 'core')} keep a parallel efficiency of "
+        f"{100 * largest['parallel_efficiency']:g} % ({split_name(fastest)} has "
+        f"{percent(largest['reached'])} %{interval})"
+    )
+    beyond = largest["beyond"]
+    if beyond["cores"] is None:
+        return f"{text}; the machine has no more"
+    return f"{text}; {count(beyond['cores'])} cores have {percent(beyond['parallel_efficiency'])} %"
+
+
+def _tuned(one: Entry) -> str:
+    """The best value of a parameter; one at the end of what was tried is no minimum."""
+    name, best, now = one["name"], one["best"], one["now"]
+    if best == now:
+        return f"{name} = {now:g} stays: no other value is faster"
+    text = f"{name} = {best:.6g} (now {now:g}): runtime {_change(one['change'])}"
+    least, most = one["tried"]
+    if best in (least, most):
+        return f"{text}; the {'least' if best == least else 'largest'} value that was tried"
+    low, high = one["good"]
+    return text if low == high else f"{text}; {low:.4g} .. {high:.4g} are within 1 %"
+
+
+def _growth(document: Document) -> list[tuple[str, str]]:
+    lines = []
+    for one in document["growth"]:
+        fewer, more = one["cores"]
+        speedup = one["speedup"]
+        interval = (
+            "" if speedup["low"] is None else f" ({speedup['low']:.2f} .. {speedup['high']:.2f})"
+        )
+        before, after = (percent(value) for value in one["parallel_efficiency"])
+        text = f"{speedup['value']:.2f}x faster{interval}, PE {before} -> {after} %"
+        lines.append((f"{fewer} -> {more}", text))
+    return lines
+
+
+VIEWS = Views(screen, records, markdown, svg)

@@ -5,12 +5,35 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
+WAVE = """
+schema = "popmodel/signature/1"
+[app]
+name = "wave"
+[params]
+blocks = 2
+[decomp]
+global = [4096, 4096]
+grid = "auto"
+[[program]]
+loop = { name = "iteration", count = 50 }
+  [[program.body]]
+  [program.body.pipeline]
+  name = "sweep"
+  dims = [0, 1]
+  blocks = "blocks"
+  seconds = "1e-8*n0*n1"
+  bytes = "8*n1/blocks"
+"""
+SVG = "{http://www.w3.org/2000/svg}"
 RUN = ("sweep", "--cores", "64")
 
 
@@ -26,15 +49,52 @@ def test_the_screen_has_all_splits_and_what_to_take(
     assert lines[0].startswith("stencil3d (bundled)  N=512 steps=100 ")
     assert lines[0].endswith(" 64 cores")
     (head,) = [line for line in lines if line.startswith("  P x T")]
-    assert head.split() == ["P", "x", "T", "runtime", "s", "90", "%", "PE", "%", "best", "memory"]
+    assert head.split() == ["P", "x", "T", "runtime", "s", "90", "%", "PE", "%", "best", "mem/proc"]
     marked = [line for line in lines if line.startswith("* ")]
     assert len(marked) == 1
+    splits = [re.match(r"[ *] +(\d+) x (\d+)", line) for line in lines[lines.index(head) + 1 :]]
+    assert [(one[1], one[2]) for one in splits if one] == [
+        (str(64 // threads), str(threads)) for threads in (1, 2, 4, 8, 16, 32, 64)
+    ]
+    assert any(line.startswith("   2 x 32  not possible: a node has 16 cores") for line in lines)
+    assert any(line.startswith("tie set   8 x 8 100 %, 4 x 16 ") for line in lines)
     assert any(line.startswith("take      8 x 8, expected regret 0.") for line in lines)
-    assert any(line.startswith("defaults  all MPI +") for line in lines)
-    assert any("1 x 64 not possible: a node has 16 cores" in line for line in lines)
+    assert any(line.startswith("defaults  all MPI (64 x 1) +") for line in lines)
+    assert any(line == "          one process per socket (8 x 8) is what to take" for line in lines)
+    assert any(line.startswith("doubtful  ") and " decides (" in line for line in lines)
     assert any(line.startswith("OMP_NUM_THREADS=8 ") for line in lines)
     assert any(line.startswith("srun -N 4 -n 8 ") for line in lines)
     assert any(line.startswith("mpirun -np 8 ") for line in lines)
+
+
+def test_a_narrow_screen_leaves_out_columns_and_says_so(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out = popmodel(*RUN)[1]
+    (head,) = [line for line in out.splitlines() if line.startswith("  P x T")]
+    assert head.split() == ["P", "x", "T", "runtime", "s", "PE", "%", "best"]
+    assert "no room for: mem/proc, 90 %\n" in out
+
+
+def test_many_splits_refused_for_one_reason_share_a_line(popmodel: Call) -> None:
+    out = popmodel("sweep", "--cores", "128")[1]
+    assert "    4 x 32 .. 1 x 128  not possible: a node has 16 cores, fewer than 32" in out
+    assert out.count("not possible") == 1
+
+
+def test_colours_repeat_what_the_figures_say(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    plain = popmodel(*RUN)[1]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = popmodel(*RUN)[1]
+    assert coloured.count("\x1b[0m") == 2 * 5  # runtime and efficiency of every possible split
+    without = re.sub(r"\x1b\[[\d;]*m", "", coloured)
+    assert without.splitlines()[:20] == plain.splitlines()[:20]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in popmodel(*RUN)[1]
 
 
 def test_the_document_and_the_records(popmodel: Call) -> None:
@@ -51,15 +111,103 @@ def test_the_document_and_the_records(popmodel: Call) -> None:
 
 def test_markdown(popmodel: Call) -> None:
     out = popmodel(*RUN, "--format", "markdown")[1]
-    assert "| P x T | runtime s | 90 % | PE % | best | memory |\n" in out
+    assert "| P x T | runtime s | 90 % | PE % | best | mem/proc |\n" in out
     assert "- take: 8 x 8, expected regret" in out
     assert "```sh\nOMP_NUM_THREADS=8" in out
+
+
+def test_a_drawing(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.svg"
+    assert popmodel("sweep", "--cores", "16,64", "-o", str(path)) == (0, "", "")
+    root = ET.fromstring(path.read_text())
+    texts = [element.text or "" for element in root.iter(f"{SVG}text")]
+    for split in ("16 x 1", "1 x 16", "64 x 1", "8 x 8", "4 x 16"):
+        assert texts.count(split) == 2  # below the runtime and below the efficiency
+    assert "Not possible: 2 x 32: a node has 16 cores, fewer than 32 threads" in texts
+    assert texts[0].startswith("stencil3d (bundled) N=512 steps=100: runtime and parallel")
+    assert {"Runtime (s)", "Parallel efficiency (%)", "processes x threads"} < set(texts)
+    metadata = json.loads(root.findtext(f"{SVG}metadata") or "")
+    assert metadata["command"].endswith("sweep.svg")
+    assert popmodel("sweep", "--cores", "16", "--format", "svg")[1].startswith("<?xml ")
+
+
+def test_the_unit_of_a_drawing_suits_the_runtime(popmodel: Call) -> None:
+    out = popmodel("sweep", "--cores", "16", "--set", "steps=2", "--format", "svg")[1]
+    assert ">Runtime (ms)<" in out
+
+
+def test_other_verbs_have_no_drawing(popmodel: Call) -> None:
+    status, _, err = popmodel("predict", "--procs", "4", "-o", "x.svg")
+    assert status == 2
+    assert "-o x.svg: the suffix does not tell the format\n" in err
+    assert "hint: use .json, .csv, .md or .txt, or say --format\n" in err
+
+
+def test_long_work_is_counted_on_a_terminal(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert popmodel(*RUN)[2] == ""  # it takes less than a moment
+    monkeypatch.setattr("popmodel.cli.progress.PATIENCE", 0.0)
+    err = popmodel(*RUN)[2]
+    assert "\r\x1b[K7 of 7 splits" in err
+    assert err.endswith("\r\x1b[K")
 
 
 def test_several_numbers_of_cores(popmodel: Call) -> None:
     out = popmodel("sweep", "--cores", "16,64")[1]
     assert out.splitlines()[0].endswith(" 16, 64 cores")
     assert out.count("take      ") == 2
+    assert "\n16 cores\n" in out
+    assert "\n64 cores\n" in out
+    assert "\n# 64 cores\nOMP_NUM_THREADS=8 " in out
+    assert re.search(r"\n16 -> 64  3\.\d\dx faster \(.*\), PE 9\d\.\d -> \d\d\.\d %\n", out)
+
+
+def test_the_largest_number_of_cores_that_keeps_an_efficiency(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    status, out, err = popmodel("sweep", "--efficiency", "80%")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0].endswith(" 128 cores")
+    told = " ".join(out[out.index("largest  ") : out.index("  P x T")].split())
+    assert re.fullmatch(
+        r"largest 128 cores keep a parallel efficiency of 80 % \(8 x 16 has 8\d\.\d %, "
+        r"90 %: \d\d\.\d \.\. \d\d\.\d\); 144 cores have 7\d\.\d %",
+        told,
+    )
+    all_of_it = popmodel("sweep", "cannon", "--efficiency", "0.8", "--format", "markdown")[1]
+    assert "; the machine has no more\n" in all_of_it
+
+
+def test_a_parameter_is_tuned(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "wave.toml"
+    path.write_text(WAVE)
+    status, out, err = popmodel("sweep", str(path), "--cores", "16", "--tune", "blocks")
+    assert (status, err) == (0, "")
+    told = " ".join(out[out.index("tuned  ") : out.index("doubtful")].split())
+    assert re.fullmatch(
+        r"tuned blocks = \d+ \(now 2\): runtime -\d+\.\d %( \(.*\))?; \d+ \.\. \d+ are within 1 %",
+        told,
+    )
+    (best,) = re.findall(r"blocks = (\d+)", told)
+    again = popmodel(
+        "sweep", str(path), "--cores", "16", "--tune", "blocks", "--set", f"blocks={best}"
+    )[1]
+    assert f"tuned     blocks = {best} stays: no other value is faster\n" in again
+    document = json.loads(
+        popmodel("sweep", str(path), "--cores", "16", "--tune", "blocks", "--format", "json")[1]
+    )
+    (tuned,) = document["tuned"]
+    assert (tuned["name"], tuned["now"], tuned["best"]) == ("blocks", 2, float(best))
+
+
+def test_the_end_of_what_was_tried_is_no_minimum(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "wave.toml"
+    path.write_text(WAVE.replace("[decomp]", '[limits]\nrequire = ["blocks <= 4"]\n[decomp]'))
+    out = popmodel("sweep", str(path), "--cores", "16", "--tune", "blocks")[1]
+    assert "; the largest value that was tried" in " ".join(out.split())
 
 
 def test_another_machine_can_be_tried(popmodel: Call) -> None:
@@ -71,6 +219,26 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
     ("words", "message", "hint"),
     [
         (("sweep",), "--cores is missing", "say how many cores, e.g. --cores 64"),
+        (
+            (*RUN, "--efficiency", "0.8"),
+            "--cores and --efficiency do not go together",
+            "leave one of them out",
+        ),
+        (
+            ("sweep", "--efficiency", "80"),
+            "--efficiency: '80' is no fraction above 0 and up to 1",
+            "write for example --efficiency 0.8 or --efficiency 80%",
+        ),
+        (
+            (*RUN, "--tune", "step"),
+            "stencil3d has no parameter 'step' to tune",
+            "did you mean steps?",
+        ),
+        (
+            ("sweep", "--cores", "2000000000"),
+            "2000000000 cores are more than any machine has",
+            "ask for at most 1000000000",
+        ),
         (("sweep", "--cores", "x"), "--cores: 'x' is not a whole number from 1", None),
         (("sweep", "--cores", "0"), "--cores: '0' is not a whole number from 1", None),
         (
@@ -92,6 +260,11 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
             (*RUN, "--what-if", "clock=2,clock=3"),
             "--what-if clock=3: clock is given twice",
             "leave one of them out",
+        ),
+        (
+            (*RUN, "-o", "x.pdf"),
+            "-o x.pdf: the suffix does not tell the format",
+            "use .json, .csv, .md, .txt or .svg, or say --format",
         ),
         ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "it has: N, steps"),
         ((*RUN, "--max-memory", "lots"), "'lots'", None),

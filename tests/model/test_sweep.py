@@ -15,8 +15,10 @@ from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import from_document
 from popmodel.model import signature
+from popmodel.model.changes import WHAT_IF, factors_of
 from popmodel.model.predict import predict
-from popmodel.model.sweep import WHAT_IF, factors_of, sweep
+from popmodel.model.splits import divisors
+from popmodel.model.sweep import sweep
 
 STENCIL = signature.load("stencil3d")
 CANNON = signature.load("cannon")
@@ -34,7 +36,7 @@ parallel = { trip = 6400, inner = 1e4, flops = 2, constructs = { parallel_for = 
 def test_every_split_is_a_candidate_or_refused(cores: int) -> None:
     found = sweep(STENCIL, PRESET, [cores], draws=20)
     splits = [(one.placement.processes, one.placement.threads) for one in found.candidates]
-    splits += [(processes, threads) for processes, threads, _ in found.refused]
+    splits += [(one.processes, one.threads) for one in found.refused]
     assert sorted(splits) == [(d, cores // d) for d in range(1, cores + 1) if cores % d == 0]
 
 
@@ -50,9 +52,10 @@ def test_probabilities_and_regret(cores: int, seed: int) -> None:
 
 
 def test_a_candidate_is_what_predict_says() -> None:
-    found = sweep(STENCIL, PRESET, [64])
+    found = sweep(CANNON, PRESET, [64])
     for one in found.candidates:
-        alone = predict(STENCIL, PRESET, one.placement.processes, one.placement.threads)
+        alone = predict(CANNON, PRESET, one.placement.processes, one.placement.threads)
+        assert alone.agreement is None or not alone.agreement.trusts_replay
         assert one.runtime == alone.runtime
         assert one.grid == alone.grid
         assert one.parallel_efficiency == alone.metrics["hybrid-additive"]["parallel_efficiency"]
@@ -68,7 +71,7 @@ def test_without_uncertainty_the_fastest_is_certain() -> None:
     assert best.probability_best == 1.0
     assert found.choices[0].taken is best
     assert best.regret == 0.0
-    assert found.doubtful == {}
+    assert found.choices[0].doubt is None
 
 
 def test_what_is_common_to_all_splits_does_not_blur_the_choice() -> None:
@@ -92,15 +95,25 @@ def test_defaults_are_compared_with_what_to_take() -> None:
     found = sweep(STENCIL, PRESET, [64])
     (choice,) = found.choices
     by_threads = {one.placement.threads: one for one in found.candidates}
-    assert choice.defaults == {
-        "all MPI": by_threads[1].runtime.value / choice.taken.runtime.value - 1,
-        "one process per socket": by_threads[8].runtime.value / choice.taken.runtime.value - 1,
-    }
+    assert [(one.name, one.split) for one in choice.defaults] == [
+        ("all MPI", (64, 1)),
+        ("one process per socket", (8, 8)),
+        ("one process per node", (4, 16)),
+    ]
+    for default in choice.defaults:
+        ratio = by_threads[default.split[1]].runtime.value / choice.taken.runtime.value
+        assert default.loss is not None
+        assert default.loss.value == ratio - 1
+
+
+def test_a_default_that_is_not_possible_is_told() -> None:
+    (choice,) = sweep(CANNON, PRESET, [64]).choices
+    assert [one.loss is None for one in choice.defaults] == [False, True, False]
 
 
 def test_what_does_not_fit_is_refused_with_the_reason() -> None:
     found = sweep(CANNON, PRESET, [64], max_memory=200 * 2**20)
-    reasons = {(p, t): why for p, t, why in found.refused}
+    reasons = {(one.processes, one.threads): one.why for one in found.refused}
     assert reasons[32, 2] == "cannon cannot run with 32 processes: it requires is_square(P)"
     assert reasons[2, 32] == "a node has 16 cores, fewer than 32 threads"
     assert reasons[4, 16] == "needs 640 MiB per process"
@@ -127,6 +140,40 @@ def test_more_cores_than_the_machine_has() -> None:
         sweep(program(SERIAL), machine(), [128])
     assert caught.value.hint is not None
     assert "64" in caught.value.hint
+
+
+def test_more_cores_than_any_machine_has() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(program(SERIAL), machine(), [10**18])
+    assert caught.value.message == "1000000000000000000 cores are more than any machine has"
+    assert caught.value.hint == "ask for at most 1000000000"
+
+
+@given(st.integers(1, 5000))
+def test_divisors(number: int) -> None:
+    assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]
+
+
+def test_every_split_is_told_when_it_is_done() -> None:
+    told: list[tuple[int, int]] = []
+    sweep(STENCIL, PRESET, [4, 64], draws=0, step=lambda done, total: told.append((done, total)))
+    assert told == [(number, 10) for number in range(1, 11)]
+
+
+def test_more_cores_are_compared_with_fewer() -> None:
+    document = sweep(STENCIL, PRESET, [128, 64], draws=50).to_dict()
+    (grown,) = document["growth"]
+    runtimes = {
+        choice["cores"]: next(
+            one["runtime"]["value"]
+            for one in document["candidates"]
+            if [one["processes"], one["threads"]] == choice["take"]
+        )
+        for choice in document["choices"]
+    }
+    assert grown["cores"] == [64, 128]
+    assert grown["speedup"]["value"] == runtimes[64] / runtimes[128]
+    assert 1 < grown["speedup"]["low"] <= grown["speedup"]["high"] < 2
 
 
 @pytest.mark.parametrize("name", sorted(WHAT_IF))

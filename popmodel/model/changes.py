@@ -1,0 +1,126 @@
+"""What can be changed of a machine and a program: the quantities that change together, by name.
+
+What-if factors, remedies and elasticities all change quantities of the profile and the signature.
+They take from here which of them belong together, so that "memory bandwidth" means the same
+wherever it is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Group:
+    """Quantities that change together.
+
+    Attributes
+    ----------
+    name : str
+        Short name.
+    label : str
+        What grows if the factor is above 1.
+    powers : mapping of str to int
+        By the beginning of a path, the power of the factor on that quantity: -1 where the profile
+        has the inverse of what the label names, such as a time per byte for a bandwidth.
+    degree : int
+        1 if the label is a time, -1 if it is a rate, 0 if time is not in its unit. A model is
+        consistent only if all times halved, and all rates doubled, halve the runtime.
+    """
+
+    name: str
+    label: str
+    powers: Mapping[str, int]
+    degree: int
+
+
+_TABLE = (
+    Group("clock", "clock", {"core.freq": 1}, -1),
+    Group("arithmetic", "arithmetic per cycle", {"core.flop_per_cycle": 1}, 0),
+    Group(
+        "data",
+        "loads and stores per cycle",
+        {"core.load_per_cycle": 1, "core.store_per_cycle": 1},
+        0,
+    ),
+    Group("loops", "cycles of loop control", {"core.loop_cycles": 1}, 0),
+    Group(
+        "memory",
+        "memory bandwidth",
+        {"memory.b1": 1, "memory.bsat": 1, "memory.by_cores": 1},
+        -1,
+    ),
+    Group("caches", "cache bandwidth", {"memory.cache_bw": 1}, -1),
+    Group("copy", "copy bandwidth", {"memory.copy_bw": 1}, -1),
+    Group("cache", "cache", {"memory.kappa": 1}, 0),
+    Group("lines", "time of cache lines between cores", {"memory.line_transfer": 1}, 1),
+    Group("sharing", "exposed false sharing", {"memory.kappa_fs": 1}, 0),
+    Group("openmp", "OpenMP overhead", {"openmp": 1}, 1),
+    Group("latency", "network latency", {"net.inter.alpha": 1}, 1),
+    Group("latency_intra", "latency inside a node", {"net.intra.alpha": 1}, 1),
+    Group("latency_socket", "latency inside a socket", {"net.socket.alpha": 1}, 1),
+    Group("bandwidth", "network bandwidth", {"net.inter.beta": -1}, -1),
+    Group("bandwidth_intra", "bandwidth inside a node", {"net.intra.beta": -1}, -1),
+    Group("bandwidth_socket", "bandwidth inside a socket", {"net.socket.beta": -1}, -1),
+    Group("adapter", "bandwidth of the adapter", {"net.nic_G": -1}, -1),
+    Group("crowding", "undisturbed messages of a node", {"net.shm_k": 1}, 0),
+    Group(
+        "sending",
+        "processor time per message",
+        {
+            f"net.{tier}.{name}": 1
+            for tier in ("inter", "intra", "socket")
+            for name in ("os", "or", "o_ctl")
+        }
+        | {"net.multiple_overhead": 1},
+        1,
+    ),
+    Group("threads_in_mpi", "cost of more threads in MPI", {"net.thread_factor": 1}, 0),
+    Group("reduction", "speed of reductions", {"net.reduce_gamma": -1}, -1),
+    Group("persistent", "persistent imbalance", {"imbalance.persistent_cv": 1}, 0),
+    Group("transient", "transient imbalance", {"imbalance.transient_cv": 1}, 0),
+)
+
+GROUPS: Mapping[str, Group] = {group.name: group for group in _TABLE}
+"""All groups by name. Quantities of no group are shapes and thresholds, which no factor suits."""
+
+WHAT_IF: Mapping[str, tuple[str, ...]] = {
+    "latency": ("latency_intra", "latency", "latency_socket"),
+    "bandwidth": ("bandwidth_intra", "bandwidth", "bandwidth_socket", "adapter"),
+    "memory": ("memory",),
+    "clock": ("clock",),
+    "openmp": ("openmp",),
+    "imbalance": ("persistent", "transient"),
+}
+"""What a user may change by a factor: groups by the word on the command line."""
+
+REMEDIES: Mapping[str, tuple[float, tuple[str, ...]]] = {
+    "+10 % memory bandwidth": (1.1, ("memory",)),
+    "+10 % clock": (1.1, ("clock",)),
+    "+10 % cache": (1.1, ("cache",)),
+    "+10 % network bandwidth": (1.1, ("bandwidth", "adapter")),
+    "half the network latency": (0.5, ("latency",)),
+    "half the OpenMP overhead": (0.5, ("openmp",)),
+    "half the imbalance": (0.5, ("persistent", "transient")),
+}
+"""What may help a run: factor and groups by label."""
+
+
+def acts_on(beginning: str, path: str) -> bool:
+    """Tell whether a factor on ``beginning`` changes a quantity: itself, or an entry of it."""
+    return path == beginning or path.startswith((f"{beginning}.", f"{beginning}["))
+
+
+def factors(groups: Iterable[str], factor: float) -> dict[str, float]:
+    """Give the factors on quantities, by the beginning of their path, if groups change by one."""
+    return {path: factor**power for name in groups for path, power in GROUPS[name].powers.items()}
+
+
+def factors_of(what_if: Mapping[str, float]) -> dict[str, float]:
+    """Give the factors on quantities that what-if changes, by the words of `WHAT_IF`, mean."""
+    return {
+        path: part
+        for word, factor in what_if.items()
+        for path, part in factors(WHAT_IF[word], factor).items()
+    }

@@ -1,0 +1,192 @@
+"""The splits of some cores into processes and threads: which are possible, what each takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from popmodel.errors import UsageError
+from popmodel.metrics.hierarchy import load_families
+from popmodel.model.choice import CLOSED_FORM, Evaluated
+from popmodel.model.placement import Placement, place
+from popmodel.model.prediction import MAIN_FAMILY
+from popmodel.model.study import Evaluation, Study, check_memory
+from popmodel.model.uncertainty import Draws
+from popmodel.units import format_size
+
+MOST_CORES = 10**9
+"""More than any machine has; the divisors of such a number are found at once."""
+
+_REACH = 1000  # how far to look for the nearest number of cores
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A split that is not possible.
+
+    Attributes
+    ----------
+    processes, threads : int
+        The split.
+    why : str
+        What stands against it.
+    """
+
+    processes: int
+    threads: int
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the split as JSON types."""
+        return {"processes": self.processes, "threads": self.threads, "why": self.why}
+
+
+def evaluate_all(
+    study: Study,
+    drawn: Draws,
+    cores: int,
+    max_memory: float | None = None,
+    step: Callable[[], None] | None = None,
+) -> tuple[list[Evaluated], list[Refused]]:
+    """Evaluate every split of some cores.
+
+    Parameters
+    ----------
+    study, drawn, max_memory
+        As for `evaluate`.
+    cores : int
+        Cores to be shared by processes and threads.
+    step : callable, optional
+        Called after every split.
+
+    Returns
+    -------
+    found : list of Evaluated
+        Those that are possible, by rising threads.
+    refused : list of Refused
+        The others.
+    """
+    found: list[Evaluated] = []
+    refused: list[Refused] = []
+    for threads in divisors(cores):
+        try:
+            found.append(evaluate(study, drawn, cores // threads, threads, max_memory))
+        except UsageError as error:
+            refused.append(Refused(cores // threads, threads, _short(error.message)))
+        if step is not None:
+            step()
+    return found, refused
+
+
+def evaluate(
+    study: Study, drawn: Draws, processes: int, threads: int, max_memory: float | None = None
+) -> Evaluated:
+    """Evaluate one split.
+
+    Parameters
+    ----------
+    study : Study
+        Program and machine.
+    drawn : Draws
+        From ``study.sources``.
+    processes, threads : int
+        P and T.
+    max_memory : float, optional
+        Bytes that a process may take at most.
+
+    Raises
+    ------
+    UsageError
+        If the split is not possible.
+    """
+    placement = place(processes, threads, study.profile.topology)
+    study.check(placement)
+    run = study.run(placement, drawn)
+    check_memory(run.memory, placement, study.profile, study.signature)
+    _check_limit(run.memory, max_memory)
+    return evaluated(placement, run)
+
+
+def evaluated(
+    placement: Placement, run: Evaluation, source: str = CLOSED_FORM, note: str = ""
+) -> Evaluated:
+    """Give what an evaluation of the model says of a split.
+
+    Parameters
+    ----------
+    placement : Placement
+        The split.
+    run : Evaluation
+        From ``study.run``, or that corrected by a replay.
+    source, note : str
+        What it comes from, and a remark for the reader.
+    """
+    family = load_families()[MAIN_FAMILY]
+    metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent)
+    efficiency = metrics.values["parallel_efficiency"]
+    return Evaluated(
+        placement, run.extent, run.memory, run.modelled.runtime, efficiency, source, note
+    )
+
+
+def divisors(number: int) -> list[int]:
+    """Give the divisors of a number of cores, rising.
+
+    Raises
+    ------
+    UsageError
+        If it is more than `MOST_CORES`.
+    """
+    if number > MOST_CORES:
+        raise UsageError(
+            f"{number} cores are more than any machine has", f"ask for at most {MOST_CORES}"
+        )
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]
+
+
+def _check_limit(memory: float | None, limit: float | None) -> None:
+    if limit is None:
+        return
+    if memory is None:
+        raise UsageError("the signature does not tell the memory of a process")
+    if memory > limit:
+        raise UsageError(f"needs {format_size(memory, digits=3)} per process")
+
+
+def _short(message: str) -> str:
+    """The reason alone, without the split that it is about."""
+    return message.partition(" is not possible: ")[2] or message
+
+
+def impossible(study: Study, count: int, refused: Sequence[Refused]) -> UsageError:
+    """Give the error for cores none of whose splits is possible, with the nearest that have one."""
+    near = [str(n) for n in nearest_possible(study, count)]
+    hint = f"possible: {' or '.join(near)} cores for {study.signature.name}" if near else None
+    return UsageError(
+        f"{study.signature.name}: no split of {count} cores is possible: {refused[0].why}", hint
+    )
+
+
+def is_possible(study: Study, cores: int) -> bool:
+    """Tell whether some split of the cores fits machine and application, memory aside."""
+    for threads in divisors(cores):
+        try:
+            study.check(place(cores // threads, threads, study.profile.topology))
+        except UsageError:
+            continue
+        return True
+    return False
+
+
+def nearest_possible(study: Study, count: int) -> list[int]:
+    """Give the nearest numbers of cores below and above of which some split is possible."""
+    topology = study.profile.topology
+    top = topology.nodes * topology.cores_per_node
+    start = min(count - 1, top)
+    below = range(start, max(start - _REACH, 0), -1)
+    above = range(count + 1, min(count + _REACH, top) + 1)
+    found = (next((n for n in side if is_possible(study, n)), None) for side in (below, above))
+    return [n for n in found if n is not None]

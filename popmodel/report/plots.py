@@ -1,0 +1,383 @@
+"""Drawings as SVG: panels of points with intervals over categories.
+
+Plain functions from data to lines of SVG; nothing here knows what it shows. Text stays text, so
+that it can be searched and read aloud. Points differ by shape and filling and not by colour alone
+(the blue and the orange are of M. Okabe, K. Ito, Color Universal Design, 2008). As nothing here
+can measure text, a character counts as `_CHARACTER` of its size, which is more than the usual
+sans-serif fonts need on average; what is placed by that does not overlap.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from popmodel.report.export import plain
+from popmodel.report.terminal import Style, clean, display_width, paragraph
+
+_CHARACTER = 0.62
+_TEXT, _HEADING = 12, 16  # sizes in pixels
+_LINE = 17
+_MARGIN = 20
+_GAP = 36  # between panels side by side
+_PLOT_HEIGHT = 210
+_LEAST_SLOT = 58
+_LEAST_PLOT = 270
+_TICKS = 6
+
+_STYLE = """\
+text { font: 12px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; fill: #222; }
+.heading { font-size: 16px; font-weight: bold; }
+.panel { font-weight: bold; }
+.end { text-anchor: end; }
+.middle { text-anchor: middle; }
+.faint { fill: #555; }
+.axis { stroke: #222; stroke-width: 1; fill: none; }
+.grid { stroke: #ddd; stroke-width: 1; }
+.band { fill: #e8f1f8; }
+.value { stroke: #e8f1f8; stroke-width: 4; paint-order: stroke; }
+.bar { stroke: #555; stroke-width: 1.5; fill: none; }
+.plain { fill: #fff; stroke: #555; stroke-width: 1.5; }
+.marked { fill: #0072b2; stroke: #0072b2; }
+.first { fill: #d55e00; stroke: #222; stroke-width: 1; }"""
+
+
+class Mark(StrEnum):
+    """How a point is drawn: an open circle, a filled circle on a band, a diamond on a band."""
+
+    PLAIN = "plain"
+    MARKED = "marked"
+    FIRST = "first"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value of one category, with its interval where it has one.
+
+    Attributes
+    ----------
+    category : str
+        What stands below it.
+    value, low, high : float
+        The value and the ends of its interval; None where there is none.
+    text : str
+        All of it in words, shown by viewers that can; the value itself stands at a point that
+        is `Mark.FIRST`.
+    short : str
+        The value in words.
+    mark : Mark
+        How it is drawn.
+    """
+
+    category: str
+    value: float
+    low: float | None
+    high: float | None
+    text: str
+    short: str
+    mark: Mark
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A plot of points side by side.
+
+    Attributes
+    ----------
+    name : str
+        Begins the ids of its points.
+    title : str
+        What the values are, with their unit.
+    points : tuple of Point
+        From left to right.
+    below : tuple of str
+        A second line below each category; empty for none.
+    below_title : str
+        What that line is.
+    """
+
+    name: str
+    title: str
+    points: tuple[Point, ...]
+    below: tuple[str, ...] = ()
+    below_title: str = ""
+
+
+@dataclass(frozen=True)
+class Band:
+    """Panels side by side that have the same categories.
+
+    Attributes
+    ----------
+    heading : str
+        Stands above them; empty for none.
+    panels : tuple of Panel
+        From left to right.
+    axis : str
+        What the categories are.
+    remarks : tuple of str
+        Stand below them.
+    """
+
+    heading: str
+    panels: tuple[Panel, ...]
+    axis: str
+    remarks: tuple[str, ...] = ()
+
+
+def drawing(
+    title: str,
+    facts: Sequence[str],
+    legend: Sequence[tuple[Mark, str]],
+    bands: Sequence[Band],
+    remarks: Sequence[str],
+    stamp: Mapping[str, Any],
+) -> str:
+    """Draw panels below each other in one self-contained SVG.
+
+    Parameters
+    ----------
+    title : str
+        What is shown.
+    facts : sequence of str
+        Lines below the title.
+    legend : sequence of (Mark, str)
+        What the marks mean.
+    bands : sequence of Band
+        From top to bottom.
+    remarks : sequence of str
+        Stand at the bottom.
+    stamp : mapping
+        Provenance, kept as JSON in the metadata.
+
+    Returns
+    -------
+    str
+        The text of the file.
+    """
+    layout = _layout(bands)
+    width = layout.width
+    y: float = _MARGIN
+    lines: list[str] = []
+    for text in _wrapped(title, width, _HEADING):
+        y += _LINE + 3
+        lines.append(_text(_MARGIN, y, text, "heading"))
+    for fact in facts:
+        for text in _wrapped(fact, width, _TEXT):
+            y += _LINE
+            lines.append(_text(_MARGIN, y, text))
+    drawn, y = _legend(legend, y + _LINE + 6, width)
+    lines += drawn
+    for band in bands:
+        drawn, y = _band(band, y + 14, layout)
+        lines += drawn
+    y += 6
+    for remark in remarks:
+        for text in _wrapped(remark, width, _TEXT):
+            y += _LINE
+            lines.append(_text(_MARGIN, y, text, "faint"))
+    height = y + _MARGIN
+    return "\n".join(
+        [
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title">',
+            f'<title id="title">{_safe(title)}</title>',
+            f"<metadata>{_safe(json.dumps(plain(stamp), ensure_ascii=True))}</metadata>",
+            f"<style>\n{_STYLE}\n</style>",
+            f'<rect width="{width}" height="{height}" fill="#fff"/>',
+            *lines,
+            "</svg>\n",
+        ]
+    )
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Give round numbers, 1, 2 or 5 times a power of ten apart, from low to high.
+
+    Examples
+    --------
+    >>> ticks(1.13, 1.48)
+    [1.2, 1.3, 1.4]
+    """
+    rough = (high - low) / _TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    digits = max(0, -math.floor(math.log10(step)))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(number * step, digits) for number in range(first, last + 1)]
+
+
+def text_width(text: str, size: int = _TEXT) -> float:
+    """Room for a text in pixels, rather more than it needs."""
+    return display_width(text) * size * _CHARACTER
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where panels stand, the same in all bands: x of the axes, width of the plots, of all."""
+
+    axes: tuple[float, ...]
+    plot: float
+    width: int
+
+
+def _layout(bands: Sequence[Band]) -> _Layout:
+    plot = max(
+        _LEAST_PLOT,
+        *(_slot(panel) * len(panel.points) for band in bands for panel in band.panels),
+    )
+    columns = zip(*(band.panels for band in bands), strict=True)
+    axes: list[float] = []
+    x = float(_MARGIN)
+    for column in columns:
+        axes.append(x + max(_left(panel) for panel in column))
+        x = axes[-1] + plot + _GAP
+    return _Layout(tuple(axes), plot, math.ceil(x - _GAP + _MARGIN))
+
+
+def _slot(panel: Panel) -> float:
+    """Width of a category: room for its texts, so that they do not overlap."""
+    texts = [*(point.category for point in panel.points), *panel.below]
+    texts += [point.short for point in panel.points if point.mark is Mark.FIRST]
+    return max(_LEAST_SLOT, *(text_width(text) + 10 for text in texts))
+
+
+def _range(panel: Panel) -> tuple[float, float]:
+    """Least and largest value shown, with room around the points and for the value above one."""
+    values = [
+        number
+        for point in panel.points
+        for number in (point.value, point.low, point.high)
+        if number is not None
+    ]
+    low, high = min(values), max(values)
+    span = (high - low) or abs(high) * 0.1 or 1.0
+    return max(low - 0.08 * span, 0.0) if low >= 0 else low - 0.08 * span, high + 0.16 * span
+
+
+def _tick_texts(panel: Panel) -> dict[float, str]:
+    numbers = ticks(*_range(panel))
+    digits = max((_digits(number) for number in numbers), default=0)
+    return {number: f"{number:.{digits}f}" for number in numbers}
+
+
+def _digits(number: float) -> int:
+    """Digits behind the point that a round number needs."""
+    return len(f"{number:.12g}".partition(".")[2]) if "e" not in f"{number:.12g}" else 12
+
+
+def _left(panel: Panel) -> float:
+    """Room left of the axis: for the numbers on it and for what the line below is."""
+    texts = [*_tick_texts(panel).values(), panel.below_title]
+    return max(text_width(text) for text in texts) + 12
+
+
+def _band(band: Band, y: float, layout: _Layout) -> tuple[list[str], float]:
+    """Panels side by side, and where they end."""
+    lines: list[str] = []
+    if band.heading:
+        y += _LINE
+        lines.append(_text(_MARGIN, y, band.heading, "panel"))
+    y += _LINE + 4
+    for panel, x in zip(band.panels, layout.axes, strict=True):
+        lines += _panel(panel, x, y, layout.plot, band.axis)
+    rows = 3 if any(panel.below for panel in band.panels) else 2
+    y += 8 + _PLOT_HEIGHT + rows * _LINE + 4
+    for remark in band.remarks:
+        for text in _wrapped(remark, layout.width, _TEXT):
+            y += _LINE
+            lines.append(_text(_MARGIN, y, text, "faint"))
+    return lines, y
+
+
+def _panel(panel: Panel, x: float, y: float, plot: float, axis: str) -> list[str]:
+    """One panel; x is where its axis stands, y the line of its title, plot the width inside."""
+    slot = plot / len(panel.points)
+    top, bottom = y + 8, y + 8 + _PLOT_HEIGHT
+    low, high = _range(panel)
+
+    def at(value: float) -> float:
+        return bottom - (value - low) / (high - low) * _PLOT_HEIGHT
+
+    lines = [_text(x, y, panel.title, "panel")]
+    for index, point in enumerate(panel.points):
+        if point.mark is not Mark.PLAIN:
+            # whole pixels: no seam between neighbours
+            left, right = round(x + index * slot), round(x + (index + 1) * slot)
+            lines.append(
+                f'<rect class="band" x="{left}" y="{top:.1f}" '
+                f'width="{right - left}" height="{_PLOT_HEIGHT}"/>'
+            )
+    for number, text in _tick_texts(panel).items():
+        lines.append(
+            f'<line class="grid" x1="{x:.1f}" y1="{at(number):.1f}" '
+            f'x2="{x + plot:.1f}" y2="{at(number):.1f}"/>'
+        )
+        lines.append(_text(x - 6, at(number) + 4, text, "end"))
+    lines.append(f'<path class="axis" d="M{x:.1f} {top:.1f}V{bottom:.1f}H{x + plot:.1f}"/>')
+    for index, point in enumerate(panel.points):
+        middle = x + (index + 0.5) * slot
+        lines += _point(point, f"{panel.name}-{index}", middle, at)
+        lines.append(_text(middle, bottom + _LINE, point.category, "middle"))
+        if panel.below:
+            lines.append(_text(middle, bottom + 2 * _LINE, panel.below[index], "middle faint"))
+    if panel.below:
+        lines.append(_text(x - 6, bottom + 2 * _LINE, panel.below_title, "end faint"))
+    foot = bottom + (3 if panel.below else 2) * _LINE
+    return [*lines, _text(x + plot / 2, foot, axis, "middle")]
+
+
+def _point(point: Point, name: str, x: float, at: Any) -> list[str]:
+    lines = [f"<g id={quoteattr(name)}><title>{_safe(point.text)}</title>"]
+    top = at(point.value) - 6
+    if point.low is not None and point.high is not None:
+        low, high = at(point.low), at(point.high)
+        top = min(top, high)
+        lines.append(
+            f'<path class="bar" d="M{x:.1f} {low:.1f}V{high:.1f}'
+            f'M{x - 5:.1f} {low:.1f}h10M{x - 5:.1f} {high:.1f}h10"/>'
+        )
+    lines.append(_shape(point.mark, x, at(point.value)))
+    if point.mark is Mark.FIRST:
+        lines.append(_text(x, top - 6, point.short, "middle value"))
+    return [*lines, "</g>"]
+
+
+def _shape(mark: Mark, x: float, y: float) -> str:
+    if mark is Mark.FIRST:
+        return f'<path class="first" d="M{x:.1f} {y - 7:.1f}l7 7l-7 7l-7 -7z"/>'
+    return f'<circle class="{mark}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
+
+
+def _legend(entries: Sequence[tuple[Mark, str]], y: float, width: float) -> tuple[list[str], float]:
+    """The marks with their meanings, side by side as far as there is room."""
+    lines: list[str] = []
+    x = float(_MARGIN)
+    for mark, meaning in entries:
+        room = 18 + text_width(meaning)
+        if x > _MARGIN and x + room > width - _MARGIN:
+            x, y = float(_MARGIN), y + _LINE
+        lines += [_shape(mark, x + 6, y - 4), _text(x + 18, y, meaning)]
+        x += room + 16
+    return lines, y
+
+
+def _wrapped(text: str, width: float, size: int) -> list[str]:
+    characters = int((width - 2 * _MARGIN) / (size * _CHARACTER))
+    return paragraph(text, Style(characters))
+
+
+def _text(x: float, y: float, text: str, kind: str = "") -> str:
+    style = f' class="{kind}"' if kind else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}"{style}>{_safe(text)}</text>'
+
+
+def _safe(text: str) -> str:
+    """Text without control characters, which XML does not allow, and without markup."""
+    return escape(clean(text))

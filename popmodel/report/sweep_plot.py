@@ -1,0 +1,119 @@
+"""Splits of cores into processes and threads as a drawing: runtime and efficiency of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from popmodel.report.heading import application
+from popmodel.report.plots import Band, Mark, Panel, Point, drawing
+from popmodel.report.render import Document
+from popmodel.report.splits import Entry, cores, name, ordered, runs
+from popmodel.report.terminal import percent
+from popmodel.units import plural
+
+_UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6))
+
+
+def svg(document: Document) -> str:
+    """The runtime and the efficiency over the splits, one pair of panels per number of cores."""
+    machine = document["machine"]
+    facts = [
+        f"machine {machine['name']} ({machine['origin']}), "
+        f"{plural(machine['cores_per_node'], 'core')} per node"
+    ]
+    if document["what_if"]:
+        changes = ", ".join(f"{name} {factor:g}x" for name, factor in document["what_if"].items())
+        facts.append(f"what if {changes}")
+    marks = {mark for choice in document["choices"] for mark in _marks(choice).values()}
+    meanings = {
+        Mark.FIRST: "take this",
+        Mark.MARKED: "as good: P(within 2 % of the best) > 10 %",
+        Mark.PLAIN: "other splits",
+    }
+    legend = [
+        (mark, meaning)
+        for mark, meaning in meanings.items()
+        if mark in marks or (mark is Mark.PLAIN and _others(document))
+    ]
+    stamp = document["provenance"]
+    return drawing(
+        f"{application(document)}: runtime and parallel efficiency by split",
+        facts,
+        legend,
+        [_band(choice, document) for choice in document["choices"]],
+        [
+            "Bars: 90 % intervals by the uncertainty of the parameters only. Much of it is common "
+            "to all splits: which is best is judged draw by draw. Axes do not begin at 0.",
+            f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}",
+        ],
+        stamp,
+    )
+
+
+def _marks(choice: Entry) -> dict[tuple[int, int], Mark]:
+    """Marks of the splits that are not plain."""
+    tied = {(pair[0], pair[1]): Mark.MARKED for pair in choice["tied"]}
+    return {**tied, (choice["take"][0], choice["take"][1]): Mark.FIRST}
+
+
+def _others(document: Document) -> bool:
+    return len(document["candidates"]) > sum(len(_marks(one)) for one in document["choices"])
+
+
+def _unit(document: Document) -> tuple[str, float]:
+    """The unit in which the longest runtime is at least 1, and what seconds are multiplied by."""
+    largest = max(one["runtime"]["value"] for one in document["candidates"])
+    return next((entry for entry in _UNITS if largest * entry[1] >= 1), _UNITS[-1])
+
+
+def _band(choice: Entry, document: Document) -> Band:
+    count = choice["cores"]
+    mine = [one for one in ordered(document) if cores(one) == count]
+    splits = [one for one in mine if "why" not in one]
+    marks = _marks(choice)
+    unit, factor = _unit(document)
+    refused = [
+        f"Not possible: {name(first)}{'' if last is first else f' .. {name(last)}'}: {first['why']}"
+        for first, last in runs(mine)
+        if "why" in first
+    ]
+    return Band(
+        plural(count, "core"),
+        (
+            Panel(
+                f"runtime-{count}",
+                f"Runtime ({unit})",
+                tuple(_point(one, "runtime", factor, unit, marks) for one in splits),
+                tuple(f"{percent(one['probability_best'], 0)} %" for one in splits),
+                "P(best)",
+            ),
+            Panel(
+                f"efficiency-{count}",
+                "Parallel efficiency (%)",
+                tuple(_point(one, "parallel_efficiency", 100.0, "%", marks) for one in splits),
+            ),
+        ),
+        "processes x threads",
+        tuple(refused),
+    )
+
+
+def _point(
+    one: Entry, key: str, factor: float, unit: str, marks: Mapping[tuple[int, int], Mark]
+) -> Point:
+    estimate = one[key]
+    value = estimate["value"] * factor
+    low, high = (
+        None if estimate[end] is None else estimate[end] * factor for end in ("low", "high")
+    )
+    short = f"{value:.4g} {unit}" if key == "runtime" else f"{value:.1f} {unit}"
+    interval = "" if low is None or high is None else f", 90 %: {low:.3g} .. {high:.3g} {unit}"
+    return Point(
+        name(one),
+        value,
+        low,
+        high,
+        f"{name(one)}: {short}{interval}",
+        short,
+        marks.get((one["processes"], one["threads"]), Mark.PLAIN),
+    )

@@ -1,0 +1,93 @@
+"""Groups of quantities that change together: none forgotten, none in two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from popmodel.machine.schema import PROFILE, Entry, Named, Number, Optional, Sequence, Table
+from popmodel.model.changes import GROUPS, REMEDIES, WHAT_IF, acts_on, factors, factors_of
+from popmodel.model.symbols import explain
+
+# what no factor suits: shapes of curves, thresholds, and what no term uses
+WITHOUT_GROUP = {
+    "core.smt_factor",
+    "memory.q",
+    "memory.latency.*",
+    "net.overlap",
+    *(
+        f"net.{tier}.{name}"
+        for tier in ("socket", "intra", "inter")
+        for name in (
+            "eager_threshold",
+            "g",
+            "G",
+            "bidirectional",
+            "table.seconds",
+            "pairs.bandwidth",
+        )
+    ),
+}
+
+
+def quantities(entry: Entry, path: str = "") -> Iterator[str]:
+    match entry:
+        case Number():
+            yield path
+        case Table(keys=keys):
+            for key, inner in keys.items():
+                yield from quantities(inner, f"{path}.{key}".strip("."))
+        case Named(of=inner):
+            yield from quantities(inner, f"{path}.*")
+        case Sequence(of=inner) | Optional(of=inner):
+            yield from quantities(inner, path)
+
+
+def groups_of(path: str) -> list[str]:
+    flat = path.replace(".classes", "")
+    return [
+        name
+        for name, group in GROUPS.items()
+        if any(acts_on(beginning, flat) for beginning in group.powers)
+    ]
+
+
+def test_every_quantity_of_a_profile_is_in_one_group() -> None:
+    for path in quantities(PROFILE):
+        if path.startswith("coll."):  # measured times choose an algorithm, they enter nothing
+            continue
+        expected = 0 if path in WITHOUT_GROUP else 1
+        assert len(groups_of(path)) == expected, path
+
+
+def test_the_degree_is_that_of_the_unit() -> None:
+    for group in GROUPS.values():
+        for path, power in group.powers.items():
+            symbol = explain(path)
+            if symbol is None:
+                continue
+            time = {"s": 1, "s/B": 1, "B/s": -1, "Hz": -1}.get(symbol.unit, 0)
+            assert group.degree == time * power, path
+
+
+def test_what_can_be_asked_for_exists() -> None:
+    for names in [*WHAT_IF.values(), *(names for _, names in REMEDIES.values())]:
+        assert set(names) <= set(GROUPS)
+
+
+def test_factors_turn_bandwidths_into_times() -> None:
+    assert factors(["memory"], 2.0)["memory.bsat"] == 2.0
+    assert factors(["adapter"], 2.0) == {"net.nic_G": 0.5}
+    changed = factors_of({"bandwidth": 2.0, "latency": 0.5})
+    assert changed["net.inter.beta"] == pytest.approx(0.5)
+    assert changed["net.socket.alpha"] == 0.5
+    assert factors_of({}) == {}
+
+
+def test_a_factor_acts_on_whole_names() -> None:
+    assert acts_on("memory.kappa", "memory.kappa")
+    assert not acts_on("memory.kappa", "memory.kappa_fs")
+    assert acts_on("core.freq", "core.freq.16")
+    assert acts_on("net.inter", "net.inter.classes[0].alpha")
+    assert not acts_on("core.freq.1", "core.freq.16")
