@@ -27,6 +27,8 @@ class Agreement:
         Of the best estimate; numbers.
     part : float
         Part of the program that the replay carried out, 0 to 1.
+    repeats : int
+        Random programs of which it is the mean.
     operations : int
         MPI operations that it carried out, over all processes.
     seed : int
@@ -37,6 +39,7 @@ class Agreement:
     closed_form: Course
     replay: Course
     part: float
+    repeats: int
     operations: int
     seed: int
 
@@ -66,6 +69,7 @@ class Agreement:
             "gap": self.gap,
             "trusted": "replay" if self.trusts_replay else "closed form",
             "part": self.part,
+            "repeats": self.repeats,
             "operations": self.operations,
             "seed": self.seed,
         }

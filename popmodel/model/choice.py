@@ -33,7 +33,7 @@ LIKELY = 0.1
 SURE = 0.95
 """Probability of being the best from which nothing more need be measured."""
 
-CLOSED_FORM = "closed form"
+CLOSED_FORM, REPLAY = "closed form", "replay"
 _BINS = 10
 
 
@@ -52,9 +52,7 @@ class Evaluated:
     runtime, efficiency : value
         Runtime, s, and parallel efficiency in every draw; draw 0 is the best estimate.
     source : str
-        What both come from.
-    note : str
-        A remark for the reader, empty for none.
+        What both come from: `CLOSED_FORM` or `REPLAY`.
     """
 
     placement: Placement
@@ -63,7 +61,6 @@ class Evaluated:
     runtime: Value
     efficiency: Value
     source: str = CLOSED_FORM
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class Candidate:
 
     Attributes
     ----------
-    placement, grid, memory_per_process, source, note
+    placement, grid, memory_per_process, source
         As in `Evaluated`.
     runtime, parallel_efficiency : Estimate
         Runtime, s, and parallel efficiency.
@@ -94,7 +91,6 @@ class Candidate:
     probability_tied: float
     regret: float
     source: str
-    note: str
     draws: Array = field(repr=False, compare=False)
 
     @property
@@ -118,7 +114,6 @@ class Candidate:
             "probability_tied": self.probability_tied,
             "regret": self.regret,
             "source": self.source,
-            "note": self.note,
         }
 
 
@@ -266,7 +261,6 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
             float(tied[index]),
             float(regret[index]),
             one.source,
-            one.note,
             times[index],
         )
         for index, one in enumerate(found)

@@ -55,7 +55,9 @@ def predict(
     run = study.run(placement, drawn)
     agreement, not_replayed = None, None
     try:
-        run, agreement = study.replayed(placement, run)
+        agreement = study.replay(placement, run)
+        if agreement.trusts_replay:
+            run = study.as_replayed(placement, run, agreement)
     except NotUnrolled as reason:
         not_replayed = str(reason)
     check_memory(run.memory, placement, profile, signature)

@@ -31,7 +31,9 @@ from popmodel.model.work import Work
 from popmodel.replay.engine import ends
 
 MOST_OPERATIONS = 400_000
-"""Operations of all processes that one replay carries out at most: some tenths of a second."""
+"""Operations of all processes that replays carry out at most: some tenths of a second."""
+MOST_REPEATS = 8
+"""Random programs at most: the mean of their runtimes is within a part in a thousand or so."""
 LEAST_STEPS = 20
 """Iterations of a loop that say at least how long the others take."""
 _TOO_MANY = 5  # times as many as wanted are more than anybody waits for
@@ -47,12 +49,15 @@ class Simulation:
         Of the whole run; numbers.
     part : float
         Part of the iterations that were carried out, 0 to 1.
+    repeats : int
+        Random programs of which the course is the mean.
     operations : int
-        MPI operations that were carried out, over all processes.
+        MPI operations that were carried out in all of them, over all processes.
     """
 
     course: Course
     part: float
+    repeats: int
     operations: int
 
 
@@ -86,22 +91,46 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
             f"{model.placement.processes} processes carry out {done:.1g} operations in "
             f"{LEAST_STEPS} steps"
         )
+    repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
+    if not any(number(value) for value in spread.values()):
+        repeats = 1  # nothing is random
+    courses = [
+        _course(items, work, spread, seed * MOST_REPEATS + repeat, counts, total)
+        for repeat in range(repeats)
+    ]
+    means = (
+        float(np.mean([getattr(course, name) for course in courses]))
+        for name in ("computing", "ideal", "runtime")
+    )
+    return Simulation(Course(*means), done / total, repeats, round(done) * repeats)
+
+
+def _course(
+    items: Script,
+    work: Work,
+    spread: Mapping[str, Any],
+    seed: int,
+    counts: Mapping[int, int],
+    total: float,
+) -> Course:
+    """Course of one random program, in which some loops are carried out in part."""
+    body = items.model.signature.program
     long = unroll(items, spread, seed, counts)
     ideal, runtime = _both(long)
     if counts:
         halves = {loop: count // 2 for loop, count in counts.items()}
-        short = unroll(items, spread, seed, halves)
-        before = _operations(items, model.signature.program, halves)
+        done, before = (_operations(items, body, some) for some in (counts, halves))
         rest = (total - done) / (done - before)
         ideal, runtime = (
             whole + rest * (whole - half)
-            for whole, half in zip((ideal, runtime), _both(short), strict=True)
+            for whole, half in zip(
+                (ideal, runtime), _both(unroll(items, spread, seed, halves)), strict=True
+            )
         )
     computing = _slowest(long, number(computation(work)), spread, seed)
     # estimates from a part of the steps may cross by a little
     ideal = max(ideal, computing + number(work.overhead))
-    course = Course(computing, ideal, max(runtime, ideal))
-    return Simulation(course, done / total, long.program.operations)
+    return Course(computing, ideal, max(runtime, ideal))
 
 
 def _both(one: Unrolled) -> tuple[float, float]:

@@ -109,9 +109,7 @@ def evaluate(
     return evaluated(placement, run)
 
 
-def evaluated(
-    placement: Placement, run: Evaluation, source: str = CLOSED_FORM, note: str = ""
-) -> Evaluated:
+def evaluated(placement: Placement, run: Evaluation, source: str = CLOSED_FORM) -> Evaluated:
     """Give what an evaluation of the model says of a split.
 
     Parameters
@@ -120,15 +118,13 @@ def evaluated(
         The split.
     run : Evaluation
         From ``study.run``, or that corrected by a replay.
-    source, note : str
-        What it comes from, and a remark for the reader.
+    source : str
+        What it comes from.
     """
     family = load_families()[MAIN_FAMILY]
     metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent)
     efficiency = metrics.values["parallel_efficiency"]
-    return Evaluated(
-        placement, run.extent, run.memory, run.modelled.runtime, efficiency, source, note
-    )
+    return Evaluated(placement, run.extent, run.memory, run.modelled.runtime, efficiency, source)
 
 
 def divisors(number: int) -> list[int]:

@@ -119,8 +119,8 @@ class Study:
         params = {name: drawn[f"params.{name}"] for name in self.params}
         return prepare(self.signature, placement, parameters, params, overlap)
 
-    def replayed(self, placement: Placement, run: Evaluation) -> tuple[Evaluation, Agreement]:
-        """Check an evaluation by a replay of its best estimate, and correct it if that differs.
+    def replay(self, placement: Placement, run: Evaluation) -> Agreement:
+        """Put a replay of the best estimate beside an evaluation.
 
         Raises
         ------
@@ -133,16 +133,26 @@ class Study:
             raise NotUnrolled("one process waits for nobody")
         best = self.sources(draws=0)
         model = self._model(placement, best)
-        work = model.work()
-        found = simulate(model, work, self._spread(placement, best), self.seed)
+        found = simulate(model, model.work(), self._spread(placement, best), self.seed)
         closed = Course(*(nominal(value) for value in vars(run.course).values()))
         useful = nominal(run.modelled.aggregates["useful_mean"])
-        agreement = Agreement(useful, closed, found.course, found.part, found.operations, self.seed)
-        if not agreement.trusts_replay:
-            return run, agreement
-        course = corrected(run.work, run.course, found.course)
+        return Agreement(
+            useful,
+            closed,
+            found.course,
+            found.part,
+            found.repeats,
+            found.operations,
+            self.seed,
+        )
+
+    def as_replayed(
+        self, placement: Placement, run: Evaluation, agreement: Agreement
+    ) -> Evaluation:
+        """Give an evaluation with the delays that the replay found."""
+        course = corrected(run.work, run.course, agreement.replay)
         modelled = observe(run.work, placement, course, has_mpi=True)
-        return replace(run, course=course, modelled=modelled), agreement
+        return replace(run, course=course, modelled=modelled)
 
     def _spread(self, placement: Placement, drawn: Draws) -> dict[str, Value]:
         known = {name: drawn[f"imbalance.{name}"] for name in self.signature.imbalance}

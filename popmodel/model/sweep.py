@@ -13,6 +13,7 @@ from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.model import optimum
 from popmodel.model.changes import factors_of
+from popmodel.model.checking import Check, check
 from popmodel.model.choice import Candidate, Choice, choose, growth, judge
 from popmodel.model.optimum import Largest, Tuned
 from popmodel.model.signature import Signature
@@ -44,6 +45,8 @@ class Sweep:
         Splits that are not possible, with the reason.
     choices : tuple of Choice
         One per number of cores.
+    checks : tuple of Check
+        What replays say, one per number of cores.
     largest : Largest or None
         Why this number of cores, if it was searched.
     tuned : tuple of Tuned
@@ -59,6 +62,7 @@ class Sweep:
     candidates: tuple[Candidate, ...]
     refused: tuple[Refused, ...]
     choices: tuple[Choice, ...]
+    checks: tuple[Check, ...]
     largest: Largest | None
     tuned: tuple[Tuned, ...]
     draws: int
@@ -85,7 +89,10 @@ class Sweep:
             "candidates": [candidate.to_dict() for candidate in self.candidates],
             "refused": [one.to_dict() for one in self.refused],
             "best": [list(one.split) for choice in self.choices for one in choice.tied],
-            "choices": [choice.to_dict(f"./{self.signature.name}") for choice in self.choices],
+            "choices": [
+                {**choice.to_dict(f"./{self.signature.name}"), "checked": checked.to_dict()}
+                for choice, checked in zip(self.choices, self.checks, strict=True)
+            ],
             "growth": [one.to_dict() for one in growth(self.choices)],
             "largest": None if self.largest is None else self.largest.to_dict(),
             "tuned": [one.to_dict() for one in self.tuned],
@@ -165,12 +172,15 @@ def sweep(
             step(done, total)
 
     candidates: list[list[Candidate]] = []
+    checks: list[Check] = []
     refused: list[Refused] = []
     for count in counts:
         found, no = evaluate_all(study, drawn, count, max_memory, one_more)
         if not found:
             raise impossible(study, count, no)
+        found, checked = check(study, drawn, found)
         candidates.append(judge(found))
+        checks.append(checked)
         refused += no
     scores = study.scores(drawn)
     choices = tuple(choose(mine, profile.topology, scores) for mine in candidates)
@@ -189,6 +199,7 @@ def sweep(
         tuple(one for mine in candidates for one in mine),
         tuple(refused),
         choices,
+        tuple(checks),
         largest,
         tuned,
         draws,

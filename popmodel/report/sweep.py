@@ -256,8 +256,22 @@ def _advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
     lines += [
         ("tuned", _tuned(one)) for one in document["tuned"] if one["cores"] == choice["cores"]
     ]
+    lines.append(("checked", _checked(choice["checked"])))
     lines.append(("doubtful", _doubt(choice, by_split[tuple(choice["take"])])))
     return lines
+
+
+def _checked(checked: Entry) -> str:
+    """What replays say of the closed form."""
+    count, gap = len(checked["replayed"]), checked["largest_gap"]
+    if gap is None:
+        reasons = dict.fromkeys(one["why"] for one in checked["not_replayed"])
+        return f"no replay: {', '.join(reasons)}"
+    text = (
+        f"{plural(count, 'split')} replayed; largest gap in PE "
+        f"{100 * gap['parallel_efficiency']:+.1f} points ({split_name(gap['split'])})"
+    )
+    return f"{text}: replays are shown" if checked["trusted"] == "replay" else text
 
 
 def _doubt(choice: Entry, taken: Entry) -> str:
