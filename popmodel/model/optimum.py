@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from popmodel.errors import UsageError
+from popmodel.model.exchange import NotUnrolled
 from popmodel.model.placement import Placement
 from popmodel.model.prediction import Estimate
 from popmodel.model.splits import evaluate, evaluate_all
@@ -78,6 +79,8 @@ class Tuned:
         Its value, and the one with the least runtime.
     change : Estimate
         Runtime with the best value over that with the value now, minus 1.
+    replayed : float or None
+        The same as replays of both say it; None if they cannot be replayed.
     tried : tuple of float
         Least and largest value that were tried and are possible.
     good : tuple of float
@@ -90,6 +93,7 @@ class Tuned:
     now: float
     best: float
     change: Estimate
+    replayed: float | None
     tried: tuple[float, float]
     good: tuple[float, float]
 
@@ -102,6 +106,7 @@ class Tuned:
             "now": self.now,
             "best": self.best,
             "change": self.change.to_dict(),
+            "replayed": self.replayed,
             "tried": list(self.tried),
             "good": list(self.good),
         }
@@ -321,16 +326,30 @@ def tune(
     best = min(allowed, key=lambda value: (known[value], abs(math.log(value / now))))
     if known[best] == known[now]:
         best = now
-    before, after = (_runtime(one, placement) for one in (with_value(now), with_value(best)))
+    both = with_value(now), with_value(best)
+    before, after = (_runtime(one, placement) for one in both)
     return Tuned(
         name,
         (placement.processes, placement.threads),
         now,
         best,
         estimate(after / before - 1),
+        _replayed_change(*both, placement),
         (min(tried), max(tried)),
         _good({value: known[value] for value in allowed}, best),
     )
+
+
+def _replayed_change(before: Study, after: Study, placement: Placement) -> float | None:
+    """Give the change of the runtime from one study to the other as replays say it."""
+    runtimes = []
+    for study in (before, after):
+        try:
+            run = study.run(placement, study.sources(draws=0))
+            runtimes.append(study.replay(placement, run).replay.runtime)
+        except NotUnrolled:
+            return None
+    return runtimes[1] / runtimes[0] - 1
 
 
 def _good(known: Mapping[float, float], best: float) -> tuple[float, float]:

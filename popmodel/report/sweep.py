@@ -25,6 +25,7 @@ from popmodel.report.terminal import (
 from popmodel.units import count, format_size, plural
 
 COLUMNS = ("runtime s", "90 %", "PE %", "best", "mem/proc")
+_NOT_THE_SAME = 0.02  # a change of the runtime that closed form and replay see differently
 _LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen does without, in order
 
 
@@ -312,6 +313,9 @@ def _tuned(one: Entry) -> str:
     if best == now:
         return f"{name} = {now:g} stays: no other value is faster"
     text = f"{name} = {best:.6g} (now {now:g}): runtime {_change(one['change'])}"
+    replayed = one["replayed"]
+    if replayed is not None and abs(replayed - one["change"]["value"]) > _NOT_THE_SAME:
+        text += f", by the replay {100 * replayed:+.1f} %"
     least, most = one["tried"]
     if best in (least, most):
         return f"{text}; the {'least' if best == least else 'largest'} value that was tried"

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
@@ -33,6 +33,7 @@ parallel = { trip = 6400, inner = 1e4, flops = 2, constructs = { parallel_for = 
 
 
 @given(st.sampled_from([1, 2, 6, 12, 16, 48, 64, 96]))
+@settings(max_examples=8, deadline=None)
 def test_every_split_is_a_candidate_or_refused(cores: int) -> None:
     found = sweep(STENCIL, PRESET, [cores], draws=20)
     splits = [(one.placement.processes, one.placement.threads) for one in found.candidates]
@@ -41,6 +42,7 @@ def test_every_split_is_a_candidate_or_refused(cores: int) -> None:
 
 
 @given(st.sampled_from([4, 16, 64]), st.integers(0, 3))
+@settings(max_examples=12, deadline=None)
 def test_probabilities_and_regret(cores: int, seed: int) -> None:
     found = sweep(STENCIL, PRESET, [cores], draws=100, seed=seed)
     assert sum(one.probability_best for one in found.candidates) == pytest.approx(1)
