@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from popmodel.machine.quantity import Quantity
+from popmodel.metrics.scaling import Mode
 from popmodel.model.placement import Placement, launch_line, mpirun_line
 
 SCHEMA = "popmodel/predict/1"
@@ -37,6 +38,47 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """The predicted run that the scaling metrics compare with.
+
+    Attributes
+    ----------
+    processes, threads : int
+        P and T.
+    settings : dict of str to float
+        Parameters whose values differ from those of the run; empty in strong scaling.
+    mode : {'strong', 'weak'}
+        Whether both runs do the same work.
+    work_ratio : Estimate
+        Work of the run over that of the reference; 1 in strong scaling.
+    runtime : Estimate
+        Seconds.
+    why : str
+        Why this one.
+    """
+
+    processes: int
+    threads: int
+    settings: dict[str, float]
+    mode: Mode
+    work_ratio: Estimate
+    runtime: Estimate
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the reference as JSON types."""
+        return {
+            "processes": self.processes,
+            "threads": self.threads,
+            "settings": self.settings,
+            "mode": self.mode,
+            "work_ratio": self.work_ratio.to_dict(),
+            "runtime": self.runtime.to_dict(),
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True)
 class Prediction:
     """Everything that a report says about one predicted run; made by `predict`.
 
@@ -64,6 +106,8 @@ class Prediction:
         By family and metric id.
     absent : dict of str to dict of str to str
         Why a metric has no value, by family and id.
+    reference : Reference
+        What the metrics of the family ``scaling`` compare with.
     limits : str or None
         Metric of `MAIN_FAMILY` with the largest loss that no other explains.
     time : dict of str to Estimate
@@ -105,6 +149,7 @@ class Prediction:
     runtime: Estimate
     metrics: dict[str, dict[str, Estimate]]
     absent: dict[str, dict[str, str]]
+    reference: Reference
     limits: str | None
     time: dict[str, Estimate]
     remedies: dict[str, float]
@@ -159,6 +204,7 @@ class Prediction:
                 for family, values in self.metrics.items()
             },
             "absent": self.absent,
+            "reference": self.reference.to_dict(),
             "limits": self.limits,
             "time": {part: value.to_dict() for part, value in self.time.items()},
             "remedies": self.remedies,

@@ -83,6 +83,7 @@ class Study:
         self.profile = profile
         self.draws = draws
         self.seed = seed
+        self.settings = dict(settings)
         self.params = _with_settings(signature, settings)
         self.quantities: dict[str, Quantity] = {
             **profile.quantities,
@@ -91,6 +92,11 @@ class Study:
         }
         self.factors = expand(factors or {}, self.quantities)
         self.has_mpi = any(isinstance(item, COMMUNICATION) for item in items(signature.program))
+
+    def with_settings(self, settings: Mapping[str, float]) -> Study:
+        """Give the same study with some parameters changed; what is not changed is drawn alike."""
+        changed = {**self.settings, **settings}
+        return Study(self.signature, self.profile, changed, self.draws, self.seed, self.factors)
 
     def sources(
         self, factors: Mapping[str, float] | None = None, draws: int | None = None

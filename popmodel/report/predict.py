@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 from popmodel.metrics.hierarchy import load_families
+from popmodel.metrics.observables import AGGREGATES
 from popmodel.model.uncertainty import group
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
@@ -29,22 +32,32 @@ from popmodel.report.terminal import (
 from popmodel.units import format_size, format_time, plural
 
 BAR_WIDTH = 20
+SCALING = "scaling"
+_FUZZ = 1e-6  # of a point: what rounding in the computation may add to 100
 
 Estimate = Mapping[str, Any]
 
 
-def views(families: Sequence[str]) -> Views:
+def views(families: Sequence[str], *, brief: bool = False) -> Views:
     """How a prediction is shown.
 
     Parameters
     ----------
     families : sequence of str
         Families of metrics that the screen and the Markdown text show; CSV has all.
+    brief : bool
+        Leave out views of a metric that show no loss.
     """
-    return Views(partial(screen, families=families), records, partial(markdown, families=families))
+    return Views(
+        partial(screen, families=families, brief=brief),
+        records,
+        partial(markdown, families=families, brief=brief),
+    )
 
 
-def screen(document: Document, style: Style, families: Sequence[str]) -> list[str]:
+def screen(
+    document: Document, style: Style, families: Sequence[str], *, brief: bool = False
+) -> list[str]:
     """The prediction on a terminal, from the setting to the command that launches the run."""
     reasons = Reasons()
     lines = [
@@ -53,8 +66,10 @@ def screen(document: Document, style: Style, families: Sequence[str]) -> list[st
         "",
     ]
     lines += pairs(_results(document), style)
-    for heading, rows in _trees(document, families, reasons):
-        lines += ["", *_efficiencies(heading, rows, style)]
+    for tree in _trees(document, families, reasons, brief=brief):
+        lines += ["", *_efficiencies(tree, style)]
+    if _compares(document, families):
+        lines += ["", *pairs([("reference", _reference(document))], style)]
     lines += reasons.lines(style)
     lines += ["", *_time(document, style)]
     lines += _advice(document, style)
@@ -88,14 +103,18 @@ def records(document: Document) -> list[Record]:
     return rows
 
 
-def markdown(document: Document, families: Sequence[str]) -> list[str]:
+def markdown(document: Document, families: Sequence[str], *, brief: bool = False) -> list[str]:
     """The same as the screen, as Markdown."""
     reasons = Reasons()
     facts = [*_setting(document), *_results(document)]
     lines = markdown_table([application(document), _size(document)], facts)
-    for heading, rows in _trees(document, families, reasons):
-        body = [["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
-        lines += ["", *markdown_table([heading, "%", "90 %"], body)]
+    for tree in _trees(document, families, reasons, brief=brief):
+        body = [
+            ["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in tree.rows
+        ]
+        lines += ["", *markdown_table([tree.heading, tree.unit, "90 %"], body)]
+    if _compares(document, families):
+        lines += ["", f"reference {_reference(document)}"]
     for text in reasons.texts():
         lines += ["", text]
     body = [[row.label, *(cell.text for cell in row.cells[:2])] for row in _parts(document)]
@@ -172,12 +191,22 @@ def _results(document: Document) -> list[tuple[str, str]]:
     return [("runtime", text), ("overlap", bracket)]
 
 
+@dataclass(frozen=True)
+class _Tree:
+    """Metrics below each other: heading, what the figures are in, lines."""
+
+    heading: str
+    unit: str
+    rows: list[Row]
+
+
 def _trees(
-    document: Document, families: Sequence[str], reasons: Reasons
-) -> list[tuple[str, list[Row]]]:
+    document: Document, families: Sequence[str], reasons: Reasons, *, brief: bool
+) -> list[_Tree]:
     trees = []
     for name in families:
         family = load_families()[name]
+        ratio = name == SCALING
         for walk in family.tree():
             rows = []
             for line in walk.rows:
@@ -187,23 +216,67 @@ def _trees(
                 if estimate is None:
                     cells = (Cell(reasons.mark(document["absent"][name][line.metric])),)
                 else:
-                    value = Cell(percent(estimate["value"]), estimate["value"])
-                    cells = (value, Cell(_interval(estimate, reasons)))
+                    if brief and line.view and not loses(estimate["value"]):
+                        continue
+                    cells = (
+                        _value(estimate, ratio=ratio),
+                        Cell(_interval(estimate, reasons, ratio=ratio)),
+                    )
                     limits = line.metric == document["limits"] and loses(estimate["value"])
                     label += " <-" if limits else ""
                 rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
-            trees.append((walk.heading or family.title, rows))
+            trees.append(_Tree(walk.heading or family.title, "" if ratio else "%", rows))
     return trees
 
 
-def _efficiencies(heading: str, rows: Sequence[Row], style: Style) -> list[str]:
-    heads = [["%"], ["90 %"]]
-    widest = max(row.depth + display_width(row.label) for row in rows)
-    above = [] if display_width(heading) <= widest else paragraph(heading, style)
-    first = "" if above else heading
-    drawn = table(heads, rows, style, first=first)
+def _value(estimate: Estimate, *, ratio: bool) -> Cell:
+    value = estimate["value"]
+    # a ratio to another run may be far above 1: its colour would say nothing
+    return Cell(f"{value:.3f}") if ratio else Cell(percent(value), value)
+
+
+def _interval(estimate: Estimate, reasons: Reasons, *, ratio: bool) -> str:
+    """The interval, rounded outwards: it always holds the value beside it."""
+    low, high = estimate["low"], estimate["high"]
+    if low is None:
+        return reasons.mark(estimate.get("why", "not known"))
+    if ratio:
+        return f"{low:.3f} .. {high:.3f}"
+    return f"{math.floor(100 * low + _FUZZ):.0f} .. {math.ceil(100 * high - _FUZZ):.0f}"
+
+
+def _compares(document: Document, families: Sequence[str]) -> bool:
+    """Whether a metric that is shown rests on the reference."""
+    return any(
+        "reference" in AGGREGATES[name].needs
+        for family in families
+        for metric in document["metrics"][family]
+        for name in load_families()[family].needs(metric)
+    )
+
+
+def _reference(document: Document) -> str:
+    """The run that scaling is measured against, and why it is this one."""
+    reference = document["reference"]
+    settings = " ".join(f"{name}={value:g}" for name, value in reference["settings"].items())
+    text = (
+        f"{reference['processes']} x {reference['threads']}{settings and ' with ' + settings} "
+        f"({reference['why']}), predicted {format_time(reference['runtime']['value'])}, "
+        f"{reference['mode']} scaling"
+    )
+    if reference["mode"] == "weak":
+        text += f", {reference['work_ratio']['value']:.4g} times its work"
+    return text
+
+
+def _efficiencies(tree: _Tree, style: Style) -> list[str]:
+    heads = [[tree.unit], ["90 %"]]
+    widest = max(row.depth + display_width(row.label) for row in tree.rows)
+    above = [] if display_width(tree.heading) <= widest else paragraph(tree.heading, style)
+    first = "" if above else tree.heading
+    drawn = table(heads, tree.rows, style, first=first)
     if "" in drawn:  # continued below: rather an interval under its metric than the tree twice
-        drawn = table(heads[:1], _below(rows), style, first=first)
+        drawn = table(heads[:1], _below(tree.rows), style, first=first)
     return [*above, *drawn]
 
 
@@ -214,12 +287,6 @@ def _below(rows: Sequence[Row]) -> list[Row]:
         narrow.append(Row(row.label, row.cells[:1], row.depth))
         narrow += [Row(f"90 %: {cell.text}", (), row.depth + 2) for cell in row.cells[1:]]
     return narrow
-
-
-def _interval(estimate: Estimate, reasons: Reasons) -> str:
-    if estimate["low"] is None:
-        return reasons.mark(estimate.get("why", "not known"))
-    return f"{percent(estimate['low'], 0)} .. {percent(estimate['high'], 0)}"
 
 
 def _parts(document: Document) -> list[Row]:
