@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from popmodel.errors import UsageError
+from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
@@ -171,7 +171,7 @@ class Study:
             pure = place(placement.cores, 1, self.profile.topology)
             self.check(pure)
             other = self.run(pure, self.sources())
-        except UsageError as error:
+        except PopmodelError as error:  # not possible, or the machine is not known there
             return None, f"no comparison with one process per core: {error.message}"
         if not np.all(other.work.transfer):
             return None, "one process per core does not communicate"
