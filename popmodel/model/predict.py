@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
+from popmodel.model.causes import causes
 from popmodel.model.observe import Modelled
 from popmodel.model.placement import place
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
@@ -78,6 +79,7 @@ def predict(
         absent=absent,
         reference=compared.reference,
         limits=limits,
+        causes=causes(study, placement, run),
         time={part: estimate(value) for part, value in run.modelled.time.items()},
         remedies=study.remedies(placement),
         doubtful=study.doubtful(drawn, run.modelled.runtime),

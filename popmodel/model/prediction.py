@@ -110,6 +110,8 @@ class Prediction:
         What the metrics of the family ``scaling`` compare with.
     limits : str or None
         Metric of `MAIN_FAMILY` with the largest loss that no other explains.
+    causes : dict of str to dict of str to float
+        By leaf of `MAIN_FAMILY`: seconds that each item of the program, or the imbalance, costs.
     time : dict of str to Estimate
         Parts of the runtime in seconds; their values add up to it.
     remedies : dict of str to float
@@ -151,6 +153,7 @@ class Prediction:
     absent: dict[str, dict[str, str]]
     reference: Reference
     limits: str | None
+    causes: dict[str, dict[str, float]]
     time: dict[str, Estimate]
     remedies: dict[str, float]
     doubtful: dict[str, float]
@@ -206,6 +209,7 @@ class Prediction:
             "absent": self.absent,
             "reference": self.reference.to_dict(),
             "limits": self.limits,
+            "causes": self.causes,
             "time": {part: value.to_dict() for part, value in self.time.items()},
             "remedies": self.remedies,
             "doubtful": self.doubtful,

@@ -1,0 +1,74 @@
+"""What of a program each loss comes from: its items one by one, and the imbalance of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from popmodel.expressions.elementary import Value
+from popmodel.model.placement import Placement
+from popmodel.model.program import Item, Loop
+from popmodel.model.study import Evaluation, Study, nominal
+from popmodel.model.work import Work
+
+IMBALANCE = "imbalance"
+"""Name of the cause that is no item: processes whose work differs."""
+_ROUNDING = 1e-9  # of the runtime: less is left over where nothing is lost
+
+
+def causes(study: Study, placement: Placement, run: Evaluation) -> dict[str, dict[str, float]]:
+    """Say for every leaf of the additive family what its loss comes from.
+
+    Parameters
+    ----------
+    study, placement, run
+        The run, as `Study.run` gives it.
+
+    Returns
+    -------
+    dict of str to dict of str to float
+        By metric: seconds that an average process loses to each item of the program, by the name
+        of the item, and to `IMBALANCE`; the largest first. They add up to the loss of the metric
+        times the runtime, at the best estimate.
+    """
+    lost: dict[str, dict[str, float]] = {}
+    for name, program in _items_alone(study.signature.program):
+        signature = replace(study.signature, program=program)
+        alone = Study(signature, study.profile, study.settings, 0, study.seed, study.factors)
+        work = alone.run(placement, alone.sources()).work
+        for metric, seconds in _lost(work, placement.threads).items():
+            by_item = lost.setdefault(metric, {})
+            by_item[name] = by_item.get(name, 0.0) + nominal(seconds)
+    aggregates = run.modelled.aggregates
+    slowest = nominal(aggregates["outside_mpi_max"])
+    lost["process_load_balance"] = {IMBALANCE: slowest - nominal(aggregates["outside_mpi_mean"])}
+    if "ideal_runtime" in aggregates:
+        # what items let wait is in the ideal runtime too
+        waiting = nominal(aggregates["ideal_runtime"]) - slowest - nominal(run.work.waiting)
+        lost.setdefault("process_serialisation_efficiency", {})[IMBALANCE] = waiting
+    least = _ROUNDING * nominal(run.modelled.runtime)
+    return {
+        metric: dict(sorted(counted.items(), key=lambda item: -item[1]))
+        for metric, seconds in lost.items()
+        if (counted := {name: value for name, value in seconds.items() if value > least})
+    }
+
+
+def _lost(work: Work, threads: int) -> dict[str, Value]:
+    """Give what some work adds to the losses of the additive family, s, by metric."""
+    return {
+        "process_transfer_efficiency": work.transfer,
+        "process_serialisation_efficiency": work.waiting,
+        "openmp_region_efficiency": work.parallel - work.share,
+        "serial_region_efficiency": work.serial * (threads - 1) / threads,
+    }
+
+
+def _items_alone(program: tuple[Item, ...]) -> Iterator[tuple[str, tuple[Item, ...]]]:
+    """Give every item that is no loop, alone in the loops around it, with its name."""
+    for item in program:
+        if isinstance(item, Loop):
+            for name, body in _items_alone(item.body):
+                yield name, (replace(item, body=body),)
+        else:
+            yield item.name, (item,)
