@@ -11,8 +11,10 @@ from popmodel.model.program import Item, Loop
 from popmodel.model.study import Evaluation, Study, nominal
 from popmodel.model.work import Work
 
-IMBALANCE = "imbalance"
-"""Name of the cause that is no item: processes whose work differs."""
+UNEQUAL = "unequal work"
+WAITING = "waiting for others"
+MESSAGES = "messages"
+"""Names of causes that are no item of a program."""
 _ROUNDING = 1e-9  # of the runtime: less is left over where nothing is lost
 
 
@@ -28,8 +30,8 @@ def causes(study: Study, placement: Placement, run: Evaluation) -> dict[str, dic
     -------
     dict of str to dict of str to float
         By metric: seconds that an average process loses to each item of the program, by the name
-        of the item, and to `IMBALANCE`; the largest first. They add up to the loss of the metric
-        times the runtime, at the best estimate.
+        of the item, and to what is no item (`UNEQUAL`, `WAITING`, `MESSAGES`); the largest first.
+        They add up to the loss of the metric times the runtime, at the best estimate.
     """
     lost: dict[str, dict[str, float]] = {}
     for name, program in _items_alone(study.signature.program):
@@ -39,19 +41,43 @@ def causes(study: Study, placement: Placement, run: Evaluation) -> dict[str, dic
         for metric, seconds in _lost(work, placement.threads).items():
             by_item = lost.setdefault(metric, {})
             by_item[name] = by_item.get(name, 0.0) + nominal(seconds)
-    aggregates = run.modelled.aggregates
-    slowest = nominal(aggregates["outside_mpi_max"])
-    lost["process_load_balance"] = {IMBALANCE: slowest - nominal(aggregates["outside_mpi_mean"])}
-    if "ideal_runtime" in aggregates:
-        # what items let wait is in the ideal runtime too
-        waiting = nominal(aggregates["ideal_runtime"]) - slowest - nominal(run.work.waiting)
-        lost.setdefault("process_serialisation_efficiency", {})[IMBALANCE] = waiting
+    closed = study.run(placement, study.sources(draws=0))
+    (_, before_waiting, before_transfer), (unequal, waiting, transfer) = (
+        _delays(closed),
+        _delays(run),
+    )
+    lost["process_load_balance"] = {UNEQUAL: unequal}
+    for metric, before, after, rest in (
+        ("process_serialisation_efficiency", before_waiting, waiting, WAITING),
+        ("process_transfer_efficiency", before_transfer, transfer, MESSAGES),
+    ):
+        lost[metric] = _shared_out(lost[metric], before, after, rest)
     least = _ROUNDING * nominal(run.modelled.runtime)
     return {
         metric: dict(sorted(counted.items(), key=lambda item: -item[1]))
         for metric, seconds in lost.items()
         if (counted := {name: value for name, value in seconds.items() if value > least})
     }
+
+
+def _delays(run: Evaluation) -> tuple[float, float, float]:
+    """Give the best estimates of what unequal work, waiting and transfer cost, s."""
+    outside = nominal(run.modelled.aggregates["outside_mpi_mean"])
+    slowest = nominal(run.course.computing) + nominal(run.work.overhead)
+    ideal, runtime = nominal(run.course.ideal), nominal(run.course.runtime)
+    return slowest - outside, ideal - slowest, runtime - ideal
+
+
+def _shared_out(
+    by_item: dict[str, float], closed: float, whole: float, rest: str
+) -> dict[str, float]:
+    """Share out a delay as the closed form does; what is left is no item's.
+
+    A replay may have found another delay than the closed form, for all items together.
+    """
+    factor = whole / closed if closed > 0 else 0.0
+    shared = {name: seconds * factor for name, seconds in by_item.items()}
+    return shared | {rest: whole - sum(shared.values())}
 
 
 def _lost(work: Work, threads: int) -> dict[str, Value]:

@@ -12,6 +12,7 @@ from typing import Any
 from popmodel.machine.profile import part_of
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.observables import AGGREGATES
+from popmodel.model.prediction import DEFAULT_REFERENCE
 from popmodel.model.uncertainty import group
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
@@ -188,7 +189,22 @@ def _results(document: Document) -> list[tuple[str, str]]:
         f"full {format_time(form['full_overlap'], digits=3)}, "
         f"none {format_time(form['no_overlap'], digits=3)} (arithmetic and memory)"
     )
-    return [("runtime", text), ("overlap", bracket)]
+    return [("runtime", text), ("overlap", bracket), ("replay", _replay(document["replay"]))]
+
+
+def _replay(found: Mapping[str, Any]) -> str:
+    """What the replay says beside the closed form, and which of them is shown."""
+    if "why" in found:
+        return f"none: {found['why']}"
+
+    def said(side: str) -> str:
+        one = found[side]
+        efficiency = percent(one["parallel_efficiency"])
+        return f"{format_time(one['runtime'])}, parallel efficiency {efficiency} %"
+
+    if found["trusted"] == "replay":
+        return f"shown; the closed form says {said('closed_form')}"
+    return f"{said('replay')}, agrees"
 
 
 @dataclass(frozen=True)
@@ -285,13 +301,12 @@ def _reference(document: Document) -> str:
     reference = document["reference"]
     settings = " ".join(f"{name}={value:g}" for name, value in reference["settings"].items())
     text = (
-        f"{reference['processes']} x {reference['threads']}{settings and ' with ' + settings} "
-        f"({reference['why']}), predicted {format_time(reference['runtime']['value'])}, "
-        f"{reference['mode']} scaling"
+        f"{reference['processes']} x {reference['threads']}{settings and ' with ' + settings}, "
+        f"predicted {format_time(reference['runtime']['value'])}, {reference['mode']} scaling"
     )
     if reference["mode"] == "weak":
         text += f", {reference['work_ratio']['value']:.4g} times its work"
-    return text
+    return text if reference["why"] == DEFAULT_REFERENCE else f"{text} ({reference['why']})"
 
 
 def _efficiencies(tree: _Tree, style: Style) -> list[str]:

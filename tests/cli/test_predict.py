@@ -82,7 +82,7 @@ def test_the_reference_of_scaling_can_be_chosen(popmodel: Call) -> None:
         8 * chosen["reference"]["runtime"]["value"] / chosen["runtime"]["value"]
     )
     screen = popmodel(*RUN, "--reference", "16x1", "--family", "scaling")[1]
-    assert "\nreference  16 x 1 (asked for), predicted " in screen
+    assert "\nreference  16 x 1, predicted 5.031 s, strong scaling (asked" in screen
 
 
 def test_where_nothing_is_lost_nothing_is_marked(popmodel: Call) -> None:

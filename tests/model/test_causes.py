@@ -52,8 +52,29 @@ def test_items_are_told_by_name_with_the_loops_around_them() -> None:
 def test_imbalance_is_a_cause_of_its_own() -> None:
     uneven = "persistent_cv = 0.05\ntransient_cv = 0.1\n"
     run = predict(program(TWO_LEVELS, imbalance=uneven), machine(), 4, 4)
-    assert list(run.causes["process_load_balance"]) == ["imbalance"]
-    assert list(run.causes["process_serialisation_efficiency"]) == ["imbalance"]
+    assert list(run.causes["process_load_balance"]) == ["unequal work"]
+    assert list(run.causes["process_serialisation_efficiency"]) == ["waiting for others"]
+    for metric, causes in run.causes.items():
+        assert sum(causes.values()) == pytest.approx(lost(run, metric))
+
+
+def test_what_a_replay_corrects_is_shared_out_alike() -> None:
+    ring = """
+[[program]]
+loop = { count = 100, body = [
+  { parallel = { name = "sweep", trip = 1000, inner = 100, flops = 2 } },
+  { shift = { name = "left", dim = 0, by = -1, bytes = 1000 } },
+  { shift = { name = "right", dim = 0, by = 1, bytes = 100000 } },
+] }
+"""
+    uneven = "transient_cv = 0.1\n"
+    grid = 'grid = ["P"]\nperiodic = [true]\n'
+    run = predict(program(ring, imbalance=uneven, decomp=grid), machine(), 16, 1)
+    assert run.agreement is not None
+    assert run.agreement.trusts_replay
+    transfer = run.causes["process_transfer_efficiency"]
+    assert list(transfer) == ["right", "left"]
+    assert list(run.causes["process_serialisation_efficiency"]) == ["waiting for others"]
     for metric, causes in run.causes.items():
         assert sum(causes.values()) == pytest.approx(lost(run, metric))
 

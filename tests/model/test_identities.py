@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from model.demo import machine, program
 
@@ -13,7 +14,9 @@ from popmodel.machine import profile as profiles
 from popmodel.machine.profile import Profile
 from popmodel.metrics.family import Family
 from popmodel.metrics.hierarchy import load_families
-from popmodel.model.observe import PARTS, Modelled
+from popmodel.model.course import corrected
+from popmodel.model.exchange import NotUnrolled
+from popmodel.model.observe import PARTS, Modelled, observe
 from popmodel.model.placement import place
 from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature import Signature
@@ -74,7 +77,7 @@ item = st.one_of(parallel(), parallel(), serial, task, communication(), communic
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> Signature:
+def programs(draw: st.DrawFn, most_steps: int = 2000) -> Signature:
     """Any program that computes; half of them with imbalance, some without communication."""
     body = [draw(parallel()), *draw(st.lists(item, max_size=4))]
     spread = {name: draw(st.floats(0, 0.2)) for name in ("persistent_cv", "transient_cv")} | {
@@ -88,7 +91,7 @@ def programs(draw: st.DrawFn) -> Signature:
         for name, value in spread.items()
     )
     sections = {"imbalance": imbalance} if draw(st.booleans()) else {}
-    loop = f"[[program]]\nloop = {{ count = {draw(count)}, body = [\n"
+    loop = f"[[program]]\nloop = {{ count = {draw(st.integers(1, most_steps))}, body = [\n"
     return program(
         loop + "".join(f"  {{ {one} }},\n" for one in body) + "] }\n",
         params=f"N = {draw(st.integers(64, 100000))}\n",
@@ -171,10 +174,33 @@ def test_metrics_of_any_prediction_fit_together_in_every_draw(
     study = Study(signature, profile, {}, DRAWS, seed)
     placement = place(processes, threads, profile.topology)
     run = study.run(placement, study.sources())
-    compared = compare(study, placement, run, reference)
-    modelled = compared.modelled
-    metrics = {id: check_family(one, modelled) for id, one in load_families().items()}
+    modelled = compare(study, placement, run, reference).modelled
     assert np.shape(modelled.runtime) == (DRAWS + 1,)
+    check_everything(modelled)
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs(most_steps=20), machines(), st.integers(2, 12), st.integers(1, 4))
+def test_they_fit_together_in_what_a_replay_says(
+    signature: Signature, profile: Profile, processes: int, threads: int
+) -> None:
+    study = Study(signature, profile, {}, DRAWS, seed=0)
+    placement = place(processes, threads, profile.topology)
+    run = study.run(placement, study.sources())
+    try:
+        _, agreement = study.replayed(placement, run)
+    except NotUnrolled:
+        event("nothing to replay")
+        return
+    event(f"replay shown: {agreement.trusts_replay}")
+    # whether it would be shown or not: what it says has to fit together
+    course = corrected(run.work, run.course, agreement.replay)
+    modelled = observe(run.work, placement, course, has_mpi=True)
+    check_everything(compare(study, placement, replace(run, modelled=modelled)).modelled)
+
+
+def check_everything(modelled: Modelled) -> None:
+    metrics = {id: check_family(one, modelled) for id, one in load_families().items()}
     check_times(modelled)
     check_losses(metrics)
     check_scaling(metrics["scaling"], metrics["mpi"], modelled)

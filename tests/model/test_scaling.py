@@ -141,6 +141,25 @@ def test_refusals(wanted: ReferenceRun, message: str, hint: str) -> None:
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
+def test_the_reference_is_replayed_like_the_run() -> None:
+    # neighbours wait for each other, not all for the slowest: the closed form is too pessimistic
+    ring = """
+[[program]]
+loop = { count = 100, body = [
+  { parallel = { trip = 1000, inner = 100, flops = 2 } },
+  { shift = { dim = 0, by = 1, bytes = 1000 } },
+] }
+"""
+    waiting = program(
+        ring, decomp='grid = ["P"]\nperiodic = [true]\n', imbalance="transient_cv = 0.1\n"
+    )
+    run = predict(waiting, machine(), 32, 1, reference=ReferenceRun(16, 1))
+    smaller = predict(waiting, machine(), 16, 1)
+    assert smaller.agreement is not None
+    assert smaller.agreement.trusts_replay
+    assert run.reference.runtime == smaller.runtime
+
+
 # -- what it says
 
 
