@@ -108,5 +108,5 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
     else:
         absent["mpi_node_min"] = NODE_UNKNOWN
     waiting = ideal - outside
-    parts = (work.share, uneven + waiting, work.serial, work.transfer, work.overhead)
+    parts = (work.share, uneven + waiting, work.serial, runtime - ideal, work.overhead)
     return Modelled(aggregates, absent, dict(zip(PARTS, parts, strict=True)))
