@@ -77,9 +77,10 @@ item = st.one_of(parallel(), parallel(), serial, task, communication(), communic
 
 
 @st.composite
-def programs(draw: st.DrawFn, most_steps: int = 2000) -> Signature:
+def programs(draw: st.DrawFn, most_steps: int = 2000, *, talks: bool = False) -> Signature:
     """Any program that computes; half of them with imbalance, some without communication."""
     body = [draw(parallel()), *draw(st.lists(item, max_size=4))]
+    body += [draw(communication())] if talks else []
     spread = {name: draw(st.floats(0, 0.2)) for name in ("persistent_cv", "transient_cv")} | {
         "reference_processes": draw(st.integers(1, 16)),
         "growth_exponent": draw(st.floats(0, 0.5)),
@@ -180,7 +181,7 @@ def test_metrics_of_any_prediction_fit_together_in_every_draw(
 
 
 @settings(max_examples=40, deadline=None)
-@given(programs(most_steps=20), machines(), st.integers(2, 12), st.integers(1, 4))
+@given(programs(most_steps=20, talks=True), machines(), st.integers(2, 12), st.integers(1, 4))
 def test_they_fit_together_in_what_a_replay_says(
     signature: Signature, profile: Profile, processes: int, threads: int
 ) -> None:
@@ -189,8 +190,8 @@ def test_they_fit_together_in_what_a_replay_says(
     run = study.run(placement, study.sources())
     try:
         _, agreement = study.replayed(placement, run)
-    except NotUnrolled:
-        event("nothing to replay")
+    except NotUnrolled as reason:
+        event(str(reason))
         return
     event(f"replay shown: {agreement.trusts_replay}")
     # whether it would be shown or not: what it says has to fit together
