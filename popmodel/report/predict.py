@@ -260,7 +260,7 @@ def _causes(document: Document, metric: str) -> list[str]:
         for name, seconds in causes.items()
         if seconds >= _TOLD * whole
     ]
-    return [f"{format_time(whole, digits=3)} lost: {', '.join(told)}"]
+    return [f"{format_time(whole, digits=3)} lost: {'; '.join(told)}"]
 
 
 def _value(estimate: Estimate, *, ratio: bool) -> Cell:

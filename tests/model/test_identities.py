@@ -81,6 +81,11 @@ def programs(draw: st.DrawFn, most_steps: int = 2000, *, talks: bool = False) ->
     """Any program that computes; half of them with imbalance, some without communication."""
     body = [draw(parallel()), *draw(st.lists(item, max_size=4))]
     body += [draw(communication())] if talks else []
+    if draw(st.booleans()):
+        body = [
+            one.replace("trip = ", f"instructions = {draw(st.integers(1, 9))}, trip = ")
+            for one in body
+        ]
     spread = {name: draw(st.floats(0, 0.2)) for name in ("persistent_cv", "transient_cv")} | {
         "reference_processes": draw(st.integers(1, 16)),
         "growth_exponent": draw(st.floats(0, 0.5)),
@@ -259,6 +264,7 @@ def check_scaling(scaling: dict[str, Any], mpi: dict[str, Any], modelled: Modell
         scaling["speedup"] * a["runtime"], a["work_ratio"] * a["reference_runtime"], rtol=CLOSE
     )
     if "instruction_scaling" in scaling:
+        event("instructions are counted")
         np.testing.assert_allclose(
             scaling["computation_scaling"],
             scaling["instruction_scaling"] * scaling["ipc_scaling"] * scaling["frequency_scaling"],

@@ -180,6 +180,26 @@ def test_a_lower_clock_is_frequency_scaling() -> None:
     assert values["computation_scaling"] == pytest.approx(0.75)
 
 
+def test_instructions_that_all_processes_repeat_are_instruction_scaling() -> None:
+    counted = ARITHMETIC.replace("flops = 2", "flops = 2, instructions = 10")
+    repeated = counted.replace('trip = "1000/P"', "trip = 1e6")
+    once, again = (scaling(predict(demo(body), machine(), 8, 1)) for body in (counted, repeated))
+    assert once["instruction_scaling"] == pytest.approx(1.0)
+    assert again["instruction_scaling"] == pytest.approx((1 + 1) / (1 + 8))
+    assert again["ipc_scaling"] == pytest.approx(1.0)
+    assert again["frequency_scaling"] == pytest.approx(1.0)
+
+
+def test_waiting_for_memory_is_ipc_scaling() -> None:
+    heavy = program(
+        "[[program]]\nparallel = { trip = 4000, inner = 1000, bytes.MEM = 64, instructions = 10 }\n"
+    )
+    values = scaling(predict(heavy, machine(), 1, 8))
+    assert values["instruction_scaling"] == pytest.approx(1.0)
+    assert values["ipc_scaling"] == pytest.approx(values["computation_scaling"])
+    assert values["ipc_scaling"] < 0.6
+
+
 def test_repeated_work_is_lost_to_computation_scaling() -> None:
     repeated = ARITHMETIC.replace('trip = "1000/P"', "trip = 1e6")
     once, again = (
@@ -263,6 +283,6 @@ def test_masters_have_a_global_efficiency_if_they_are_all_threads() -> None:
 def test_counters_that_the_signature_lacks_are_told_once() -> None:
     absent = predict(demo(), machine(), 8, 2).absent["scaling"]
     assert absent == {
-        "instruction_scaling": "the signature does not count instructions",
-        "ipc_scaling": "the signature does not count instructions",
+        "instruction_scaling": "the signature does not count all instructions (key instructions)",
+        "ipc_scaling": "the signature does not count all instructions (key instructions)",
     }
