@@ -8,6 +8,7 @@ costs more time than reading a small trace.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Annotated, TypeAlias
@@ -143,22 +144,44 @@ def settings(texts: Sequence[str]) -> dict[str, float]:
     UsageError
         If one is no number, or is given twice.
     """
+    return _settings("--set", texts)
+
+
+def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, float]]:
+    """A run as ``PxT`` or ``PxT,NAME=VALUE,...``: processes, threads, and parameters.
+
+    Raises
+    ------
+    UsageError
+        If the text is anything else.
+    """
+    split, *rest = text.split(",")
+    match = re.fullmatch(r"\s*([1-9][0-9]{0,17})\s*x\s*([1-9][0-9]{0,17})\s*", split)
+    if match is None:
+        raise UsageError(
+            f"{option} {text}: '{split}' is not processes x threads",
+            f"write for example {option} 1x1, or {option} 1x1,N=256",
+        )
+    return int(match[1]), int(match[2]), _settings(option, rest)
+
+
+def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for text in texts:
         name, sign, number = (part.strip() for part in text.partition("="))
         if not sign or not name:
-            raise UsageError(f"--set {text}: no value", "write NAME=VALUE, for example N=4096")
+            raise UsageError(f"{option} {text}: no value", "write NAME=VALUE, for example N=4096")
         if name in found:
-            raise UsageError(f"--set {text}: {name} is set twice", "leave one of them out")
-        found[name] = _number(number, text)
+            raise UsageError(f"{option} {text}: {name} is set twice", "leave one of them out")
+        found[name] = _number(number, f"{option} {text}")
     return found
 
 
-def _number(number: str, text: str) -> float:
+def _number(number: str, where: str) -> float:
     try:
         value = float(number)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError(f"--set {text}: '{number}' is not a number", "write for example N=4096")
+        raise UsageError(f"{where}: '{number}' is not a number", "write for example N=4096")
     return value

@@ -16,6 +16,7 @@ from popmodel.cli.options import (
     SetOption,
     families,
     settings,
+    split_and_settings,
     whole_number,
 )
 from popmodel.errors import UsageError
@@ -24,6 +25,7 @@ EXAMPLES = (
     "popmodel predict --procs 16 --threads 4",
     "popmodel predict cannon --procs 16 --threads 4 --set N=8192",
     "popmodel predict app.toml --machine m.json --procs 64",
+    "popmodel predict --procs 16 --threads 4 --family scaling --reference 1x4",
     "popmodel predict --procs 16 --threads 4 -o prediction.json",
 )
 
@@ -38,6 +40,14 @@ def command(
     machine: MachineOption = None,
     set_: SetOption = None,
     family: PredictedFamilyOption = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PxT[,NAME=VALUE]",
+            help="The run that the family scaling compares with; with NAME=VALUE of another "
+            "problem (weak scaling). Without it 1x1, or the smallest part that is possible.",
+        ),
+    ] = None,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
@@ -54,6 +64,7 @@ def command(
     from popmodel.model import signature as signatures
     from popmodel.model.predict import predict
     from popmodel.model.prediction import MAIN_FAMILY
+    from popmodel.model.scaling import ReferenceRun
     from popmodel.report.predict import views
 
     goal = target(output, format, force=force)
@@ -62,8 +73,13 @@ def command(
     processes = whole_number("--procs", procs)
     per_process = whole_number("--threads", threads)
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
+    base = (
+        None if reference is None else ReferenceRun(*split_and_settings("--reference", reference))
+    )
     signature = signatures.load(app or signatures.DEFAULT)
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
-    prediction = predict(signature, profile, processes, per_process, settings(set_ or []))
+    prediction = predict(
+        signature, profile, processes, per_process, settings(set_ or []), reference=base
+    )
     stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
-    goal.write({**prediction.to_dict(), "provenance": stamp}, views(shown))
+    goal.write({**prediction.to_dict(), "provenance": stamp}, views(shown, brief=family is None))

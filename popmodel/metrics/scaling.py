@@ -11,14 +11,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Literal
+from typing import Literal, TypeVar
 
 from popmodel.errors import UsageError
-from popmodel.metrics.family import Evaluation
+from popmodel.metrics.family import Evaluation, Value
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.observables import REASONS
 
 Mode = Literal["strong", "weak"]
+Number = TypeVar("Number", float, Value)
 
 _SHARED = ("runtime", "useful_sum", "instructions_sum", "cycles_sum")
 
@@ -72,17 +73,15 @@ class Scaling:
         These are the MPI-only ones, to which a process is its master thread: computation scaling,
         which is of all threads, says nothing there if processes have several.
         """
-        values = self.evaluations[index].values
-        if self.threaded[index] or _NAME not in values:
-            return {}
-        return {_NAME: values[_NAME]}
+        return self._of_masters(index)[0]
 
     def absent(self, index: int) -> dict[str, str]:
         """Reasons for what the comparison could not add, by the name of the aggregate."""
-        if self.threaded[index]:
-            return {_NAME: _OF_ALL_THREADS}
-        reasons = self.evaluations[index].absent
-        return {_NAME: reasons[_NAME]} if _NAME in reasons else {}
+        return self._of_masters(index)[1]
+
+    def _of_masters(self, index: int) -> tuple[dict[str, float], dict[str, str]]:
+        evaluation = self.evaluations[index]
+        return of_masters(evaluation.values, evaluation.absent, threaded=self.threaded[index])
 
 
 _NAME = "computation_scaling"
@@ -134,16 +133,58 @@ def scale(
     ratios = [1.0] * len(runs) if work is None else [amount / work[chosen] for amount in work]
     family = load_families()["scaling"]
     base = runs[chosen]
-    shared = {
-        f"reference_{name}": base.aggregates[name] for name in _SHARED if name in base.aggregates
-    }
-    evaluations = []
-    for run, ratio in zip(runs, ratios, strict=True):
-        missing = _missing_counters(run, base)
-        aggregates = {**run.aggregates, **shared, "work_ratio": ratio}
-        evaluations.append(family.evaluate(aggregates, {**missing, **run.absent}))
+    evaluations = [
+        family.evaluate(
+            against(run.aggregates, base.aggregates, ratio),
+            {**_missing_counters(run, base), **run.absent},
+        )
+        for run, ratio in zip(runs, ratios, strict=True)
+    ]
     threaded = tuple(_is_threaded(run) or _is_threaded(base) for run in runs)
     return Scaling(mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations), threaded)
+
+
+def against(
+    run: Mapping[str, Number], reference: Mapping[str, Number], work_ratio: Number
+) -> dict[str, Number]:
+    """Join to the aggregates of a run what the family ``scaling`` needs of its reference.
+
+    Parameters
+    ----------
+    run, reference : mapping of str to float or array of shape (n,)
+        Aggregates of the two runs. Arrays hold draws, the same draws in both.
+    work_ratio : float or array of shape (n,)
+        Work of the run over that of the reference; 1 in strong scaling.
+    """
+    shared = {f"reference_{name}": reference[name] for name in _SHARED if name in reference}
+    return {**run, **shared, "work_ratio": work_ratio}
+
+
+def of_masters(
+    values: Mapping[str, Number], absent: Mapping[str, str], *, threaded: bool
+) -> tuple[dict[str, Number], dict[str, str]]:
+    """Give what the families of MPI alone take from the family ``scaling``.
+
+    Parameters
+    ----------
+    values, absent : mapping
+        Metrics of the family ``scaling`` and reasons for those without a value.
+    threaded : bool
+        Whether processes of the run or of its reference have several threads: a process is its
+        master thread to those families, and the scaling of all threads says nothing there.
+
+    Returns
+    -------
+    aggregates : dict of str to float or array
+        Computation scaling, if it is one of masters.
+    absent : dict of str to str
+        Else why there is none.
+    """
+    if threaded:
+        return {}, {_NAME: _OF_ALL_THREADS}
+    if _NAME in values:
+        return {_NAME: values[_NAME]}, {}
+    return {}, {_NAME: absent[_NAME]} if _NAME in absent else {}
 
 
 def _is_threaded(run: Comparable) -> bool:

@@ -12,7 +12,7 @@ from popmodel.model.course import Course, computation
 from popmodel.model.placement import Placement
 from popmodel.model.work import Work
 
-INSTRUCTIONS_ABSENT = "the signature does not count instructions"
+INSTRUCTIONS_ABSENT = "the signature does not count all instructions (key instructions)"
 NODE_UNKNOWN = "the model does not say which node has the slower processes"
 NO_REFERENCE = "one prediction has no reference run"
 
@@ -98,7 +98,11 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
         "idle_scheduling": all_threads * work.overhead,
         "cycles_sum": processes * work.serial_cycles + all_threads * work.region_cycles,
     }
-    absent = {"instructions": INSTRUCTIONS_ABSENT, "reference": NO_REFERENCE}
+    absent = {"reference": NO_REFERENCE}
+    if work.instructions is None:
+        absent["instructions"] = INSTRUCTIONS_ABSENT
+    else:
+        aggregates["instructions_sum"] = processes * work.instructions
     if has_mpi:
         aggregates["ideal_runtime"] = ideal
     else:
@@ -108,5 +112,5 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
     else:
         absent["mpi_node_min"] = NODE_UNKNOWN
     waiting = ideal - outside
-    parts = (work.share, uneven + waiting, work.serial, work.transfer, work.overhead)
+    parts = (work.share, uneven + waiting, work.serial, runtime - ideal, work.overhead)
     return Modelled(aggregates, absent, dict(zip(PARTS, parts, strict=True)))

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
+from popmodel.model.causes import causes
 from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled
 from popmodel.model.placement import place
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
+from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature import Signature
 from popmodel.model.study import Study, check_memory, estimate, multithreading, nominal
 from popmodel.model.uncertainty import DEFAULT_COUNT
@@ -22,6 +24,7 @@ def predict(
     threads: int,
     settings: Mapping[str, float] | None = None,
     *,
+    reference: ReferenceRun | None = None,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
 ) -> Prediction:
@@ -37,6 +40,9 @@ def predict(
         P, and T per process; one thread per core.
     settings : mapping of str to float, optional
         Values instead of the signature's parameters.
+    reference : ReferenceRun, optional
+        Run that the scaling metrics compare with; `popmodel.model.scaling.compare` says which one
+        without it.
     draws, seed : int
         Draws of the uncertain inputs behind the intervals, and their seed.
 
@@ -61,7 +67,8 @@ def predict(
     except NotUnrolled as reason:
         not_replayed = str(reason)
     check_memory(run.memory, placement, profile, signature)
-    metrics, absent, limits, notes = _metrics(run.modelled)
+    compared = compare(study, placement, run, reference)
+    metrics, absent, limits, notes = _metrics(compared.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
     return Prediction(
         application=signature.name,
@@ -78,7 +85,9 @@ def predict(
         runtime=estimate(run.modelled.runtime),
         metrics=metrics,
         absent=absent,
+        reference=compared.reference,
         limits=limits,
+        causes=causes(study, placement, run),
         time={part: estimate(value) for part, value in run.modelled.time.items()},
         remedies=study.remedies(placement),
         doubtful=study.doubtful(drawn, run.modelled.runtime),
@@ -88,7 +97,7 @@ def predict(
         multithreading_efficiency=multithreading(run.work, placement),
         message_passing_ratio=e_mp,
         message_passing_absent=e_mp_absent,
-        inputs={path: study.quantities[path] for path in drawn.used},
+        inputs={path: study.quantities[path] for path in sorted({*drawn.used, *compared.inputs})},
         left_out=tuple(sorted(run.left_out)),
         notes=(*notes, *study.notes(placement, run)),
         draws=draws,

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from popmodel.machine.quantity import Quantity
+from popmodel.metrics.scaling import Mode
 from popmodel.model.agreement import Agreement
 from popmodel.model.placement import Placement, launch_line, mpirun_line
 
 SCHEMA = "popmodel/predict/1"
 MAIN_FAMILY = "hybrid-additive"
+DEFAULT_REFERENCE = "default"
+"""Why 1 x 1 is the reference: nothing else was asked for or needed."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,47 @@ class Estimate:
         if self.low is None:
             entry["why"] = "no uncertain input acts on it"
         return entry
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The predicted run that the scaling metrics compare with.
+
+    Attributes
+    ----------
+    processes, threads : int
+        P and T.
+    settings : dict of str to float
+        Parameters whose values differ from those of the run; empty in strong scaling.
+    mode : {'strong', 'weak'}
+        Whether both runs do the same work.
+    work_ratio : Estimate
+        Work of the run over that of the reference; 1 in strong scaling.
+    runtime : Estimate
+        Seconds.
+    why : str
+        Why this one.
+    """
+
+    processes: int
+    threads: int
+    settings: dict[str, float]
+    mode: Mode
+    work_ratio: Estimate
+    runtime: Estimate
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the reference as JSON types."""
+        return {
+            "processes": self.processes,
+            "threads": self.threads,
+            "settings": self.settings,
+            "mode": self.mode,
+            "work_ratio": self.work_ratio.to_dict(),
+            "runtime": self.runtime.to_dict(),
+            "why": self.why,
+        }
 
 
 @dataclass(frozen=True)
@@ -65,8 +109,12 @@ class Prediction:
         By family and metric id.
     absent : dict of str to dict of str to str
         Why a metric has no value, by family and id.
+    reference : Reference
+        What the metrics of the family ``scaling`` compare with.
     limits : str or None
         Metric of `MAIN_FAMILY` with the largest loss that no other explains.
+    causes : dict of str to dict of str to float
+        By leaf of `MAIN_FAMILY`: seconds that each item of the program, or the imbalance, costs.
     time : dict of str to Estimate
         Parts of the runtime in seconds; their values add up to it.
     remedies : dict of str to float
@@ -110,7 +158,9 @@ class Prediction:
     runtime: Estimate
     metrics: dict[str, dict[str, Estimate]]
     absent: dict[str, dict[str, str]]
+    reference: Reference
     limits: str | None
+    causes: dict[str, dict[str, float]]
     time: dict[str, Estimate]
     remedies: dict[str, float]
     doubtful: dict[str, float]
@@ -166,7 +216,9 @@ class Prediction:
                 for family, values in self.metrics.items()
             },
             "absent": self.absent,
+            "reference": self.reference.to_dict(),
             "limits": self.limits,
+            "causes": self.causes,
             "time": {part: value.to_dict() for part, value in self.time.items()},
             "remedies": self.remedies,
             "doubtful": self.doubtful,

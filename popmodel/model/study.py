@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from popmodel.errors import UsageError
+from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
@@ -75,6 +75,7 @@ class Study:
         self.profile = profile
         self.draws = draws
         self.seed = seed
+        self.settings = dict(settings)
         self.params = _with_settings(signature, settings)
         self.quantities: dict[str, Quantity] = {
             **profile.quantities,
@@ -83,6 +84,11 @@ class Study:
         }
         self.factors = expand(factors or {}, self.quantities)
         self.has_mpi = any(isinstance(item, COMMUNICATION) for item in items(signature.program))
+
+    def with_settings(self, settings: Mapping[str, float]) -> Study:
+        """Give the same study with some parameters changed; what is not changed is drawn alike."""
+        changed = {**self.settings, **settings}
+        return Study(self.signature, self.profile, changed, self.draws, self.seed, self.factors)
 
     def sources(
         self, factors: Mapping[str, float] | None = None, draws: int | None = None
@@ -203,7 +209,7 @@ class Study:
             pure = place(placement.cores, 1, self.profile.topology)
             self.check(pure)
             other = self.run(pure, self.sources())
-        except UsageError as error:
+        except PopmodelError as error:  # not possible, or the machine is not known there
             return None, f"no comparison with one process per core: {error.message}"
         if not np.all(other.work.transfer):
             return None, "one process per core does not communicate"

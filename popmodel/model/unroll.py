@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.model.course import computation
-from popmodel.model.exchange import Exchange, exchange, number, repetitions
+from popmodel.model.exchange import Exchange, NotUnrolled, exchange, number, repetitions
 from popmodel.model.performance import Model
 from popmodel.model.program import COMMUNICATION, Item, Loop, Pipeline, items
 from popmodel.model.terms.imbalance import expected_maximum
@@ -197,6 +197,11 @@ def unroll(
         Decides which processes are slow, and when.
     counts : mapping of int to int
         Iterations to carry out instead of all, by ``id`` of the loop.
+
+    Raises
+    ------
+    NotUnrolled
+        If no communication is carried out.
     """
     processes = script.model.placement.processes
     rng = np.random.default_rng([seed, processes])
@@ -224,6 +229,8 @@ def unroll(
                 inside = event.program.compute() / _NS
                 computing += inside * factor
                 work += float(inside.mean())
+    if not parts:  # such as what is done every 5th time in a loop of 4
+        raise NotUnrolled("the program is too short to communicate")
     program, charges = _joined(parts, pending, script.model)
     return Unrolled(program, charges, computing, work, lasting, steps)
 

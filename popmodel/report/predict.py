@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 from typing import Any
 
+from popmodel.machine.profile import part_of
 from popmodel.metrics.hierarchy import load_families
+from popmodel.metrics.observables import AGGREGATES
+from popmodel.model.prediction import DEFAULT_REFERENCE
 from popmodel.model.uncertainty import group
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
@@ -29,32 +34,46 @@ from popmodel.report.terminal import (
 from popmodel.units import format_size, format_time, plural
 
 BAR_WIDTH = 20
+SCALING = "scaling"
+_TOLD = 0.05  # of a loss: a smaller cause is not worth a word
+_FUZZ = 1e-6  # of a point: what rounding in the computation may add to 100
 
 Estimate = Mapping[str, Any]
 
 
-def views(families: Sequence[str]) -> Views:
+def views(families: Sequence[str], *, brief: bool = False) -> Views:
     """How a prediction is shown.
 
     Parameters
     ----------
     families : sequence of str
         Families of metrics that the screen and the Markdown text show; CSV has all.
+    brief : bool
+        Leave out views of a metric that show no loss.
     """
-    return Views(partial(screen, families=families), records, partial(markdown, families=families))
+    return Views(
+        partial(screen, families=families, brief=brief),
+        records,
+        partial(markdown, families=families, brief=brief),
+    )
 
 
-def screen(document: Document, style: Style, families: Sequence[str]) -> list[str]:
+def screen(
+    document: Document, style: Style, families: Sequence[str], *, brief: bool = False
+) -> list[str]:
     """The prediction on a terminal, from the setting to the command that launches the run."""
     reasons = Reasons()
     lines = [
-        *title(document, (_size(document), _short(document)), style),
+        *title(document, _sizes(document), style),
         *pairs(_setting(document), style),
         "",
     ]
     lines += pairs(_results(document), style)
-    for heading, rows in _trees(document, families, reasons):
-        lines += ["", *_efficiencies(heading, rows, style)]
+    for tree in _trees(document, families, reasons, brief=brief):
+        lines += ["", *_efficiencies(tree, style)]
+        lines += [line for cause in tree.causes for line in paragraph(cause, style, first="<- ")]
+    if _compares(document, families):
+        lines += ["", *pairs([("reference", _reference(document))], style)]
     lines += reasons.lines(style)
     lines += ["", *_time(document, style)]
     lines += _advice(document, style)
@@ -88,14 +107,19 @@ def records(document: Document) -> list[Record]:
     return rows
 
 
-def markdown(document: Document, families: Sequence[str]) -> list[str]:
+def markdown(document: Document, families: Sequence[str], *, brief: bool = False) -> list[str]:
     """The same as the screen, as Markdown."""
     reasons = Reasons()
     facts = [*_setting(document), *_results(document)]
-    lines = markdown_table([application(document), _size(document)], facts)
-    for heading, rows in _trees(document, families, reasons):
-        body = [["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
-        lines += ["", *markdown_table([heading, "%", "90 %"], body)]
+    lines = markdown_table([application(document), _sizes(document)[0]], facts)
+    for tree in _trees(document, families, reasons, brief=brief):
+        body = [
+            ["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in tree.rows
+        ]
+        lines += ["", *markdown_table([tree.heading, tree.unit, "90 %"], body)]
+        lines += [line for cause in tree.causes for line in ("", f"<- {cause}")]
+    if _compares(document, families):
+        lines += ["", f"reference {_reference(document)}"]
     for text in reasons.texts():
         lines += ["", text]
     body = [[row.label, *(cell.text for cell in row.cells[:2])] for row in _parts(document)]
@@ -123,15 +147,14 @@ def launch_lines(command: str, width: int) -> list[str]:
     ]
 
 
-def _size(document: Document) -> str:
+def _sizes(document: Document) -> tuple[str, ...]:
+    """P and T in words, the longest first."""
+    processes, threads = document["processes"], document["threads"]
     return (
-        f"{plural(document['processes'], 'process', 'processes')} x "
-        f"{plural(document['threads'], 'thread')}"
+        f"{plural(processes, 'process', 'processes')} x {plural(threads, 'thread')}",
+        f"{plural(processes, 'proc')} x {plural(threads, 'thread')}",
+        f"{processes} x {threads}",
     )
-
-
-def _short(document: Document) -> str:
-    return f"{document['processes']} x {document['threads']}"
 
 
 def _setting(document: Document) -> list[tuple[str, str]]:
@@ -160,14 +183,11 @@ def _results(document: Document) -> list[tuple[str, str]]:
     if runtime["low"] is None:
         text += f", no interval: {runtime.get('why', 'not known')}"
     else:
-        text += (
-            f", 90 %: {format_time(runtime['low'], digits=3)} .. "
-            f"{format_time(runtime['high'], digits=3)} (parameters only)"
-        )
+        text += f", 90 %: {_times(runtime['low'], runtime['high'])} (parameters only)"
     form = document["model_form"]
     bracket = (
-        f"{format_time(form['full_overlap'], digits=3)} .. "
-        f"{format_time(form['no_overlap'], digits=3)}, memory traffic hidden or not at all"
+        f"full {format_time(form['full_overlap'], digits=3)}, "
+        f"none {format_time(form['no_overlap'], digits=3)} (arithmetic and memory)"
     )
     return [("runtime", text), ("overlap", bracket), ("replay", _replay(document["replay"]))]
 
@@ -187,14 +207,26 @@ def _replay(found: Mapping[str, Any]) -> str:
     return f"{said('replay')}, agrees"
 
 
+@dataclass(frozen=True)
+class _Tree:
+    """Metrics below each other: heading, what the figures are in, lines, what limits."""
+
+    heading: str
+    unit: str
+    rows: list[Row]
+    causes: list[str]
+
+
 def _trees(
-    document: Document, families: Sequence[str], reasons: Reasons
-) -> list[tuple[str, list[Row]]]:
+    document: Document, families: Sequence[str], reasons: Reasons, *, brief: bool
+) -> list[_Tree]:
     trees = []
     for name in families:
         family = load_families()[name]
+        ratio = name == SCALING
         for walk in family.tree():
             rows = []
+            marked: list[str] = []
             for line in walk.rows:
                 label = family.metrics[line.metric].name
                 estimate = document["metrics"][name].get(line.metric)
@@ -202,23 +234,89 @@ def _trees(
                 if estimate is None:
                     cells = (Cell(reasons.mark(document["absent"][name][line.metric])),)
                 else:
-                    value = Cell(percent(estimate["value"]), estimate["value"])
-                    cells = (value, Cell(_interval(estimate, reasons)))
-                    limits = line.metric == document["limits"] and loses(estimate["value"])
-                    label += " <-" if limits else ""
+                    if brief and line.view and not loses(estimate["value"]):
+                        continue
+                    cells = (
+                        _value(estimate, ratio=ratio),
+                        Cell(_interval(estimate, reasons, ratio=ratio)),
+                    )
+                    if line.metric == document["limits"] and loses(estimate["value"]):
+                        label += " <-"
+                        marked += _causes(document, line.metric)
                 rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
-            trees.append((walk.heading or family.title, rows))
+            unit = "" if ratio else "%"
+            trees.append(_Tree(walk.heading or family.title, unit, rows, marked))
     return trees
 
 
-def _efficiencies(heading: str, rows: Sequence[Row], style: Style) -> list[str]:
-    heads = [["%"], ["90 %"]]
-    widest = max(row.depth + display_width(row.label) for row in rows)
-    above = [] if display_width(heading) <= widest else paragraph(heading, style)
-    first = "" if above else heading
-    drawn = table(heads, rows, style, first=first)
+def _causes(document: Document, metric: str) -> list[str]:
+    """What of the program the loss of a metric comes from, the largest shares."""
+    causes = document["causes"].get(metric)
+    if not causes:
+        return []
+    whole = sum(causes.values())
+    told = [
+        f"{name} {format_time(seconds, digits=3)}"
+        for name, seconds in causes.items()
+        if seconds >= _TOLD * whole
+    ]
+    return [f"{format_time(whole, digits=3)} lost: {'; '.join(told)}"]
+
+
+def _value(estimate: Estimate, *, ratio: bool) -> Cell:
+    value = estimate["value"]
+    # a ratio to another run may be far above 1: its colour would say nothing
+    return Cell(f"{value:.3f}") if ratio else Cell(percent(value), value)
+
+
+def _interval(estimate: Estimate, reasons: Reasons, *, ratio: bool) -> str:
+    """The interval, rounded outwards: it always holds the value beside it."""
+    low, high = estimate["low"], estimate["high"]
+    if low is None:
+        return reasons.mark(estimate.get("why", "not known"))
+    if ratio:
+        return f"{low:.3f} .. {high:.3f}"
+    return f"{math.floor(100 * low + _FUZZ):.0f} .. {math.ceil(100 * high - _FUZZ):.0f}"
+
+
+def _compares(document: Document, families: Sequence[str]) -> bool:
+    """Whether a metric that is shown rests on the reference."""
+    return any(
+        "reference" in AGGREGATES[name].needs
+        for family in families
+        for metric in document["metrics"][family]
+        for name in load_families()[family].needs(metric)
+    )
+
+
+def _times(low: float, high: float) -> str:
+    """From one time to another, the unit once if it is the same."""
+    first, last = format_time(low, digits=3), format_time(high, digits=3)
+    number, _, unit = first.partition(" ")
+    return f"{number if last.endswith(f' {unit}') else first} .. {last}"
+
+
+def _reference(document: Document) -> str:
+    """The run that scaling is measured against, and why it is this one."""
+    reference = document["reference"]
+    settings = " ".join(f"{name}={value:g}" for name, value in reference["settings"].items())
+    text = (
+        f"{reference['processes']} x {reference['threads']}{settings and ' with ' + settings}, "
+        f"predicted {format_time(reference['runtime']['value'])}, {reference['mode']} scaling"
+    )
+    if reference["mode"] == "weak":
+        text += f", {reference['work_ratio']['value']:.4g} times its work"
+    return text if reference["why"] == DEFAULT_REFERENCE else f"{text} ({reference['why']})"
+
+
+def _efficiencies(tree: _Tree, style: Style) -> list[str]:
+    heads = [[tree.unit], ["90 %"]]
+    widest = max(row.depth + display_width(row.label) for row in tree.rows)
+    above = [] if display_width(tree.heading) <= widest else paragraph(tree.heading, style)
+    first = "" if above else tree.heading
+    drawn = table(heads, tree.rows, style, first=first)
     if "" in drawn:  # continued below: rather an interval under its metric than the tree twice
-        drawn = table(heads[:1], _below(rows), style, first=first)
+        drawn = table(heads[:1], _below(tree.rows), style, first=first)
     return [*above, *drawn]
 
 
@@ -229,12 +327,6 @@ def _below(rows: Sequence[Row]) -> list[Row]:
         narrow.append(Row(row.label, row.cells[:1], row.depth))
         narrow += [Row(f"90 %: {cell.text}", (), row.depth + 2) for cell in row.cells[1:]]
     return narrow
-
-
-def _interval(estimate: Estimate, reasons: Reasons) -> str:
-    if estimate["low"] is None:
-        return reasons.mark(estimate.get("why", "not known"))
-    return f"{percent(estimate['low'], 0)} .. {percent(estimate['high'], 0)}"
 
 
 def _parts(document: Document) -> list[Row]:
@@ -273,8 +365,9 @@ def _advice(document: Document, style: Style) -> list[str]:
             for label, change in document["remedies"].items()
         ]
         lines += ["", *table([["runtime"]], rows, style, first="what would help")]
-    for doubt in _doubts(document):
-        lines += paragraph(doubt, style, rest=" ")
+    doubts = _doubts(document)
+    for doubt in doubts:
+        lines += paragraph(doubt, style, first="" if doubt is doubts[0] else " ", rest="  ")
     return lines
 
 
@@ -283,33 +376,36 @@ def _change(fraction: float) -> str:
 
 
 def _doubts(document: Document) -> list[str]:
-    """The input that the interval owes most to."""
+    """The input that the interval owes most to, and what would tell it better."""
     if not document["doubtful"]:
         return []
     name, share = next(iter(document["doubtful"].items()))
     origins = {value["origin"] for path, value in document["inputs"].items() if group(path) == name}
     origin = f" ({', '.join(sorted(origins))})" if origins else ""
-    return [f"doubtful: {name}{origin}, {percent(share, 0)} % of the variance of the runtime"]
+    doubts = [f"doubtful: {name}{origin}, {percent(share, 0)} % of the variance"]
+    part = part_of(name)
+    if part is not None:
+        more = " --full" if origins == {"measured"} else ""
+        doubts.append(f"measure: popmodel bench{more} --only {part}")
+    return doubts
 
 
 def _notes(document: Document) -> list[str]:
     """Remarks, the two ratios of the classical model, and what the prediction leaves out."""
+    cores = document["processes"] * document["threads"]
     notes = [
-        _ratio("e_mt", "speed-up per thread of the parallel loops", document["e_mt"]),
-        _ratio("e_mp", "communication against one process per core", document["e_mp"]),
+        _ratio("e_mt", "loop speed-up per thread", document["e_mt"]),
+        _ratio("e_mp", f"time of messages vs {cores} x 1", document["e_mp"]),
         *document["notes"],
     ]
     if document["left_out"]:
-        notes.append(f"unknown of the machine and left out: {', '.join(document['left_out'])}")
+        notes.append(f"left out, the profile lacks: {', '.join(document['left_out'])}")
     return notes
 
 
 def _ratio(name: str, meaning: str, estimate: Estimate) -> str:
-    if estimate["value"] is None:
-        return f"{name} ({meaning}): none, {estimate.get('why', 'not known')}"
-    interval = (
-        ""
-        if estimate["low"] is None
-        else f", 90 %: {estimate['low']:.3f} .. {estimate['high']:.3f}"
-    )
-    return f"{name} ({meaning}): {estimate['value']:.3f}{interval}"
+    value, low, high = estimate["value"], estimate["low"], estimate["high"]
+    if value is None:
+        return f"no {name}: {estimate.get('why', 'not known')}"
+    interval = "" if low is None else f" ({low:.3f} .. {high:.3f})"
+    return f"{name} {value:.3f}{interval}, {meaning}"

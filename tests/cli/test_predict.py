@@ -29,13 +29,17 @@ def test_the_screen_has_everything_within_60_columns(popmodel: Call) -> None:
     lines = out.splitlines()
     assert max(map(len, lines)) <= 60
     assert lines[0].startswith("stencil3d (bundled)  N=512 steps=100 ")
-    assert lines[0].endswith("  16 x 4")
+    assert lines[0].endswith("  16 procs x 4 threads")
     assert lines[1].startswith("machine  ")
     assert lines[1].endswith("(preset, not measured)")
     assert lines[2] == "place    4 nodes x 4 processes x 4 cores, grid 2x2x4"
     assert any(line.startswith("runtime  ") and "90 %: " in line for line in lines)
     assert any(line.startswith("Parallel efficiency ") and " .. " in line for line in lines)
-    assert sum(line.rpartition("<-")[1] == "<-" for line in lines) == 1
+    (marked,) = [line for line in lines if " <-" in line]
+    assert marked.startswith("  Serial region efficiency <-")
+    # most of what only one thread does is to copy the layers of the halo
+    (cause,) = [line for line in lines if line.startswith("<- ")]
+    assert " lost: halo " in cause
     assert any(line.startswith(" parallel loops ") and line.endswith("#") for line in lines)
     assert "OMP_NUM_THREADS=4 OMP_PLACES=cores OMP_PROC_BIND=close \\" in lines
 
@@ -60,10 +64,28 @@ def test_other_families_can_be_shown(popmodel: Call) -> None:
     screen = popmodel(*RUN, "--family", "talp,mpi")[1]
     assert "MPI + OpenMP (TALP)" in screen
     assert "MPI + OpenMP (additive)" not in screen
-    # Global efficiency needs a reference run, which one prediction does not have.
+    # A process is its master to the families of MPI alone: they have no scaling of all threads.
     (row,) = [line for line in screen.splitlines() if line.startswith("Global efficiency ")]
     number = row.split()[-1]
-    assert f"\n{number[1:]} one prediction has no reference run\n" in screen
+    assert f"\n{number[1:]} processes have several threads: " in screen
+
+
+def test_the_reference_of_scaling_can_be_chosen(popmodel: Call) -> None:
+    document = json.loads(popmodel(*RUN, "--format", "json")[1])
+    assert (document["reference"]["processes"], document["reference"]["threads"]) == (1, 1)
+    chosen = json.loads(popmodel(*RUN, "--reference", "16x1,N=256", "--format", "json")[1])
+    assert (chosen["reference"]["processes"], chosen["reference"]["threads"]) == (16, 1)
+    assert chosen["reference"]["settings"] == {"N": 256}
+    assert chosen["reference"]["mode"] == "weak"
+    values = {id: estimate["value"] for id, estimate in chosen["metrics"]["scaling"].items()}
+    assert values["speedup"] == pytest.approx(
+        chosen["reference"]["work_ratio"]["value"]
+        * chosen["reference"]["runtime"]["value"]
+        / chosen["runtime"]["value"]
+    )
+    screen = popmodel(*RUN, "--reference", "16x1", "--family", "scaling")[1]
+    assert "\nreference  16 x 1, predicted " in screen
+    assert " (asked" in screen
 
 
 def test_where_nothing_is_lost_nothing_is_marked(popmodel: Call) -> None:
@@ -101,7 +123,8 @@ def test_csv_and_markdown(popmodel: Call) -> None:
     rows = list(csv.DictReader(io.StringIO(popmodel(*RUN, "--format", "csv")[1])))
     values = {(row["family"], row["metric"]): row for row in rows}
     assert float(values["", "runtime"]["value"]) > 0
-    assert values["mpi", "global_efficiency"]["absent"] == "one prediction has no reference run"
+    assert values["mpi", "global_efficiency"]["absent"].startswith("processes have several ")
+    assert float(values["scaling", "speedup"]["value"]) > 1
     out = popmodel(*RUN, "--format", "markdown")[1]
     assert "| MPI + OpenMP (additive) | % | 90 % |\n" in out
     assert "```sh\nOMP_NUM_THREADS=4" in out
@@ -139,6 +162,25 @@ def test_csv_and_markdown(popmodel: Call) -> None:
         (
             [*RUN, "--family", "tulp"],
             "--family tulp: no family 'tulp'\nhint: did you mean talp?",
+        ),
+        (
+            [*RUN, "--reference", "4"],
+            "--reference 4: '4' is not processes x threads\n"
+            "hint: write for example --reference 1x1, or --reference 1x1,N=256",
+        ),
+        (
+            [*RUN, "--reference", "0x4"],
+            "--reference 0x4: '0x4' is not processes x threads\n"
+            "hint: write for example --reference 1x1, or --reference 1x1,N=256",
+        ),
+        (
+            [*RUN, "--reference", "1x1,N=big"],
+            "--reference N=big: 'big' is not a number\nhint: write for example N=4096",
+        ),
+        (
+            [*RUN, "--reference", "1x32"],
+            "reference: 1 x 32 is not possible: a node has 16 cores, fewer than 32 threads\n"
+            "hint: at most 16 threads per process",
         ),
     ],
 )

@@ -201,6 +201,12 @@ def test_what_cannot_be_carried_out_says_why(body: str, reason: str) -> None:
         carried_out(program(text), 4)
 
 
+def test_a_program_that_ends_before_it_communicates_is_not_carried_out() -> None:
+    text = "[[program]]\nloop = { count = 4 }\n[[program.body]]\n"
+    with pytest.raises(NotUnrolled, match="the program is too short to communicate"):
+        carried_out(program(f'{text}collective = {{ op = "barrier", every = 5 }}\n'), 4)
+
+
 def test_too_large_programs_are_not_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulating, "MOST_OPERATIONS", 10)
     with pytest.raises(NotUnrolled, match="64 processes carry out 1e\\+03 operations in 20 steps"):
@@ -248,6 +254,8 @@ def test_the_replay_is_shown_where_it_differs() -> None:
     document = run.to_dict()["replay"]
     assert document["trusted"] == "replay"
     assert document["replay"]["parallel_efficiency"] == pytest.approx(efficiency)
+    parts = sum(part.value for part in run.time.values())
+    assert parts == pytest.approx(run.runtime.value)
     ideal = both.replay.ideal / both.replay.runtime
     assert run.metrics["mpi"]["transfer_efficiency"].value == pytest.approx(ideal)
 

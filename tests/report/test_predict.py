@@ -2,20 +2,149 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from popmodel.machine import profile
 from popmodel.model import signature
 from popmodel.model.predict import predict
-from popmodel.report.predict import screen
+from popmodel.model.scaling import ReferenceRun
+from popmodel.report.predict import markdown, screen
 from popmodel.report.terminal import Style
+
+MAIN = ["hybrid-additive"]
+Document = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def document() -> Document:
+    run = predict(signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 64, 4, draws=0)
+    return run.to_dict()
+
+
+def shown(document: Document, *families: str, brief: bool = False, width: int = 60) -> list[str]:
+    lines = screen(document, Style(width), families or MAIN, brief=brief)
+    assert max(map(len, lines)) <= width
+    return lines
+
+
+def measured(document: Document, metric: str, **estimate: float | None) -> Document:
+    """The document with another value of a metric of the additive family."""
+    main = document["metrics"]["hybrid-additive"] | {metric: {"why": "a test", **estimate}}
+    return {**document, "metrics": document["metrics"] | {"hybrid-additive": main}}
 
 
 @pytest.mark.parametrize(
-    "name", ["memory.bsat", "core.freq", "net.inter.classes.alpha", "openmp.parallel_for.seconds"]
+    ("name", "part"),
+    [
+        ("memory.bsat", "memory"),
+        ("core.freq", "core"),
+        ("net.inter.classes.alpha", "p2p"),
+        ("openmp.parallel_for.seconds", "openmp"),
+    ],
 )
-def test_the_origin_of_what_is_doubtful_is_told(name: str) -> None:
-    run = predict(signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 64, 4, draws=0)
-    document = {**run.to_dict(), "doubtful": {name: 0.5}}
-    lines = screen(document, Style(100), ["hybrid-additive"])
-    assert f"doubtful: {name} (preset), 50 % of the variance of the runtime" in lines
+def test_the_origin_of_what_is_doubtful_is_told_and_what_measures_it(
+    document: Document, name: str, part: str
+) -> None:
+    lines = shown({**document, "doubtful": {name: 0.5}}, width=100)
+    first = lines.index(f"doubtful: {name} (preset), 50 % of the variance")
+    assert lines[first + 1] == f" measure: popmodel bench --only {part}"
+
+
+def test_what_was_measured_is_to_be_measured_longer(document: Document) -> None:
+    entry = document["inputs"]["memory.bsat"] | {"origin": "measured"}
+    inputs = document["inputs"] | {"memory.bsat": entry}
+    lines = shown({**document, "inputs": inputs, "doubtful": {"memory.bsat": 0.5}})
+    first = lines.index("doubtful: memory.bsat (measured), 50 % of the variance")
+    assert lines[first + 1] == " measure: popmodel bench --full --only memory"
+
+
+def test_no_benchmark_measures_the_application(document: Document) -> None:
+    inputs = document["inputs"] | {"imbalance.persistent_cv": {"value": 0.1, "origin": "user"}}
+    lines = shown({**document, "inputs": inputs, "doubtful": {"imbalance.persistent_cv": 0.5}})
+    assert "doubtful: imbalance.persistent_cv (user), 50 % of the" in lines
+    assert not any("measure:" in line for line in lines)
+
+
+def test_views_are_shown_where_they_lose_or_a_family_is_asked_for(document: Document) -> None:
+    name = "OpenMP load balance"
+    assert not any(name in line for line in shown(document, brief=True))
+    assert any(f"   ({name}) " in line for line in shown(document))
+    losing = measured(document, "openmp_load_balance", value=0.9, low=None, high=None)
+    assert any(f"   ({name}) " in line for line in shown(losing, brief=True))
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (0.967, 0.9665, 0.9672, "96.7  96 .. 97"),
+        (0.884, 0.8845 - 0.001, 0.889, "88.4  88 .. 89"),
+        (1.0, 0.9996, 1.0, "100.0  99 .. 100"),
+        (1.0 + 1e-15, 1.0 - 1e-15, 1.0 + 1e-15, "100.0  100 .. 100"),
+    ],
+)
+def test_an_interval_is_rounded_outwards(
+    document: Document, value: float, low: float, high: float, text: str
+) -> None:
+    changed = measured(document, "parallel_efficiency", value=value, low=low, high=high)
+    (row,) = [line for line in shown(changed) if line.startswith("Parallel efficiency ")]
+    assert " ".join(row.split()[2:]) == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(1.21, 1.37, "1.21 .. 1.37 s"), (0.95, 1.37, "950 ms .. 1.37 s")],
+)
+def test_the_unit_of_an_interval_is_told_once(
+    document: Document, low: float, high: float, text: str
+) -> None:
+    runtime = {"value": 1.3, "low": low, "high": high}
+    assert f"runtime  1.300 s, 90 %: {text} (parameters only)" in shown(
+        {**document, "runtime": runtime}
+    )
+
+
+def test_what_the_largest_loss_comes_from_is_told(document: Document) -> None:
+    metric = "process_transfer_efficiency"
+    causes = {metric: {"shift B": 0.3, "shift A": 0.1, "sum": 0.001}}
+    lines = shown({**document, "limits": metric, "causes": causes})
+    (row,) = [line for line in lines if "Process transfer efficiency <-" in line]
+    assert "<- 401 ms lost: shift B 300 ms; shift A 100 ms" in lines
+    assert lines.index(row) < lines.index("<- 401 ms lost: shift B 300 ms; shift A 100 ms")
+    text = markdown({**document, "limits": metric, "causes": causes}, MAIN)
+    assert "<- 401 ms lost: shift B 300 ms; shift A 100 ms" in text
+
+
+def test_scaling_is_told_as_ratios_with_its_reference(document: Document) -> None:
+    lines = shown(document, "scaling")
+    (row,) = [line for line in lines if line.startswith("Speed-up ")]
+    speedup = document["metrics"]["scaling"]["speedup"]["value"]
+    assert row.split()[1] == f"{speedup:.3f}"
+    words = " ".join(" ".join(lines).split())
+    seconds = document["reference"]["runtime"]["value"]
+    assert f"reference 1 x 1, predicted {seconds:.4g} s, strong scaling" in words
+    assert not any("reference " in line for line in shown(document))
+    assert any(line.startswith("reference 1 x 1, ") for line in markdown(document, ["scaling"]))
+
+
+def test_another_problem_of_the_reference_is_told() -> None:
+    run = predict(
+        signature.load("stencil3d"),
+        profile.load(profile.DEFAULT_PRESET),
+        8,
+        1,
+        reference=ReferenceRun(1, 1, {"N": 256.0}),
+        draws=10,
+    )
+    words = " ".join(" ".join(shown(run.to_dict(), "scaling")).split())
+    seconds, ratio = run.reference.runtime.value, run.reference.work_ratio.value
+    assert f"reference 1 x 1 with N=256, predicted {seconds:.4g} s, weak scaling," in words
+    assert f"{ratio:.4g} times its work (asked for; work in operations)" in words
+
+
+def test_masters_tell_the_reference_of_their_global_efficiency() -> None:
+    alone = predict(
+        signature.load("stencil3d"), profile.load(profile.DEFAULT_PRESET), 8, 1, draws=10
+    )
+    assert any(line.startswith("reference  1 x 1, ") for line in shown(alone.to_dict(), "mpi"))

@@ -1,0 +1,100 @@
+"""What of a program each loss comes from: its items one by one, and the imbalance of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from popmodel.expressions.elementary import Value
+from popmodel.model.placement import Placement
+from popmodel.model.program import Item, Loop
+from popmodel.model.study import Evaluation, Study, nominal
+from popmodel.model.work import Work
+
+UNEQUAL = "unequal work"
+WAITING = "waiting for others"
+MESSAGES = "messages"
+"""Names of causes that are no item of a program."""
+_ROUNDING = 1e-9  # of the runtime: less is left over where nothing is lost
+
+
+def causes(study: Study, placement: Placement, run: Evaluation) -> dict[str, dict[str, float]]:
+    """Say for every leaf of the additive family what its loss comes from.
+
+    Parameters
+    ----------
+    study, placement, run
+        The run, as `Study.run` gives it.
+
+    Returns
+    -------
+    dict of str to dict of str to float
+        By metric: seconds that an average process loses to each item of the program, by the name
+        of the item, and to what is no item (`UNEQUAL`, `WAITING`, `MESSAGES`); the largest first.
+        They add up to the loss of the metric times the runtime, at the best estimate.
+    """
+    lost: dict[str, dict[str, float]] = {}
+    for name, program in _items_alone(study.signature.program):
+        signature = replace(study.signature, program=program)
+        alone = Study(signature, study.profile, study.settings, 0, study.seed, study.factors)
+        work = alone.run(placement, alone.sources()).work
+        for metric, seconds in _lost(work, placement.threads).items():
+            by_item = lost.setdefault(metric, {})
+            by_item[name] = by_item.get(name, 0.0) + nominal(seconds)
+    closed = study.run(placement, study.sources(draws=0))
+    (_, before_waiting, before_transfer), (unequal, waiting, transfer) = (
+        _delays(closed),
+        _delays(run),
+    )
+    lost["process_load_balance"] = {UNEQUAL: unequal}
+    for metric, before, after, rest in (
+        ("process_serialisation_efficiency", before_waiting, waiting, WAITING),
+        ("process_transfer_efficiency", before_transfer, transfer, MESSAGES),
+    ):
+        lost[metric] = _shared_out(lost[metric], before, after, rest)
+    least = _ROUNDING * nominal(run.modelled.runtime)
+    return {
+        metric: dict(sorted(counted.items(), key=lambda item: -item[1]))
+        for metric, seconds in lost.items()
+        if (counted := {name: value for name, value in seconds.items() if value > least})
+    }
+
+
+def _delays(run: Evaluation) -> tuple[float, float, float]:
+    """Give the best estimates of what unequal work, waiting and transfer cost, s."""
+    outside = nominal(run.modelled.aggregates["outside_mpi_mean"])
+    slowest = nominal(run.course.computing) + nominal(run.work.overhead)
+    ideal, runtime = nominal(run.course.ideal), nominal(run.course.runtime)
+    return slowest - outside, ideal - slowest, runtime - ideal
+
+
+def _shared_out(
+    by_item: dict[str, float], closed: float, whole: float, rest: str
+) -> dict[str, float]:
+    """Share out a delay as the closed form does; what is left is no item's.
+
+    A replay may have found another delay than the closed form, for all items together.
+    """
+    factor = whole / closed if closed > 0 else 0.0
+    shared = {name: seconds * factor for name, seconds in by_item.items()}
+    return shared | {rest: whole - sum(shared.values())}
+
+
+def _lost(work: Work, threads: int) -> dict[str, Value]:
+    """Give what some work adds to the losses of the additive family, s, by metric."""
+    return {
+        "process_transfer_efficiency": work.transfer,
+        "process_serialisation_efficiency": work.waiting,
+        "openmp_region_efficiency": work.parallel - work.share,
+        "serial_region_efficiency": work.serial * (threads - 1) / threads,
+    }
+
+
+def _items_alone(program: tuple[Item, ...]) -> Iterator[tuple[str, tuple[Item, ...]]]:
+    """Give every item that is no loop, alone in the loops around it, with its name."""
+    for item in program:
+        if isinstance(item, Loop):
+            for name, body in _items_alone(item.body):
+                yield name, (replace(item, body=body),)
+        else:
+            yield item.name, (item,)

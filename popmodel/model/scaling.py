@@ -1,0 +1,198 @@
+"""A predicted run compared with a predicted reference run, draw by draw.
+
+Both runs see the same draws of the uncertain inputs, so what is common to them cancels in their
+ratios. The formulas are those of the family ``scaling``, as for measured runs
+(`popmodel.metrics.scaling`); here are only which run is the reference, and how much work it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from popmodel.errors import PopmodelError, UsageError
+from popmodel.expressions.elementary import Value
+from popmodel.metrics.hierarchy import load_families
+from popmodel.metrics.scaling import against, of_masters
+from popmodel.model.exchange import NotUnrolled
+from popmodel.model.observe import Modelled
+from popmodel.model.placement import Placement, place
+from popmodel.model.prediction import DEFAULT_REFERENCE, Reference
+from popmodel.model.study import Evaluation, Study, check_memory, estimate
+from popmodel.model.uncertainty import Draws
+
+
+@dataclass(frozen=True)
+class ReferenceRun:
+    """A run that is asked for as the reference.
+
+    Attributes
+    ----------
+    processes, threads : int
+        P, and T per process.
+    settings : mapping of str to float
+        Parameters of the application that differ from those of the run: weak scaling.
+    """
+
+    processes: int
+    threads: int
+    settings: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run together with its reference.
+
+    Attributes
+    ----------
+    modelled : Modelled
+        The run with what all families need of the reference among its aggregates.
+    reference : Reference
+        What a report says about the reference.
+    inputs : tuple of str
+        Paths of the quantities that the reference rests on.
+    """
+
+    modelled: Modelled
+    reference: Reference
+    inputs: tuple[str, ...]
+
+
+def compare(
+    study: Study, placement: Placement, run: Evaluation, wanted: ReferenceRun | None = None
+) -> Comparison:
+    """Evaluate the reference of a run and join it to the run.
+
+    Parameters
+    ----------
+    study : Study
+        Program and machine of the run.
+    placement : Placement
+        Processes and threads of the run.
+    run : Evaluation
+        The run, in the draws of `study`.
+    wanted : ReferenceRun, optional
+        Which run to compare with. Default: the part of the run with the fewest cores, then the
+        fewest threads, that application and machine allow, 1 x 1 as a rule.
+
+    Raises
+    ------
+    UsageError
+        If the application or the machine does not allow the run that is asked for.
+    MissingQuantity
+        If the machine profile does not know something that it needs.
+    """
+    if wanted is None:
+        base, where, why = study, *_smallest(study, placement)
+    else:
+        base, where = _asked(study, wanted)
+        why = "asked for"
+    drawn = base.sources()
+    other = run if base is study and where == placement else _evaluate(base, where, drawn)
+    changed = {
+        name: base.params[name].value
+        for name in base.params
+        if base.params[name].value != study.params[name].value
+    }
+    ratio: Value = 1.0
+    if changed:
+        ratio, told = _work_ratio(run, placement, other, where)
+        why = f"{why}; {told}"
+    reference = Reference(
+        where.processes,
+        where.threads,
+        changed,
+        "weak" if changed else "strong",
+        estimate(ratio),
+        estimate(other.modelled.runtime),
+        why,
+    )
+    threaded = max(placement.threads, where.threads) > 1
+    modelled = _joined(run.modelled, other.modelled, ratio, threaded=threaded)
+    return Comparison(modelled, reference, tuple(drawn.used))
+
+
+def _evaluate(study: Study, placement: Placement, drawn: Draws) -> Evaluation:
+    """Evaluate a reference like a run: by a replay where the closed form is wrong."""
+    run = study.run(placement, drawn)
+    try:
+        return study.replayed(placement, run)[0]
+    except NotUnrolled:  # as with one process: nothing that a replay could tell
+        return run
+
+
+def _joined(run: Modelled, reference: Modelled, work_ratio: Value, *, threaded: bool) -> Modelled:
+    """Give the run the aggregates that its scaling, and the efficiency of masters, need."""
+    aggregates: dict[str, Value] = against(run.aggregates, reference.aggregates, work_ratio)
+    absent = {name: why for name, why in run.absent.items() if name != "reference"}
+    # the reference is a run of the same signature and lacks the same counters
+    absent |= {f"reference_{name}": why for name, why in absent.items()}
+    scaled = load_families()["scaling"].evaluate_samples(aggregates, absent)
+    values: dict[str, Value] = dict(scaled.values)
+    more, reasons = of_masters(values, scaled.absent, threaded=threaded)
+    return replace(run, aggregates=aggregates | more, absent=absent | reasons)
+
+
+def _asked(study: Study, wanted: ReferenceRun) -> tuple[Study, Placement]:
+    try:
+        base = study.with_settings(wanted.settings) if wanted.settings else study
+        where = place(wanted.processes, wanted.threads, study.profile.topology)
+        _check(base, where)
+    except UsageError as error:
+        raise UsageError(f"reference: {error.message}", error.hint) from error
+    return base, where
+
+
+def _smallest(study: Study, placement: Placement) -> tuple[Placement, str]:
+    """Find the smallest part of a run that is possible, and say why it is this one."""
+    refused: str | None = None
+    for processes, threads in _parts(placement):
+        try:
+            where = place(processes, threads, study.profile.topology)
+            _check(study, where)
+        except PopmodelError as error:  # not possible, or the machine is not known there
+            refused = refused or error.message
+            continue
+        if refused is None:
+            return where, DEFAULT_REFERENCE
+        return where, f"smallest possible part of the run: {refused}"
+    if refused is None:
+        return placement, "the run itself"
+    return placement, f"the run itself, no part of it is possible: {refused}"
+
+
+def _parts(placement: Placement) -> Iterator[tuple[int, int]]:
+    """Give P and T of the parts of a run, the fewest cores first, then the fewest threads.
+
+    Parts have a divisor of its processes and of its threads: what a program requires of their
+    number (a square, a multiple) holds rather for these than for the numbers between.
+    """
+    parts = [
+        (processes, threads)
+        for processes in range(1, placement.processes + 1)
+        if placement.processes % processes == 0
+        for threads in range(1, placement.threads + 1)
+        if placement.threads % threads == 0
+    ]
+    yield from sorted(parts, key=lambda part: (part[0] * part[1], part[1]))[:-1]
+
+
+def _check(study: Study, placement: Placement) -> None:
+    """Refuse a placement that the application or the machine does not allow."""
+    study.check(placement)
+    once = study.run(placement, study.sources(draws=0))
+    check_memory(once.memory, placement, study.profile, study.signature)
+
+
+def _work_ratio(
+    run: Evaluation, placement: Placement, other: Evaluation, where: Placement
+) -> tuple[Value, str]:
+    """Give the work of a run over that of its reference, and how it was counted."""
+    work, base = placement.processes * run.work.flops, where.processes * other.work.flops
+    if np.all(work) and np.all(base):
+        return work / base, "work in operations"
+    return placement.cores / where.cores, (
+        "work taken as proportional to the cores: the signature counts no operations (flops)"
+    )

@@ -1,0 +1,288 @@
+"""The reference of a prediction: which run it is, what it is compared by, refusals."""
+
+from __future__ import annotations
+
+import pytest
+from model.demo import exact, machine, program
+
+from popmodel.errors import UsageError
+from popmodel.machine import profile as profiles
+from popmodel.machine.profile import MissingQuantity, Profile
+from popmodel.model.predict import Prediction, predict
+from popmodel.model.scaling import ReferenceRun
+from popmodel.model.signature import Signature
+
+BODY = """
+[[program]]
+loop = { count = 50, body = [
+  { parallel = { trip = "N", inner = 1000, flops = 2, bytes.MEM = 8 } },
+  { serial = { trip = 1000, flops = 2 } },
+  { collective = { op = "allreduce", bytes = 80000 } },
+] }
+"""
+# a process has its share of the iterations; the serial code is repeated by all
+SHARED = BODY.replace('"N"', '"N/P"').replace("trip = 1000,", 'trip = "1000/P",')
+ARITHMETIC = SHARED.replace(", bytes.MEM = 8", "")
+
+
+def demo(body: str = SHARED, **sections: str) -> Signature:
+    return program(body, params="N = 1000\n", **sections)
+
+
+def scaling(run: Prediction) -> dict[str, float]:
+    return {id: estimate.value for id, estimate in run.metrics["scaling"].items()}
+
+
+def reference(run: Prediction) -> tuple[int, int]:
+    return run.reference.processes, run.reference.threads
+
+
+# -- which run
+
+
+def test_the_reference_is_one_thread_alone() -> None:
+    run = predict(demo(), machine(), 4, 4)
+    assert reference(run) == (1, 1)
+    assert run.reference.why == "default"
+    assert (run.reference.mode, run.reference.work_ratio.value) == ("strong", 1.0)
+    alone = predict(demo(), machine(), 1, 1)
+    assert run.reference.runtime == alone.runtime
+    assert scaling(run)["speedup"] == pytest.approx(alone.runtime.value / run.runtime.value)
+
+
+def test_a_run_of_one_thread_is_its_own_reference() -> None:
+    run = predict(demo(), machine(), 1, 1)
+    assert reference(run) == (1, 1)
+    assert run.reference.why == "the run itself"
+    values = scaling(run)
+    assert values["speedup"] == values["computation_scaling"] == 1.0
+    assert values["global_efficiency"] == pytest.approx(
+        run.metrics["mpi"]["parallel_efficiency"].value
+    )
+
+
+def test_what_the_application_requires_holds_for_the_reference() -> None:
+    run = predict(demo(limits='require = ["P >= 3"]'), machine(), 12, 2)
+    assert reference(run) == (3, 1)
+    assert run.reference.why == (
+        "smallest possible part of the run: demo cannot run with 1 processes: it requires P >= 3"
+    )
+
+
+def test_the_reference_fits_the_memory_of_a_node() -> None:
+    # 64 GiB in all, a node has 16: half of the cores of each of four nodes have to be idle or
+    # threads, and of the ways to use 32 cores this has the fewest threads
+    large = demo(limits='memory_per_rank = "2**36/P"')
+    run = predict(large, machine(), 8, 8)
+    assert reference(run) == (8, 4)
+    assert "demo needs 64 GiB on a node (1 processes), a node has 16 GiB" in run.reference.why
+
+
+def test_a_run_without_possible_parts_is_its_own_reference() -> None:
+    run = predict(demo(limits='require = ["P*T == 8"]'), machine(), 4, 2)
+    assert reference(run) == (4, 2)
+    assert run.reference.why.startswith("the run itself, no part of it is possible: demo cannot")
+
+
+def test_a_reference_that_the_machine_is_not_known_for_is_not_taken() -> None:
+    document = dict(machine().document)
+    document["openmp"] = {"parallel_for": {"T": [2, 8], "seconds": [exact(1e-7), exact(4e-7)]}}
+    known_from_two = profiles.from_document(document)
+    run = predict(demo(), known_from_two, 2, 4)
+    assert reference(run) == (1, 2)
+    assert "openmp.parallel_for at 1 threads" in run.reference.why
+    with pytest.raises(MissingQuantity, match="parallel_for at 1 threads"):
+        predict(demo(), known_from_two, 2, 4, reference=ReferenceRun(1, 1))
+
+
+def test_a_reference_can_be_asked_for() -> None:
+    run = predict(demo(), machine(), 4, 4, reference=ReferenceRun(4, 1))
+    assert reference(run) == (4, 1)
+    assert run.reference.why == "asked for"
+    document = run.to_dict()["reference"]
+    assert (document["processes"], document["threads"], document["settings"]) == (4, 1, {})
+    assert document["runtime"]["value"] == run.reference.runtime.value
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message", "hint"),
+    [
+        (
+            ReferenceRun(0, 1),
+            "reference: 0 processes are not possible",
+            "ask for at least 1 of processes",
+        ),
+        (
+            ReferenceRun(1, 16),
+            "reference: 1 x 16 is not possible: a node has 8 cores, fewer than 16 threads",
+            "at most 8 threads per process",
+        ),
+        (
+            ReferenceRun(1, 1, {"M": 2.0}),
+            "reference: demo has no parameter 'M'",
+            "it has: N",
+        ),
+        (
+            ReferenceRun(3, 1),
+            "reference: demo cannot run with 3 processes: it requires is_square(P)",
+            "possible: 1 or 4 processes",
+        ),
+        (
+            ReferenceRun(1, 1, {"N": 1e6}),
+            "reference: demo needs 7.28 TiB on a node (1 processes), a node has 16 GiB",
+            "use more processes, or a smaller problem",
+        ),
+    ],
+)
+def test_refusals(wanted: ReferenceRun, message: str, hint: str) -> None:
+    limits = 'require = ["is_square(P)"]\nmemory_per_rank = "8*N**2/P"'
+    with pytest.raises(UsageError) as caught:
+        predict(demo(limits=limits), machine(), 4, 1, reference=wanted)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_the_reference_is_replayed_like_the_run() -> None:
+    # neighbours wait for each other, not all for the slowest: the closed form is too pessimistic
+    ring = """
+[[program]]
+loop = { count = 100, body = [
+  { parallel = { trip = 1000, inner = 100, flops = 2 } },
+  { shift = { dim = 0, by = 1, bytes = 1000 } },
+] }
+"""
+    waiting = program(
+        ring, decomp='grid = ["P"]\nperiodic = [true]\n', imbalance="transient_cv = 0.1\n"
+    )
+    run = predict(waiting, machine(), 32, 1, reference=ReferenceRun(16, 1))
+    smaller = predict(waiting, machine(), 16, 1)
+    assert smaller.agreement is not None
+    assert smaller.agreement.trusts_replay
+    assert run.reference.runtime == smaller.runtime
+
+
+# -- what it says
+
+
+def test_computation_scaling_is_lost_to_the_shared_memory_and_the_clock() -> None:
+    heavy = program("[[program]]\nparallel = { trip = 4000, inner = 1000, bytes.MEM = 64 }\n")
+    run = predict(heavy, machine(), 1, 8)
+    # 8 cores on 2 domains: 4 of them share 2 b1, so each has half of what one alone has
+    assert scaling(run)["computation_scaling"] == pytest.approx(0.5, rel=0.05)
+    assert scaling(run)["frequency_scaling"] == pytest.approx(1.0)
+
+
+def test_a_lower_clock_is_frequency_scaling() -> None:
+    document = dict(machine().document)
+    document["core"] = document["core"] | {"freq": {"1": exact(2e9), "8": exact(1.5e9)}}
+    busy = program("[[program]]\nparallel = { trip = 8000, inner = 1000, flops = 2 }\n")
+    values = scaling(predict(busy, profiles.from_document(document), 1, 8))
+    assert values["frequency_scaling"] == pytest.approx(0.75)
+    assert values["computation_scaling"] == pytest.approx(0.75)
+
+
+def test_instructions_that_all_processes_repeat_are_instruction_scaling() -> None:
+    counted = ARITHMETIC.replace("flops = 2", "flops = 2, instructions = 10")
+    repeated = counted.replace('trip = "1000/P"', "trip = 1e6")
+    once, again = (scaling(predict(demo(body), machine(), 8, 1)) for body in (counted, repeated))
+    assert once["instruction_scaling"] == pytest.approx(1.0)
+    assert again["instruction_scaling"] == pytest.approx((1 + 1) / (1 + 8))
+    assert again["ipc_scaling"] == pytest.approx(1.0)
+    assert again["frequency_scaling"] == pytest.approx(1.0)
+
+
+def test_waiting_for_memory_is_ipc_scaling() -> None:
+    heavy = program(
+        "[[program]]\nparallel = { trip = 4000, inner = 1000, bytes.MEM = 64, instructions = 10 }\n"
+    )
+    values = scaling(predict(heavy, machine(), 1, 8))
+    assert values["instruction_scaling"] == pytest.approx(1.0)
+    assert values["ipc_scaling"] == pytest.approx(values["computation_scaling"])
+    assert values["ipc_scaling"] < 0.6
+
+
+def test_repeated_work_is_lost_to_computation_scaling() -> None:
+    repeated = ARITHMETIC.replace('trip = "1000/P"', "trip = 1e6")
+    once, again = (
+        scaling(predict(demo(body), machine(), 8, 1))["computation_scaling"]
+        for body in (ARITHMETIC, repeated)
+    )
+    assert once == pytest.approx(1.0)
+    # 1 part shared and 1 repeated, on one process and on eight
+    assert again == pytest.approx((1 + 1) / (1 + 8))
+
+
+def test_what_is_common_to_both_runs_cancels(preset: Profile) -> None:
+    run = predict(demo(), preset, 16, 1)
+    width = {
+        name: (estimate.high or estimate.value) / (estimate.low or estimate.value) - 1
+        for name, estimate in {"runtime": run.runtime, **run.metrics["scaling"]}.items()
+    }
+    same_node = predict(demo(), preset, 16, 1, reference=ReferenceRun(16, 1))
+    assert width["speedup"] > 0
+    assert same_node.metrics["scaling"]["speedup"].low is None
+    # the clock is uncertain, the part that a busy node loses of it is not
+    assert width["frequency_scaling"] < width["runtime"] / 2
+
+
+def test_another_problem_of_the_reference_is_weak_scaling() -> None:
+    run = predict(
+        demo(ARITHMETIC),
+        machine(),
+        8,
+        1,
+        {"N": 8000.0},
+        reference=ReferenceRun(1, 1, {"N": 1000.0}),
+    )
+    assert run.reference.mode == "weak"
+    assert run.reference.settings == {"N": 1000.0}
+    assert run.reference.why == "asked for; work in operations"
+    # 50 x (N x 1000 + 1000) x 2 operations
+    ratio = (8000 * 1000 + 1000) / (1000 * 1000 + 1000)
+    assert run.reference.work_ratio.value == pytest.approx(ratio)
+    alone = predict(demo(ARITHMETIC), machine(), 1, 1, {"N": 1000.0})
+    assert scaling(run)["speedup"] == pytest.approx(ratio * alone.runtime.value / run.runtime.value)
+    assert scaling(run)["computation_scaling"] == pytest.approx(1.0)
+
+
+def test_the_same_problem_again_is_strong_scaling() -> None:
+    run = predict(demo(), machine(), 8, 1, reference=ReferenceRun(1, 1, {"N": 1000.0}))
+    assert run.reference.mode == "strong"
+    assert run.reference.settings == {}
+
+
+def test_work_without_operations_is_taken_as_proportional_to_the_cores() -> None:
+    body = '[[program]]\nparallel = { trip = "N/P", inner = 1000, bytes.MEM = 8 }\n'
+    run = predict(
+        demo(body), machine(), 8, 1, {"N": 8000.0}, reference=ReferenceRun(1, 1, {"N": 1})
+    )
+    assert run.reference.work_ratio.value == 8.0
+    assert run.reference.why == (
+        "asked for; work taken as proportional to the cores: "
+        "the signature counts no operations (flops)"
+    )
+
+
+# -- families of MPI alone
+
+
+def test_masters_have_a_global_efficiency_if_they_are_all_threads() -> None:
+    pure = predict(demo(), machine(), 8, 1)
+    for family in ("mpi", "mpi-additive"):
+        values = pure.metrics[family]
+        assert values["global_efficiency"].value == pytest.approx(
+            values["parallel_efficiency"].value * scaling(pure)["computation_scaling"]
+        )
+    for run in (
+        predict(demo(), machine(), 8, 2),
+        predict(demo(), machine(), 8, 1, reference=ReferenceRun(1, 2)),
+    ):
+        why = run.absent["mpi"]["global_efficiency"]
+        assert why.startswith("processes have several threads: ")
+
+
+def test_counters_that_the_signature_lacks_are_told_once() -> None:
+    absent = predict(demo(), machine(), 8, 2).absent["scaling"]
+    assert absent == {
+        "instruction_scaling": "the signature does not count all instructions (key instructions)",
+        "ipc_scaling": "the signature does not count all instructions (key instructions)",
+    }
