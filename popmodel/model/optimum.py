@@ -342,7 +342,7 @@ def tune(
 
 def _replayed_change(before: Study, after: Study, placement: Placement) -> float | None:
     """Give the change of the runtime from one study to the other as replays say it."""
-    runtimes = []
+    runtimes: list[float] = []
     for study in (before, after):
         try:
             run = study.run(placement, study.sources(draws=0))

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.causes import causes
-from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled
 from popmodel.model.placement import place
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
@@ -59,13 +58,7 @@ def predict(
     study.check(placement)
     drawn = study.sources()
     run = study.run(placement, drawn)
-    agreement, not_replayed = None, None
-    try:
-        agreement = study.replay(placement, run)
-        if agreement.trusts_replay:
-            run = study.as_replayed(placement, run, agreement)
-    except NotUnrolled as reason:
-        not_replayed = str(reason)
+    run, agreement, not_replayed = study.checked(placement, run)
     check_memory(run.memory, placement, profile, signature)
     compared = compare(study, placement, run, reference)
     metrics, absent, limits, notes = _metrics(compared.modelled)

@@ -16,12 +16,10 @@ from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.scaling import against, of_masters
-from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled
 from popmodel.model.placement import Placement, place
 from popmodel.model.prediction import DEFAULT_REFERENCE, Reference
 from popmodel.model.study import Evaluation, Study, check_memory, estimate
-from popmodel.model.uncertainty import Draws
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,9 @@ def compare(
         base, where = _asked(study, wanted)
         why = "asked for"
     drawn = base.sources()
-    other = run if base is study and where == placement else _evaluate(base, where, drawn)
+    other = run
+    if base is not study or where != placement:
+        other, _, _ = base.checked(where, base.run(where, drawn))
     changed = {
         name: base.params[name].value
         for name in base.params
@@ -112,15 +112,6 @@ def compare(
     threaded = max(placement.threads, where.threads) > 1
     modelled = _joined(run.modelled, other.modelled, ratio, threaded=threaded)
     return Comparison(modelled, reference, tuple(drawn.used))
-
-
-def _evaluate(study: Study, placement: Placement, drawn: Draws) -> Evaluation:
-    """Evaluate a reference like a run: by a replay where the closed form is wrong."""
-    run = study.run(placement, drawn)
-    try:
-        return study.replayed(placement, run)[0]
-    except NotUnrolled:  # as with one process: nothing that a replay could tell
-        return run
 
 
 def _joined(run: Modelled, reference: Modelled, work_ratio: Value, *, threaded: bool) -> Modelled:

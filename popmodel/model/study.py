@@ -125,6 +125,28 @@ class Study:
         params = {name: drawn[f"params.{name}"] for name in self.params}
         return prepare(self.signature, placement, parameters, params, overlap)
 
+    def checked(
+        self, placement: Placement, run: Evaluation
+    ) -> tuple[Evaluation, Agreement | None, str | None]:
+        """Check an evaluation by a replay, and give that where the closed form is wrong.
+
+        Returns
+        -------
+        run : Evaluation
+            By whichever is to be trusted.
+        agreement : Agreement or None
+            Both side by side.
+        why_not : str or None
+            Why there is no replay.
+        """
+        try:
+            agreement = self.replay(placement, run)
+        except NotUnrolled as reason:
+            return run, None, str(reason)
+        if agreement.trusts_replay:
+            run = self.as_replayed(placement, run, agreement)
+        return run, agreement, None
+
     def replay(self, placement: Placement, run: Evaluation) -> Agreement:
         """Put a replay of the best estimate beside an evaluation.
 
