@@ -23,6 +23,8 @@ class Parameters:
         Path of a quantity -> its value.
     symbolic : bool
         Whether the values are SymPy symbols.
+    across_sockets : bool
+        Whether the threads of a process are on several sockets.
     left_out : set of str
         Quantities that a term would use but the profile does not know, where the model can do
         without: the effect is then not in the prediction, and reports say so.
@@ -33,6 +35,7 @@ class Parameters:
     profile: Profile
     values: Callable[[str], Value]
     symbolic: bool = False
+    across_sockets: bool = False
     left_out: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
 
@@ -84,8 +87,7 @@ class Parameters:
         if threads > 1 and threads not in counts and terms:
             # a term that the fit does not have takes no part in the law
             law = dict.fromkeys("abds", 0.0) | {key: self.get(f"{path}.fit.{key}") for key in terms}
-            socket = self.profile.topology.cores_per_socket
-            return openmp.overhead_law(threads, **law, cores_per_socket=socket)
+            return openmp.overhead_law(threads, **law, across_sockets=self.across_sockets)
         seconds = [self.get(f"{path}.seconds[{index}]") for index in range(len(counts))]
         if threads < counts[0] or (len(counts) < 2 and threads not in counts):
             raise self.profile.missing(f"{path} at {threads} threads")

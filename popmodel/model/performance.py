@@ -274,7 +274,8 @@ class Model:
         traffic = iterations * self._memory_bytes(costs)
         if _is_zero(traffic):  # a machine whose memory is unknown will do
             return compute.loop_time(core, caches, 0.0, self.overlap)
-        active = self.parameters.profile.topology.active_per_domain(busy)
+        masters_only = busy == self.placement.per_node
+        active = self.placement.active_serial if masters_only else self.placement.active
         transfer = memory.transfer_time(
             traffic,
             traffic * stretch,
@@ -396,7 +397,12 @@ def symbolic_work(
     import sympy
 
     symbols = {path: sympy.Symbol(path, positive=True) for path in profile.quantities}
-    parameters = Parameters(profile, symbols.__getitem__, symbolic=True)
+    parameters = Parameters(
+        profile,
+        symbols.__getitem__,
+        symbolic=True,
+        across_sockets=placement.sockets_spanned > 1,
+    )
     return prepare(signature, placement, parameters, params).work(), symbols
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.observe import Modelled
-from popmodel.model.placement import place
+from popmodel.model.placement import WHOLE, Allocation
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
 from popmodel.model.signature import Signature
-from popmodel.model.study import Study, check_memory, estimate, multithreading, nominal
+from popmodel.model.study import Study, estimate, multithreading, nominal
 from popmodel.model.uncertainty import DEFAULT_COUNT
 
 
@@ -21,6 +21,7 @@ def predict(
     threads: int,
     settings: Mapping[str, float] | None = None,
     *,
+    allocation: Allocation = WHOLE,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
 ) -> Prediction:
@@ -36,6 +37,8 @@ def predict(
         P, and T per process; one thread per core.
     settings : mapping of str to float, optional
         Values instead of the signature's parameters.
+    allocation : Allocation, optional
+        What of the machine may be used; all of it by default.
     draws, seed : int
         Draws of the uncertain inputs behind the intervals, and their seed.
 
@@ -47,12 +50,10 @@ def predict(
     MissingQuantity
         If the machine profile does not know something that the application needs.
     """
-    study = Study(signature, profile, settings or {}, draws, seed)
-    placement = place(processes, threads, profile.topology)
-    study.check(placement)
+    study = Study(signature, profile, settings or {}, draws, seed, allocation=allocation)
+    placement = study.admit_or_advise(processes, threads)
     drawn = study.sources()
     run = study.run(placement, drawn)
-    check_memory(run.memory, placement, profile, signature)
     metrics, absent, limits, notes = _metrics(run.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
     return Prediction(

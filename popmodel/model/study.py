@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from popmodel.errors import UsageError
+from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value
-from popmodel.machine.profile import Profile
+from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.observables import NO_MPI
-from popmodel.model import grid
+from popmodel.model import choices, grid
 from popmodel.model.observe import Modelled, observe
 from popmodel.model.parameters import Parameters
 from popmodel.model.performance import prepare
-from popmodel.model.placement import Placement, place
+from popmodel.model.placement import WHOLE, Allocation, ImpossibleSplit, Placement, place, remarks
 from popmodel.model.prediction import Estimate
 from popmodel.model.program import COMMUNICATION, NEIGHBOURS, items
 from popmodel.model.signature import Signature
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import Draws, group, interval, shares
 from popmodel.model.work import Work
-from popmodel.units import format_size
+from popmodel.units import format_size, plural
 
 _NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a line
 
@@ -68,6 +69,8 @@ class Study:
         Draws of the uncertain inputs, and their seed.
     factors : mapping of str to float, optional
         What-if factors on quantities of the machine, by the beginning of their path.
+    allocation : Allocation, optional
+        What of the machine may be used.
     """
 
     def __init__(
@@ -78,9 +81,11 @@ class Study:
         draws: int,
         seed: int,
         factors: Mapping[str, float] | None = None,
+        allocation: Allocation = WHOLE,
     ) -> None:
         self.signature = signature
         self.profile = profile
+        self.allocation = allocation
         self.draws = draws
         self.seed = seed
         self.params = _with_settings(signature, settings)
@@ -109,8 +114,75 @@ class Study:
             {name: quantity.value for name, quantity in self.params.items()},
         )
 
+    def admit(
+        self, processes: int, threads: int, allocation: Allocation | None = None
+    ) -> Placement:
+        """Place a split that the machine and the application allow.
+
+        Parameters
+        ----------
+        processes, threads : int
+            P and T.
+        allocation : Allocation, optional
+            Instead of that of the study.
+
+        Raises
+        ------
+        ImpossibleSplit
+            If the machine or the application does not allow it.
+        MissingQuantity
+            If it needs several nodes, and the profile knows no network between them.
+        """
+        placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
+        self.check(placement)
+        values = {name: quantity.value for name, quantity in self.params.items()}
+        parameters = Parameters(self.profile, self.sources(draws=0).__getitem__)
+        model = prepare(self.signature, placement, parameters, values)
+        limit = self.signature.limits.memory_per_rank
+        if limit is not None:
+            check_memory(nominal(model.value(limit)), placement, self.profile, self.signature)
+        if placement.nodes > 1 and self.has_mpi and "inter" not in self.profile.tiers():
+            raise self.profile.missing("net.inter")
+        return placement
+
+    def admit_or_advise(self, processes: int, threads: int) -> Placement:
+        """Do the same, and name the nearest choices that are possible in the hint of a refusal."""
+        try:
+            return self.admit(processes, threads)
+        except ImpossibleSplit as error:
+            advice = self._advice(processes, threads, error.processes) or error.hint
+            raise ImpossibleSplit(error.message, advice) from None
+
+    def _advice(self, processes: int, threads: int, only: int | None) -> str | None:
+        """Name splits that are possible, and a number of nodes on which this one is."""
+        topology = self.profile.topology
+        splits = choices.nearest(
+            processes, threads, self.is_possible, topology, self.allocation, only
+        )
+        nodes = next(
+            (
+                count
+                for count in choices.more_nodes(processes, threads, topology, self.allocation)
+                if self.is_possible(processes, threads, replace(self.allocation, nodes=count))
+            ),
+            None,
+        )
+        return choices.hint(splits, nodes, topology)
+
+    def is_possible(
+        self, processes: int, threads: int, allocation: Allocation | None = None
+    ) -> bool:
+        """Tell whether the machine and the application allow a split."""
+        try:
+            self.admit(processes, threads, allocation)
+        except (UsageError, ExpressionError, MissingQuantity):
+            return False
+        return True
+
     def run(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Evaluation:
-        parameters = Parameters(self.profile, drawn.__getitem__)
+        parameters = Parameters(
+            self.profile, drawn.__getitem__, across_sockets=placement.sockets_spanned > 1
+        )
         params = {name: drawn[f"params.{name}"] for name in self.params}
         model = prepare(self.signature, placement, parameters, params, overlap)
         work = model.work()
@@ -162,8 +234,7 @@ class Study:
         if not self.has_mpi:
             return None, NO_MPI
         try:
-            pure = place(placement.cores, 1, self.profile.topology)
-            self.check(pure)
+            pure = self.admit(placement.cores, 1)
             other = self.run(pure, self.sources())
         except UsageError as error:
             return None, f"no comparison with one process per core: {error.message}"
@@ -172,7 +243,7 @@ class Study:
         return estimate(message.message_passing_ratio(run.work.transfer, other.work.transfer)), None
 
     def notes(self, placement: Placement, run: Evaluation) -> list[str]:
-        notes = sorted(run.remarks)
+        notes = [*remarks(placement, self.profile.topology), *sorted(run.remarks)]
         e_mt = multithreading(run.work, placement)
         if e_mt is not None and openmp.threads_bring_nothing(e_mt.value, placement.threads):
             notes.append(
@@ -223,10 +294,11 @@ def check_memory(
     if memory is None or available is None or memory * placement.per_node <= available:
         return
     needed = memory * placement.per_node
-    raise UsageError(
+    raise ImpossibleSplit(
         f"{signature.name} needs {format_size(needed, digits=3)} on a node "
-        f"({placement.per_node} processes), a node has {format_size(available, digits=3)}",
-        "use more processes, or a smaller problem",
+        f"({plural(placement.per_node, 'process', 'processes')}), "
+        f"a node has {format_size(available, digits=3)}",
+        "take a smaller problem",
     )
 
 
