@@ -134,6 +134,10 @@ class Communication:
         mode: str,
     ) -> Value:
         """Time of a process whose partners are where ``pattern`` says."""
+        for size, place in zip(sizes, pattern, strict=True):
+            if place != NOWHERE:
+                tier_name = "net.intra" if place == ON_NODE else "net.inter"
+                self.parameters.use(tier_name, "bytes", size)
         costs: dict[int, list[Value]] = {
             tier: [
                 p2p.by_size(size, classes[tier])
@@ -191,6 +195,8 @@ class Communication:
         processes, per_node = self.placement.processes, self.placement.per_node
         if processes == 1:
             return 0.0
+        self.parameters.use(f"coll.{op}", "processes", processes)
+        self.parameters.use(f"coll.{op}", "bytes", size)
         algorithm = self._algorithm(op, size)
         reduction: Value = 0.0
         if op in _REDUCING:
@@ -235,6 +241,10 @@ class Communication:
     # -- what one message costs
 
     def _exchange(self, size: Value, where: message.Traffic) -> Value:
+        if where.within:
+            self.parameters.use("net.intra", "bytes", size)
+        if where.flows:
+            self.parameters.use("net.inter", "bytes", size)
         within = self.within(where.messages) if where.within else None
         between = self.between(where.flows) if where.flows else None
         return message.exchange_time(size, where, within, between)
@@ -242,6 +252,7 @@ class Communication:
     def within(self, flows: int) -> list[p2p.SizeClass]:
         """Give the size classes of messages inside a node, of which ``flows`` are on the way at once."""
         classes = self.parameters.size_classes("intra")
+        self.parameters.use("net.intra", "pairs", flows)
         capacity = self.parameters.optional("net.shm_k") if flows > 1 else None
         if capacity is None:
             return classes
@@ -251,5 +262,6 @@ class Communication:
     def between(self, flows: int) -> list[p2p.SizeClass]:
         """Give the size classes of messages between nodes, of which ``flows`` leave a node at once."""
         classes = self.parameters.size_classes("inter")
+        self.parameters.use("net.inter", "pairs", flows)
         gap = self.parameters.optional("net.nic_G") if flows > 1 else None
         return classes if gap is None else p2p.contended(classes, flows, gap)

@@ -5,10 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from popmodel.expressions.elementary import Value
+import numpy as np
+
+from popmodel.expressions.elementary import Value, is_symbolic
 from popmodel.machine.profile import Profile
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
+
+
+@dataclass(frozen=True, order=True)
+class Use:
+    """A table or a law of the machine, and what it was asked for.
+
+    Attributes
+    ----------
+    subject : str
+        Path of the table, such as ``openmp.parallel_for`` or ``net.inter``.
+    argument : str
+        ``threads``, ``cores``, ``bytes``, ``pairs`` (messages at once), ``processes`` or ``nodes``.
+    value : float
+        Its value; the best estimate where draws differ.
+    """
+
+    subject: str
+    argument: str
+    value: float
 
 
 @dataclass(frozen=True)
@@ -30,6 +51,8 @@ class Parameters:
         without: the effect is then not in the prediction, and reports say so.
     remarks : set of str
         What the terms found that a reader should know.
+    used : set of Use
+        What was asked of the machine, to be compared with what was measured.
     """
 
     profile: Profile
@@ -38,6 +61,13 @@ class Parameters:
     across_sockets: bool = False
     left_out: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
+    used: set[Use] = field(default_factory=set)
+
+    def use(self, subject: str, argument: str, value: Value) -> None:
+        """Note what a table or law is asked for; symbols have no value to note."""
+        if not is_symbolic(value):
+            typical = float(np.ravel(np.asarray(value, dtype=np.float64))[0])
+            self.used.add(Use(subject, argument, typical))
 
     def get(self, path: str) -> Value:
         """Give a quantity that is needed; an error if the profile does not know it."""
@@ -53,6 +83,7 @@ class Parameters:
 
     def frequency(self, active: int) -> Value:
         """Give the clock with some active cores of a node, Hz; linear between known counts."""
+        self.use("core.freq", "cores", active)
         return self._by_count("core.freq", self.profile.active_counts(), active)
 
     def bandwidth(self, active: int) -> Value:
@@ -61,6 +92,7 @@ class Parameters:
         By the law of saturation if the machine shows one, else linear between measured counts.
         Beyond the measured ones nothing is known without a law.
         """
+        self.use("memory.by_cores", "cores", active)
         if "memory.bsat" in self.profile.quantities:
             law = (self.get(f"memory.{key}") for key in ("b1", "bsat", "q"))
             return memory.bandwidth(active, *law)
@@ -82,6 +114,7 @@ class Parameters:
     def overhead(self, construct: str, threads: int) -> Value:
         """Give the overhead of entering an OpenMP construct once with T threads, s."""
         path = f"openmp.{construct}"
+        self.use(path, "threads", threads)
         counts = self.profile.thread_counts(construct)
         terms = [key for key in "abds" if f"{path}.fit.{key}" in self.profile.quantities]
         if threads > 1 and threads not in counts and terms:

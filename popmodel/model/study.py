@@ -19,7 +19,7 @@ from popmodel.model.agreement import Agreement
 from popmodel.model.course import Course, closed_form, corrected
 from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled, observe
-from popmodel.model.parameters import Parameters
+from popmodel.model.parameters import Parameters, Use
 from popmodel.model.performance import Model, prepare
 from popmodel.model.placement import WHOLE, Allocation, ImpossibleSplit, Placement, place, remarks
 from popmodel.model.prediction import Estimate
@@ -59,6 +59,7 @@ class Evaluation:
     memory: float | None
     left_out: set[str]
     remarks: set[str]
+    used: set[Use]
 
 
 class Study:
@@ -194,7 +195,14 @@ class Study:
         limit = self.signature.limits.memory_per_rank
         memory = None if limit is None else nominal(model.value(limit))
         return Evaluation(
-            work, course, modelled, model.extent, memory, parameters.left_out, parameters.remarks
+            work,
+            course,
+            modelled,
+            model.extent,
+            memory,
+            parameters.left_out,
+            parameters.remarks,
+            parameters.used,
         )
 
     def _model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
