@@ -13,6 +13,7 @@ from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
 from popmodel.model.signature import Signature
 from popmodel.model.study import Study, estimate, multithreading, nominal
 from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.model.validity import assess
 
 
 def predict(
@@ -62,7 +63,8 @@ def predict(
         not_replayed = str(reason)
     metrics, absent, limits, notes = _metrics(run.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
-    return Prediction(
+    validity = assess(profile, placement, run.used)
+    prediction = Prediction(
         application=signature.name,
         machine=profile.name,
         application_path=signature.path,
@@ -74,6 +76,7 @@ def predict(
         placement=placement,
         grid=run.extent,
         memory_per_process=run.memory,
+        validity=validity,
         runtime=estimate(run.modelled.runtime),
         metrics=metrics,
         absent=absent,
@@ -93,6 +96,7 @@ def predict(
         draws=draws,
         seed=seed,
     )
+    return prediction if validity.has_interval else prediction.without_intervals(validity.text)
 
 
 def _metrics(

@@ -9,6 +9,7 @@ from typing import Any
 
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.uncertainty import group
+from popmodel.model.validity import OUTSIDE, Validity
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
 from popmodel.report.reasons import Reasons
@@ -157,7 +158,10 @@ def _setting(document: Document) -> list[tuple[str, str]]:
 def _results(document: Document) -> list[tuple[str, str]]:
     runtime = document["runtime"]
     text = format_time(runtime["value"])
-    if runtime["low"] is None:
+    validity = document["validity"]
+    if validity["status"] == OUTSIDE:
+        text += ", no interval so far from what was measured"
+    elif runtime["low"] is None:
         text += f", no interval: {runtime.get('why', 'not known')}"
     else:
         text += (
@@ -169,7 +173,13 @@ def _results(document: Document) -> list[tuple[str, str]]:
         f"{format_time(form['full_overlap'], digits=3)} .. "
         f"{format_time(form['no_overlap'], digits=3)}, memory traffic hidden or not at all"
     )
-    return [("runtime", text), ("overlap", bracket), ("replay", _replay(document["replay"]))]
+    reach = Validity(validity["status"], validity["factor"], tuple(validity["reasons"])).text
+    return [
+        ("runtime", text),
+        ("validity", reach),
+        ("overlap", bracket),
+        ("replay", _replay(document["replay"])),
+    ]
 
 
 def _replay(found: Mapping[str, Any]) -> str:
