@@ -3,8 +3,9 @@
 Consecutive ranks share a node. On a node every process owns the same number of neighbouring cores,
 and its threads sit next to each other on the first of them, as ``OMP_PROC_BIND=close`` puts them.
 Processes, not the threads of one process, are scattered over a node that is not full: threads that
-share data stay near each other, processes get as much memory bandwidth as there is. The launch
-lines ask for this very layout, so a run that follows them is the run that was predicted.
+share data stay near each other, processes get as much memory bandwidth as there is. Only threads
+that one socket has no room for are shared out evenly between sockets. The launch lines ask for this
+very layout, so a run that follows them is the run that was predicted.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class Placement:
     per_socket : int or None
         Processes of a socket where each socket has as many, next to each other from its first core
         on; None where the processes of a node are next to each other from its first core on.
+    spread : bool
+        Whether the threads of a process are shared out evenly between the sockets that it owns.
     active, active_serial : int
         Busy cores of the fullest memory domain while all threads work, and while only the master of
         every process does.
@@ -86,6 +89,7 @@ class Placement:
     nodes: int
     cores_per_process: int
     per_socket: int | None
+    spread: bool
     active: int
     active_serial: int
     sockets_spanned: int
@@ -221,6 +225,7 @@ def _on_nodes(
         nodes,
         cores_per_process=best.size,
         per_socket=best.per_socket,
+        spread=best.spread,
         active=best.active,
         active_serial=best.active_serial,
         sockets_spanned=best.sockets_spanned,
@@ -234,6 +239,7 @@ class _Layout:
 
     size: int
     per_socket: int | None
+    spread: bool
     on_sockets: int
     on_domains: int
     sockets_spanned: int
@@ -245,6 +251,9 @@ class _Layout:
 def _layouts(per_node: int, threads: int, topology: Topology) -> list[_Layout]:
     """Layouts that launchers can be asked for and that may be the best."""
     most = topology.cores_per_node // per_node
+    whole = math.ceil(threads / topology.cores_per_socket) * topology.cores_per_socket
+    if topology.cores_per_socket < threads < whole <= most:
+        return [_layout(per_node, threads, whole, None, topology, spread=True)]
     # sizes that make the processes of a socket or domain, or all, own it evenly
     per_socket, per_domain = (
         size // math.ceil(per_node / parts)
@@ -269,24 +278,41 @@ def _layouts(per_node: int, threads: int, topology: Topology) -> list[_Layout]:
 
 
 def _layout(
-    per_node: int, threads: int, size: int, per_socket: int | None, topology: Topology
+    per_node: int,
+    threads: int,
+    size: int,
+    per_socket: int | None,
+    topology: Topology,
+    *,
+    spread: bool = False,
 ) -> _Layout:
     ranks = np.arange(per_node)
     first = ranks * size
     if per_socket is not None:
         first = ranks // per_socket * topology.cores_per_socket + ranks % per_socket * size
-    last = first + threads - 1
+    offsets = np.arange(threads)
+    if spread:  # the system keeps the threads of a socket apart
+        sockets_owned = size // topology.cores_per_socket
+        shares = np.diff(np.arange(sockets_owned + 1) * threads // sockets_owned)
+        offsets = np.concatenate(
+            [
+                (socket * share + np.arange(share)) * topology.cores_per_socket // share
+                for socket, share in enumerate(shares)
+            ]
+        )
+    busy = first[:, None] + offsets
+    last = busy[:, -1]
     sockets = last // topology.cores_per_socket - first // topology.cores_per_socket + 1
     domains = last // topology.cores_per_domain - first // topology.cores_per_domain + 1
-    busy = (first[:, None] + np.arange(threads)).ravel()
     return _Layout(
         size,
         per_socket,
+        spread,
         int(sockets.sum()),
         int(domains.sum()),
         int(sockets.max()),
         int(domains.max()),
-        int(np.bincount(busy // topology.cores_per_domain).max()),
+        int(np.bincount(busy.ravel() // topology.cores_per_domain).max()),
         int(np.bincount(first // topology.cores_per_domain).max()),
     )
 
@@ -349,4 +375,5 @@ def mpirun_line(placement: Placement, program: str) -> str:
 
 
 def _environment(placement: Placement) -> str:
-    return f"OMP_NUM_THREADS={placement.threads} OMP_PLACES=cores OMP_PROC_BIND=close"
+    where = "sockets OMP_PROC_BIND=spread" if placement.spread else "cores OMP_PROC_BIND=close"
+    return f"OMP_NUM_THREADS={placement.threads} OMP_PLACES={where}"

@@ -125,7 +125,8 @@ def test_cores_of_a_node_may_stay_idle() -> None:
         (1, 4, 4, 4, 1, 1),  # threads stay together
         (3, 4, 4, 8, 2, 1),  # five cores each would be one across the sockets
         (3, 5, 5, 8, 2, 2),  # 15 of 16 cores in use: cannot be avoided
-        (1, 12, 12, 8, 1, 2),
+        (1, 12, 16, 6, 1, 2),  # six on each socket
+        (1, 9, 16, 5, 1, 2),
         (1, 16, 16, 8, 1, 2),
         (4, 1, 4, 2, 2, 1),
     ],
@@ -137,6 +138,16 @@ def test_cores_of_a_process(
     assert placement.cores_per_process == owned
     assert (placement.active, placement.active_serial) == (active, serial)
     assert placement.sockets_spanned == sockets
+
+
+def spread_out(cores: range, threads: int, sockets: int) -> list[int]:
+    """Cores of threads that are dealt out to sockets in turns, and apart from each other there."""
+    size = len(cores) // sockets
+    found = []
+    for socket in range(sockets):
+        share = (socket + 1) * threads // sockets - socket * threads // sockets
+        found += [cores[socket * size + turn * size // share] for turn in range(share)]
+    return found
 
 
 @given(
@@ -170,14 +181,19 @@ def test_a_placement_is_possible_on_the_machine(
         ]
     owned = [range(core, core + placement.cores_per_process) for core in first]
     assert max(cores[-1] for cores in owned) < topology.cores_per_node
-    busy = [core for cores in owned for core in cores[:threads]]
+    used = [cores[:threads] for cores in owned]
+    if placement.spread:
+        assert placement.cores_per_process % (split * size) == 0
+        turns = range(placement.cores_per_process // (split * size))
+        used = [spread_out(cores, threads, len(turns)) for cores in owned]
+    busy = [core for cores in used for core in cores]
     assert len(set(busy)) == placement.per_node * threads
     domains = [core // size for core in busy]
     assert placement.active == max(domains.count(domain) for domain in domains)
     masters = [cores[0] // size for cores in owned]
     assert placement.active_serial == max(masters.count(domain) for domain in masters)
     assert placement.sockets_spanned == max(
-        len({core // (size * split) for core in cores[:threads]}) for cores in owned
+        len({core // (size * split) for core in cores}) for cores in used
     )
     fits = topology.cores_per_socket // threads * sockets >= placement.per_node
     if placement.per_node % sockets == 0 and fits:
@@ -217,6 +233,10 @@ def test_launch_lines_scatter_processes_over_a_node_that_is_not_full() -> None:
     assert "OMP_NUM_THREADS=2 " in launch_line(placement, "./a")
     assert "srun -N 4 -n 8 -c 8 --ntasks-per-node=2 " in launch_line(placement, "./a")
     assert " --map-by ppr:2:node:PE=8 " in mpirun_line(placement, "./a")
+    wide = place(1, 12, NODES)
+    assert "OMP_PLACES=sockets OMP_PROC_BIND=spread " in launch_line(wide, "./a")
+    assert "srun -N 1 -n 1 -c 16 " in launch_line(wide, "./a")
+    assert " --map-by ppr:1:node:PE=16 " in mpirun_line(wide, "./a")
     alone = place(1, 4, NODES)
     assert "srun -N 1 -n 1 -c 4 --ntasks-per-node=1 --cpu-bind" in launch_line(alone, "./a")
 
