@@ -182,19 +182,21 @@ def _offer(topology: Topology, allocation: Allocation) -> str:
 def _even(processes: int, threads: int, nodes: int, room: int) -> int:
     """Processes of a node if they are spread evenly over a number of nodes, all of them used."""
     per_node = math.ceil(processes / nodes)
-    refusal = f"{processes} x {threads} is not possible on {plural(nodes, 'node')}: "
+    refusal = f"{processes} x {threads} is not possible: "
     if per_node > room:
         most = nodes * room
         raise ImpossibleSplit(
             refusal + f"a node has room for {plural(room, 'process', 'processes')} of "
-            f"{plural(threads, 'thread')}, not {per_node}",
+            f"{plural(threads, 'thread')}, {plural(nodes, 'node')} would need {per_node}",
             f"at most {plural(most, 'process', 'processes')} of {plural(threads, 'thread')}",
         )
     filled = math.ceil(processes / per_node)
     if processes < nodes:
-        raise ImpossibleSplit(refusal + "some would have no process")
+        raise ImpossibleSplit(refusal + f"of {plural(nodes, 'node')} some would have no process")
     if filled < nodes:
-        raise ImpossibleSplit(refusal + f"{per_node} on a node fill {filled:,} of them")
+        raise ImpossibleSplit(
+            refusal + f"{per_node} on a node fill {filled:,} of {plural(nodes, 'node')}"
+        )
     return per_node
 
 

@@ -147,8 +147,8 @@ def test_csv_and_markdown(popmodel: Call) -> None:
         ),
         (
             [*RUN, "--nodes", "3"],
-            "16 x 4 is not possible on 3 nodes: a node has room for 4 processes of 4 threads, "
-            "not 6\n"
+            "16 x 4 is not possible: a node has room for 4 processes of 4 threads, 3 nodes "
+            "would need 6\n"
             "hint: possible: 12 x 4 (processes x threads), or --nodes 4",
         ),
         ([*RUN, "--set", "N"], "--set N: no value\nhint: write NAME=VALUE, for example N=4096"),

@@ -75,15 +75,15 @@ def test_refusals(processes: int, threads: int, words: str, hint: str) -> None:
             9,
             1,
             Allocation(nodes=4),
-            "9 x 1 is not possible on 4 nodes: 3 on a node fill 3 of them",
+            "9 x 1 is not possible: 3 on a node fill 3 of 4 nodes",
             None,
         ),
-        (3, 1, Allocation(nodes=4), "3 x 1 is not possible on 4 nodes: some would have no", None),
+        (3, 1, Allocation(nodes=4), "3 x 1 is not possible: of 4 nodes some would have no", None),
         (
             40,
             4,
             Allocation(nodes=5),
-            "40 x 4 is not possible on 5 nodes: a node has room for 4 processes of 4 threads, not",
+            "40 x 4 is not possible: a node has room for 4 processes of 4 threads, 5 nodes would",
             "at most 20 processes of 4 threads",
         ),
         (
