@@ -11,11 +11,14 @@ import math
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from popmodel.errors import UsageError
+
+if TYPE_CHECKING:
+    from popmodel.model.placement import Allocation
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -74,6 +77,18 @@ SetOption: TypeAlias = Annotated[
         help="Set a parameter of the application. May be given several times.",
     ),
 ]
+NodesOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="Nodes to spread the processes over evenly, also more than the profile has. "
+        "Without it as few as will do.",
+    ),
+]
+CoresPerNodeOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="C", help="Cores of a node to use at most; all of them without it."),
+]
 PredictedFamilyOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -114,6 +129,22 @@ def whole_number(option: str, text: str, least: int = 1) -> int:
         return int(number)
     raise UsageError(
         f"{option}: '{text}' is not a whole number from {least}", f"write for example {option} 4"
+    )
+
+
+def allocation(nodes: str | None, cores_per_node: str | None) -> Allocation:
+    """What ``--nodes`` and ``--cores-per-node`` leave to a run.
+
+    Raises
+    ------
+    UsageError
+        If one is no whole number from 1.
+    """
+    from popmodel.model.placement import Allocation
+
+    return Allocation(
+        None if nodes is None else whole_number("--nodes", nodes),
+        None if cores_per_node is None else whole_number("--cores-per-node", cores_per_node),
     )
 
 

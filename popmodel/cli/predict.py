@@ -8,12 +8,15 @@ import typer
 
 from popmodel.cli.options import (
     AppArgument,
+    CoresPerNodeOption,
     ForceOption,
     FormatOption,
     MachineOption,
+    NodesOption,
     OutputOption,
     PredictedFamilyOption,
     SetOption,
+    allocation,
     families,
     settings,
     split_and_settings,
@@ -24,7 +27,7 @@ from popmodel.errors import UsageError
 EXAMPLES = (
     "popmodel predict --procs 16 --threads 4",
     "popmodel predict cannon --procs 16 --threads 4 --set N=8192",
-    "popmodel predict app.toml --machine m.json --procs 64",
+    "popmodel predict app.toml --machine m.json --procs 64 --nodes 8",
     "popmodel predict --procs 16 --threads 4 --family scaling --reference 1x4",
     "popmodel predict --procs 16 --threads 4 -o prediction.json",
 )
@@ -38,6 +41,8 @@ def command(
     ] = None,
     threads: Annotated[str, typer.Option(metavar="T", help="Threads of each process.")] = "1",
     machine: MachineOption = None,
+    nodes: NodesOption = None,
+    cores_per_node: CoresPerNodeOption = None,
     set_: SetOption = None,
     family: PredictedFamilyOption = None,
     reference: Annotated[
@@ -72,6 +77,7 @@ def command(
         raise UsageError("--procs is missing", "say how many processes, e.g. --procs 16")
     processes = whole_number("--procs", procs)
     per_process = whole_number("--threads", threads)
+    available = allocation(nodes, cores_per_node)
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
     base = (
         None if reference is None else ReferenceRun(*split_and_settings("--reference", reference))
@@ -79,7 +85,13 @@ def command(
     signature = signatures.load(app or signatures.DEFAULT)
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
     prediction = predict(
-        signature, profile, processes, per_process, settings(set_ or []), reference=base
+        signature,
+        profile,
+        processes,
+        per_process,
+        settings(set_ or []),
+        reference=base,
+        allocation=available,
     )
     stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
     goal.write({**prediction.to_dict(), "provenance": stamp}, views(shown, brief=family is None))

@@ -8,12 +8,15 @@ import typer
 
 from popmodel.cli.options import (
     CacheOption,
+    CoresPerNodeOption,
     ForceOption,
     FormatOption,
     MachineOption,
+    NodesOption,
     OutputOption,
     PredictedFamilyOption,
     SetOption,
+    allocation,
     families,
     settings,
 )
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from popmodel.model.measured import Measurement
+    from popmodel.model.placement import Allocation
     from popmodel.model.validate import Predicted
 
 EXAMPLES = (
@@ -50,6 +54,8 @@ def command(
         ),
     ],
     machine: MachineOption = None,
+    nodes: NodesOption = None,
+    cores_per_node: CoresPerNodeOption = None,
     set_: SetOption = None,
     family: PredictedFamilyOption = None,
     format: FormatOption = None,
@@ -72,7 +78,10 @@ def command(
     goal = target(output, format, force=force)
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
     runs = [run for path in measured for run in _measured(path, cache=not no_cache)]
-    names, inputs, predictions = _predictions(prediction, machine, settings(set_ or []), runs)
+    available = allocation(nodes, cores_per_node)
+    names, inputs, predictions = _predictions(
+        prediction, machine, settings(set_ or []), available, runs
+    )
     rows = compare(predictions, runs)
     document: dict[str, Any] = {
         "schema": SCHEMA,
@@ -98,18 +107,21 @@ def _predictions(
     source: str,
     machine: str | None,
     changes: dict[str, float],
+    available: Allocation,
     runs: Sequence[Measurement],
 ) -> tuple[dict[str, str], list[str], list[Predicted]]:
     """Names, input files and predictions, read from a file or made for the sizes of the runs."""
     from popmodel.machine import profile as profiles
     from popmodel.model import signature as signatures
+    from popmodel.model.placement import WHOLE
     from popmodel.model.predict import predict
     from popmodel.model.validate import from_document
 
     if source.lower().endswith(".json"):
-        if machine is not None or changes:
+        if machine is not None or changes or available != WHOLE:
             raise UsageError(
-                "--machine and --set do not go with a prediction that was saved",
+                "--machine, --set, --nodes and --cores-per-node do not go with a prediction that "
+                "was saved",
                 "name the application instead, to predict anew",
             )
         document = _saved(source)
@@ -118,7 +130,10 @@ def _predictions(
     signature = signatures.load(source)
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
     sizes = dict.fromkeys((run.processes, run.threads) for run in runs)
-    made = [predict(signature, profile, *size, changes).to_dict() for size in sizes]
+    made = [
+        predict(signature, profile, *size, changes, allocation=available).to_dict()
+        for size in sizes
+    ]
     names = {"application": signature.name, "machine": profile.name}
     return names, [signature.path, profile.path], [from_document(one) for one in made]
 

@@ -119,7 +119,7 @@ class Communication:
         dims = [dim for dim, _ in towards]
         times = [
             self._to_all(pattern, [sizes[dim] for dim in dims], classes, mode, threads)
-            for pattern in np.unique(places, axis=1).T
+            for pattern in different(places)
         ]
         return maximum(*times) if len(times) > 1 else times[0]
 
@@ -172,6 +172,8 @@ class Communication:
         """Time of a process whose partners are where ``pattern`` says."""
         if not pattern.any():
             return 0.0
+        for size, place in zip(sizes, pattern, strict=True):
+            self._use(int(place), size)
         if mode == "blocking":
             return sum(
                 p2p.by_size(size / threads, classes[int(place)])
@@ -313,6 +315,8 @@ class Communication:
         return _Team(ranks.size, self._nodes()[ranks])
 
     def _in_team(self, op: str, size: Value, team: _Team, crowd: _Crowd) -> Value:
+        self.parameters.use(f"coll.{op}", "processes", team.size)
+        self.parameters.use(f"coll.{op}", "bytes", size)
         algorithm = self._algorithm(op, size, team.size)
         reduction: Value = 0.0
         if op in _REDUCING:
@@ -359,9 +363,17 @@ class Communication:
     # -- what one message costs
 
     def _exchange(self, size: Value, where: message.Traffic, threads: int = 1) -> Value:
+        for place, is_used in ((ON_NODE, where.within), (ELSEWHERE, where.flows)):
+            if is_used:
+                self._use(place, size)
         within = self.within(where.messages, threads) if where.within else None
         between = self.between(where.flows, threads) if where.flows else None
         return message.exchange_time(size, where, within, between)
+
+    def _use(self, place: int, size: Value) -> None:
+        """Note that a message of some size goes to a place."""
+        if place != NOWHERE:
+            self.parameters.use("net.intra" if place == ON_NODE else "net.inter", "bytes", size)
 
     def within(self, flows: int, threads: int = 1) -> list[p2p.SizeClass]:
         """Give the size classes of messages inside a node, ``flows`` of them at once.
@@ -375,6 +387,7 @@ class Communication:
         """
         classes = self._by_threads(self.parameters.size_classes("intra"), threads)
         flows *= threads
+        self.parameters.use("net.intra", "pairs", flows)
         capacity = self.parameters.optional("net.shm_k") if flows > 1 else None
         if capacity is None:
             return classes
@@ -388,6 +401,7 @@ class Communication:
         """
         classes = self._by_threads(self.parameters.size_classes("inter"), threads)
         flows *= threads
+        self.parameters.use("net.inter", "pairs", flows)
         gap = self.parameters.optional("net.nic_G") if flows > 1 else None
         return classes if gap is None else p2p.contended(classes, flows, gap)
 
@@ -407,6 +421,13 @@ class Communication:
         """How much longer the processor takes for a message while other threads send, too."""
         factor = self.parameters.optional("net.thread_factor") if threads > 1 else None
         return 1.0 if factor is None else message.thread_slowdown(threads, factor)
+
+
+def different(places: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Give the different columns, shape (columns, directions); sorting them all would take long."""
+    weights = 3 ** np.arange(len(places))
+    counts = np.bincount(weights @ places.astype(np.int64), minlength=1)
+    return (np.flatnonzero(counts)[:, None] // weights % 3).astype(np.int8)
 
 
 @dataclass(frozen=True)

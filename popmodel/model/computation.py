@@ -257,7 +257,7 @@ class Computation:
         line = profile.document.get("memory", {}).get("line")
         if line is None:
             raise profile.missing("memory.line")
-        is_far = threads > profile.topology.cores_per_socket
+        is_far = self.placement.sockets_spanned > 1
         return false_sharing.false_sharing_time(
             writes.count,
             threads,
@@ -305,7 +305,8 @@ class Computation:
         overlap = self._overlap(counts.mode)
         if _is_zero(traffic):  # a machine whose memory is unknown will do
             return compute.loop_time(core, caches, 0.0, overlap)
-        active = self.parameters.profile.topology.active_per_domain(busy)
+        masters_only = busy == self.placement.per_node
+        active = self.placement.active_serial if masters_only else self.placement.active
         transfer = memory.transfer_time(
             traffic,
             traffic * stretch,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
 from popmodel.model import amounts
 from popmodel.model.keys import key_of
+from popmodel.model.placement import ImpossibleSplit
 from popmodel.model.signature import Signature
+from popmodel.units import plural
 
 
 def names(
@@ -38,8 +39,8 @@ def names(
 
     Raises
     ------
-    UsageError
-        If the grid does not have P processes.
+    ImpossibleSplit
+        If the grid does not have P processes, or leaves some of them without a cell.
     """
     values: dict[str, Value] = {"P": float(processes), "T": float(threads), **params}
     for name, expression in signature.let:
@@ -48,20 +49,12 @@ def names(
     if signature.grid is None:
         return values, ()
     cells = [_cells(signature, expression, values) for expression in signature.grid.cells or ()]
+    typical = [float(np.ravel(cell)[0]) for cell in cells]
     if signature.grid.dims is None:
-        extent = best_grid(
-            processes,
-            [float(np.ravel(cell)[0]) for cell in cells],
-            signature.grid.periodic,
-        )
+        extent = best_grid(processes, typical, signature.grid.periodic)
     else:
         extent = tuple(_whole(signature, expression, values) for expression in signature.grid.dims)
-        if math.prod(extent) != processes:
-            shown = " x ".join(str(size) for size in extent)
-            raise UsageError(
-                f"{signature.name}: its grid is {shown} = {math.prod(extent)} processes, "
-                f"not {processes}"
-            )
+        _check_grid(signature, extent, typical, processes)
     values |= {f"P{dim}": float(size) for dim, size in enumerate(extent)}
     values |= {f"n{dim}": cell / extent[dim] for dim, cell in enumerate(cells)}
     return values, extent
@@ -74,11 +67,28 @@ def _cells(signature: Signature, expression: Expression, values: Mapping[str, Va
     return value
 
 
+def _check_grid(
+    signature: Signature, extent: tuple[int, ...], cells: Sequence[float], processes: int
+) -> None:
+    shown = " x ".join(str(size) for size in extent)
+    if math.prod(extent) != processes:
+        raise ImpossibleSplit(
+            f"{signature.name}: its grid is {shown} = {math.prod(extent)} processes, "
+            f"not {processes}",
+            processes=math.prod(extent),
+        )
+    if any(size > count for size, count in zip(extent, cells, strict=False)):
+        raise ImpossibleSplit(
+            f"{signature.name}: its grid of {shown} processes has more of them than cells, "
+            f"{' x '.join(f'{count:g}' for count in cells)}"
+        )
+
+
 def _whole(signature: Signature, expression: Expression, values: Mapping[str, Value]) -> int:
     found = amounts.evaluate(expression, values, f"{signature.name}: an extent of grid")
     value = float(np.ravel(found)[0])
     if value != round(value) or value < 1:
-        raise UsageError(
+        raise ImpossibleSplit(
             f"{signature.name}: a grid extent is {expression.text!r} = {value:g}, "
             "which is no number of processes"
         )
@@ -102,29 +112,54 @@ def best_grid(processes: int, cells: Sequence[float], periodic: Sequence[bool]) 
     tuple of int
         Processes along each dimension; of equally good ones that with the most processes along
         the last dimension, whose ranks are neighbours.
+
+    Raises
+    ------
+    ImpossibleSplit
+        If every factorisation leaves processes without a cell.
     """
+    extents = np.array(_factorisations(processes, len(cells)), dtype=np.float64)
+    extents = extents[(extents <= np.array(cells)).all(axis=1)]
+    if not len(extents):
+        shown = " x ".join(f"{size:g}" for size in cells)
+        raise ImpossibleSplit(
+            f"no grid of {plural(processes, 'process', 'processes')} fits {shown} cells: "
+            "each process needs at least one"
+        )
+    local = np.array(cells) / extents
+    # two processes in a line are neighbours on one side only
+    sides = np.where(np.array(periodic) & (extents > 1), 2, np.minimum(2, extents - 1))
+    surface = (sides * local.prod(axis=1, keepdims=True) / local).sum(axis=1)
+    # rounding must not decide between grids that are the same in another order
+    best = extents[surface <= surface.min() * (1 + 1e-12)]
+    return min(tuple(int(size) for size in extent) for extent in best)
 
-    def surface(extent: tuple[int, ...]) -> float:
-        local = [size / count for size, count in zip(cells, extent, strict=True)]
-        volume = math.prod(local)
-        total = 0.0
-        for size, count, wraps in zip(local, extent, periodic, strict=True):
-            # two processes in a line are neighbours on one side only
-            sides = 0 if count == 1 else 2 if wraps else min(2, count - 1)
-            total += sides * volume / size
-        return total
 
-    return min(_factorisations(processes, len(cells)), key=lambda extent: (surface(extent), extent))
+def divisors(number: int) -> list[int]:
+    """Give all divisors of a number from 1, rising."""
+    found = [1]
+    left, prime = number, 2
+    while left > 1:
+        if prime * prime > left:
+            prime = left
+        powers = [1]
+        while left % prime == 0:
+            left //= prime
+            powers.append(powers[-1] * prime)
+        if len(powers) > 1:
+            found = [one * power for one in found for power in powers]
+        prime += 1
+    return sorted(found)
 
 
-def _factorisations(number: int, parts: int) -> Iterator[tuple[int, ...]]:
+def _factorisations(number: int, parts: int) -> list[tuple[int, ...]]:
     if parts == 1:
-        yield (number,)
-        return
-    for first in range(1, number + 1):
-        if number % first == 0:
-            for rest in _factorisations(number // first, parts - 1):
-                yield (first, *rest)
+        return [(number,)]
+    return [
+        (first, *rest)
+        for first in divisors(number)
+        for rest in _factorisations(number // first, parts - 1)
+    ]
 
 
 def check_requirements(
@@ -134,33 +169,19 @@ def check_requirements(
 
     Raises
     ------
-    UsageError
-        If a condition of ``limits.require`` fails; the hint names the nearest numbers of processes
-        for which all hold.
+    ImpossibleSplit
+        If a condition of ``limits.require`` fails.
     """
-
-    def failing(count: int) -> Expression | None:
-        values: dict[str, Value] = {"P": float(count), "T": float(threads), **params}
-        for name, expression in signature.let:
-            values[name] = expression.evaluate(values)
-        return next(
-            (one for one in signature.limits.require if not one.evaluate(values)),
-            None,
+    values: dict[str, Value] = {"P": float(processes), "T": float(threads), **params}
+    for name, expression in signature.let:
+        values[name] = expression.evaluate(values)
+    failed = next((one for one in signature.limits.require if not one.evaluate(values)), None)
+    if failed is not None:
+        raise ImpossibleSplit(
+            f"{signature.name} cannot run with {plural(processes, 'process', 'processes')}"
+            f"{_and_threads(failed, threads)}: it requires {failed.text}"
         )
 
-    failed = failing(processes)
-    if failed is None:
-        return
-    near = _nearest(processes, lambda count: failing(count) is None)
-    raise UsageError(
-        f"{signature.name} cannot run with {processes} processes: it requires {failed.text}",
-        f"possible: {' or '.join(str(count) for count in near)} processes" if near else None,
-    )
 
-
-def _nearest(processes: int, possible: Callable[[int], bool]) -> list[int]:
-    """Give the nearest possible numbers below and above, within a factor of four."""
-    below = range(processes - 1, max(1, processes // 4) - 1, -1)
-    above = range(processes + 1, 4 * processes + 1)
-    found = (next(filter(possible, candidates), None) for candidates in (below, above))
-    return [count for count in found if count is not None]
+def _and_threads(condition: Expression, threads: int) -> str:
+    return f" of {plural(threads, 'thread')}" if "T" in condition.names else ""

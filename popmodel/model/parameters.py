@@ -5,10 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from popmodel.expressions.elementary import Value
+import numpy as np
+
+from popmodel.expressions.elementary import Value, is_symbolic
 from popmodel.machine.profile import Profile
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
+
+
+@dataclass(frozen=True, order=True)
+class Use:
+    """A table or a law of the machine, and what it was asked for.
+
+    Attributes
+    ----------
+    subject : str
+        Path of the table, such as ``openmp.parallel_for`` or ``net.inter``.
+    argument : str
+        ``threads``, ``cores``, ``bytes``, ``pairs`` (messages at once), ``processes`` or ``nodes``.
+    value : float
+        Its value; the best estimate where draws differ.
+    """
+
+    subject: str
+    argument: str
+    value: float
 
 
 @dataclass(frozen=True)
@@ -23,18 +44,30 @@ class Parameters:
         Path of a quantity -> its value.
     symbolic : bool
         Whether the values are SymPy symbols.
+    across_sockets : bool
+        Whether the threads of a process are on several sockets.
     left_out : set of str
         Quantities that a term would use but the profile does not know, where the model can do
         without: the effect is then not in the prediction, and reports say so.
     remarks : set of str
         What the terms found that a reader should know.
+    used : set of Use
+        What was asked of the machine, to be compared with what was measured.
     """
 
     profile: Profile
     values: Callable[[str], Value]
     symbolic: bool = False
+    across_sockets: bool = False
     left_out: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
+    used: set[Use] = field(default_factory=set)
+
+    def use(self, subject: str, argument: str, value: Value) -> None:
+        """Note what a table or law is asked for; symbols have no value to note."""
+        if not is_symbolic(value):
+            typical = float(np.ravel(np.asarray(value, dtype=np.float64))[0])
+            self.used.add(Use(subject, argument, typical))
 
     def get(self, path: str) -> Value:
         """Give a quantity that is needed; an error if the profile does not know it."""
@@ -50,6 +83,7 @@ class Parameters:
 
     def frequency(self, active: int) -> Value:
         """Give the clock with some active cores of a node, Hz; linear between known counts."""
+        self.use("core.freq", "cores", active)
         return self._by_count("core.freq", self.profile.active_counts(), active)
 
     def bandwidth(self, active: int) -> Value:
@@ -58,6 +92,7 @@ class Parameters:
         By the law of saturation if the machine shows one, else linear between measured counts.
         Beyond the measured ones nothing is known without a law.
         """
+        self.use("memory.by_cores", "cores", active)
         if "memory.bsat" in self.profile.quantities:
             law = (self.get(f"memory.{key}") for key in ("b1", "bsat", "q"))
             return memory.bandwidth(active, *law)
@@ -79,13 +114,13 @@ class Parameters:
     def overhead(self, construct: str, threads: int) -> Value:
         """Give the overhead of entering an OpenMP construct once with T threads, s."""
         path = f"openmp.{construct}"
+        self.use(path, "threads", threads)
         counts = self.profile.thread_counts(construct)
         terms = [key for key in "abds" if f"{path}.fit.{key}" in self.profile.quantities]
         if threads > 1 and threads not in counts and terms:
             # a term that the fit does not have takes no part in the law
             law = dict.fromkeys("abds", 0.0) | {key: self.get(f"{path}.fit.{key}") for key in terms}
-            socket = self.profile.topology.cores_per_socket
-            return openmp.overhead_law(threads, **law, cores_per_socket=socket)
+            return openmp.overhead_law(threads, **law, across_sockets=self.across_sockets)
         seconds = [self.get(f"{path}.seconds[{index}]") for index in range(len(counts))]
         if threads < counts[0] or (len(counts) < 2 and threads not in counts):
             raise self.profile.missing(f"{path} at {threads} threads")

@@ -429,7 +429,12 @@ def symbolic_work(
     import sympy
 
     symbols = {path: sympy.Symbol(path, positive=True) for path in profile.quantities}
-    parameters = Parameters(profile, symbols.__getitem__, symbolic=True)
+    parameters = Parameters(
+        profile,
+        symbols.__getitem__,
+        symbolic=True,
+        across_sockets=placement.sockets_spanned > 1,
+    )
     return prepare(signature, placement, parameters, params).work(), symbols
 
 

@@ -1,13 +1,60 @@
-"""Where processes and threads go: how many processes on a node, how many nodes."""
+"""Where processes and threads go: on which nodes, and on which cores of a node.
+
+Consecutive ranks share a node. On a node every process owns the same number of neighbouring cores,
+and its threads sit next to each other on the first of them, as ``OMP_PROC_BIND=close`` puts them.
+Processes, not the threads of one process, are scattered over a node that is not full: threads that
+share data stay near each other, processes get as much memory bandwidth as there is. Only threads
+that one socket has no room for are shared out evenly between sockets. The launch lines ask for this
+very layout, so a run that follows them is the run that was predicted.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from popmodel.errors import UsageError
 from popmodel.machine.topology import Topology
 from popmodel.units import plural
+
+MOST_PROCESSES = 2**20
+"""Processes that a placement is made for: patterns of messages are arrays over all ranks."""
+
+
+class ImpossibleSplit(UsageError):
+    """P processes of T threads cannot run, while other numbers of them can.
+
+    Attributes
+    ----------
+    processes : int or None
+        The only number of processes that can, where it is known.
+    """
+
+    def __init__(self, message: str, hint: str | None = None, processes: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.processes = processes
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What a run may use of a machine.
+
+    Attributes
+    ----------
+    nodes : int or None
+        Nodes to use, all of them and evenly; it may be more than the profile knows. None for as few
+        as are needed of those that the profile knows.
+    cores_per_node : int or None
+        Cores to use of a node at most; None for all.
+    """
+
+    nodes: int | None = None
+    cores_per_node: int | None = None
+
+
+WHOLE = Allocation()
 
 
 @dataclass(frozen=True)
@@ -22,12 +69,31 @@ class Placement:
         Processes of a full node.
     nodes : int
         Nodes used; the last one may have fewer processes.
+    cores_per_process : int
+        Neighbouring cores that a process owns; at least T, more on a node that is not full.
+    per_socket : int or None
+        Processes of a socket where each socket has as many, next to each other from its first core
+        on; None where the processes of a node are next to each other from its first core on.
+    spread : bool
+        Whether the threads of a process are shared out evenly between the sockets that it owns.
+    active, active_serial : int
+        Busy cores of the fullest memory domain while all threads work, and while only the master of
+        every process does.
+    sockets_spanned, domains_spanned : int
+        Sockets, and memory domains, that the threads of one process are on at most.
     """
 
     processes: int
     threads: int
     per_node: int
     nodes: int
+    cores_per_process: int
+    per_socket: int | None
+    spread: bool
+    active: int
+    active_serial: int
+    sockets_spanned: int
+    domains_spanned: int
 
     @property
     def cores(self) -> int:
@@ -35,35 +101,239 @@ class Placement:
         return self.processes * self.threads
 
 
-def place(processes: int, threads: int, topology: Topology) -> Placement:
-    """Put as many processes on a node as its cores allow, one thread per core.
+def place(
+    processes: int, threads: int, topology: Topology, allocation: Allocation = WHOLE
+) -> Placement:
+    """Put processes on nodes, one thread per core.
+
+    As many processes share a node as its cores allow; with a given number of nodes, as few as that
+    number allows.
+
+    Parameters
+    ----------
+    processes, threads : int
+        P, and T of each process.
+    topology : Topology
+        The machine.
+    allocation : Allocation
+        What of it may be used.
 
     Raises
     ------
+    ImpossibleSplit
+        If a process does not fit a node, or all do not fit the nodes.
     UsageError
-        If a process does not fit a node, or the machine has too few nodes; the hint names the
-        nearest possible choice.
+        If the allocation is more than a node has.
     """
+    cores = _usable_cores(topology, allocation)
     for name, value in (("processes", processes), ("threads", threads)):
         if value < 1:
             raise UsageError(f"{value} {name} are not possible", f"ask for at least 1 of {name}")
-    cores = topology.cores_per_node
     if threads > cores:
-        raise UsageError(
-            f"{processes} x {threads} is not possible: a node has {cores} cores, "
+        raise ImpossibleSplit(
+            f"{processes} x {threads} is not possible: {_offer(topology, allocation)}, "
             f"fewer than {threads} threads",
-            f"at most {cores} threads per process",
+            f"at most {plural(cores, 'thread')} per process",
         )
-    per_node = min(processes, cores // threads)
-    nodes = math.ceil(processes / per_node)
-    if nodes > topology.nodes:
-        most = topology.nodes * per_node
+    if processes > MOST_PROCESSES:
+        raise ImpossibleSplit(
+            f"{processes} x {threads} is not possible: no more than {MOST_PROCESSES} processes are "
+            "modelled",
+            f"at most {MOST_PROCESSES} processes",
+        )
+    room = cores // threads
+    if allocation.nodes is None:
+        per_node = min(processes, room)
+        nodes = math.ceil(processes / per_node)
+        if nodes > topology.nodes:
+            most = topology.nodes * room
+            raise ImpossibleSplit(
+                f"{processes} x {threads} is not possible: it needs {nodes} nodes, "
+                f"the profile has {topology.nodes}",
+                f"at most {plural(most, 'process', 'processes')} of {plural(threads, 'thread')}",
+            )
+    else:
+        nodes = allocation.nodes
+        per_node = _even(processes, threads, nodes, room)
+    return _on_nodes(processes, threads, per_node, nodes, topology)
+
+
+def _usable_cores(topology: Topology, allocation: Allocation) -> int:
+    """Cores of a node that may be used."""
+    if allocation.nodes is not None and allocation.nodes < 1:
+        raise UsageError(f"{allocation.nodes} nodes are not possible", "ask for at least 1 node")
+    wanted, there = allocation.cores_per_node, topology.cores_per_node
+    if wanted is None:
+        return there
+    if not 1 <= wanted <= there:
         raise UsageError(
-            f"{processes} x {threads} is not possible: it needs {nodes} nodes, "
-            f"the machine has {topology.nodes}",
+            f"{wanted} cores per node are not possible: a node has {there}",
+            f"ask for 1 to {there} cores per node",
+        )
+    return wanted
+
+
+def _offer(topology: Topology, allocation: Allocation) -> str:
+    if allocation.cores_per_node is None:
+        return f"a node has {plural(topology.cores_per_node, 'core')}"
+    return f"{plural(allocation.cores_per_node, 'core')} of a node may be used"
+
+
+def _even(processes: int, threads: int, nodes: int, room: int) -> int:
+    """Processes of a node if they are spread evenly over a number of nodes, all of them used."""
+    per_node = math.ceil(processes / nodes)
+    refusal = f"{processes} x {threads} is not possible: "
+    if per_node > room:
+        most = nodes * room
+        raise ImpossibleSplit(
+            refusal + f"a node has room for {plural(room, 'process', 'processes')} of "
+            f"{plural(threads, 'thread')}, {plural(nodes, 'node')} would need {per_node}",
             f"at most {plural(most, 'process', 'processes')} of {plural(threads, 'thread')}",
         )
-    return Placement(processes, threads, per_node, nodes)
+    filled = math.ceil(processes / per_node)
+    if processes < nodes:
+        raise ImpossibleSplit(refusal + f"of {plural(nodes, 'node')} some would have no process")
+    if filled < nodes:
+        raise ImpossibleSplit(
+            refusal + f"{per_node} on a node fill {filled:,} of {plural(nodes, 'node')}"
+        )
+    return per_node
+
+
+def _on_nodes(
+    processes: int, threads: int, per_node: int, nodes: int, topology: Topology
+) -> Placement:
+    """Choose the cores that a process owns.
+
+    The threads of as few processes as possible are on several sockets, then on several memory
+    domains; then the fullest domain is as empty as possible.
+    """
+    layouts = _layouts(per_node, threads, topology)
+    best = min(
+        layouts,
+        key=lambda one: (
+            one.on_sockets,
+            one.on_domains,
+            one.active,
+            one.active_serial,
+            one.per_socket is not None,
+            one.size,
+        ),
+    )
+    return Placement(
+        processes,
+        threads,
+        per_node,
+        nodes,
+        cores_per_process=best.size,
+        per_socket=best.per_socket,
+        spread=best.spread,
+        active=best.active,
+        active_serial=best.active_serial,
+        sockets_spanned=best.sockets_spanned,
+        domains_spanned=best.domains_spanned,
+    )
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """A full node whose processes own ``size`` cores each; sums are over its processes."""
+
+    size: int
+    per_socket: int | None
+    spread: bool
+    on_sockets: int
+    on_domains: int
+    sockets_spanned: int
+    domains_spanned: int
+    active: int
+    active_serial: int
+
+
+def _layouts(per_node: int, threads: int, topology: Topology) -> list[_Layout]:
+    """Layouts that launchers can be asked for and that may be the best."""
+    most = topology.cores_per_node // per_node
+    whole = math.ceil(threads / topology.cores_per_socket) * topology.cores_per_socket
+    if topology.cores_per_socket < threads < whole <= most:
+        return [_layout(per_node, threads, whole, None, topology, spread=True)]
+    # sizes that make the processes of a socket or domain, or all, own it evenly
+    per_socket, per_domain = (
+        size // math.ceil(per_node / parts)
+        for size, parts in (
+            (topology.cores_per_socket, topology.sockets),
+            (topology.cores_per_domain, topology.domains),
+        )
+    )
+    sizes = {size for size in (threads, per_domain, per_socket, most) if threads <= size <= most}
+    layouts = [_layout(per_node, threads, size, None, topology) for size in sizes]
+    if all(one.sockets_spanned == 1 for one in layouts) or threads > topology.cores_per_socket:
+        return layouts
+    share, rest = divmod(per_node, topology.sockets)
+    if rest == 0 and threads <= per_socket:
+        by_socket = {size for size in (threads, per_domain, per_socket) if threads <= size}
+        sizes = {size for size in by_socket if share * size <= topology.cores_per_socket}
+        return [
+            *layouts,
+            *(_layout(per_node, threads, size, share, topology) for size in sizes),
+        ]
+    return [_layout(per_node, threads, size, None, topology) for size in range(threads, most + 1)]
+
+
+def _layout(
+    per_node: int,
+    threads: int,
+    size: int,
+    per_socket: int | None,
+    topology: Topology,
+    *,
+    spread: bool = False,
+) -> _Layout:
+    ranks = np.arange(per_node)
+    first = ranks * size
+    if per_socket is not None:
+        first = ranks // per_socket * topology.cores_per_socket + ranks % per_socket * size
+    offsets = np.arange(threads)
+    if spread:  # the system keeps the threads of a socket apart
+        sockets_owned = size // topology.cores_per_socket
+        shares = np.diff(np.arange(sockets_owned + 1) * threads // sockets_owned)
+        offsets = np.concatenate(
+            [
+                (socket * share + np.arange(share)) * topology.cores_per_socket // share
+                for socket, share in enumerate(shares)
+            ]
+        )
+    busy = first[:, None] + offsets
+    last = busy[:, -1]
+    sockets = last // topology.cores_per_socket - first // topology.cores_per_socket + 1
+    domains = last // topology.cores_per_domain - first // topology.cores_per_domain + 1
+    return _Layout(
+        size,
+        per_socket,
+        spread,
+        int(sockets.sum()),
+        int(domains.sum()),
+        int(sockets.max()),
+        int(domains.max()),
+        int(np.bincount(busy.ravel() // topology.cores_per_domain).max()),
+        int(np.bincount(first // topology.cores_per_domain).max()),
+    )
+
+
+def remarks(placement: Placement, topology: Topology) -> list[str]:
+    """Say where threads of a process are apart although a socket or memory domain has room."""
+    for parts, spanned, room in (
+        ("sockets", placement.sockets_spanned, topology.cores_per_socket),
+        ("memory domains", placement.domains_spanned, topology.cores_per_domain),
+    ):
+        if spanned > 1:
+            why = (
+                f"one has {plural(room, 'core')}"
+                if placement.threads > room
+                else f"{placement.per_node} processes of {plural(placement.threads, 'thread')} "
+                "fill a node that way"
+            )
+            return [f"threads of a process are on {spanned} {parts}: {why}"]
+    return []
 
 
 def launch_line(placement: Placement, program: str) -> str:
@@ -81,19 +351,31 @@ def launch_line(placement: Placement, program: str) -> str:
     str
         Settings of OpenMP and the command, on two lines joined by a backslash.
     """
-    return f"{_environment(placement)} \\\n" + (
-        f"srun -N {placement.nodes} -n {placement.processes} -c {placement.threads} "
-        f"--ntasks-per-node={placement.per_node} --cpu-bind=cores {program}"
-    )
+    # else ranks would take turns between the sockets, and a process might get cores of two
+    on_sockets = "block" if placement.per_socket is None else "cyclic"
+    words = [
+        f"srun -N {placement.nodes} -n {placement.processes} -c {placement.cores_per_process}",
+        f"--ntasks-per-node={placement.per_node}",
+        f"--distribution=block:{on_sockets}" if placement.per_node > 1 else "",
+        f"--cpu-bind=cores {program}",
+    ]
+    return f"{_environment(placement)} \\\n" + " ".join(word for word in words if word)
 
 
 def mpirun_line(placement: Placement, program: str) -> str:
     """Give the same as `launch_line` for Open MPI without a batch system."""
+    where = f"{placement.per_node}:node"
+    if placement.per_socket is not None:
+        where = f"{placement.per_socket}:socket"
+    # its own variables are the only ones that Open MPI takes to other nodes by itself
+    exported = "-x OMP_NUM_THREADS -x OMP_PLACES -x OMP_PROC_BIND"
     return f"{_environment(placement)} \\\n" + (
-        f"mpirun -np {placement.processes} "
-        f"--map-by ppr:{placement.per_node}:node:PE={placement.threads} --bind-to core {program}"
+        f"mpirun -np {placement.processes} {exported} "
+        f"--map-by ppr:{where}:PE={placement.cores_per_process} "
+        f"--bind-to core {program}"
     )
 
 
 def _environment(placement: Placement) -> str:
-    return f"OMP_NUM_THREADS={placement.threads} OMP_PLACES=cores OMP_PROC_BIND=close"
+    where = "sockets OMP_PROC_BIND=spread" if placement.spread else "cores OMP_PROC_BIND=close"
+    return f"OMP_NUM_THREADS={placement.threads} OMP_PLACES={where}"

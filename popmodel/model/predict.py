@@ -8,12 +8,13 @@ from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.causes import causes
 from popmodel.model.observe import Modelled
-from popmodel.model.placement import place
+from popmodel.model.placement import WHOLE, Allocation
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
 from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature import Signature
-from popmodel.model.study import Study, check_memory, estimate, multithreading, nominal
+from popmodel.model.study import Study, estimate, multithreading, nominal
 from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.model.validity import assess
 
 
 def predict(
@@ -24,6 +25,7 @@ def predict(
     settings: Mapping[str, float] | None = None,
     *,
     reference: ReferenceRun | None = None,
+    allocation: Allocation = WHOLE,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
 ) -> Prediction:
@@ -42,6 +44,8 @@ def predict(
     reference : ReferenceRun, optional
         Run that the scaling metrics compare with; `popmodel.model.scaling.compare` says which one
         without it.
+    allocation : Allocation, optional
+        What of the machine may be used; all of it by default.
     draws, seed : int
         Draws of the uncertain inputs behind the intervals, and their seed.
 
@@ -53,17 +57,16 @@ def predict(
     MissingQuantity
         If the machine profile does not know something that the application needs.
     """
-    study = Study(signature, profile, settings or {}, draws, seed)
-    placement = place(processes, threads, profile.topology)
-    study.check(placement)
+    study = Study(signature, profile, settings or {}, draws, seed, allocation=allocation)
+    placement = study.admit_or_advise(processes, threads)
     drawn = study.sources()
     run = study.run(placement, drawn)
     run, agreement, not_replayed = study.checked(placement, run)
-    check_memory(run.memory, placement, profile, signature)
     compared = compare(study, placement, run, reference)
     metrics, absent, limits, notes = _metrics(compared.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
-    return Prediction(
+    validity = assess(profile, placement, run.used)
+    prediction = Prediction(
         application=signature.name,
         machine=profile.name,
         application_path=signature.path,
@@ -75,6 +78,7 @@ def predict(
         placement=placement,
         grid=run.extent,
         memory_per_process=run.memory,
+        validity=validity,
         runtime=estimate(run.modelled.runtime),
         metrics=metrics,
         absent=absent,
@@ -96,6 +100,7 @@ def predict(
         draws=draws,
         seed=seed,
     )
+    return prediction if validity.has_interval else prediction.without_intervals(validity.text)
 
 
 def _metrics(

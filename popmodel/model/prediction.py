@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.scaling import Mode
 from popmodel.model.agreement import Agreement
 from popmodel.model.placement import Placement, launch_line, mpirun_line
+from popmodel.model.validity import Validity
 
 SCHEMA = "popmodel/predict/1"
 MAIN_FAMILY = "hybrid-additive"
@@ -25,18 +26,21 @@ class Estimate:
     value : float
         Best estimate.
     low, high : float or None
-        5 % and 95 % quantiles over the uncertain inputs; None if no uncertain input acts on it.
+        5 % and 95 % quantiles over the uncertain inputs; None if there is no interval.
+    why : str
+        Why there is none, then.
     """
 
     value: float
     low: float | None = None
     high: float | None = None
+    why: str = "no uncertain input acts on it"
 
     def to_dict(self) -> dict[str, Any]:
         """Give value, low, high, and why there is no interval where there is none."""
         entry: dict[str, Any] = {"value": self.value, "low": self.low, "high": self.high}
         if self.low is None:
-            entry["why"] = "no uncertain input acts on it"
+            entry["why"] = self.why
         return entry
 
 
@@ -103,6 +107,8 @@ class Prediction:
         Processes along each grid dimension; empty without a grid.
     memory_per_process : float or None
         Bytes, if the signature says.
+    validity : Validity
+        How far the prediction goes beyond what was measured of the machine.
     runtime : Estimate
         Seconds.
     metrics : dict of str to dict of str to Estimate
@@ -155,6 +161,7 @@ class Prediction:
     placement: Placement
     grid: tuple[int, ...]
     memory_per_process: float | None
+    validity: Validity
     runtime: Estimate
     metrics: dict[str, dict[str, Estimate]]
     absent: dict[str, dict[str, str]]
@@ -186,6 +193,13 @@ class Prediction:
         """Commands that start this run with mpirun of Open MPI."""
         return mpirun_line(self.placement, f"./{self.application}")
 
+    def without_intervals(self, why: str) -> Prediction:
+        """Give the same prediction with best estimates only."""
+        return replace(
+            self,
+            **{one.name: _without_intervals(getattr(self, one.name), why) for one in fields(self)},
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Give the prediction as JSON types, schema ``popmodel/predict/1``."""
         return {
@@ -210,6 +224,7 @@ class Prediction:
                 "grid": list(self.grid),
             },
             "memory_per_process": self.memory_per_process,
+            "validity": self.validity.to_dict(),
             "runtime": self.runtime.to_dict(),
             "metrics": {
                 family: {id: value.to_dict() for id, value in values.items()}
@@ -236,6 +251,15 @@ class Prediction:
             "draws": self.draws,
             "seed": self.seed,
         }
+
+
+def _without_intervals(value: Any, why: str) -> Any:
+    """A field of a prediction whose estimates have lost their intervals."""
+    if isinstance(value, Estimate):
+        return Estimate(value.value, why=why)
+    if isinstance(value, dict):
+        return {key: _without_intervals(entry, why) for key, entry in value.items()}
+    return value
 
 
 def _optional(value: Estimate | None, why: str | None = None) -> dict[str, Any]:

@@ -9,19 +9,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from popmodel.errors import PopmodelError, UsageError
+from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value
-from popmodel.machine.profile import Profile
+from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.observables import NO_MPI
-from popmodel.model import changes, grid
+from popmodel.model import changes, choices, grid
 from popmodel.model.agreement import Agreement
 from popmodel.model.changes import REMEDIES
 from popmodel.model.course import Course, closed_form, corrected
 from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled, observe
-from popmodel.model.parameters import Parameters
+from popmodel.model.parameters import Parameters, Use
 from popmodel.model.performance import Model, prepare
-from popmodel.model.placement import Placement, place
+from popmodel.model.placement import WHOLE, Allocation, ImpossibleSplit, Placement, place, remarks
 from popmodel.model.prediction import Estimate
 from popmodel.model.program import COMMUNICATION, items
 from popmodel.model.signature import Signature
@@ -29,7 +30,7 @@ from popmodel.model.simulate import simulate
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import Array, Draws, group, interval, shares
 from popmodel.model.work import Work
-from popmodel.units import format_size
+from popmodel.units import format_size, plural
 
 _NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a line
 
@@ -45,6 +46,7 @@ class Evaluation:
     memory: float | None
     left_out: set[str]
     remarks: set[str]
+    used: set[Use]
 
 
 class Study:
@@ -60,6 +62,8 @@ class Study:
         Draws of the uncertain inputs, and their seed.
     factors : mapping of str to float, optional
         What-if factors on quantities of the machine, by the beginning of their path.
+    allocation : Allocation, optional
+        What of the machine may be used.
     """
 
     def __init__(
@@ -70,9 +74,11 @@ class Study:
         draws: int,
         seed: int,
         factors: Mapping[str, float] | None = None,
+        allocation: Allocation = WHOLE,
     ) -> None:
         self.signature = signature
         self.profile = profile
+        self.allocation = allocation
         self.draws = draws
         self.seed = seed
         self.settings = dict(settings)
@@ -107,6 +113,70 @@ class Study:
             {name: quantity.value for name, quantity in self.params.items()},
         )
 
+    def admit(
+        self, processes: int, threads: int, allocation: Allocation | None = None
+    ) -> Placement:
+        """Place a split that the machine and the application allow.
+
+        Parameters
+        ----------
+        processes, threads : int
+            P and T.
+        allocation : Allocation, optional
+            Instead of that of the study.
+
+        Raises
+        ------
+        ImpossibleSplit
+            If the machine or the application does not allow it.
+        MissingQuantity
+            If it needs several nodes, and the profile knows no network between them.
+        """
+        placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
+        self.check(placement)
+        values = {name: quantity.value for name, quantity in self.params.items()}
+        parameters = Parameters(self.profile, self.sources(draws=0).__getitem__)
+        memory = prepare(self.signature, placement, parameters, values).memory_per_rank()
+        if memory is not None:
+            check_memory(nominal(memory), placement, self.profile, self.signature)
+        if placement.nodes > 1 and self.has_mpi and "inter" not in self.profile.tiers():
+            raise self.profile.missing("net.inter")
+        return placement
+
+    def admit_or_advise(self, processes: int, threads: int) -> Placement:
+        """Do the same, and name the nearest choices that are possible in the hint of a refusal."""
+        try:
+            return self.admit(processes, threads)
+        except ImpossibleSplit as error:
+            advice = self._advice(processes, threads, error.processes) or error.hint
+            raise ImpossibleSplit(error.message, advice) from None
+
+    def _advice(self, processes: int, threads: int, only: int | None) -> str | None:
+        """Name splits that are possible, and a number of nodes on which this one is."""
+        topology = self.profile.topology
+        splits = choices.nearest(
+            processes, threads, self.is_possible, topology, self.allocation, only
+        )
+        nodes = next(
+            (
+                count
+                for count in choices.more_nodes(processes, threads, topology, self.allocation)
+                if self.is_possible(processes, threads, replace(self.allocation, nodes=count))
+            ),
+            None,
+        )
+        return choices.hint(splits, nodes, topology)
+
+    def is_possible(
+        self, processes: int, threads: int, allocation: Allocation | None = None
+    ) -> bool:
+        """Tell whether the machine and the application allow a split."""
+        try:
+            self.admit(processes, threads, allocation)
+        except (UsageError, ExpressionError, MissingQuantity):
+            return False
+        return True
+
     def run(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Evaluation:
         model = self._model(placement, drawn, overlap)
         parameters = model.parameters
@@ -117,11 +187,20 @@ class Study:
         limit = model.memory_per_rank()
         memory = None if limit is None else nominal(limit)
         return Evaluation(
-            work, course, modelled, model.extent, memory, parameters.left_out, parameters.remarks
+            work,
+            course,
+            modelled,
+            model.extent,
+            memory,
+            parameters.left_out,
+            parameters.remarks,
+            parameters.used,
         )
 
     def _model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
-        parameters = Parameters(self.profile, drawn.__getitem__)
+        parameters = Parameters(
+            self.profile, drawn.__getitem__, across_sockets=placement.sockets_spanned > 1
+        )
         params = {name: drawn[f"params.{name}"] for name in self.params}
         return prepare(self.signature, placement, parameters, params, overlap)
 
@@ -228,8 +307,7 @@ class Study:
         if not self.has_mpi:
             return None, NO_MPI
         try:
-            pure = place(placement.cores, 1, self.profile.topology)
-            self.check(pure)
+            pure = self.admit(placement.cores, 1)
             other = self.run(pure, self.sources())
         except PopmodelError as error:  # not possible, or the machine is not known there
             return None, f"no comparison with one process per core: {error.message}"
@@ -238,7 +316,7 @@ class Study:
         return estimate(message.message_passing_ratio(run.work.transfer, other.work.transfer)), None
 
     def notes(self, placement: Placement, run: Evaluation) -> list[str]:
-        notes = sorted(run.remarks)
+        notes = [*remarks(placement, self.profile.topology), *sorted(run.remarks)]
         e_mt = multithreading(run.work, placement)
         if e_mt is not None and openmp.threads_bring_nothing(e_mt.value, placement.threads):
             notes.append(
@@ -282,10 +360,11 @@ def check_memory(
     if memory is None or available is None or memory * placement.per_node <= available:
         return
     needed = memory * placement.per_node
-    raise UsageError(
+    raise ImpossibleSplit(
         f"{signature.name} needs {format_size(needed, digits=3)} on a node "
-        f"({placement.per_node} processes), a node has {format_size(available, digits=3)}",
-        "use more processes, or a smaller problem",
+        f"({plural(placement.per_node, 'process', 'processes')}), "
+        f"a node has {format_size(available, digits=3)}",
+        "take a smaller problem",
     )
 
 

@@ -14,6 +14,7 @@ from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.observables import AGGREGATES
 from popmodel.model.prediction import DEFAULT_REFERENCE
 from popmodel.model.uncertainty import group
+from popmodel.model.validity import OUTSIDE, Validity
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
 from popmodel.report.reasons import Reasons
@@ -180,7 +181,10 @@ def _setting(document: Document) -> list[tuple[str, str]]:
 def _results(document: Document) -> list[tuple[str, str]]:
     runtime = document["runtime"]
     text = format_time(runtime["value"])
-    if runtime["low"] is None:
+    validity = document["validity"]
+    if validity["status"] == OUTSIDE:
+        text += ", no interval so far from what was measured"
+    elif runtime["low"] is None:
         text += f", no interval: {runtime.get('why', 'not known')}"
     else:
         text += f", 90 %: {_times(runtime['low'], runtime['high'])} (parameters only)"
@@ -189,7 +193,13 @@ def _results(document: Document) -> list[tuple[str, str]]:
         f"full {format_time(form['full_overlap'], digits=3)}, "
         f"none {format_time(form['no_overlap'], digits=3)} (arithmetic and memory)"
     )
-    return [("runtime", text), ("overlap", bracket), ("replay", _replay(document["replay"]))]
+    reach = Validity(validity["status"], validity["factor"], tuple(validity["reasons"])).text
+    return [
+        ("runtime", text),
+        ("validity", reach),
+        ("overlap", bracket),
+        ("replay", _replay(document["replay"])),
+    ]
 
 
 def _replay(found: Mapping[str, Any]) -> str:

@@ -114,6 +114,15 @@ def test_a_narrow_screen_has_the_tree_once(popmodel: Call, monkeypatch: pytest.M
     assert "#" not in "".join(lines)
 
 
+def test_a_run_can_be_spread_over_more_nodes(popmodel: Call) -> None:
+    document = json.loads(popmodel(*RUN, "--nodes", "8", "--format", "json")[1])
+    assert document["placement"]["nodes"] == 8
+    assert document["placement"]["processes_per_node"] == 2
+    lines = popmodel(*RUN, "--cores-per-node", "8")[1].splitlines()
+    assert "place    8 nodes x 2 processes x 4 cores, grid 2x2x4" in lines
+    assert "srun -N 8 -n 16 -c 8 --ntasks-per-node=2 \\" in lines
+
+
 def test_parameters_are_set(popmodel: Call) -> None:
     document = json.loads(popmodel(*RUN, "--set", "N=256", "--format", "json")[1])
     assert document["application"]["settings"]["N"] == 256
@@ -144,6 +153,26 @@ def test_csv_and_markdown(popmodel: Call) -> None:
         (
             [*RUN, "--threads", "0"],
             "--threads: '0' is not a whole number from 1\nhint: write for example --threads 4",
+        ),
+        (
+            [*RUN, "--nodes", "two"],
+            "--nodes: 'two' is not a whole number from 1\nhint: write for example --nodes 4",
+        ),
+        (
+            [*RUN, "--cores-per-node", "0"],
+            "--cores-per-node: '0' is not a whole number from 1\n"
+            "hint: write for example --cores-per-node 4",
+        ),
+        (
+            [*RUN, "--cores-per-node", "32"],
+            "32 cores per node are not possible: a node has 16\n"
+            "hint: ask for 1 to 16 cores per node",
+        ),
+        (
+            [*RUN, "--nodes", "3"],
+            "16 x 4 is not possible: a node has room for 4 processes of 4 threads, 3 nodes "
+            "would need 6\n"
+            "hint: possible: 12 x 4 (processes x threads), or --nodes 4",
         ),
         ([*RUN, "--set", "N"], "--set N: no value\nhint: write NAME=VALUE, for example N=4096"),
         ([*RUN, "--set", "=4"], "--set =4: no value\nhint: write NAME=VALUE, for example N=4096"),

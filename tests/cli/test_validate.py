@@ -77,7 +77,9 @@ def test_wrong_usage_is_told(popmodel: Call, runs: str, tmp_path: Path) -> None:
     assert f"{runs} is a run of 16 x 4, the prediction is for 2 x 2" in err
     status, _, err = popmodel("validate", saved, HYBRID, *SMALL)
     assert status == 2
-    assert "--machine and --set do not go with a prediction that was saved" in err
+    assert (
+        "--machine, --set, --nodes and --cores-per-node do not go with a prediction that was saved"
+    ) in err
     assert "hint: name the application instead, to predict anew" in err
 
 

@@ -85,14 +85,14 @@ def static_stretch(
 
 
 def overhead_law(
-    threads: int, a: Value, b: Value, d: Value, s: Value, cores_per_socket: int
+    threads: int, a: Value, b: Value, d: Value, s: Value, *, across_sockets: bool
 ) -> Value:
     """Give the overhead of a construct for two threads or more, s.
 
-    ``a + b log2 T + d T + s [T > cores of a socket]``: a tree, a serial part, and the step across
-    sockets.
+    ``a + b log2 T + d T + s [threads on several sockets]``: a tree, a serial part, and the step
+    across sockets.
     """
-    across = s if threads > cores_per_socket else 0
+    across = s if across_sockets else 0
     return a + b * math.log2(threads) + d * threads + across
 
 

@@ -152,8 +152,8 @@ def test_random_iterations_stretch_by_the_expected_maximum() -> None:
 
 
 def test_overhead_law_and_interpolation() -> None:
-    assert openmp.overhead_law(4, 1.0, 2.0, 0.5, 10.0, cores_per_socket=8) == 7.0
-    assert openmp.overhead_law(16, 1.0, 2.0, 0.5, 10.0, cores_per_socket=8) == 27.0
+    assert openmp.overhead_law(4, 1.0, 2.0, 0.5, 10.0, across_sockets=False) == 7.0
+    assert openmp.overhead_law(16, 1.0, 2.0, 0.5, 10.0, across_sockets=True) == 27.0
     counts, seconds = [1, 2, 8], [1.0, 2.0, 6.0]
     assert openmp.interpolate_overhead(2, counts, seconds) == 2.0
     assert openmp.interpolate_overhead(4, counts, seconds) == pytest.approx(4.0)
