@@ -12,9 +12,12 @@ import typer
 from popmodel.cli.options import (
     FORMATS,
     AppArgument,
+    CoresPerNodeOption,
     ForceOption,
     MachineOption,
+    NodesOption,
     SetOption,
+    allocation,
     settings,
     whole_number,
 )
@@ -41,6 +44,8 @@ def command(
         typer.Option(metavar="N[,N...]", help="Cores to be shared by processes and threads."),
     ] = None,
     machine: MachineOption = None,
+    nodes: NodesOption = None,
+    cores_per_node: CoresPerNodeOption = None,
     set_: SetOption = None,
     what_if: Annotated[
         str | None,
@@ -110,6 +115,7 @@ def command(
         raise UsageError("--cores and --efficiency do not go together", "leave one of them out")
     counts = None if cores is None else [whole_number("--cores", part) for part in cores.split(",")]
     goal_efficiency = None if efficiency is None else _fraction("--efficiency", efficiency)
+    available = allocation(nodes, cores_per_node)
     changes = _changes(what_if)
     limit = None if max_memory is None else parse_size(max_memory)
     signature = signatures.load(app or signatures.DEFAULT)
@@ -121,6 +127,7 @@ def command(
             counts,
             settings(set_ or []),
             what_if=changes,
+            allocation=available,
             max_memory=limit,
             efficiency=goal_efficiency,
             tune=tune,

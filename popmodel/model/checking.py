@@ -115,4 +115,4 @@ def _gaps(agreements: Mapping[Split, Agreement]) -> dict[Split, float]:
 
 def _as_replayed(study: Study, drawn: Draws, one: Evaluated, agreement: Agreement) -> Evaluated:
     run = study.as_replayed(one.placement, study.run(one.placement, drawn), agreement)
-    return evaluated(one.placement, run, REPLAY)
+    return evaluated(study, one.placement, run, REPLAY)

@@ -23,6 +23,7 @@ from popmodel.model.placement import Placement, launch_line, mpirun_line
 from popmodel.model.prediction import Estimate
 from popmodel.model.study import estimate
 from popmodel.model.uncertainty import shares
+from popmodel.model.validity import Validity
 
 Array = NDArray[np.float64]
 
@@ -51,6 +52,8 @@ class Evaluated:
         Bytes of a process, if the signature tells.
     runtime, efficiency : value
         Runtime, s, and parallel efficiency in every draw; draw 0 is the best estimate.
+    validity : Validity
+        How far the split goes beyond what was measured of the machine.
     source : str
         What both come from: `CLOSED_FORM` or `REPLAY`.
     """
@@ -60,6 +63,7 @@ class Evaluated:
     memory: float | None
     runtime: Value
     efficiency: Value
+    validity: Validity
     source: str = CLOSED_FORM
 
 
@@ -69,7 +73,7 @@ class Candidate:
 
     Attributes
     ----------
-    placement, grid, memory_per_process, source
+    placement, grid, memory_per_process, validity, source
         As in `Evaluated`.
     runtime, parallel_efficiency : Estimate
         Runtime, s, and parallel efficiency.
@@ -90,6 +94,7 @@ class Candidate:
     probability_best: float
     probability_tied: float
     regret: float
+    validity: Validity
     source: str
     draws: Array = field(repr=False, compare=False)
 
@@ -113,6 +118,7 @@ class Candidate:
             "probability_best": self.probability_best,
             "probability_tied": self.probability_tied,
             "regret": self.regret,
+            "validity": self.validity.to_dict(),
             "source": self.source,
         }
 
@@ -254,17 +260,24 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
         Candidate(
             one.placement,
             one.extent,
-            estimate(one.runtime),
-            estimate(one.efficiency),
+            _estimate(one.runtime, one.validity),
+            _estimate(one.efficiency, one.validity),
             one.memory,
             float(winners[index]),
             float(tied[index]),
             float(regret[index]),
+            one.validity,
             one.source,
             times[index],
         )
         for index, one in enumerate(found)
     ]
+
+
+def _estimate(value: Value, validity: Validity) -> Estimate:
+    """An estimate without interval where the draws say too little about the result."""
+    found = estimate(value)
+    return found if validity.has_interval else Estimate(found.value, why=validity.text)
 
 
 def choose(

@@ -90,7 +90,7 @@ def more_nodes(
     processes: int, threads: int, topology: Topology, allocation: Allocation
 ) -> Iterator[int]:
     """Give rising numbers of nodes, more than the run may use now, that leave it more room."""
-    room = (allocation.cores_per_node or topology.cores_per_node) // threads
+    room = allocation.available(topology)[1] // threads
     previous = allocation.nodes or 0
     for per_node in range(min(room, processes), 0, -1):
         nodes = math.ceil(processes / per_node)
@@ -122,8 +122,7 @@ def hint(splits: Sequence[tuple[int, int]], nodes: int | None, topology: Topolog
 
 
 def _most_processes(threads: int, topology: Topology, allocation: Allocation) -> int:
-    cores = allocation.cores_per_node or topology.cores_per_node
-    nodes = allocation.nodes or topology.nodes
+    nodes, cores = allocation.available(topology)
     return min(MOST_PROCESSES, nodes * (cores // threads))
 
 

@@ -1,6 +1,6 @@
 """Best values found by search: how many cores are worth their cost, how to set a parameter.
 
-Both use SciPy, which is imported only here, on the best estimate of the closed form; the model has
+Both use SciPy, which is imported only here, on best estimates; the model has
 steps (threads that do not share a loop evenly, grids that fit badly), so that what the search of
 a continuous function finds is tried beside its neighbours.
 """
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from popmodel.errors import UsageError
+from popmodel.model.checking import check
 from popmodel.model.exchange import NotUnrolled
 from popmodel.model.placement import Placement
 from popmodel.model.prediction import Estimate
@@ -195,8 +196,8 @@ class _Counts:
         self._study = study
         self._max_memory = max_memory
         self._drawn = study.sources(draws=0)
-        self._node = study.profile.topology.cores_per_node
-        self._most = self._node * study.profile.topology.nodes
+        nodes, self._node = study.allocation.available(study.profile.topology)
+        self._most = self._node * nodes
         self._known: dict[int, float | None] = {}
 
     def known(self) -> list[int]:
@@ -207,6 +208,8 @@ class _Counts:
         """Whether the number has a split."""
         if cores not in self._known:
             found, _ = evaluate_all(self._study, self._drawn, cores, self._max_memory)
+            if found:
+                found, _ = check(self._study, self._drawn, found)
             fastest = min(found, key=lambda one: nominal(one.runtime), default=None)
             self._known[cores] = None if fastest is None else nominal(fastest.efficiency)
         return self._known[cores] is not None

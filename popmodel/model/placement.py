@@ -53,6 +53,10 @@ class Allocation:
     nodes: int | None = None
     cores_per_node: int | None = None
 
+    def available(self, topology: Topology) -> tuple[int, int]:
+        """Give the nodes, and cores of each, that there are to use."""
+        return self.nodes or topology.nodes, self.cores_per_node or topology.cores_per_node
+
 
 WHOLE = Allocation()
 

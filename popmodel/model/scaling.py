@@ -7,6 +7,7 @@ ratios. The formulas are those of the family ``scaling``, as for measured runs
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,10 +17,11 @@ from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.scaling import against, of_masters
+from popmodel.model import grid
 from popmodel.model.observe import Modelled
-from popmodel.model.placement import Placement, place
+from popmodel.model.placement import Placement
 from popmodel.model.prediction import DEFAULT_REFERENCE, Reference
-from popmodel.model.study import Evaluation, Study, check_memory, estimate
+from popmodel.model.study import Evaluation, Study, estimate
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,9 @@ def _joined(run: Modelled, reference: Modelled, work_ratio: Value, *, threaded: 
 def _asked(study: Study, wanted: ReferenceRun) -> tuple[Study, Placement]:
     try:
         base = study.with_settings(wanted.settings) if wanted.settings else study
-        where = place(wanted.processes, wanted.threads, study.profile.topology)
-        _check(base, where)
+        anywhere = replace(study.allocation, nodes=None)
+        where = base.admit_or_advise(wanted.processes, wanted.threads, anywhere)
+        base.run(where, base.sources(draws=0))  # tells what the machine's profile lacks
     except UsageError as error:
         raise UsageError(f"reference: {error.message}", error.hint) from error
     return base, where
@@ -141,8 +144,7 @@ def _smallest(study: Study, placement: Placement) -> tuple[Placement, str]:
     refused: str | None = None
     for processes, threads in _parts(placement):
         try:
-            where = place(processes, threads, study.profile.topology)
-            _check(study, where)
+            where = _admitted(study, processes, threads)
         except PopmodelError as error:  # not possible, or the machine is not known there
             refused = refused or error.message
             continue
@@ -160,21 +162,15 @@ def _parts(placement: Placement) -> Iterator[tuple[int, int]]:
     Parts have a divisor of its processes and of its threads: what a program requires of their
     number (a square, a multiple) holds rather for these than for the numbers between.
     """
-    parts = [
-        (processes, threads)
-        for processes in range(1, placement.processes + 1)
-        if placement.processes % processes == 0
-        for threads in range(1, placement.threads + 1)
-        if placement.threads % threads == 0
-    ]
+    parts = itertools.product(grid.divisors(placement.processes), grid.divisors(placement.threads))
     yield from sorted(parts, key=lambda part: (part[0] * part[1], part[1]))[:-1]
 
 
-def _check(study: Study, placement: Placement) -> None:
-    """Refuse a placement that the application or the machine does not allow."""
-    study.check(placement)
-    once = study.run(placement, study.sources(draws=0))
-    check_memory(once.memory, placement, study.profile, study.signature)
+def _admitted(study: Study, processes: int, threads: int) -> Placement:
+    """Place a run that application and machine allow, on as many nodes as it needs."""
+    placement = study.admit(processes, threads, replace(study.allocation, nodes=None))
+    study.run(placement, study.sources(draws=0))  # tells what the machine's profile lacks
+    return placement
 
 
 def _work_ratio(

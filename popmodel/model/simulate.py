@@ -17,18 +17,15 @@ from typing import Any
 import numpy as np
 
 from popmodel.model.course import Course, computation
-from popmodel.model.exchange import NotUnrolled, number, repetitions
+from popmodel.model.exchange import NotUnrolled, number
 from popmodel.model.performance import Model
 from popmodel.model.program import Item, Loop
-from popmodel.model.unroll import (
-    Script,
-    Unrolled,
-    script,
-    transient_scores,
-    unroll,
-)
+from popmodel.model.script import Script, script
+from popmodel.model.unroll import Carried, Outline, carry_out, outline, transient_scores
 from popmodel.model.work import Work
+from popmodel.replay.charges import Charges
 from popmodel.replay.engine import ends
+from popmodel.replay.program import Program
 
 MOST_OPERATIONS = 400_000
 """Operations of all processes that replays carry out at most: some tenths of a second."""
@@ -81,11 +78,11 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
         If the program cannot be carried out, or is too large.
     """
     items = script(model)
-    total = _operations(items, model.signature.program, {})
+    total = items.operations({})
     if not total:
         raise NotUnrolled("no process has another to send to")
     counts = _shortened(items, MOST_OPERATIONS / total) if total > MOST_OPERATIONS else {}
-    done = _operations(items, model.signature.program, counts)
+    done = items.operations(counts)
     if done > _TOO_MANY * MOST_OPERATIONS:
         raise NotUnrolled(
             f"{model.placement.processes} processes carry out {done:.1g} operations in "
@@ -94,8 +91,13 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
     if not any(number(value) for value in spread.values()):
         repeats = 1  # nothing is random
+    long, short, rest = outline(items, counts), None, 0.0
+    if counts:
+        halves = {loop: count // 2 for loop, count in counts.items()}
+        short = outline(items, halves)
+        rest = (total - done) / (done - items.operations(halves))
     courses = [
-        _course(items, work, spread, seed * MOST_REPEATS + repeat, counts, total)
+        _course(long, short, rest, work, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
     means = (
@@ -106,56 +108,38 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
 
 
 def _course(
-    items: Script,
+    long: Outline,
+    short: Outline | None,
+    rest: float,
     work: Work,
     spread: Mapping[str, Any],
     seed: int,
-    counts: Mapping[int, int],
-    total: float,
 ) -> Course:
-    """Course of one random program, in which some loops are carried out in part."""
-    body = items.model.signature.program
-    long = unroll(items, spread, seed, counts)
-    ideal, runtime = _both(long)
-    if counts:
-        halves = {loop: count // 2 for loop, count in counts.items()}
-        done, before = (_operations(items, body, some) for some in (counts, halves))
-        rest = (total - done) / (done - before)
-        ideal, runtime = (
-            whole + rest * (whole - half)
-            for whole, half in zip(
-                (ideal, runtime), _both(unroll(items, spread, seed, halves)), strict=True
-            )
-        )
-    computing = _slowest(long, number(computation(work)), spread, seed)
+    """Course of one random program.
+
+    Where only a part of it is carried out, ``rest`` is what is left relative to the difference
+    between that part and a shorter one.
+    """
+    carried = carry_out(long, spread, seed)
+    ideal, runtime = _both(carried.program, long.charges)
+    if short is not None:
+        before = _both(carry_out(short, spread, seed).program, short.charges)
+        ideal += rest * (ideal - before[0])
+        runtime += rest * (runtime - before[1])
+    computing = _slowest(long, carried, number(computation(work)), spread, seed)
     # estimates from a part of the steps may cross by a little
     ideal = max(ideal, computing + number(work.overhead))
     return Course(computing, ideal, max(runtime, ideal))
 
 
-def _both(one: Unrolled) -> tuple[float, float]:
+def _both(program: Program, charges: Charges) -> tuple[float, float]:
     """Runtime without and with the costs of the network, s."""
     nothing = {
-        name: np.zeros_like(getattr(one.charges, name))
+        name: np.zeros_like(getattr(charges, name))
         for name in ("transfer", "send_overhead", "collective_cost", "member_cost")
     }
-    free = replace(one.charges, **nothing)
-    ideal, run = (float(ends(one.program, cost).max()) for cost in (free, one.charges))
+    ideal, run = (float(ends(program, one).max()) for one in (replace(charges, **nothing), charges))
     return ideal, run
-
-
-def _operations(items: Script, body: Sequence[Item], counts: Mapping[int, int]) -> float:
-    """Operations of all processes in a body, where some loops have another count."""
-    total = 0.0
-    for item in body:
-        if isinstance(item, Loop) and id(item) not in items.computed:
-            once = _operations(items, item.body, counts)
-            once *= counts.get(id(item), repetitions(items.model, item.count, item.name))
-        else:
-            meeting = items.exchanged.get(id(item))
-            once = 0 if meeting is None else meeting.program.operations
-        total += once / number(items.model.value(item.every))
-    return total
 
 
 def _shortened(items: Script, part: float) -> dict[int, int]:
@@ -164,10 +148,10 @@ def _shortened(items: Script, part: float) -> dict[int, int]:
 
     def visit(body: Sequence[Item]) -> None:
         for item in body:
-            if not isinstance(item, Loop) or id(item) in items.computed:
+            if not isinstance(item, Loop) or id(item) not in items.repeated:
                 continue
-            count = repetitions(items.model, item.count, item.name)
-            period = 2 * _period(items.model, item.body)  # both halves see the same
+            count = items.repeated[id(item)]
+            period = 2 * _period(items, item.body)  # both halves see the same
             wanted = max(math.floor(part * count), LEAST_STEPS)
             wanted = max(wanted // period, 1) * period
             if wanted < count:
@@ -179,20 +163,22 @@ def _shortened(items: Script, part: float) -> dict[int, int]:
     return counts
 
 
-def _period(model: Model, body: Sequence[Item]) -> int:
+def _period(items: Script, body: Sequence[Item]) -> int:
     """After how many iterations everything that happens in some of them only comes again."""
-    numbers = (number(model.value(item.every)) for item in body)
+    numbers = (items.every[id(item)] for item in body)
     return math.lcm(*(round(every) for every in numbers if every >= 1 and every == round(every)))
 
 
-def _slowest(long: Unrolled, work: float, spread: Mapping[str, Any], seed: int) -> float:
+def _slowest(
+    long: Outline, carried: Carried, work: float, spread: Mapping[str, Any], seed: int
+) -> float:
     """Computation of the process that has the most of it in the whole run, s."""
-    rest = work - long.work
+    average = long.average()
+    rest = work - average
     if rest <= 1e-9 * work:
-        return float(long.computing.max())
-    processes = long.computing.size
-    steps = long.steps * rest / long.work
-    transient = number(spread.get("transient_cv", 0.0)) / math.sqrt(steps)
+        return float(carried.computing.max())
+    processes = carried.computing.size
+    transient = number(spread.get("transient_cv", 0.0)) / math.sqrt(long.steps * rest / average)
     scores = transient_scores(processes, np.random.default_rng([seed, processes, 1]))
-    computing = long.computing + rest * (1 + long.lasting + transient * scores)
+    computing = carried.computing + rest * (1 + carried.lasting + transient * scores)
     return float(computing.max())

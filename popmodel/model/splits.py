@@ -9,11 +9,13 @@ from typing import Any
 
 from popmodel.errors import UsageError
 from popmodel.metrics.hierarchy import load_families
+from popmodel.model import grid
 from popmodel.model.choice import CLOSED_FORM, Evaluated
-from popmodel.model.placement import Placement, place
+from popmodel.model.placement import Placement
 from popmodel.model.prediction import MAIN_FAMILY
-from popmodel.model.study import Evaluation, Study, check_memory
+from popmodel.model.study import Evaluation, Study
 from popmodel.model.uncertainty import Draws
+from popmodel.model.validity import assess
 from popmodel.units import format_size
 
 MOST_CORES = 10**9
@@ -101,19 +103,21 @@ def evaluate(
     UsageError
         If the split is not possible.
     """
-    placement = place(processes, threads, study.profile.topology)
-    study.check(placement)
+    placement = study.admit(processes, threads)
     run = study.run(placement, drawn)
-    check_memory(run.memory, placement, study.profile, study.signature)
     _check_limit(run.memory, max_memory)
-    return evaluated(placement, run)
+    return evaluated(study, placement, run)
 
 
-def evaluated(placement: Placement, run: Evaluation, source: str = CLOSED_FORM) -> Evaluated:
+def evaluated(
+    study: Study, placement: Placement, run: Evaluation, source: str = CLOSED_FORM
+) -> Evaluated:
     """Give what an evaluation of the model says of a split.
 
     Parameters
     ----------
+    study : Study
+        Program and machine.
     placement : Placement
         The split.
     run : Evaluation
@@ -124,7 +128,15 @@ def evaluated(placement: Placement, run: Evaluation, source: str = CLOSED_FORM) 
     family = load_families()[MAIN_FAMILY]
     metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent)
     efficiency = metrics.values["parallel_efficiency"]
-    return Evaluated(placement, run.extent, run.memory, run.modelled.runtime, efficiency, source)
+    return Evaluated(
+        placement,
+        run.extent,
+        run.memory,
+        run.modelled.runtime,
+        efficiency,
+        assess(study.profile, placement, run.used),
+        source,
+    )
 
 
 def divisors(number: int) -> list[int]:
@@ -139,8 +151,7 @@ def divisors(number: int) -> list[int]:
         raise UsageError(
             f"{number} cores are more than any machine has", f"ask for at most {MOST_CORES}"
         )
-    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
-    return small + [number // d for d in reversed(small) if d * d != number]
+    return grid.divisors(number)
 
 
 def _check_limit(memory: float | None, limit: float | None) -> None:
@@ -167,20 +178,13 @@ def impossible(study: Study, count: int, refused: Sequence[Refused]) -> UsageErr
 
 
 def is_possible(study: Study, cores: int) -> bool:
-    """Tell whether some split of the cores fits machine and application, memory aside."""
-    for threads in divisors(cores):
-        try:
-            study.check(place(cores // threads, threads, study.profile.topology))
-        except UsageError:
-            continue
-        return True
-    return False
+    """Tell whether some split of the cores fits machine and application."""
+    return any(study.is_possible(cores // threads, threads) for threads in divisors(cores))
 
 
 def nearest_possible(study: Study, count: int) -> list[int]:
     """Give the nearest numbers of cores below and above of which some split is possible."""
-    topology = study.profile.topology
-    top = topology.nodes * topology.cores_per_node
+    top = math.prod(study.allocation.available(study.profile.topology))
     start = min(count - 1, top)
     below = range(start, max(start - _REACH, 0), -1)
     above = range(count + 1, min(count + _REACH, top) + 1)

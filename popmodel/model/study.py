@@ -143,25 +143,32 @@ class Study:
             raise self.profile.missing("net.inter")
         return placement
 
-    def admit_or_advise(self, processes: int, threads: int) -> Placement:
+    def admit_or_advise(
+        self, processes: int, threads: int, allocation: Allocation | None = None
+    ) -> Placement:
         """Do the same, and name the nearest choices that are possible in the hint of a refusal."""
+        available = allocation or self.allocation
         try:
-            return self.admit(processes, threads)
+            return self.admit(processes, threads, available)
         except ImpossibleSplit as error:
-            advice = self._advice(processes, threads, error.processes) or error.hint
+            advice = self._advice(processes, threads, available, error.processes) or error.hint
             raise ImpossibleSplit(error.message, advice) from None
 
-    def _advice(self, processes: int, threads: int, only: int | None) -> str | None:
+    def _advice(
+        self, processes: int, threads: int, available: Allocation, only: int | None
+    ) -> str | None:
         """Name splits that are possible, and a number of nodes on which this one is."""
         topology = self.profile.topology
-        splits = choices.nearest(
-            processes, threads, self.is_possible, topology, self.allocation, only
-        )
+
+        def is_possible(processes: int, threads: int) -> bool:
+            return self.is_possible(processes, threads, available)
+
+        splits = choices.nearest(processes, threads, is_possible, topology, available, only)
         nodes = next(
             (
                 count
-                for count in choices.more_nodes(processes, threads, topology, self.allocation)
-                if self.is_possible(processes, threads, replace(self.allocation, nodes=count))
+                for count in choices.more_nodes(processes, threads, topology, available)
+                if self.is_possible(processes, threads, replace(available, nodes=count))
             ),
             None,
         )

@@ -16,6 +16,7 @@ from popmodel.model.changes import factors_of
 from popmodel.model.checking import Check, check
 from popmodel.model.choice import Candidate, Choice, choose, growth, judge
 from popmodel.model.optimum import Largest, Tuned
+from popmodel.model.placement import WHOLE, Allocation
 from popmodel.model.signature import Signature
 from popmodel.model.splits import Refused, divisors, evaluate_all, impossible
 from popmodel.model.study import Study
@@ -108,6 +109,7 @@ def sweep(
     settings: Mapping[str, float] | None = None,
     *,
     what_if: Mapping[str, float] | None = None,
+    allocation: Allocation = WHOLE,
     max_memory: float | None = None,
     efficiency: float | None = None,
     tune: str | None = None,
@@ -127,6 +129,8 @@ def sweep(
         Values instead of the signature's parameters.
     what_if : mapping of str to float, optional
         Factors by the words of `popmodel.model.changes.WHAT_IF`.
+    allocation : Allocation, optional
+        What of the machine may be used; all of it by default.
     max_memory : float, optional
         Bytes that a process may take at most.
     efficiency : float, optional
@@ -150,7 +154,8 @@ def sweep(
     known = dict(settings or {})
 
     def study_with(more: Mapping[str, float]) -> Study:
-        return Study(signature, profile, {**known, **more}, draws, seed, factors_of(changes))
+        values = {**known, **more}
+        return Study(signature, profile, values, draws, seed, factors_of(changes), allocation)
 
     study = study_with({})
     if tune is not None:

@@ -6,8 +6,7 @@ the signature; communication is described once per item (`popmodel.model.exchang
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -15,10 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.course import computation
-from popmodel.model.exchange import Exchange, NotUnrolled, exchange, number, repetitions
-from popmodel.model.performance import Model
-from popmodel.model.program import COMMUNICATION, Item, Loop, Pipeline, items
+from popmodel.model.exchange import Exchange, NotUnrolled, number
+from popmodel.model.script import Compute, NewStep, Script
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.replay.charges import Charges
 from popmodel.replay.program import Collectives, Messages, Op, Program
@@ -26,139 +23,90 @@ from popmodel.replay.program import Collectives, Messages, Op, Program
 _NS = 1e9
 
 Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Compute:
-    """Computation of an average process: the part that grows with its work, and the rest, s."""
+class Part:
+    """One execution of a communication in a program.
 
-    work: float
-    overhead: float
+    Attributes
+    ----------
+    step : int
+        The step in which it is.
+    acting, first : int64[k]
+        Processes that do something in it, and their first operation in the whole program.
+    where, process : int64[n]
+        Operations before which something is computed inside, and their processes.
+    burst : float64[n]
+        What an average process computes there, ns.
+    tail : float64[P] or None
+        What it computes after its last operation, ns; None if nothing.
+    """
+
+    step: int
+    acting: Whole
+    first: Whole
+    where: Whole
+    process: Whole
+    burst: Array
+    tail: Array | None
 
 
 @dataclass(frozen=True)
-class NewStep:
-    """From here on other processes are slow."""
-
-
-Event = Compute | NewStep | Exchange
-
-
-@dataclass(frozen=True)
-class Unrolled:
-    """A program that is ready to be replayed.
+class Outline:
+    """A program whose computation is that of an average process.
 
     Attributes
     ----------
     program, charges : Program, Charges
-        What all processes do and what the machine's network charges.
-    computing : float64[P]
-        Computation of each process, overhead of OpenMP not included, s.
-    work : float
-        The same of an average process, s.
-    lasting : float64[P]
-        By which part each process is slower than the average in every step.
-    steps : int
-        Steps in which processes are slow in turns.
+        What all processes do and what the machine's network charges; nothing is computed yet.
+    parts : tuple of Part
+        Communications in order.
+    work : tuple of tuples of (int, float)
+        Before each part and after the last one: step and computation that grows with the work of
+        a process, ns.
+    overhead : tuple of float
+        The rest of what is computed there, ns.
+    inside : float64[steps, P]
+        Computation inside of parts, ns.
     """
 
     program: Program
     charges: Charges
-    computing: Array
-    work: float
-    lasting: Array
-    steps: int
+    parts: tuple[Part, ...]
+    work: tuple[tuple[tuple[int, float], ...], ...]
+    overhead: tuple[float, ...]
+    inside: Array
+
+    @property
+    def steps(self) -> int:
+        """Steps in which processes are slow in turns."""
+        return len(self.inside)
+
+    def average(self) -> float:
+        """Computation of an average process, s."""
+        before = sum(work for segments in self.work for _, work in segments)
+        return float(before + self.inside.mean(axis=1).sum()) / _NS
 
 
 @dataclass(frozen=True)
-class Script:
-    """The items of a program, each worked out once.
+class Carried:
+    """A program of processes that have more and less to do.
 
     Attributes
     ----------
-    model : Model
-        With numbers for its values, not draws.
-    computed : mapping of int to Compute
-        By ``id`` of the item: what it computes, communication included (packing).
-    exchanged : mapping of int to Exchange
-        By ``id`` of the item: what it communicates.
+    program : Program
+        What all processes do.
+    computing : float64[P]
+        Computation of each process, overhead of OpenMP not included, s.
+    lasting : float64[P]
+        By which part each process is slower than the average in every step.
     """
 
-    model: Model
-    computed: Mapping[int, Compute]
-    exchanged: Mapping[int, Exchange]
-
-    def events(self, counts: Mapping[int, int]) -> Iterator[Event]:
-        """Give what an average process does, in order.
-
-        Parameters
-        ----------
-        counts : mapping of int to int
-            Iterations to carry out instead of all, by ``id`` of the loop.
-        """
-        yield NewStep()
-        yield from self._body(self.model.signature.program, counts, 0)
-
-    def _body(self, body: Sequence[Item], counts: Mapping[int, int], turn: int) -> Iterator[Event]:
-        for item in body:
-            for _ in range(_times(number(self.model.value(item.every)), turn)):
-                if isinstance(item, Loop) and id(item) not in self.computed:
-                    yield from self._loop(item, counts)
-                else:
-                    yield from self._leaf(item)
-
-    def _loop(self, loop: Loop, counts: Mapping[int, int]) -> Iterator[Event]:
-        meets = any(isinstance(item, COMMUNICATION) for item in loop.body)
-        count = counts.get(id(loop), repetitions(self.model, loop.count, loop.name))
-        for turn in range(count):
-            if meets:
-                yield NewStep()
-            yield from self._body(loop.body, counts, turn)
-
-    def _leaf(self, item: Item) -> Iterator[Event]:
-        compute, meeting = self.computed[id(item)], self.exchanged.get(id(item))
-        if meeting is None:
-            yield compute
-            return
-        half = Compute(compute.work / 2, compute.overhead / 2)  # packing before, unpacking after
-        yield half
-        yield meeting
-        yield half
-
-
-def _times(every: float, turn: int) -> int:
-    """How often an item is executed in a turn of its loop, so that it is 1/every on average."""
-    return math.floor((turn + 1) / every + 1e-9) - math.floor(turn / every + 1e-9)
-
-
-def script(model: Model) -> Script:
-    """Work out every item of a program once.
-
-    Parameters
-    ----------
-    model : Model
-        With numbers for its values, not draws.
-    """
-    computed: dict[int, Compute] = {}
-    exchanged: dict[int, Exchange] = {}
-
-    def visit(body: Sequence[Item]) -> None:
-        for item in body:
-            if isinstance(item, Loop) and _communicates(item):
-                visit(item.body)
-                continue
-            work = model.work_of(item)
-            pure = 0.0 if isinstance(item, Pipeline) else number(computation(work))
-            computed[id(item)] = Compute(pure, number(work.overhead))
-            if isinstance(item, COMMUNICATION):
-                exchanged[id(item)] = exchange(model, item)
-
-    visit(model.signature.program)
-    return Script(model, computed, exchanged)
-
-
-def _communicates(loop: Loop) -> bool:
-    return any(isinstance(item, COMMUNICATION) for item in items(loop.body))
+    program: Program
+    computing: Array
+    lasting: Array
 
 
 def persistent_scores(processes: int, rng: np.random.Generator) -> Array:
@@ -182,19 +130,13 @@ def transient_scores(processes: int, rng: np.random.Generator) -> Array:
     return scores
 
 
-def unroll(
-    script: Script, spread: Mapping[str, Any], seed: int, counts: Mapping[int, int]
-) -> Unrolled:
+def outline(script: Script, counts: Mapping[int, int]) -> Outline:
     """Carry out a program step by step.
 
     Parameters
     ----------
     script : Script
         Its items.
-    spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv``; those missing are 0.
-    seed : int
-        Decides which processes are slow, and when.
     counts : mapping of int to int
         Iterations to carry out instead of all, by ``id`` of the loop.
 
@@ -204,93 +146,145 @@ def unroll(
         If no communication is carried out.
     """
     processes = script.model.placement.processes
+    exchanges: list[tuple[Exchange, int]] = []  # what is done, and in which step
+    work: list[list[tuple[int, float]]] = [[]]
+    overhead = [0.0]
+    step = -1
+    for event in script.events(counts):
+        match event:
+            case NewStep():
+                step += 1
+            case Compute():
+                work[-1].append((step, event.work * _NS))
+                overhead[-1] += event.overhead * _NS
+            case Exchange():
+                exchanges.append((event, step))
+                work.append([])
+                overhead.append(0.0)
+    if not exchanges:  # such as what is done every 5th time in a loop of 4
+        raise NotUnrolled("the program is too short to communicate")
+    inside = np.zeros((step + 1, processes))
+    for event, when in exchanges:
+        inside[when] += event.program.compute()
+    program, charges, parts = _joined(exchanges, script.model.placement.per_node)
+    merged = tuple(_by_step(segments) for segments in work)
+    return Outline(program, charges, parts, merged, tuple(overhead), inside)
+
+
+def _by_step(segments: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    """Add up what is computed in the same step."""
+    total: dict[int, float] = {}
+    for step, work in segments:
+        total[step] = total.get(step, 0.0) + work
+    return tuple(total.items())
+
+
+def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried:
+    """Give some processes more to do than others.
+
+    Parameters
+    ----------
+    outline : Outline
+        The program of average processes.
+    spread : mapping of str to value
+        ``persistent_cv`` and ``transient_cv``; those missing are 0.
+    seed : int
+        Decides which processes are slow, and when.
+    """
+    program = outline.program
+    processes = program.processes
     rng = np.random.default_rng([seed, processes])
     persistent, transient = (
         number(spread.get(name, 0.0)) for name in ("persistent_cv", "transient_cv")
     )
     lasting = persistent * persistent_scores(processes, rng)
-    parts: list[tuple[Exchange, Array, Array]] = []  # what is done, computation before, its factor
-    pending, computing, factor = np.zeros(processes), np.zeros(processes), 1 + lasting
-    work, steps = 0.0, 0
-    for event in script.events(counts):
-        match event:
-            case NewStep():
-                # no process has less than nothing to do
-                now = transient * transient_scores(processes, rng) if transient else 0.0
-                factor = np.maximum(1 + lasting + now, 0.0)
-                steps += 1
-            case Compute():
-                pending = pending + (event.work * factor + event.overhead)
-                computing += event.work * factor
-                work += event.work
-            case Exchange():
-                parts.append((event, pending, factor))
-                pending = np.zeros(processes)
-                inside = event.program.compute() / _NS
-                computing += inside * factor
-                work += float(inside.mean())
-    if not parts:  # such as what is done every 5th time in a loop of 4
-        raise NotUnrolled("the program is too short to communicate")
-    program, charges = _joined(parts, pending, script.model)
-    return Unrolled(program, charges, computing, work, lasting, steps)
+    turns = np.zeros((outline.steps, processes))
+    if transient:
+        turns = transient * np.array(
+            [transient_scores(processes, rng) for _ in range(outline.steps)]
+        )
+    factors = np.maximum(1 + lasting + turns, 0.0)  # nobody has less than nothing to do
+    burst, pending = np.zeros(program.operations), np.zeros(processes)
+    computing = (outline.inside * factors).sum(axis=0)
+    for part, segments, rest in zip(
+        (*outline.parts, None), outline.work, outline.overhead, strict=True
+    ):
+        for step, work in segments:
+            mine = work * factors[step]
+            computing += mine
+            pending += mine
+        pending += rest
+        if part is None:
+            break
+        if part.where.size:
+            burst[part.where] = part.burst * factors[part.step][part.process]
+        burst[part.first] += pending[part.acting]
+        pending[part.acting] = 0.0
+        if part.tail is not None:
+            pending += part.tail * factors[part.step]
+    return Carried(replace(program, burst=burst, tail=pending), computing / _NS, lasting)
 
 
 def _joined(
-    parts: Sequence[tuple[Exchange, Array, Array]], tail: Array, model: Model
-) -> tuple[Program, Charges]:
-    """Put exchanges and the computation between them one after the other."""
-    processes = tail.size
-    counts = {id(part): np.diff(part.program.offsets) for part, _, _ in parts}
-    total = sum((counts[id(part)] for part, _, _ in parts), np.zeros(processes, dtype=np.int64))
+    exchanges: Sequence[tuple[Exchange, int]], per_node: int
+) -> tuple[Program, Charges, tuple[Part, ...]]:
+    """Put exchanges one after the other."""
+    one_of_each = {id(one): one for one, _ in exchanges}
+    processes = exchanges[0][0].program.processes
+    counts = {key: np.diff(one.program.offsets) for key, one in one_of_each.items()}
+    total = sum((counts[id(one)] for one, _ in exchanges), np.zeros(processes, dtype=np.int64))
     offsets = np.concatenate([[0], np.cumsum(total)]).astype(np.int64)
     size = int(offsets[-1])
-    kind, target, burst = np.empty(size, np.uint8), np.empty(size, np.int32), np.zeros(size)
-    cursor, pending = offsets[:-1].copy(), np.zeros(processes)
+    kind, target = np.empty(size, np.uint8), np.empty(size, np.int32)
+    cursor = offsets[:-1].copy()
     messages = collectives = 0
-    communicators = {0: np.arange(processes, dtype=np.int32)}
-    renamed: dict[int, Collectives] = {}
-    for part, before, factor in parts:
-        one, count = part.program, counts[id(part)]
+    parts: list[Part] = []
+    for exchange, step in exchanges:
+        one, count = exchange.program, counts[id(exchange)]
         process = np.repeat(np.arange(processes), count)
         where = np.arange(one.operations) - one.offsets[process] + cursor[process]
         kind[where] = one.kind
-        first = np.where(one.kind >= Op.COLLECTIVE, collectives, messages)
-        target[where] = one.target + first
-        burst[where] = one.burst * factor[process]
-        pending += before * _NS
-        acts = count > 0
-        burst[cursor[acts]] += pending[acts]
-        pending[acts] = 0.0
-        pending += one.tail * factor
+        target[where] = one.target + np.where(one.kind >= Op.COLLECTIVE, collectives, messages)
+        acting = np.flatnonzero(count)
+        computes = np.flatnonzero(one.burst)
+        parts.append(
+            Part(
+                step,
+                acting,
+                cursor[acting],
+                where[computes],
+                process[computes],
+                one.burst[computes],
+                one.tail if one.tail.any() else None,
+            )
+        )
         cursor += count
-        if id(part) not in renamed:
-            renamed[id(part)] = _renamed(one, communicators)
         messages += len(one.messages)
         collectives += len(one.collectives)
+    communicators = {0: np.arange(processes, dtype=np.int32)}
+    renamed = {key: _renamed(one.program, communicators) for key, one in one_of_each.items()}
     names = tuple(op.name.lower() for op in Op)
     program = Program(
         offsets=offsets,
         kind=kind,
         target=target,
-        burst=burst,
-        tail=pending + tail * _NS,
-        messages=Messages(*_columns([part.program.messages for part, _, _ in parts], Messages)),
-        collectives=Collectives(
-            *_columns([renamed[id(part)] for part, _, _ in parts], Collectives)
-        ),
+        burst=np.zeros(size),
+        tail=np.zeros(processes),
+        messages=Messages(*_columns([one.program.messages for one, _ in exchanges], Messages)),
+        collectives=Collectives(*_columns([renamed[id(one)] for one, _ in exchanges], Collectives)),
         call=kind.astype(np.int32),
         call_name=names,
         call_code=np.arange(len(names), dtype=np.int32),
         call_time=np.zeros(len(names), dtype=np.int64),
         communicators=communicators,
-        nodes=(np.arange(processes) // model.placement.per_node).astype(np.int32),
+        nodes=(np.arange(processes) // per_node).astype(np.int32),
     )
     fields = [name for name in Charges.__annotations__ if name != "sender_waits_for_transfer"]
     every = {
-        name: np.concatenate([getattr(part.charges, name) for part, _, _ in parts])
+        name: np.concatenate([getattr(one.charges, name) for one, _ in exchanges])
         for name in fields
     }
-    return program, Charges(**every, sender_waits_for_transfer=True)
+    return program, Charges(**every, sender_waits_for_transfer=True), tuple(parts)
 
 
 def _renamed(part: Program, communicators: dict[int, NDArray[np.int32]]) -> Collectives:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from popmodel.model.validity import EXTRAPOLATED, OUTSIDE
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
 from popmodel.report.predict import launch_lines
@@ -24,6 +25,7 @@ from popmodel.report.terminal import (
 )
 from popmodel.units import count, format_size, plural
 
+_MARKS = {EXTRAPOLATED: "~", OUTSIDE: "!"}
 COLUMNS = ("runtime s", "90 %", "PE %", "best", "mem/proc")
 _NOT_THE_SAME = 0.02  # a change of the runtime that closed form and replay see differently
 _LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen does without, in order
@@ -71,6 +73,8 @@ def records(document: Document) -> list[Record]:
             "probability_best": one["probability_best"],
             "probability_tied": one["probability_tied"],
             "regret": one["regret"],
+            "validity": one["validity"]["status"],
+            "validity_factor": one["validity"]["factor"],
             "source": one["source"],
             "absent": "",
         }
@@ -91,7 +95,10 @@ def records(document: Document) -> list[Record]:
 def markdown(document: Document) -> list[str]:
     """The table and what to take, as Markdown."""
     body = [
-        [f"{split_name(one)}{' *' if _is_taken(one, document) else ''}", *_texts(one, document)]
+        [
+            f"{split_name(one)}{_mark(one)}{' *' if _is_taken(one, document) else ''}",
+            *_texts(one, document),
+        ]
         for one in ordered(document)
     ]
     lines = [
@@ -102,6 +109,7 @@ def markdown(document: Document) -> list[str]:
         *([_largest(document), ""] if document["largest"] else []),
         *markdown_table(["P x T", *COLUMNS], body),
         "",
+        *(f"{text}\n" for text in _beyond(document)),
     ]
     for choice in document["choices"]:
         lines += [f"- {name or 'and'}: {value}" for name, value in _advice(choice, document)]
@@ -149,6 +157,8 @@ def _table(document: Document, style: Style) -> list[str]:
         drawn = _drawn(document, known, style, continued=True) or []
     if any(one["runtime"]["low"] is not None for one in document["candidates"]):
         drawn += paragraph("90 % and best: by the uncertainty of the parameters only", style)
+    for text in _beyond(document):
+        drawn += paragraph(text, style)
     if left_out:
         drawn += paragraph(f"no room for: {', '.join(left_out)}", style)
     return drawn
@@ -170,6 +180,7 @@ def _drawn(
             mark = "*" if _is_taken(first, document) else " "
             label = f"{mark} {first['processes']:>{digits[0]}} x {first['threads']:<{digits[1]}}"
             if "why" not in first:
+                label += _mark(first)
                 rows.append(Row(label, tuple(_cells(first, document, columns))))
                 continue
             if last is not first:
@@ -182,6 +193,27 @@ def _drawn(
     for index, (label, reason) in reversed(reasons.items()):
         drawn[index + 1 : index + 2] = paragraph(reason, style, first=f"{label}  ", rest="     ")
     return drawn
+
+
+def _mark(one: Entry) -> str:
+    """How far a split goes beyond what was measured; nothing for one that is refused."""
+    return _MARKS.get(one["validity"]["status"], "") if "validity" in one else ""
+
+
+def _beyond(document: Document) -> list[str]:
+    """What the marks mean: the splits that go farthest beyond what was measured."""
+    words = {
+        EXTRAPOLATED: "extrapolated",
+        OUTSIDE: "outside the measured range, no interval",
+    }
+    texts = []
+    for status, mark in _MARKS.items():
+        there = [one["validity"] for one in document["candidates"]]
+        there = [one for one in there if one["status"] == status]
+        if there:
+            farthest = max(there, key=lambda one: float(one["factor"]))
+            texts.append(f"{mark} {words[status]}: up to {farthest['reasons'][0]}")
+    return texts
 
 
 def _is_taken(one: Entry, document: Document) -> bool:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from popmodel.machine.topology import Topology
 from popmodel.model.choice import Candidate, Evaluated, choose, judge
-from popmodel.model.placement import Placement
+from popmodel.model.placement import place
+from popmodel.model.validity import Validity
 
 TOPOLOGY = Topology(4, 16, 2, 2, ())
 DRAWS = 400
@@ -16,8 +17,8 @@ DRAWS = 400
 
 def evaluated(threads: int, runtime: float | NDArray[np.float64], cores: int = 16) -> Evaluated:
     """A split of some cores with a runtime; the best estimate comes first."""
-    placement = Placement(cores // threads, threads, cores // threads, 1)
-    return Evaluated(placement, (), None, runtime, 0.9)
+    placement = place(cores // threads, threads, TOPOLOGY)
+    return Evaluated(placement, (), None, runtime, 0.9, Validity("inside", 1.0, ()))
 
 
 def with_nominal(draws: NDArray[np.float64]) -> NDArray[np.float64]:

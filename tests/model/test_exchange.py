@@ -17,9 +17,10 @@ from popmodel.model.exchange import NotUnrolled
 from popmodel.model.parameters import Parameters
 from popmodel.model.performance import Model, prepare
 from popmodel.model.placement import place
+from popmodel.model.script import script
 from popmodel.model.signature import Signature
 from popmodel.model.simulate import simulate
-from popmodel.model.unroll import script, unroll
+from popmodel.model.unroll import outline
 from popmodel.replay.program import Op
 
 PERIODIC = """
@@ -176,7 +177,7 @@ def test_every_third_time() -> None:
     signature = steps('collective = { op = "allreduce", bytes = 8, every = 3 }', 9, grid="")
     assert_same(*both(signature, 16))
     model = model_of(signature, 16, 1)
-    program_ = unroll(script(model), {}, 0, {}).program
+    program_ = outline(script(model), {}).program
     assert program_.operations == 3 * 16
     assert set(program_.kind.tolist()) == {Op.COLLECTIVE}
 

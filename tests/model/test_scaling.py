@@ -65,7 +65,7 @@ def test_what_the_application_requires_holds_for_the_reference() -> None:
     run = predict(demo(limits='require = ["P >= 3"]'), machine(), 12, 2)
     assert reference(run) == (3, 1)
     assert run.reference.why == (
-        "smallest possible part of the run: demo cannot run with 1 processes: it requires P >= 3"
+        "smallest possible part of the run: demo cannot run with 1 process: it requires P >= 3"
     )
 
 
@@ -75,7 +75,7 @@ def test_the_reference_fits_the_memory_of_a_node() -> None:
     large = demo(limits='memory_per_rank = "2**36/P"')
     run = predict(large, machine(), 8, 8)
     assert reference(run) == (8, 4)
-    assert "demo needs 64 GiB on a node (1 processes), a node has 16 GiB" in run.reference.why
+    assert "demo needs 64 GiB on a node (1 process), a node has 16 GiB" in run.reference.why
 
 
 def test_a_run_without_possible_parts_is_its_own_reference() -> None:
@@ -129,7 +129,7 @@ def test_a_reference_can_be_asked_for() -> None:
         ),
         (
             ReferenceRun(1, 1, {"N": 1e6}),
-            "reference: demo needs 7.28 TiB on a node (1 processes), a node has 16 GiB",
+            "reference: demo needs 7.28 TiB on a node (1 process), a node has 16 GiB",
             "use more processes, or a smaller problem",
         ),
     ],

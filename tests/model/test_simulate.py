@@ -16,10 +16,11 @@ from popmodel.model import simulate as simulating
 from popmodel.model.course import closed_form
 from popmodel.model.exchange import NotUnrolled
 from popmodel.model.predict import predict
+from popmodel.model.script import script
 from popmodel.model.signature import Signature
 from popmodel.model.simulate import Simulation, simulate
 from popmodel.model.terms.imbalance import expected_maximum
-from popmodel.model.unroll import persistent_scores, script, transient_scores, unroll
+from popmodel.model.unroll import carry_out, outline, persistent_scores, transient_scores
 from popmodel.network.network import PRESETS
 from popmodel.replay import replay
 from popmodel.replay.build import ProgramBuilder
@@ -119,7 +120,8 @@ def test_transient_scores_leave_the_whole_work_as_it_is() -> None:
 def test_the_seed_decides_who_is_slow() -> None:
     model = model_of(steps(GLOBAL, 5, ""), 8, 1)
     first, again, other = (
-        unroll(script(model), {"persistent_cv": 0.1}, seed, {}).computing for seed in (1, 1, 2)
+        carry_out(outline(script(model), {}), {"persistent_cv": 0.1}, seed).computing
+        for seed in (1, 1, 2)
     )
     assert first.tolist() == again.tolist()
     assert first.tolist() != other.tolist()

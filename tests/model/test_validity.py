@@ -18,8 +18,12 @@ from popmodel.model.parameters import Use
 from popmodel.model.placement import Allocation, place
 from popmodel.model.predict import predict
 from popmodel.model.prediction import Estimate
+from popmodel.model.sweep import sweep
 from popmodel.model.validity import LIMITS, Validity, assess, ranges
 from popmodel.report.predict import screen
+from popmodel.report.sweep import markdown as sweep_markdown
+from popmodel.report.sweep import records as sweep_records
+from popmodel.report.sweep import screen as sweep_screen
 from popmodel.report.terminal import Style
 
 TWO_CORES = profile.load(Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json")
@@ -221,3 +225,33 @@ def test_estimates_lose_their_interval_and_keep_their_value() -> None:
     assert bare.inputs == run.inputs
     assert bare.placement == run.placement
     assert bare.time["parallel loops"].why == "because"
+
+
+def test_the_splits_of_a_sweep_are_marked() -> None:
+    document = copy.deepcopy(dict(measured(cores_per_node=128).document))
+    document["core"]["freq"]["128"] = document["core"]["freq"]["1"]
+    found = sweep(program(LOOP + SUM), from_document(document), [64], draws=50)
+    statuses = {one.placement.threads: one.validity.status for one in found.candidates}
+    assert statuses[32] == "extrapolated"  # 16 times the threads that were measured
+    assert statuses[64] == "outside"
+    assert [one.runtime.low is None for one in found.candidates] == [
+        one.validity.status == "outside" for one in found.candidates
+    ]
+    document = found.to_dict()
+    for one, candidate in zip(document["candidates"], found.candidates, strict=True):
+        assert one["validity"] == candidate.validity.to_dict()
+    lines = sweep_screen(document, Style(60))
+    assert max(map(len, lines)) <= 60
+    assert any(" 2 x 32~ " in line for line in lines)
+    assert any(" 1 x 64! " in line for line in lines)
+    text = " ".join(" ".join(lines).split())
+    assert "~ extrapolated: up to x16 in threads: openmp.parallel_for measured to 2" in text
+    assert "! outside the measured range, no interval: up to x32 in threads: openmp.par" in text
+    (row,) = [one for one in sweep_records(document) if one["threads"] == 64]
+    assert (row["validity"], row["validity_factor"]) == ("outside", 32.0)
+    assert "1 x 64!" in "\n".join(sweep_markdown(document))
+
+
+def test_the_splits_of_a_preset_have_no_mark() -> None:
+    lines = sweep_screen(sweep(program(LOOP), machine(), [8], draws=50).to_dict(), Style(60))
+    assert not any("~" in line or "!" in line for line in lines)

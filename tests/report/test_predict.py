@@ -100,7 +100,7 @@ def test_the_unit_of_an_interval_is_told_once(
     document: Document, low: float, high: float, text: str
 ) -> None:
     runtime = {"value": 1.3, "low": low, "high": high}
-    assert f"runtime  1.300 s, 90 %: {text} (parameters only)" in shown(
+    assert f"runtime   1.300 s, 90 %: {text} (parameters only)" in shown(
         {**document, "runtime": runtime}
     )
 
