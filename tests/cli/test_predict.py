@@ -209,7 +209,7 @@ def test_csv_and_markdown(popmodel: Call) -> None:
         (
             [*RUN, "--reference", "1x32"],
             "reference: 1 x 32 is not possible: a node has 16 cores, fewer than 32 threads\n"
-            "hint: at most 16 threads per process",
+            "hint: possible: 1 x 16 (processes x threads)",
         ),
     ],
 )

@@ -9,6 +9,7 @@ from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signature
+from popmodel.model.checking import check
 from popmodel.model.optimum import Largest, Tuned, largest_cores
 from popmodel.model.signature import Signature
 from popmodel.model.splits import evaluate_all
@@ -53,6 +54,7 @@ def efficiencies(of: Signature, on: Profile) -> dict[int, float]:
     for cores in [*range(1, node), *range(node, node * on.topology.nodes + 1, node)]:
         splits, _ = evaluate_all(it, drawn, cores)
         if splits:
+            splits, _ = check(it, drawn, splits)
             fastest = min(splits, key=lambda one: nominal(one.runtime))
             found[cores] = nominal(fastest.efficiency)
     return found
@@ -96,7 +98,12 @@ def test_numbers_that_the_application_refuses_are_passed_over() -> None:
 
 
 def test_an_efficiency_that_no_number_of_cores_keeps() -> None:
-    several = program(PIPELINE, params="blocks = 1\nt = 1", limits='require = ["P >= 2"]', **LINE)
+    several = program(
+        f'{PIPELINE}[[program]]\ncollective = {{ op = "barrier" }}\n',
+        params="blocks = 1\nt = 1",
+        limits='require = ["P >= 2"]',
+        **LINE,
+    )
     with pytest.raises(UsageError) as caught:
         largest_cores(study(several, machine()), 0.9)
     assert caught.value.message == "demo: no number of cores keeps a parallel efficiency of 90 %"

@@ -115,7 +115,7 @@ def test_a_reference_can_be_asked_for() -> None:
         (
             ReferenceRun(1, 16),
             "reference: 1 x 16 is not possible: a node has 8 cores, fewer than 16 threads",
-            "at most 8 threads per process",
+            "possible: 1 x 8 (processes x threads)",
         ),
         (
             ReferenceRun(1, 1, {"M": 2.0}),
@@ -125,12 +125,12 @@ def test_a_reference_can_be_asked_for() -> None:
         (
             ReferenceRun(3, 1),
             "reference: demo cannot run with 3 processes: it requires is_square(P)",
-            "possible: 1 or 4 processes",
+            "possible: 1 x 1 or 4 x 1 (processes x threads)",
         ),
         (
             ReferenceRun(1, 1, {"N": 1e6}),
             "reference: demo needs 7.28 TiB on a node (1 process), a node has 16 GiB",
-            "use more processes, or a smaller problem",
+            "take a smaller problem",
         ),
     ],
 )
