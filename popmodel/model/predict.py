@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
+from popmodel.model.elasticity import elasticities
 from popmodel.model.observe import Modelled
 from popmodel.model.placement import place
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
@@ -73,6 +74,7 @@ def predict(
         limits=limits,
         time={part: estimate(value) for part, value in run.modelled.time.items()},
         remedies=study.remedies(placement),
+        elasticities=elasticities(study, placement),
         doubtful=study.doubtful(drawn, run.modelled.runtime),
         model_form=study.model_form(placement),
         multithreading_efficiency=multithreading(run.work, placement),

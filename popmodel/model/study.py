@@ -80,10 +80,10 @@ class Study:
         self.has_mpi = any(isinstance(item, COMMUNICATION) for item in items(signature.program))
 
     def sources(
-        self, factors: Mapping[str, float] | None = None, draws: int | None = None
+        self, factors: Mapping[str, Value] | None = None, draws: int | None = None
     ) -> Draws:
         count = self.draws if draws is None else draws
-        both = dict(self.factors)
+        both: dict[str, Value] = dict(self.factors)
         for path, factor in (factors or {}).items():
             both[path] = both.get(path, 1.0) * factor
         return Draws(self.quantities, count, self.seed, both)
@@ -193,7 +193,7 @@ def _with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[
     return params
 
 
-def expand(factors: Mapping[str, float], quantities: Mapping[str, Quantity]) -> dict[str, float]:
+def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> dict[str, Value]:
     """Resolve ``net.inter.beta`` to the paths in the list of size classes."""
     expanded = {}
     for prefix, factor in factors.items():
