@@ -71,7 +71,8 @@ def observe(
     has_mpi : bool
         Whether the program communicates at all.
     """
-    processes, threads = float(placement.processes), float(placement.threads)
+    # P and T may be traced numbers, which float() would turn into plain ones
+    processes, threads = 1.0 * placement.processes, 1.0 * placement.threads
     persistent = spread.get("persistent_cv", 0.0)
     transient = spread.get("transient_cv", 0.0)
     steps = maximum(work.steps, 1.0)

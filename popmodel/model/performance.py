@@ -133,12 +133,13 @@ class Model:
     def _sequence(self, body: tuple[Item, ...]) -> Work:
         total = Work()
         for item in body:
-            once = self._item(item)
+            once = self.once(item)
             every = self.value(item.every)
             total = total.plus(once if _is_one(every) else once.times(1 / every))
         return total
 
-    def _item(self, item: Item) -> Work:
+    def once(self, item: Item) -> Work:
+        """Give the work of one execution of an item."""
         match item:
             case Loop():
                 return self._sequence(item.body).times(self.value(item.count))
@@ -173,16 +174,17 @@ class Model:
 
     def _parallel(self, item: Parallel) -> Work:
         threads = self.placement.threads
+        team = self.values["T"]  # the same, as a symbol where a formula is wanted
         trip = self.value(item.trip)
         iterations = trip * self.value(item.inner)
         busy = self.placement.per_node * threads
         frequency = self.parameters.frequency(busy)
         chunk = None if item.chunk is None else self.value(item.chunk)
-        share = self._loop(item.costs, iterations / threads, busy, frequency, 1)
+        share = self._loop(item.costs, iterations / team, busy, frequency, 1)
         fetching: Value = 0.0
         if item.schedule == "static":
-            stretch = 1 + openmp.static_stretch(trip, threads, chunk)
-            busiest = self._loop(item.costs, iterations / threads, busy, frequency, stretch)
+            stretch = 1 + openmp.static_stretch(trip, team, chunk)
+            busiest = self._loop(item.costs, iterations / team, busy, frequency, stretch)
         else:
             busiest, fetching = self._scheduled(item.schedule, trip, share, chunk)
         inside, queueing = self._critical(item, share)
@@ -199,7 +201,7 @@ class Model:
             stretched=busiest + inside,
             overhead=sum(entered.values()) + fetching + queueing,
             synchronising=waiting + queueing,
-            single_thread=single_thread + threads * inside,
+            single_thread=single_thread + team * inside,
             region_cycles=(share + inside) * frequency,
             flops=iterations * self.value(item.costs.flops),
             memory_bytes=iterations * self._memory_bytes(item.costs),
@@ -209,13 +211,13 @@ class Model:
         self, kind: str, trip: Value, share: Value, chunk: Value | None
     ) -> tuple[Value, Value]:
         """Time of the busiest thread of a loop handed out in chunks, and that of fetching them."""
-        threads = self.placement.threads
+        team = self.values["T"]
         law = schedule.dynamic_time if kind == "dynamic" else schedule.guided_time
-        fetch = self.parameters.overhead(f"{kind}_chunk", threads)
-        iteration = share * threads / trip
+        fetch = self.parameters.overhead(f"{kind}_chunk", self.placement.threads)
+        iteration = share * team / trip
         size = 1.0 if chunk is None else chunk
-        busiest = law(trip, iteration, threads, size)
-        return busiest, law(trip, iteration, threads, size, overhead=fetch) - busiest
+        busiest = law(trip, iteration, team, size)
+        return busiest, law(trip, iteration, team, size, overhead=fetch) - busiest
 
     def _critical(self, item: Parallel, share: Value) -> tuple[Value, Value]:
         """Time of a thread inside its critical sections, and waiting for them."""
@@ -231,19 +233,20 @@ class Model:
 
     def _task(self, item: Task) -> Work:
         threads = self.placement.threads
+        team = self.values["T"]
         count, seconds = self.value(item.count), self.value(item.seconds)
         span = seconds if item.span is None else self.value(item.span)
         create = self.parameters.overhead("task", threads)
         useful = count * seconds
-        whole = task.task_time(count, seconds, span, threads, create)
-        working = task.task_time(count, seconds, span, threads)
+        whole = task.task_time(count, seconds, span, team, create)
+        working = task.task_time(count, seconds, span, team)
         frequency = self.parameters.frequency(self.placement.per_node * threads)
         return Work(
-            share=useful / threads,
+            share=useful / team,
             stretched=working,
             overhead=whole - working + self.parameters.overhead("parallel", threads),
             single_thread=useful,
-            region_cycles=useful / threads * frequency,
+            region_cycles=useful / team * frequency,
         )
 
     def _one_thread(self, costs: Costs, iterations: Value) -> tuple[Value, Value]:
@@ -328,7 +331,7 @@ class Model:
                 copying = halo.packing_time(sizes, counts, bandwidth)
         exposed = time * (1 - self.value(item.overlap))
         if item.pack == "parallel":  # copying is useful work of all threads
-            share = copying / self.placement.threads
+            share = copying / self.values["T"]
             return Work(
                 share=share, stretched=share, single_thread=copying, transfer=exposed, steps=1.0
             )

@@ -101,14 +101,15 @@ class Study:
         params = {name: drawn[f"params.{name}"] for name in self.params}
         model = prepare(self.signature, placement, parameters, params, overlap)
         work = model.work()
-        modelled = observe(work, placement, self._spread(placement, drawn), has_mpi=self.has_mpi)
+        modelled = observe(work, placement, self.spread(placement, drawn), has_mpi=self.has_mpi)
         limit = self.signature.limits.memory_per_rank
         memory = None if limit is None else nominal(model.value(limit))
         return Evaluation(
             work, modelled, model.extent, memory, parameters.left_out, parameters.remarks
         )
 
-    def _spread(self, placement: Placement, drawn: Draws) -> dict[str, Value]:
+    def spread(self, placement: Placement, drawn: Mapping[str, Value] | Draws) -> dict[str, Value]:
+        """Give the spread of work at this number of processes, by its kind."""
         known = {name: drawn[f"imbalance.{name}"] for name in self.signature.imbalance}
         reference = known.get("reference_processes", 1.0)
         exponent = known.get("growth_exponent", 0.0)
