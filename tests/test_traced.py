@@ -83,7 +83,7 @@ def test_choices_are_made_by_the_value() -> None:
 
 def test_a_branch_that_is_not_taken_may_divide_by_zero() -> None:
     nothing = symbol("z", 0.0)
-    for wrong in (A / nothing, nothing**-1.0, log(symbol("m", -1.0)), np.exp(symbol("h", 1e3))):
+    for wrong in (A / nothing, nothing**-1.0, log(symbol("m", -1.0))):
         assert not math.isfinite(float(wrong))
     assert not math.isfinite(float(ceiling(A / nothing)))
     assert choose(nothing > 0, A / nothing, B) is B

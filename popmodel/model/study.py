@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -28,6 +29,12 @@ from popmodel.model.work import Work
 from popmodel.units import format_size
 
 _NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a line
+
+
+class Values(Protocol):
+    """Values by the path of a quantity: draws, or symbols."""
+
+    def __getitem__(self, path: str) -> Value: ...
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ class Study:
             work, modelled, model.extent, memory, parameters.left_out, parameters.remarks
         )
 
-    def spread(self, placement: Placement, drawn: Mapping[str, Value] | Draws) -> dict[str, Value]:
+    def spread(self, placement: Placement, drawn: Values) -> dict[str, Value]:
         """Give the spread of work at this number of processes, by its kind."""
         known = {name: drawn[f"imbalance.{name}"] for name in self.signature.imbalance}
         reference = known.get("reference_processes", 1.0)
