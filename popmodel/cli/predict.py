@@ -25,6 +25,7 @@ EXAMPLES = (
     "popmodel predict cannon --procs 16 --threads 4 --set N=8192",
     "popmodel predict app.toml --machine m.json --procs 64",
     "popmodel predict --procs 16 --threads 4 -o prediction.json",
+    "popmodel predict --procs 16 --threads 4 --formula runtime",
 )
 
 
@@ -38,6 +39,14 @@ def command(
     machine: MachineOption = None,
     set_: SetOption = None,
     family: PredictedFamilyOption = None,
+    formula: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC",
+            help="Print the formula of the runtime (write runtime) or of a metric instead, and "
+            "what a change of each input does to it; LaTeX with --format markdown.",
+        ),
+    ] = None,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
@@ -61,9 +70,21 @@ def command(
         raise UsageError("--procs is missing", "say how many processes, e.g. --procs 16")
     processes = whole_number("--procs", procs)
     per_process = whole_number("--threads", threads)
+    if formula is not None and family is not None:
+        raise UsageError("--formula and --family do not go together", "write --formula FAMILY.METRIC")
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
     signature = signatures.load(app or signatures.DEFAULT)
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
+    if formula is not None:
+        from popmodel.model import formula as formulas
+        from popmodel.report.formula import VIEWS
+
+        study = Study(signature, profile, settings(set_ or []), draws=0, seed=0)
+        asked = formulas.choose(formula, load_families(), MAIN_FAMILY)
+        derived = formulas.derive(study, study.place(processes, per_process), *asked)
+        stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
+        goal.write({**derived.to_dict(), "provenance": stamp}, VIEWS)
+        return
     prediction = predict(signature, profile, processes, per_process, settings(set_ or []))
     stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
     goal.write({**prediction.to_dict(), "provenance": stamp}, views(shown))
