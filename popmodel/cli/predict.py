@@ -71,17 +71,21 @@ def command(
     processes = whole_number("--procs", procs)
     per_process = whole_number("--threads", threads)
     if formula is not None and family is not None:
-        raise UsageError("--formula and --family do not go together", "write --formula FAMILY.METRIC")
+        raise UsageError(
+            "--formula and --family do not go together", "write --formula FAMILY.METRIC"
+        )
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
     signature = signatures.load(app or signatures.DEFAULT)
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
     if formula is not None:
         from popmodel.model import formula as formulas
+        from popmodel.model.placement import place
+        from popmodel.model.study import Study
         from popmodel.report.formula import VIEWS
 
         study = Study(signature, profile, settings(set_ or []), draws=0, seed=0)
         asked = formulas.choose(formula, load_families(), MAIN_FAMILY)
-        derived = formulas.derive(study, study.place(processes, per_process), *asked)
+        derived = formulas.derive(study, place(processes, per_process, profile.topology), *asked)
         stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
         goal.write({**derived.to_dict(), "provenance": stamp}, VIEWS)
         return

@@ -22,7 +22,8 @@ from popmodel.network import point_to_point as p2p
 _REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan")
 # algorithms in which a node exchanges with the next one over a single message at a time
 _ONE_FLOW = ("ring", "chain")
-_NOWHERE, _NODE, _ELSEWHERE = 0, 1, 2  # where a partner is
+NOWHERE, ON_NODE, ELSEWHERE = 0, 1, 2
+"""Where a partner is: there is none, on the same node, on another one."""
 
 
 @dataclass(frozen=True)
@@ -84,27 +85,46 @@ class Communication:
         mode : {'nonblocking', 'blocking'}
             How messages are sent.
         """
-        towards = [
-            (dim, message.grid_neighbours(self.extent, dim, by, periodic=self.periodic[dim]))
-            for dim in range(len(self.extent))
-            for by in (-1, 1)
-        ]
-        places = self._places([targets for _, targets in towards])
-        # a process sends one message after the other: as many at once as processes of a node send
-        staying, leaving = (
-            int(np.bincount(self._nodes()[(places == where).any(axis=0)]).max(initial=0))
-            for where in (_NODE, _ELSEWHERE)
-        )
-        classes = {
-            _NODE: self._within(staying) if staying else [],
-            _ELSEWHERE: self._between(leaving) if leaving else [],
-        }
+        towards, places, classes = self.around()
         dims = [dim for dim, _ in towards]
         times = [
             self._to_all(pattern, [sizes[dim] for dim in dims], classes, mode)
             for pattern in np.unique(places, axis=1).T
         ]
         return maximum(*times) if len(times) > 1 else times[0]
+
+    def around(
+        self,
+    ) -> tuple[
+        list[tuple[int, NDArray[np.int64]]], NDArray[np.int8], dict[int, list[p2p.SizeClass]]
+    ]:
+        """Give the neighbours of all processes in the grid.
+
+        Returns
+        -------
+        towards : list of (int, ndarray of int64, shape (P,))
+            Dimension and partners of every direction.
+        places : ndarray of int8, shape (directions, P)
+            Where the partners are, see `places`.
+        classes : dict of int to list of SizeClass
+            Costs of messages by place, with those that are on their way at the same time.
+        """
+        towards = [
+            (dim, message.grid_neighbours(self.extent, dim, by, periodic=self.periodic[dim]))
+            for dim in range(len(self.extent))
+            for by in (-1, 1)
+        ]
+        places = self.places([targets for _, targets in towards])
+        # a process sends one message after the other: as many at once as processes of a node send
+        staying, leaving = (
+            int(np.bincount(self._nodes()[(places == where).any(axis=0)]).max(initial=0))
+            for where in (ON_NODE, ELSEWHERE)
+        )
+        classes = {
+            ON_NODE: self.within(staying) if staying else [],
+            ELSEWHERE: self.between(leaving) if leaving else [],
+        }
+        return towards, places, classes
 
     def _to_all(
         self,
@@ -120,7 +140,7 @@ class Communication:
                 for size, place in zip(sizes, pattern, strict=True)
                 if place == tier
             ]
-            for tier in (_NODE, _ELSEWHERE)
+            for tier in (ON_NODE, ELSEWHERE)
         }
         if mode == "blocking":
             return sum(cost for tier in costs.values() for cost in tier)
@@ -133,18 +153,30 @@ class Communication:
                 latency = p2p.by_size(0, classes[tier])
                 ports.append(latency + sum(cost - latency for cost in found))
         busiest = maximum(*ports) if len(ports) > 1 else ports[0]
-        name = "net.inter.os" if costs[_ELSEWHERE] else "net.intra.os"
+        name = "net.inter.os" if costs[ELSEWHERE] else "net.intra.os"
         overhead = self.parameters.optional(name) if count > 1 else None
         return busiest if overhead is None else busiest + (count - 1) * overhead
 
-    def _places(self, towards: Sequence[NDArray[np.int64]]) -> NDArray[np.int8]:
-        """Where the partner of every process is, by direction."""
+    def places(self, towards: Sequence[NDArray[np.int64]]) -> NDArray[np.int8]:
+        """Tell where the partner of every process is, by direction.
+
+        Parameters
+        ----------
+        towards : sequence of ndarray of int64, shape (P,)
+            The partner of every rank in each direction; one outside 0..P-1 is none, and so is the
+            rank itself.
+
+        Returns
+        -------
+        ndarray of int8, shape (directions, P)
+            `NOWHERE`, `ON_NODE` or `ELSEWHERE`.
+        """
         nodes, ranks = self._nodes(), np.arange(self.placement.processes)
         rows = []
         for targets in towards:
-            there = (targets >= 0) & (targets != ranks)
+            there = (targets >= 0) & (targets < ranks.size) & (targets != ranks)
             same = nodes[np.where(there, targets, 0)] == nodes
-            rows.append(np.where(there, np.where(same, _NODE, _ELSEWHERE), _NOWHERE))
+            rows.append(np.where(there, np.where(same, ON_NODE, ELSEWHERE), NOWHERE))
         return np.array(rows, dtype=np.int8)
 
     def _nodes(self) -> NDArray[np.int64]:
@@ -164,17 +196,17 @@ class Communication:
         if op in _REDUCING:
             reduction = self.parameters.get("net.reduce_gamma")
         if (op, algorithm) in collectives.BY_DISTANCE:
-            within = p2p.by_size(size, self._within(per_node)) if per_node > 1 else 0.0
+            within = p2p.by_size(size, self.within(per_node)) if per_node > 1 else 0.0
             between = within
             if self.placement.nodes > 1:
-                between = p2p.by_size(size, self._between(per_node))
+                between = p2p.by_size(size, self.between(per_node))
             return collectives.over_nodes(
                 op, algorithm, processes, per_node, within, between, size * reduction
             )
         if self.placement.nodes > 1:
-            classes = self._between(1 if algorithm in _ONE_FLOW else per_node)
+            classes = self.between(1 if algorithm in _ONE_FLOW else per_node)
         else:
-            classes = self._within(per_node)
+            classes = self.within(per_node)
         latency = p2p.by_size(0, classes)
         # a vector that is sent in parts costs per byte what messages of that size cost
         per_byte = (p2p.by_size(size, classes) - latency) / maximum(size, 1)
@@ -200,15 +232,15 @@ class Communication:
 
         return str(min(rows, key=distance)["algorithm"])
 
-    # -- tiers
+    # -- what one message costs
 
     def _exchange(self, size: Value, where: message.Traffic) -> Value:
-        within = self._within(where.messages) if where.within else None
-        between = self._between(where.flows) if where.flows else None
+        within = self.within(where.messages) if where.within else None
+        between = self.between(where.flows) if where.flows else None
         return message.exchange_time(size, where, within, between)
 
-    def _within(self, flows: int) -> list[p2p.SizeClass]:
-        """Messages inside a node, of which ``flows`` at once."""
+    def within(self, flows: int) -> list[p2p.SizeClass]:
+        """Give the size classes of messages inside a node, of which ``flows`` are on the way at once."""
         classes = self.parameters.size_classes("intra")
         capacity = self.parameters.optional("net.shm_k") if flows > 1 else None
         if capacity is None:
@@ -216,8 +248,8 @@ class Communication:
         crowding = maximum(1.0, flows / capacity)
         return [p2p.SizeClass(c.upto, c.alpha, c.beta * crowding) for c in classes]
 
-    def _between(self, flows: int) -> list[p2p.SizeClass]:
-        """Messages between nodes, of which ``flows`` leave one node at once."""
+    def between(self, flows: int) -> list[p2p.SizeClass]:
+        """Give the size classes of messages between nodes, of which ``flows`` leave a node at once."""
         classes = self.parameters.size_classes("inter")
         gap = self.parameters.optional("net.nic_G") if flows > 1 else None
         return classes if gap is None else p2p.contended(classes, flows, gap)

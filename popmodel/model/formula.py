@@ -25,7 +25,9 @@ from popmodel.machine.quantity import Quantity
 from popmodel.metrics.family import Family
 from popmodel.metrics.observables import AGGREGATES
 from popmodel.model import grid, notation
+from popmodel.model.course import closed_form
 from popmodel.model.elasticity import elasticities
+from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled, observe
 from popmodel.model.parameters import Parameters
 from popmodel.model.performance import Model
@@ -33,11 +35,11 @@ from popmodel.model.placement import Placement
 from popmodel.model.prediction import Elasticity
 from popmodel.model.program import Item, Loop
 from popmodel.model.signature import Signature
-from popmodel.model.study import Study, nominal
+from popmodel.model.study import Evaluation, Study, check_memory, nominal
 from popmodel.model.symbols import SYMBOLS, explain, short_name
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.work import Work
-from popmodel.units import format_size, plural
+from popmodel.units import format_size, format_time, plural
 
 SCHEMA = "popmodel/formula/1"
 RUNTIME = "runtime"
@@ -149,6 +151,7 @@ class Given:
         """Give the symbol as JSON types."""
         return {
             "name": self.name,
+            "latex": notation.latex_name(self.name),
             "path": self.path,
             "meaning": self.meaning,
             "unit": self.unit,
@@ -364,8 +367,8 @@ class _NamedModel(Model):
 
     notebook: Notebook = field(repr=False)
 
-    def once(self, item: Item) -> Work:
-        work = super().once(item)
+    def work_of(self, item: Item) -> Work:
+        work = super().work_of(item)
         return work if isinstance(item, Loop) else self.notebook.work(work, item.name, "item")
 
 
@@ -427,11 +430,13 @@ def derive(
     Raises
     ------
     UsageError
-        If the metric has no value here.
+        If the metric has no value here, or the run is not possible.
     FormulaError
         If the printed equations do not give the predicted value.
     """
+    study.check(placement)
     run = study.run(placement, study.sources(draws=0))
+    check_memory(run.memory, placement, study.profile, study.signature)
     expected = _result(family, metric)(run.modelled)
     notebook = Notebook(study.profile, _quantities(study))
     aggregates = _aggregates(study, placement, notebook)
@@ -442,10 +447,11 @@ def derive(
         head = _metric(family, metric, aggregates, notebook)
     equations, symbols = _reachable(notebook, head.formula.name)
     _check(equations, symbols, nominal(expected), nominal(run.modelled.runtime))
+    notes = _notes(study, placement, run, equations)
     try:
         found = elasticities(study, placement, _result(family, metric))
-    except ValueError:  # an additive efficiency may fall to zero and below
-        found = ()
+    except ValueError as problem:  # an additive efficiency may fall to zero and below
+        found, notes = (), (*notes, str(problem))
     return Formula(
         study.signature,
         study.profile,
@@ -456,7 +462,7 @@ def derive(
         equations,
         symbols,
         found,
-        _notes(placement, run.left_out),
+        notes,
     )
 
 
@@ -516,7 +522,8 @@ def _aggregates(study: Study, placement: Placement, notebook: Notebook) -> dict[
         )
         for name, value in study.spread(traced, notebook).items()
     }
-    return observe(work, traced, spread, has_mpi=study.has_mpi).aggregates
+    course = closed_form(work, traced.processes, spread, has_mpi=study.has_mpi)
+    return observe(work, traced, course, has_mpi=study.has_mpi).aggregates
 
 
 def _metric(family: Family, id: str, aggregates: Mapping[str, Value], notebook: Notebook) -> Traced:
@@ -571,14 +578,32 @@ def _check(
             raise FormulaError(f"{name} is {second:.12g}, but its formula gives {first:.12g}")
 
 
-def _notes(placement: Placement, left_out: set[str]) -> tuple[str, ...]:
+def _notes(
+    study: Study, placement: Placement, run: Evaluation, equations: Sequence[Equation]
+) -> tuple[str, ...]:
+    processes, threads = placement.processes, placement.threads
     notes = [
         "of every maximum, threshold and choice the formula has the side that holds at "
-        f"P = {placement.processes} and T = {placement.threads}, and the numbers of rounds, "
-        "neighbours and active cores are those of this split: it is valid near this point"
+        f"P = {processes} and T = {threads}, and the numbers of rounds, neighbours, competing "
+        "messages and active cores are those of this split: it is valid near this point"
     ]
-    if left_out:
-        notes.append(f"unknown of the machine and left out: {', '.join(sorted(left_out))}")
+    if any("q(" in one.text for one in equations):
+        notes.append(
+            "q(n) is the expected maximum of n standard normal values: "
+            f"q({processes}) = {expected_maximum(processes):.4g}"
+        )
+    try:
+        _, agreement = study.replayed(placement, run)
+    except NotUnrolled:
+        pass  # nothing to compare with: the closed form is what the prediction shows, too
+    else:
+        if agreement.trusts_replay:
+            notes.append(
+                "the formula is that of the closed form; popmodel predict shows the replay, "
+                f"which gives a runtime of {format_time(agreement.replay.runtime)}"
+            )
+    if run.left_out:
+        notes.append(f"unknown of the machine and left out: {', '.join(sorted(run.left_out))}")
     return tuple(notes)
 
 

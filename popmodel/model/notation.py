@@ -14,6 +14,7 @@ from sympy.core.symbol import Symbol
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
+_LONGEST_SYMBOL = 2  # letters; longer names are words
 _GREEK = ("alpha", "beta", "gamma", "kappa", "lambda", "sigma")
 
 
@@ -49,11 +50,16 @@ def tidy(formula: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def latex_name(name: str) -> str:
-    """Give a name as LaTeX: what follows the first ``_`` as subscripts."""
-    head, *below = re.findall(r"[A-Za-z]+|\d+", name) or [name]
+    """Give a name as LaTeX: a letter or two with subscripts, or words as words."""
+    head, *below = name.split("_")
+    if len(head) > _LONGEST_SYMBOL and head not in _GREEK:
+        return rf"\text{{{name.replace('_', ' ')}}}"
+    split = re.fullmatch(r"([A-Za-z]+)(\d+)", head)
+    if split:
+        head, below = split[1], [split[2], *below]
     if not below:
         return _upright(head)
-    return f"{_upright(head)}_{{{','.join(_upright(part) for part in below)}}}"
+    return f"{_upright(head)}_{{{','.join(_upright(part) for part in below if part)}}}"
 
 
 def symbol(name: str, value: float) -> Symbol:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
@@ -133,13 +134,13 @@ class Model:
     def _sequence(self, body: tuple[Item, ...]) -> Work:
         total = Work()
         for item in body:
-            once = self.once(item)
+            once = self.work_of(item)
             every = self.value(item.every)
             total = total.plus(once if _is_one(every) else once.times(1 / every))
         return total
 
-    def once(self, item: Item) -> Work:
-        """Give the work of one execution of an item."""
+    def work_of(self, item: Item) -> Work:
+        """Give one execution of an item by an average process."""
         match item:
             case Loop():
                 return self._sequence(item.body).times(self.value(item.count))
@@ -301,33 +302,38 @@ class Model:
     # -- communication
 
     @property
-    def _communication(self) -> Communication:
+    def communication(self) -> Communication:
+        """The processes and where they are."""
         grid = self.signature.grid
         periodic = () if grid is None else grid.periodic
         return Communication(self.parameters, self.placement, self.extent, periodic)
 
     def _shift(self, item: Shift) -> Work:
-        time = self._communication.shift(item.dim, self.whole(item.by), self.value(item.bytes))
+        time = self.communication.shift(item.dim, self.whole(item.by), self.value(item.bytes))
         return Work(transfer=time, steps=1.0)
 
     def _point_to_point(self, item: PointToPoint) -> Work:
-        ranks = np.arange(self.placement.processes)
-        values = {**self.values, "rank": ranks.astype(np.float64)}
-        target = np.broadcast_to(self._evaluate(item.to, values), ranks.shape)
-        time = self._communication.point_to_point(
-            np.rint(target).astype(np.int64), self.value(item.bytes), item.mode
+        time = self.communication.point_to_point(
+            self.targets(item), self.value(item.bytes), item.mode
         )
         return Work(transfer=time, steps=1.0)
 
+    def targets(self, item: PointToPoint) -> NDArray[np.int64]:
+        """Give the rank that each rank sends to; one outside 0..P-1 is none."""
+        ranks = np.arange(self.placement.processes)
+        values = {**self.values, "rank": ranks.astype(np.float64)}
+        target = np.broadcast_to(np.asarray(self._evaluate(item.to, values), float), ranks.shape)
+        found: NDArray[np.int64] = np.rint(target).astype(np.int64)
+        return found
+
     def _halo(self, item: Halo) -> Work:
-        cells = [self.values[f"n{dim}"] for dim in range(len(self.extent))]
-        sizes = halo.face_bytes(cells, self.value(item.width), self.value(item.bytes_per_cell))
-        time = self._communication.halo(sizes, item.mode)
+        sizes = self.face_bytes(item)
+        time = self.communication.halo(sizes, item.mode)
         copying: Value = 0.0
         if item.pack != "none" and self.placement.processes > 1:
             bandwidth = self.parameters.optional("memory.copy_bw")
             if bandwidth is not None:
-                counts = halo.neighbours(self.extent, self._communication.periodic)
+                counts = halo.neighbours(self.extent, self.communication.periodic)
                 copying = halo.packing_time(sizes, counts, bandwidth)
         exposed = time * (1 - self.value(item.overlap))
         if item.pack == "parallel":  # copying is useful work of all threads
@@ -337,10 +343,15 @@ class Model:
             )
         return Work(serial=copying, transfer=exposed, steps=1.0)
 
+    def face_bytes(self, item: Halo) -> list[Value]:
+        """Give the bytes of the message of a halo along each dimension."""
+        cells = [self.values[f"n{dim}"] for dim in range(len(self.extent))]
+        return halo.face_bytes(cells, self.value(item.width), self.value(item.bytes_per_cell))
+
     def _pipeline(self, item: Pipeline) -> Work:
         extent = [self.extent[dim] for dim in item.dims]
         blocks, sweep = self.value(item.blocks), self.value(item.seconds)
-        message = self._communication.to_neighbours(item.dims, self.value(item.bytes))
+        message = self.communication.to_neighbours(item.dims, self.value(item.bytes))
         return Work(
             serial=sweep,
             waiting=pipeline.ideal_time(extent, blocks, sweep) - sweep,
@@ -349,7 +360,7 @@ class Model:
         )
 
     def _collective(self, item: Collective) -> Work:
-        time = self._communication.collective(item.op, self.value(item.bytes))
+        time = self.communication.collective(item.op, self.value(item.bytes))
         return Work(transfer=time, steps=1.0)
 
 

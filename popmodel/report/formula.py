@@ -37,7 +37,7 @@ def screen(document: Document, style: Style) -> list[str]:
         for one in equations:
             lines += formula_lines(one["name"], one["text"], style.width)
             lines += paragraph(_value(one), style, first=" " * _HANGING)
-    lines += ["", "symbols"]
+    lines += ["", "symbols"] if document["symbols"] else []
     for one in document["symbols"]:
         lines += paragraph(_symbol(one), style, first=" " * _INDENT, rest=" " * _HANGING)
     lines += _elasticities(document, style)
@@ -57,26 +57,24 @@ def records(document: Document) -> list[Record]:
         "metric": document["metric"],
     }
     keys = ("name", "text", "value", "low", "high", "unit", "origin", "meaning")
-    rows: list[Record] = []
-    for one in document["parts"]:
-        rows.append({**head, "kind": one["kind"], **{key: one.get(key) for key in keys}})
-    for one in document["symbols"]:
-        rows.append({**head, "kind": "symbol", **{key: one.get(key) for key in keys}})
-    for one in document["elasticities"]:
-        rows.append(
-            {
-                **head,
-                "kind": "elasticity",
-                **dict.fromkeys(keys),
-                "name": one["name"],
-                "value": one["value"],
-                "low": min(one["falling"], one["rising"]),
-                "high": max(one["falling"], one["rising"]),
-                "unit": "1",
-                "meaning": one["label"],
-            }
-        )
-    return rows
+    rows: list[Record] = [
+        {**head, "kind": one.get("kind", "symbol"), **{key: one.get(key) for key in keys}}
+        for one in [*document["parts"], *document["symbols"]]
+    ]
+    return rows + [
+        {
+            **head,
+            "kind": "elasticity",
+            **dict.fromkeys(keys),
+            "name": one["name"],
+            "value": one["value"],
+            "low": min(one["falling"], one["rising"]),
+            "high": max(one["falling"], one["rising"]),
+            "unit": "1",
+            "meaning": one["label"],
+        }
+        for one in document["elasticities"]
+    ]
 
 
 def markdown(document: Document) -> list[str]:
@@ -90,8 +88,9 @@ def markdown(document: Document) -> list[str]:
         [f"${one['latex']}$", _quantity_text(one), _interval(one), one["origin"], one["meaning"]]
         for one in document["symbols"]
     ]
-    heads = ["symbol", "value", "90 %", "origin", "meaning"]
-    lines += ["", "## symbols", "", *markdown_table(heads, rows)]
+    if rows:
+        heads = ["symbol", "value", "90 %", "origin", "meaning"]
+        lines += ["", "## symbols", "", *markdown_table(heads, rows)]
     shown, _ = _shown(document)
     if shown:
         body = [[_more(one), _percent(one["value"])] for one in shown]
@@ -112,32 +111,33 @@ def formula_lines(name: str, text: str, width: int) -> list[str]:
         start = _HANGING if lines else len(name) + _INDENT + 3
         cut = _break(rest, start, width)
         if cut is None:
-            break  # a name that is wider than the screen stays whole
+            break
         lines.append(rest[:cut].rstrip(" "))
         rest = " " * _HANGING + rest[cut:].lstrip(" ")
     return [*lines, rest]
 
 
 def _break(text: str, start: int, width: int) -> int | None:
-    """Where to break a line: the outermost operator in its last part, else the last one."""
-    found = [
-        (depth, weak, -index)
-        for index, depth, weak in _operators(text)
-        if start < index <= width
-    ]
-    late = [one for one in found if -one[2] > width // 2]
-    return -min(late or found)[2] if found else None
+    """Where to break a line: at the outermost operator beyond a third of it that fits."""
+    found = [one for one in _operators(text) if one[2] > start]
+    fitting = [one for one in found if one[2] <= width]
+    late = [one for one in fitting if one[2] > width // 3] or fitting
+    if late:
+        return min(late, key=lambda one: (one[0], one[1], -one[2]))[2]
+    return found[0][2] if found else None  # a name that is wider than the screen stays whole
 
 
 def _operators(text: str) -> Iterator[tuple[int, int, int]]:
-    """Positions of operators with the depth of brackets; 0 for sums and 1 for products."""
+    """Depth of brackets, 0 for a sum and 1 for a product, and position of every operator."""
     depth = 0
     for index, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if text[index : index + 3] in (" + ", " - "):
-            yield index, depth, 0
-        elif character == "/" or (character == "*" and "*" not in text[index - 1] + text[index + 1]):
-            yield index, depth, 1
+            yield depth, 0, index
+        elif character == "/" or (
+            character == "*" and "*" not in text[index - 1] + text[index + 1]
+        ):
+            yield depth, 1, index
 
 
 def _setting(document: Document) -> list[tuple[str, str]]:
@@ -164,7 +164,11 @@ def _sections(document: Document) -> list[tuple[str, list[Mapping[str, Any]]]]:
 
 
 def _value(one: Mapping[str, Any]) -> str:
-    return f"= {_quantity_text(one)}: {one['meaning']}"
+    try:
+        float(one["text"])
+    except ValueError:
+        return f"= {_quantity_text(one)}: {one['meaning']}"
+    return str(one["meaning"])  # the formula is the value
 
 
 def _quantity_text(one: Mapping[str, Any]) -> str:
@@ -187,7 +191,8 @@ def _symbol(one: Mapping[str, Any]) -> str:
 def _elasticities(document: Document, style: Style) -> list[str]:
     shown, left = _shown(document)
     if not shown:
-        return []
+        nothing = f"elasticities: all {left} below {NEGLIGIBLE:g} %"
+        return ["", *paragraph(nothing, style)] if left else []
     kinks = [one for one in shown if not one["smooth"]]
     rows = []
     for one in shown:
@@ -207,9 +212,7 @@ def _elasticities(document: Document, style: Style) -> list[str]:
 def _shown(document: Document) -> tuple[Sequence[Mapping[str, Any]], int]:
     """Elasticities that are worth a line, and how many are not."""
     found = document["elasticities"]
-    shown = [
-        one for one in found if max(abs(one["falling"]), abs(one["rising"])) >= NEGLIGIBLE
-    ]
+    shown = [one for one in found if max(abs(one["falling"]), abs(one["rising"])) >= NEGLIGIBLE]
     return shown, len(found) - len(shown)
 
 
