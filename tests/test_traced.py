@@ -20,7 +20,7 @@ from popmodel.expressions.elementary import (
     minimum,
     sqrt,
 )
-from popmodel.expressions.traced import Traced, exact
+from popmodel.expressions.traced import Traced, exact, named
 
 
 def symbol(name: str, value: float) -> Traced:
@@ -54,12 +54,16 @@ A, B = symbol("a", 3.7), symbol("b", 2.0)
         (np.exp(B), math.exp(2), "exp(b)"),
         (math.prod([A, B]), 7.4, "a*b"),
         (sum([A, B]), 5.7, "a + b"),
-        (B.apply("q", lambda x: x + 1), 3.0, "q(b)"),
+        (named("f", lambda x, y: x + y, B, 1), 3.0, "f(b, 1)"),
     ],
 )
 def test_every_operation_is_done_twice(traced: Traced, value: float, formula: str) -> None:
     assert float(traced) == pytest.approx(value)
     assert str(traced.formula) == formula
+
+
+def test_a_named_function_of_plain_numbers_is_a_plain_number() -> None:
+    assert named("f", lambda x, y: x + y, 2.0, 1) == 3.0
 
 
 def test_choices_are_made_by_the_value() -> None:

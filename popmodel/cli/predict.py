@@ -79,15 +79,12 @@ def command(
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
     if formula is not None:
         from popmodel.model import formula as formulas
-        from popmodel.model.placement import place
-        from popmodel.model.study import Study
         from popmodel.report.formula import VIEWS
 
-        study = Study(signature, profile, settings(set_ or []), draws=0, seed=0)
-        asked = formulas.choose(formula, load_families(), MAIN_FAMILY)
-        derived = formulas.derive(study, place(processes, per_process, profile.topology), *asked)
+        asked = (processes, per_process, formula, settings(set_ or []))
+        written = formulas.formula(signature, profile, *asked).to_dict()
         stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
-        goal.write({**derived.to_dict(), "provenance": stamp}, VIEWS)
+        goal.write({**written, "provenance": stamp}, VIEWS)
         return
     prediction = predict(signature, profile, processes, per_process, settings(set_ or []))
     stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()

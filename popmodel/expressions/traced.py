@@ -34,12 +34,6 @@ class Traced:
         self.value = float(value)
         self.formula = formula
 
-    def apply(self, name: str, function: Callable[[float], float]) -> Traced:
-        """Give a function of this number that is computed, and shown by its name."""
-        import sympy
-
-        return Traced(function(self.value), sympy.Function(name)(self.formula))
-
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
         if isinstance(other, Traced):
             return Traced(
@@ -171,6 +165,20 @@ class Traced:
 
     def __repr__(self) -> str:
         return f"Traced({self.value!r}, {self.formula})"
+
+
+def named(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Give a function of some numbers, in formulas by its name if any of them is traced.
+
+    For what is computed by a procedure: a formula of its steps would say nothing.
+    """
+    if not any(isinstance(one, Traced) for one in arguments):
+        return function(*arguments)
+    import sympy
+
+    values = [one.value if isinstance(one, Traced) else one for one in arguments]
+    formulas = [one.formula if isinstance(one, Traced) else exact(one) for one in arguments]
+    return Traced(function(*values), sympy.Function(name)(*formulas))
 
 
 def exact(number: Any) -> Any:

@@ -23,6 +23,7 @@ from popmodel.expressions.traced import Traced, exact
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.family import Family
+from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.observables import AGGREGATES
 from popmodel.model import grid, notation
 from popmodel.model.course import closed_form
@@ -31,12 +32,13 @@ from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled, observe
 from popmodel.model.parameters import Parameters
 from popmodel.model.performance import Model
-from popmodel.model.placement import Placement
-from popmodel.model.prediction import Elasticity
+from popmodel.model.placement import Placement, place
+from popmodel.model.prediction import MAIN_FAMILY, Elasticity
 from popmodel.model.program import Item, Loop
 from popmodel.model.signature import Signature
 from popmodel.model.study import Evaluation, Study, check_memory, nominal
 from popmodel.model.symbols import SYMBOLS, explain, short_name
+from popmodel.model.terms.critical import random_round
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.work import Work
 from popmodel.units import format_size, format_time, plural
@@ -45,7 +47,10 @@ SCHEMA = "popmodel/formula/1"
 RUNTIME = "runtime"
 
 _TOLERANCE = 1e-9
-_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {"q": expected_maximum}
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {"q": expected_maximum, "mva": random_round}
+"""What formulas call by name beside the functions of the grammar."""
+
+_ARGUMENTS: Mapping[str, int] = {"q": 1, "mva": 3}
 
 # part of the work -> name in formulas, unit, meaning
 _WORK: Mapping[str, tuple[str, str, str]] = {
@@ -331,7 +336,7 @@ class Notebook:
         return name
 
     def _free(self, name: str) -> str:
-        taken = self.symbols.keys() | self.equations.keys() | _FUNCTIONS.keys()
+        taken = self.symbols.keys() | self.equations.keys() | FUNCTIONS.keys()
         number = 2
         free = name
         while free in taken:
@@ -411,6 +416,56 @@ def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Famil
     return families[main if main in having else having[0]], found.metric
 
 
+def formula(
+    signature: Signature,
+    profile: Profile,
+    processes: int,
+    threads: int,
+    asked: str = RUNTIME,
+    settings: Mapping[str, float] | None = None,
+) -> Formula:
+    """Give the formula of what `popmodel.model.predict.predict` says of a run.
+
+    Parameters
+    ----------
+    signature, profile : Signature, Profile
+        Application and machine.
+    processes, threads : int
+        P, and T per process.
+    asked : str
+        ``runtime``, a metric's id or name, or FAMILY.METRIC.
+    settings : mapping of str to float, optional
+        Values instead of the signature's parameters.
+
+    Raises
+    ------
+    UsageError
+        If there is no such metric or it has no value, or the run is not possible.
+    MissingQuantity
+        If the machine profile does not know something that the application needs.
+    FormulaError
+        If the printed equations do not give the predicted value.
+    """
+    family, metric = choose(asked, load_families(), MAIN_FAMILY)
+    study = Study(signature, profile, settings or {}, draws=0, seed=0)
+    placement = place(processes, threads, profile.topology)
+    study.check(placement)
+    run = study.run(placement, study.sources())
+    check_memory(run.memory, placement, profile, signature)
+    found = derive(study, placement, family, metric)
+    try:
+        _, agreement = study.replayed(placement, run)
+    except NotUnrolled:
+        return found  # the prediction is the closed form, too
+    if not agreement.trusts_replay:
+        return found
+    remark = (
+        "the formula is that of the closed form; popmodel predict shows the replay, which gives "
+        f"a runtime of {format_time(agreement.replay.runtime)}"
+    )
+    return replace(found, notes=(*found.notes, remark))
+
+
 def derive(
     study: Study, placement: Placement, family: Family | None, metric: str = RUNTIME
 ) -> Formula:
@@ -430,13 +485,11 @@ def derive(
     Raises
     ------
     UsageError
-        If the metric has no value here, or the run is not possible.
+        If the metric has no value here.
     FormulaError
         If the printed equations do not give the predicted value.
     """
-    study.check(placement)
     run = study.run(placement, study.sources(draws=0))
-    check_memory(run.memory, placement, study.profile, study.signature)
     expected = _result(family, metric)(run.modelled)
     notebook = Notebook(study.profile, _quantities(study))
     aggregates = _aggregates(study, placement, notebook)
@@ -447,7 +500,7 @@ def derive(
         head = _metric(family, metric, aggregates, notebook)
     equations, symbols = _reachable(notebook, head.formula.name)
     _check(equations, symbols, nominal(expected), nominal(run.modelled.runtime))
-    notes = _notes(study, placement, run, equations)
+    notes = _notes(placement, run, equations)
     try:
         found = elasticities(study, placement, _result(family, metric))
     except ValueError as problem:  # an additive efficiency may fall to zero and below
@@ -569,7 +622,7 @@ def _check(
     head = equations[0]
     pairs = [(head.name, head.value, expected, head.unit)]
     for one in equations:
-        printed = parse(one.text, dict.fromkeys(_FUNCTIONS, 1)).evaluate(values, _FUNCTIONS)
+        printed = parse(one.text, _ARGUMENTS).evaluate(values, FUNCTIONS)
         pairs.append((one.name, float(printed), one.value, one.unit))
     for name, first, second, unit in pairs:
         # differences of times may cancel; they are as exact as the times themselves
@@ -578,9 +631,7 @@ def _check(
             raise FormulaError(f"{name} is {second:.12g}, but its formula gives {first:.12g}")
 
 
-def _notes(
-    study: Study, placement: Placement, run: Evaluation, equations: Sequence[Equation]
-) -> tuple[str, ...]:
+def _notes(placement: Placement, run: Evaluation, equations: Sequence[Equation]) -> tuple[str, ...]:
     processes, threads = placement.processes, placement.threads
     notes = [
         "of every maximum, threshold and choice the formula has the side that holds at "
@@ -592,16 +643,11 @@ def _notes(
             "q(n) is the expected maximum of n standard normal values: "
             f"q({processes}) = {expected_maximum(processes):.4g}"
         )
-    try:
-        _, agreement = study.replayed(placement, run)
-    except NotUnrolled:
-        pass  # nothing to compare with: the closed form is what the prediction shows, too
-    else:
-        if agreement.trusts_replay:
-            notes.append(
-                "the formula is that of the closed form; popmodel predict shows the replay, "
-                f"which gives a runtime of {format_time(agreement.replay.runtime)}"
-            )
+    if any("mva(" in one.text for one in equations):
+        notes.append(
+            "mva(n, Z, S) is the mean time between two entries of a thread to a critical section, "
+            "of n threads with Z outside and S inside, by mean value analysis"
+        )
     if run.left_out:
         notes.append(f"unknown of the machine and left out: {', '.join(sorted(run.left_out))}")
     return tuple(notes)

@@ -14,6 +14,8 @@ from sympy.core.symbol import Symbol
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
+from popmodel.metrics.observables import AGGREGATES
+
 _LONGEST_SYMBOL = 2  # letters; longer names are words
 _GREEK = ("alpha", "beta", "gamma", "kappa", "lambda", "sigma")
 
@@ -52,7 +54,7 @@ def tidy(formula: Any) -> Any:
 def latex_name(name: str) -> str:
     """Give a name as LaTeX: a letter or two with subscripts, or words as words."""
     head, *below = name.split("_")
-    if len(head) > _LONGEST_SYMBOL and head not in _GREEK:
+    if name in AGGREGATES or (len(head) > _LONGEST_SYMBOL and head not in _GREEK):
         return rf"\text{{{name.replace('_', ' ')}}}"
     split = re.fullmatch(r"([A-Za-z]+)(\d+)", head)
     if split:

@@ -39,7 +39,9 @@ def screen(document: Document, style: Style) -> list[str]:
             lines += paragraph(_value(one), style, first=" " * _HANGING)
     lines += ["", "symbols"] if document["symbols"] else []
     for one in document["symbols"]:
-        lines += paragraph(_symbol(one), style, first=" " * _INDENT, rest=" " * _HANGING)
+        lines += paragraph(
+            f"{one['name']} {_given(one)}", style, first=" " * _INDENT, rest=" " * _HANGING
+        )
     lines += _elasticities(document, style)
     lines += ["", "notes"]
     for note in document["notes"]:
@@ -84,13 +86,9 @@ def markdown(document: Document) -> list[str]:
         lines += ["", f"## {heading}"]
         for one in equations:
             lines += ["", "$$", one["latex"], "$$", "", _value(one)]
-    rows = [
-        [f"${one['latex']}$", _quantity_text(one), _interval(one), one["origin"], one["meaning"]]
-        for one in document["symbols"]
-    ]
-    if rows:
-        heads = ["symbol", "value", "90 %", "origin", "meaning"]
-        lines += ["", "## symbols", "", *markdown_table(heads, rows)]
+    # a list, since the cells of a table show a backslash as it is
+    entries = [f"- ${one['latex']}$ {_given(one)}" for one in document["symbols"]]
+    lines += ["", "## symbols", "", *entries] if entries else []
     shown, _ = _shown(document)
     if shown:
         body = [[_more(one), _percent(one["value"])] for one in shown]
@@ -183,9 +181,9 @@ def _interval(one: Mapping[str, Any]) -> str:
     return interval_text(_quantity(one), one["unit"] or "1")
 
 
-def _symbol(one: Mapping[str, Any]) -> str:
+def _given(one: Mapping[str, Any]) -> str:
     interval = "" if one["low"] is None else f"{_interval(one)}, "
-    return f"{one['name']} = {_quantity_text(one)} ({interval}{one['origin']}): {one['meaning']}"
+    return f"= {_quantity_text(one)} ({interval}{one['origin']}): {one['meaning']}"
 
 
 def _elasticities(document: Document, style: Style) -> list[str]:

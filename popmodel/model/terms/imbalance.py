@@ -11,7 +11,7 @@ import math
 from functools import lru_cache
 
 from popmodel.expressions.elementary import Value, sqrt
-from popmodel.expressions.traced import Traced
+from popmodel.expressions.traced import named
 
 _REACH = 12.0  # standard deviations; the distribution function beyond differs from 0 or 1 by 1e-32
 _STEP = 0.02
@@ -30,7 +30,7 @@ def expected_maximum(n: Value) -> Value:
     """
     if n < 1:
         raise ValueError(f"the maximum of {n} values does not exist")
-    return n.apply("q", _quadrature) if isinstance(n, Traced) else _quadrature(n)
+    return named("q", _quadrature, n)
 
 
 @lru_cache(maxsize=256)
