@@ -163,6 +163,9 @@ class Traced:
     def __ge__(self, other: Any) -> bool:
         return self.value >= float(other)
 
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec)
+
     def __repr__(self) -> str:
         return f"Traced({self.value!r}, {self.formula})"
 

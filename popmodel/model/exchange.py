@@ -70,11 +70,16 @@ def exchange(model: Model, item: Communicating) -> Exchange:
     Raises
     ------
     NotUnrolled
-        If it has too many operations, or blocks that are no whole number.
+        If it has too many operations, blocks that are no whole number, or communicates in a way
+        that is told by its cost only.
     """
     largest = model.placement.processes * _most_operations(model, item)
     if largest > MOST_AT_ONCE:
         raise NotUnrolled(f"{item.name} takes some {largest:.0e} operations of all processes")
+    if isinstance(item, Collective) and item.comm != "world":
+        raise NotUnrolled(f"{item.name} is a collective of a part of the processes")
+    if isinstance(item, Halo | Shift | PointToPoint) and model.comm_threads(item) > 1:
+        raise NotUnrolled(f"several threads of a process communicate in {item.name}")
     script = _Script(model.placement.processes)
     match item:
         case Halo():

@@ -52,8 +52,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {"q": expected_maximum, "mva": ran
 
 _ARGUMENTS: Mapping[str, int] = {"q": 1, "mva": 3}
 
-# part of the work -> name in formulas, unit, meaning
-_WORK: Mapping[str, tuple[str, str, str]] = {
+WORK: Mapping[str, tuple[str, str, str]] = {
     "serial": ("t_serial", "s", "code of the master outside parallel regions"),
     "share": ("t_share", "s", "useful time in parallel regions, average thread"),
     "stretched": ("t_busiest", "s", "useful time in parallel regions, busiest thread"),
@@ -67,7 +66,9 @@ _WORK: Mapping[str, tuple[str, str, str]] = {
     "region_cycles": ("c_region", "cycle", "cycles of a thread in parallel regions"),
     "flops": ("n_flop", "1", "floating-point operations"),
     "memory_bytes": ("n_bytes", "B", "traffic to memory"),
+    "instructions": ("n_instr", "instructions", "instructions of all threads in useful time"),
 }
+"""Parts of the work of a process: name in formulas, unit, meaning."""
 
 
 _WHERE: Mapping[str, str] = {
@@ -291,7 +292,7 @@ class Notebook:
         named: dict[str, Any] = {}
         about = f"{item}: " if item else ""
         for entry in fields(work):
-            name, unit, meaning = _WORK[entry.name]
+            name, unit, meaning = WORK[entry.name]
             full = f"{name}_{_identifier(item)}" if item else name
             named[entry.name] = self.define(
                 full, getattr(work, entry.name), unit, about + meaning, kind
@@ -563,9 +564,7 @@ def _aggregates(study: Study, placement: Placement, notebook: Notebook) -> dict[
             meaning = SYMBOLS[name].meaning if name in SYMBOLS else "defined in the signature"
             values[name] = notebook.define(name, value, "", meaning, "signature", always=True)
     parameters = _NamedParameters(study.profile, notebook.__getitem__, notebook=notebook)
-    model = _NamedModel(
-        signature, placement, parameters, values, extent, study.profile.overlap, notebook=notebook
-    )
+    model = _NamedModel(signature, placement, parameters, values, extent, notebook=notebook)
     work = notebook.work(model.work(), "", "process")
     # the fields of a placement are whole numbers everywhere else
     traced: Any = replace(placement, processes=request["P"], threads=request["T"])  # type: ignore[arg-type]

@@ -115,8 +115,8 @@ class Study:
         spread = self.spread(placement, drawn)
         course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
         modelled = observe(work, placement, course, has_mpi=self.has_mpi)
-        limit = self.signature.limits.memory_per_rank
-        memory = None if limit is None else nominal(model.value(limit))
+        limit = model.memory_per_rank()
+        memory = None if limit is None else nominal(limit)
         return Evaluation(
             work, course, modelled, model.extent, memory, parameters.left_out, parameters.remarks
         )

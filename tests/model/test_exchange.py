@@ -180,3 +180,22 @@ def test_any_pattern_of_messages_ends(where: tuple[int, str], mode: str, size: i
         return
     assert np.isfinite(course.runtime)
     assert 0 <= course.ideal <= course.runtime
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        (
+            'collective = { name = "rows", op = "bcast", bytes = 8, comm = "dim0" }',
+            "rows is a collective of a part of the processes",
+        ),
+        (
+            'halo = { name = "faces", width = 1, bytes_per_cell = 8, comm_threads = 2 }',
+            "several threads of a process communicate in faces",
+        ),
+    ],
+)
+def test_what_only_has_a_cost_is_not_carried_out(item: str, reason: str) -> None:
+    model = model_of(program(f"[decomp]\nglobal = [64, 64]\n[[program]]\n{item}\n"), 4, 2)
+    with pytest.raises(NotUnrolled, match=reason):
+        simulate(model, model.work(), {}, seed=0)

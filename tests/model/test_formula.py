@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 
 import pytest
 import sympy
@@ -22,6 +23,7 @@ from popmodel.model.predict import predict
 from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.signature import Signature
 from popmodel.model.study import Study
+from popmodel.model.work import Work
 
 PRESET = profile.load(profile.DEFAULT_PRESET)
 FAMILIES = load_families()
@@ -48,8 +50,10 @@ def evaluate(document: Mapping[str, object]) -> float:
     return value(document["parts"][0]["name"])  # type: ignore[index]
 
 
-@pytest.mark.parametrize("name", BUNDLED)
-@pytest.mark.parametrize("split", [(1, 16), (4, 3), (64, 1)])
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [("stencil3d", (16, 4)), ("stencil3d", (64, 1)), ("cannon", (1, 16)), ("cannon", (4, 3))],
+)
 def test_the_text_gives_the_value_of_every_metric(name: str, split: tuple[int, int]) -> None:
     study = Study(BUNDLED[name], PRESET, {}, 0, 0)
     where = place(*split, PRESET.topology)
@@ -72,6 +76,10 @@ loop = { count = "steps", body = [
   { parallel = { name = "guided", trip = "N", flops = 2e3, schedule = "guided" } },
   { parallel = { name = "locked", trip = "N", critical = { entries = 3, seconds = 2e-7 } } },
   { parallel = { name = "barred", trip = "N", flops = 9, constructs = { barrier = 1 } } },
+  { parallel = { name = "chained", trip = "N", chain = 4, iteration_cv = 0.2, mode = "ecm" } },
+  { parallel = { name = "shared", trip = 9, shared_writes = { count = 9, bytes = 8, chunk = 1 } } },
+  { halo = { name = "sent by two", width = 1, bytes_per_cell = 8, comm_threads = "min(2, T)" } },
+  { collective = { name = "rows", op = "allreduce", bytes = 8, comm = "dim1" } },
   { serial = { name = "fits", trip = "N", bytes = { L3 = 8, MEM = "if_fits(8*N**2, 0, 16)" } } },
   { task = { name = "tasks", count = 50, seconds = 1e-5, span = 3e-5 } },
   { halo = { name = "faces", width = 1, bytes_per_cell = 8, pack = "parallel" } },
@@ -107,12 +115,28 @@ def complete() -> Profile:
             "guided_chunk": 3e-8,
         }.items()
     }
-    document["memory"] = {**document["memory"], "copy_bw": exact(5e9)}
+    document["memory"] = {
+        **document["memory"],
+        "copy_bw": exact(5e9),
+        "line": 64,
+        "line_transfer": {"near": exact(5e-8), "far": exact(1e-7)},
+        "kappa_fs": exact(0.5),
+    }
+    document["net"] = {**document["net"], "thread_factor": exact(0.3)}
     return profile.from_document(document)
 
 
-@pytest.mark.parametrize("split", [(1, 1), (1, 8), (4, 2), (6, 3), (16, 4), (64, 1)])
-@pytest.mark.parametrize("overlap", ["none", "ecm", "full"])
+@pytest.mark.parametrize(
+    ("split", "overlap"),
+    [
+        ((1, 1), "none"),
+        ((1, 8), "none"),
+        ((4, 2), "full"),
+        ((6, 3), "ecm"),
+        ((16, 4), "none"),
+        ((64, 1), "ecm"),
+    ],
+)
 def test_every_kind_of_item_has_a_formula(split: tuple[int, int], overlap: str) -> None:
     document = {**complete().document}
     document["core"] = {**document["core"], "overlap": overlap}
@@ -138,6 +162,10 @@ def test_a_formula_reads_as_a_person_writes_it() -> None:
     kinds = [one.kind for one in found.equations]
     assert kinds == sorted(kinds, key=formulas.KINDS.index)
     assert "expected maximum" in "\n".join(found.notes)
+
+
+def test_every_part_of_the_work_has_a_name() -> None:
+    assert set(formulas.WORK) == {entry.name for entry in fields(Work)}
 
 
 def test_every_name_is_defined_once_and_needed() -> None:
