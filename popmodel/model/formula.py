@@ -557,14 +557,19 @@ def _aggregates(study: Study, placement: Placement, notebook: Notebook) -> dict[
         for name, number in (("P", placement.processes), ("T", placement.threads))
     }
     inputs = {**request, **{name: notebook[f"params.{name}"] for name in study.params}}
-    numbers, extent = grid.names(signature, placement.processes, placement.threads, inputs)
+    numbers, _ = grid.names(signature, placement.processes, placement.threads, inputs)
     values = dict(inputs)
     for name, value in numbers.items():
         if name not in inputs:
             meaning = SYMBOLS[name].meaning if name in SYMBOLS else "defined in the signature"
             values[name] = notebook.define(name, value, "", meaning, "signature", always=True)
-    parameters = _NamedParameters(study.profile, notebook.__getitem__, notebook=notebook)
-    model = _NamedModel(signature, placement, parameters, values, extent, notebook=notebook)
+    plain = study.model(placement, study.sources(draws=0))
+    parameters = _NamedParameters(
+        **{**vars(plain.parameters), "values": notebook.__getitem__}, notebook=notebook
+    )
+    model = _NamedModel(
+        **{**vars(plain), "parameters": parameters, "values": values}, notebook=notebook
+    )
     work = notebook.work(model.work(), "", "process")
     # the fields of a placement are whole numbers everywhere else
     traced: Any = replace(placement, processes=request["P"], threads=request["T"])  # type: ignore[arg-type]

@@ -109,7 +109,7 @@ class Study:
         )
 
     def run(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Evaluation:
-        model = self._model(placement, drawn, overlap)
+        model = self.model(placement, drawn, overlap)
         parameters = model.parameters
         work = model.work()
         spread = self.spread(placement, drawn)
@@ -121,7 +121,8 @@ class Study:
             work, course, modelled, model.extent, memory, parameters.left_out, parameters.remarks
         )
 
-    def _model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
+    def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
+        """Give the program on the machine, ready to be evaluated."""
         parameters = Parameters(self.profile, drawn.__getitem__)
         params = {name: drawn[f"params.{name}"] for name in self.params}
         return prepare(self.signature, placement, parameters, params, overlap)
@@ -139,7 +140,7 @@ class Study:
         if placement.processes == 1:
             raise NotUnrolled("one process waits for nobody")
         best = self.sources(draws=0)
-        model = self._model(placement, best)
+        model = self.model(placement, best)
         work = model.work()
         found = simulate(model, work, self.spread(placement, best), self.seed)
         closed = Course(*(nominal(value) for value in vars(run.course).values()))

@@ -26,6 +26,7 @@ _HEADINGS: Mapping[str, str] = {
 }
 _INDENT = 1
 _HANGING = 5
+_EXPONENT = 10
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -126,16 +127,24 @@ def _break(text: str, start: int, width: int) -> int | None:
 
 
 def _operators(text: str) -> Iterator[tuple[int, int, int]]:
-    """Depth of brackets, 0 for a sum and 1 for a product, and position of every operator."""
-    depth = 0
+    """Depth of brackets, 0 for a sum and 1 for a product, and position of every operator.
+
+    An exponent counts as deeper than any brackets: it is torn apart last.
+    """
+    opened: list[int] = []
+    outside = 0  # brackets that were opened on a line before are closed below this depth
     for index, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if text[index : index + 3] in (" + ", " - "):
-            yield depth, 0, index
+        if character == "(":
+            opened.append(_EXPONENT if text[index - 2 : index] == "**" else 1)
+        elif character == ")":
+            outside -= 0 if opened else 1
+            opened = opened[:-1]
+        elif text[index : index + 3] in (" + ", " - "):
+            yield outside + sum(opened), 0, index
         elif character == "/" or (
             character == "*" and "*" not in text[index - 1] + text[index + 1]
         ):
-            yield depth, 1, index
+            yield outside + sum(opened), 1, index
 
 
 def _setting(document: Document) -> list[tuple[str, str]]:
