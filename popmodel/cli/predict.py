@@ -30,6 +30,7 @@ EXAMPLES = (
     "popmodel predict app.toml --machine m.json --procs 64 --nodes 8",
     "popmodel predict --procs 16 --threads 4 --family scaling --reference 1x4",
     "popmodel predict --procs 16 --threads 4 -o prediction.json",
+    "popmodel predict --procs 16 --threads 4 --formula runtime",
 )
 
 
@@ -51,6 +52,14 @@ def command(
             metavar="PxT[,NAME=VALUE]",
             help="The run that the family scaling compares with; with NAME=VALUE of another "
             "problem (weak scaling). Without it 1x1, or the smallest part that is possible.",
+        ),
+    ] = None,
+    formula: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC",
+            help="Print the formula of the runtime (write runtime) or of a metric instead, and "
+            "what a change of each input does to it; LaTeX with --format markdown.",
         ),
     ] = None,
     format: FormatOption = None,
@@ -78,18 +87,33 @@ def command(
     processes = whole_number("--procs", procs)
     per_process = whole_number("--threads", threads)
     available = allocation(nodes, cores_per_node)
+    if formula is not None and family is not None:
+        raise UsageError(
+            "--formula and --family do not go together", "write --formula FAMILY.METRIC"
+        )
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
     base = (
         None if reference is None else ReferenceRun(*split_and_settings("--reference", reference))
     )
     signature = signatures.load(app or signatures.DEFAULT)
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
+    changed = settings(set_ or [])
+    if formula is not None:
+        from popmodel.model import formula as formulas
+        from popmodel.report.formula import VIEWS
+
+        written = formulas.formula(
+            signature, profile, processes, per_process, formula, changed, allocation=available
+        )
+        stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
+        goal.write({**written.to_dict(), "provenance": stamp}, VIEWS)
+        return
     prediction = predict(
         signature,
         profile,
         processes,
         per_process,
-        settings(set_ or []),
+        changed,
         reference=base,
         allocation=available,
     )

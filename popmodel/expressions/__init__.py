@@ -16,7 +16,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from popmodel.expressions.algebra import FloatAlgebra, NumericAlgebra, SymbolicAlgebra, walk
+from popmodel.expressions.algebra import (
+    FloatAlgebra,
+    NumericAlgebra,
+    SymbolicAlgebra,
+    TracedAlgebra,
+    walk,
+)
 from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, read_tree
 
 if TYPE_CHECKING:
@@ -49,22 +55,24 @@ class Expression:
 
     def evaluate(
         self,
-        values: Mapping[str, float | np.ndarray],
+        values: Mapping[str, Any],
         functions: Mapping[str, Callable[..., Any]] | None = None,
-    ) -> float | np.ndarray:
+    ) -> Any:
         """Compute the value for numbers, or elementwise for arrays that broadcast together.
 
         Parameters
         ----------
-        values : mapping of str to float or ndarray
-            At least the names of the expression; others are ignored.
+        values : mapping of str to float, Traced or ndarray
+            At least the names of the expression; others are ignored. Where traced numbers enter,
+            and no arrays, the result is traced.
         functions : mapping of str to callable, optional
             Numeric forms of the extra functions that `parse` was told about.
 
         Returns
         -------
         float or ndarray
-            A float (a bool for a condition) when all values are numbers, else an array.
+            A float (a bool for a condition) when all values are numbers, else an array; a traced
+            number if any value is one.
 
         Raises
         ------
@@ -74,8 +82,15 @@ class Expression:
         """
         import numpy as np
 
+        from popmodel.expressions.traced import Traced
+
         self._check_functions(functions)
         environment = {name: _as_float64(self, name, values) for name in self.names}
+        if any(isinstance(values[name], Traced) for name in self.names) and not any(
+            value.ndim for value in environment.values()
+        ):
+            given = {name: values[name] for name in self.names}
+            return walk(self._tree, given, TracedAlgebra(functions))
         with np.errstate(all="ignore"):
             result = np.asarray(walk(self._tree, environment, NumericAlgebra(functions)))
             if result.dtype != bool:

@@ -175,6 +175,26 @@ class NumericAlgebra(FloatAlgebra):
         return np.where(condition, chosen, otherwise)[()]
 
 
+class TracedAlgebra(FloatAlgebra):
+    """Single numbers that remember how they were computed (`popmodel.expressions.traced`)."""
+
+    def standard_functions(self) -> Functions:
+        from popmodel.expressions.traced import is_square, log2
+
+        # NumPy's functions call the methods of the same names
+        return {
+            **NumericAlgebra().standard_functions(),
+            "min": lambda *values: min(values),
+            "max": lambda *values: max(values),
+            "log2": log2,
+            "abs": abs,
+            "is_square": is_square,
+        }
+
+    def arithmetic(self, value: Any) -> Any:
+        return float(value) if isinstance(value, bool) else value
+
+
 class SymbolicAlgebra(Algebra):
     """SymPy expressions."""
 

@@ -111,11 +111,18 @@ class Computation:
         Processes, threads, nodes.
     overlap : {'none', 'ecm', 'full'} or None
         How all loops overlap arithmetic and transfers; None is as loops and machine say.
+    threads : value or None
+        T in the formulas, a traced number where they are wanted; None is that of the placement.
     """
 
     parameters: Parameters
     placement: Placement
     overlap: str | None = None
+    threads: Value | None = None
+
+    @property
+    def _team(self) -> Value:
+        return self.placement.threads if self.threads is None else self.threads
 
     def serial(self, trip: Value, counts: Counts) -> Work:
         """Give the work of a loop that the master of every process executes alone."""
@@ -153,11 +160,11 @@ class Computation:
         iterations = trip * inner
         busy = self.placement.per_node * threads
         frequency = self.parameters.frequency(busy)
-        share = self._loop(counts, iterations / threads, busy, frequency)
+        share = self._loop(counts, iterations / self._team, busy, frequency)
         fetching: Value = 0.0
         if plan.kind == "static":
-            stretch = 1 + openmp.static_stretch(trip, threads, plan.chunk, plan.spread)
-            busiest = self._loop(counts, iterations / threads, busy, frequency, stretch)
+            stretch = 1 + openmp.static_stretch(trip, self._team, plan.chunk, plan.spread)
+            busiest = self._loop(counts, iterations / self._team, busy, frequency, stretch)
         else:
             busiest, fetching = self._scheduled(plan, trip, share)
         inside, queueing = self._critical(section, share)
@@ -175,7 +182,7 @@ class Computation:
             stretched=busiest + more,
             overhead=sum(entered.values()) + fetching + queueing,
             synchronising=waiting + queueing,
-            single_thread=single_thread + threads * inside,
+            single_thread=single_thread + self._team * inside,
             region_cycles=(share + more) * frequency,
             # nobody counts the instructions of what is given in seconds
             instructions=0.0 if section is None else None,
@@ -186,15 +193,15 @@ class Computation:
         threads = self.placement.threads
         create = self.parameters.overhead("task", threads)
         useful = count * seconds
-        whole = task.task_time(count, seconds, span, threads, create)
-        working = task.task_time(count, seconds, span, threads)
+        whole = task.task_time(count, seconds, span, self._team, create)
+        working = task.task_time(count, seconds, span, self._team)
         frequency = self.parameters.frequency(self.placement.per_node * threads)
         return Work(
-            share=useful / threads,
+            share=useful / self._team,
             stretched=working,
             overhead=whole - working + self.parameters.overhead("parallel", threads),
             single_thread=useful,
-            region_cycles=useful / threads * frequency,
+            region_cycles=useful / self._team * frequency,
             instructions=None,
         )
 
@@ -209,7 +216,7 @@ class Computation:
         instructions = size / 4
         if not shared:
             return Work(serial=time, serial_cycles=time * frequency, instructions=instructions)
-        share = time / threads
+        share = time / self._team
         return Work(
             share=share,
             stretched=share,
@@ -229,13 +236,13 @@ class Computation:
 
     def _scheduled(self, plan: Schedule, trip: Value, share: Value) -> tuple[Value, Value]:
         """Time of the busiest thread of a loop handed out in chunks, and that of fetching them."""
-        threads = self.placement.threads
+        team = self._team
         law = schedule.dynamic_time if plan.kind == "dynamic" else schedule.guided_time
-        fetch = self.parameters.overhead(f"{plan.kind}_chunk", threads)
-        iteration = share * threads / trip
+        fetch = self.parameters.overhead(f"{plan.kind}_chunk", self.placement.threads)
+        iteration = share * team / trip
         size = 1.0 if plan.chunk is None else plan.chunk
-        busiest = law(trip, iteration, threads, size, spread=plan.spread)
-        whole = law(trip, iteration, threads, size, spread=plan.spread, overhead=fetch)
+        busiest = law(trip, iteration, team, size, spread=plan.spread)
+        whole = law(trip, iteration, team, size, spread=plan.spread, overhead=fetch)
         return busiest, whole - busiest
 
     def _critical(self, section: Section | None, share: Value) -> tuple[Value, Value]:
@@ -260,7 +267,7 @@ class Computation:
         is_far = self.placement.sockets_spanned > 1
         return false_sharing.false_sharing_time(
             writes.count,
-            threads,
+            self._team,
             writes.chunk,
             maximum(line / writes.bytes, 1.0),
             self.parameters.get(f"memory.line_transfer.{'far' if is_far else 'near'}"),

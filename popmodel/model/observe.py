@@ -64,7 +64,8 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
     has_mpi : bool
         Whether the program communicates at all.
     """
-    processes, threads = float(placement.processes), float(placement.threads)
+    # P and T may be traced numbers, which float() would turn into plain ones
+    processes, threads = 1.0 * placement.processes, 1.0 * placement.threads
     computing = computation(work)
     outside = computing + work.overhead
     outside_max = course.computing + work.overhead

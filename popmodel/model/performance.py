@@ -207,7 +207,7 @@ class Model:
     def _check_finite(self, work: Work, item: Item) -> None:
         for name in ("serial", "stretched", "overhead", "waiting", "transfer"):
             value = getattr(work, name)
-            if not is_symbolic(value) and not np.all(np.isfinite(value)):
+            if not is_symbolic(value) and not np.all(np.isfinite(np.asarray(value, float))):
                 raise UsageError(
                     f"{self.signature.name}: the time of {item.name!r} at {self._point} is too "
                     "large to be a number",
@@ -240,7 +240,7 @@ class Model:
 
     @property
     def _computation(self) -> Computation:
-        return Computation(self.parameters, self.placement, self.overlap)
+        return Computation(self.parameters, self.placement, self.overlap, self.values["T"])
 
     def _counts(self, item: Serial | Parallel) -> Counts:
         costs = item.costs
@@ -331,7 +331,7 @@ class Model:
         """Give the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
         ranks = np.arange(self.placement.processes)
         values = {**self.values, "rank": ranks.astype(np.float64)}
-        target = self._evaluate(item.to, values, self._what(item, "to"))
+        target = np.asarray(self._evaluate(item.to, values, self._what(item, "to")), float)
         found: NDArray[np.int64] = np.rint(np.broadcast_to(target, ranks.shape)).astype(np.int64)
         return found
 

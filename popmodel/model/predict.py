@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.causes import causes
+from popmodel.model.elasticity import elasticities
 from popmodel.model.observe import Modelled
 from popmodel.model.placement import WHOLE, Allocation
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
@@ -87,6 +88,7 @@ def predict(
         causes=causes(study, placement, run),
         time={part: estimate(value) for part, value in run.modelled.time.items()},
         remedies=study.remedies(placement),
+        elasticities=elasticities(study, placement),
         doubtful=study.doubtful(drawn, run.modelled.runtime),
         model_form=study.model_form(placement),
         agreement=agreement,

@@ -15,6 +15,8 @@ SCHEMA = "popmodel/predict/1"
 MAIN_FAMILY = "hybrid-additive"
 DEFAULT_REFERENCE = "default"
 """Why 1 x 1 is the reference: nothing else was asked for or needed."""
+SMOOTH = 0.02
+"""Relative difference of the two sides of an elasticity that curvature may explain."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,50 @@ class Reference:
 
 
 @dataclass(frozen=True)
+class Elasticity:
+    """By how many per cent a result changes if an input grows by one.
+
+    Attributes
+    ----------
+    name : str
+        Group of `popmodel.model.changes.GROUPS`, or ``params.NAME``.
+    label : str
+        What grows.
+    value : float
+        ``d ln(result) / d ln(input)``.
+    falling, rising : float
+        The same from the side below and from the side above.
+    """
+
+    name: str
+    label: str
+    value: float
+    falling: float
+    rising: float
+
+    @property
+    def largest(self) -> float:
+        """The larger size of the two sides."""
+        return max(abs(self.falling), abs(self.rising))
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the two sides agree; they do not at a maximum, a threshold or a rounding."""
+        return abs(self.rising - self.falling) <= SMOOTH * max(1.0, self.largest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the elasticity as JSON types."""
+        return {
+            "name": self.name,
+            "label": self.label,
+            "value": self.value,
+            "falling": self.falling,
+            "rising": self.rising,
+            "smooth": self.is_smooth,
+        }
+
+
+@dataclass(frozen=True)
 class Prediction:
     """Everything that a report says about one predicted run; made by `predict`.
 
@@ -125,6 +171,8 @@ class Prediction:
         Parts of the runtime in seconds; their values add up to it.
     remedies : dict of str to float
         Relative change of the runtime under each remedy, the best first.
+    elasticities : tuple of Elasticity
+        By how many per cent the runtime changes if an input grows by one, the largest first.
     doubtful : dict of str to float
         Share of each uncertain input in the variance of the runtime, the largest first.
     model_form : tuple of float
@@ -170,6 +218,7 @@ class Prediction:
     causes: dict[str, dict[str, float]]
     time: dict[str, Estimate]
     remedies: dict[str, float]
+    elasticities: tuple[Elasticity, ...]
     doubtful: dict[str, float]
     model_form: tuple[float, float]
     agreement: Agreement | None
@@ -236,6 +285,7 @@ class Prediction:
             "causes": self.causes,
             "time": {part: value.to_dict() for part, value in self.time.items()},
             "remedies": self.remedies,
+            "elasticities": [one.to_dict() for one in self.elasticities],
             "doubtful": self.doubtful,
             "model_form": dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
             "replay": {"why": self.not_replayed}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -33,6 +34,12 @@ from popmodel.model.work import Work
 from popmodel.units import format_size, plural
 
 _NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a line
+
+
+class Values(Protocol):
+    """Values by the path of a quantity: draws, or symbols."""
+
+    def __getitem__(self, path: str) -> Value: ...
 
 
 @dataclass(frozen=True)
@@ -94,13 +101,21 @@ class Study:
     def with_settings(self, settings: Mapping[str, float]) -> Study:
         """Give the same study with some parameters changed; what is not changed is drawn alike."""
         changed = {**self.settings, **settings}
-        return Study(self.signature, self.profile, changed, self.draws, self.seed, self.factors)
+        return Study(
+            self.signature,
+            self.profile,
+            changed,
+            self.draws,
+            self.seed,
+            self.factors,
+            allocation=self.allocation,
+        )
 
     def sources(
-        self, factors: Mapping[str, float] | None = None, draws: int | None = None
+        self, factors: Mapping[str, Value] | None = None, draws: int | None = None
     ) -> Draws:
         count = self.draws if draws is None else draws
-        both = dict(self.factors)
+        both: dict[str, Value] = dict(self.factors)
         for path, factor in (factors or {}).items():
             both[path] = both.get(path, 1.0) * factor
         return Draws(self.quantities, count, self.seed, both)
@@ -185,10 +200,10 @@ class Study:
         return True
 
     def run(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Evaluation:
-        model = self._model(placement, drawn, overlap)
+        model = self.model(placement, drawn, overlap)
         parameters = model.parameters
         work = model.work()
-        spread = self._spread(placement, drawn)
+        spread = self.spread(placement, drawn)
         course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
         modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()
@@ -204,7 +219,8 @@ class Study:
             parameters.used,
         )
 
-    def _model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
+    def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
+        """Give the program on the machine, ready to be evaluated."""
         parameters = Parameters(
             self.profile, drawn.__getitem__, across_sockets=placement.sockets_spanned > 1
         )
@@ -246,8 +262,8 @@ class Study:
         if placement.processes == 1:
             raise NotUnrolled("one process waits for nobody")
         best = self.sources(draws=0)
-        model = self._model(placement, best)
-        found = simulate(model, model.work(), self._spread(placement, best), self.seed)
+        model = self.model(placement, best)
+        found = simulate(model, model.work(), self.spread(placement, best), self.seed)
         closed = Course(*(nominal(value) for value in vars(run.course).values()))
         useful = nominal(run.modelled.aggregates["useful_mean"])
         return Agreement(
@@ -268,7 +284,8 @@ class Study:
         modelled = observe(run.work, placement, course, has_mpi=True)
         return replace(run, course=course, modelled=modelled)
 
-    def _spread(self, placement: Placement, drawn: Draws) -> dict[str, Value]:
+    def spread(self, placement: Placement, drawn: Values) -> dict[str, Value]:
+        """Give the spread of work at this number of processes, by its kind."""
         known = {name: drawn[f"imbalance.{name}"] for name in self.signature.imbalance}
         reference = known.get("reference_processes", 1.0)
         exponent = known.get("growth_exponent", 0.0)
@@ -349,7 +366,7 @@ def _with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[
     return params
 
 
-def expand(factors: Mapping[str, float], quantities: Mapping[str, Quantity]) -> dict[str, float]:
+def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> dict[str, Value]:
     """Resolve ``net.inter.beta`` to the paths in the list of size classes."""
     expanded = {}
     for prefix, factor in factors.items():

@@ -6,6 +6,7 @@ from the signature, or from the placement, under the names listed here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -91,12 +92,42 @@ _TABLE = (
     Symbol("net.reduce_gamma", "time per byte of a reduction", "s/B", ">= 0", "machine"),
     Symbol("imbalance.persistent_cv", "spread of work, same every step", "1", ">= 0", "signature"),
     Symbol("imbalance.transient_cv", "spread of work, new every step", "1", ">= 0", "signature"),
+    Symbol(
+        "imbalance.reference_processes", "processes of the given spread", "1", ">= 1", "signature"
+    ),
+    Symbol("imbalance.growth_exponent", "growth of the spread with P", "1", "0..0.5", "signature"),
     Symbol("lambda_T", "stretch of a shared loop by uneven shares", "1", ">= 0", "model"),
     Symbol("q(n)", "expected maximum of n standard normal values", "1", ">= 0", "model"),
 )
 
 SYMBOLS: Mapping[str, Symbol] = {symbol.name: symbol for symbol in _TABLE}
 """All symbols by name."""
+
+SHORT: Mapping[str, str] = {
+    "core.freq": "f",
+    "core.flop_per_cycle": "r_flop",
+    "core.load_per_cycle": "r_load",
+    "core.store_per_cycle": "r_store",
+    "core.loop_cycles": "c_loop",
+    "memory.b1": "b_1",
+    "memory.bsat": "b_sat",
+    "memory.q": "q_sat",
+    "memory.by_cores": "b",
+    "memory.copy_bw": "b_copy",
+    "memory.cache_bw": "b",
+    "memory.line_transfer": "lambda",
+    "openmp": "O",
+    "os": "o",
+    "eager_threshold": "eager",
+    "net.nic_G": "G_nic",
+    "net.reduce_gamma": "gamma",
+    "net.thread_factor": "c_mt",
+    "imbalance.persistent_cv": "cv_p",
+    "imbalance.transient_cv": "cv_t",
+    "imbalance.reference_processes": "P_ref",
+    "imbalance.growth_exponent": "H",
+}
+"""How formulas write a quantity that is used under a path; others by the last part of it."""
 
 RESERVED: Mapping[str, str] = {
     symbol.name: f"the {symbol.meaning}"
@@ -127,3 +158,30 @@ def explain(path: str) -> Symbol | None:
             return SYMBOLS[table]
     last = path.rsplit(".", 1)[-1]
     return SYMBOLS.get(last) if path.startswith("net.") else None
+
+
+def short_name(path: str) -> str:
+    """Give the name of a quantity in formulas: ``b_sat``, ``f_16``, ``alpha_inter``, ``O_for``.
+
+    Parameters
+    ----------
+    path : str
+        As in `explain`.
+
+    Returns
+    -------
+    str
+        An identifier; the part before the first ``_`` is the symbol, the rest its subscripts.
+    """
+    if path in SHORT:
+        return SHORT[path]
+    for table, short in SHORT.items():
+        if path.startswith(f"{table}."):
+            rest = re.sub(r"\.seconds|\.fit", "", path.removeprefix(f"{table}."))
+            return f"{short}_{re.sub(r'[^0-9A-Za-z]+', '_', rest).strip('_')}"
+    found = re.fullmatch(r"net\.(\w+)(?:\.classes\[(\d+)\])?\.(\w+)", path)
+    if found:
+        tier, size, last = found.groups()
+        number = "" if size is None else f"_{int(size) + 1}"
+        return f"{SHORT.get(last, last)}_{tier}{number}"
+    return re.sub(r"\W+", "_", path.rpartition(".")[2])

@@ -44,8 +44,9 @@ class Draws:
         Number of draws besides the best estimate.
     seed : int
         Seed; a quantity's draws depend on it and on the quantity's name only.
-    factors : mapping of str to float, optional
-        What-if factors: a quantity is multiplied by that of the longest path it begins with.
+    factors : mapping of str to value, optional
+        What-if factors: a quantity is multiplied by that of the longest path it begins with. A
+        factor may be an array over the draws.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Draws:
         quantities: Mapping[str, Quantity],
         count: int = DEFAULT_COUNT,
         seed: int = 0,
-        factors: Mapping[str, float] | None = None,
+        factors: Mapping[str, Value] | None = None,
     ) -> None:
         self.quantities = quantities
         self.count = count
@@ -88,7 +89,7 @@ class Draws:
         shuffled = rng.permutation(np.clip(strata, -_REACH, _REACH))
         return np.concatenate([[0.0], shuffled])
 
-    def _factor(self, path: str) -> float:
+    def _factor(self, path: str) -> Value:
         matching = [prefix for prefix in self.factors if acts_on(prefix, path)]
         return self.factors[max(matching, key=len)] if matching else 1.0
 

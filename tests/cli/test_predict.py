@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -230,3 +231,46 @@ def test_launch_lines_fit_and_mean_the_same() -> None:
     echoed = "\n".join(launch_lines("X=1 \\\necho a b c d e f g h i j k l m n o p q", 20))
     shell = subprocess.run(echoed, shell=True, capture_output=True, text=True, check=True)
     assert shell.stdout == "a b c d e f g h i j k l m n o p q\n"
+
+
+LOOP = """
+schema = "popmodel/signature/1"
+[app]
+name = "loop"
+[[program]]
+parallel = { trip = 1200, flops = 1 }
+"""
+
+
+def test_table_3_of_adhianto_and_chapman(popmodel: Call, tmp_path: Path) -> None:
+    """One loop of 0.2895 s with the printed overheads; its threads seem to share a core."""
+    overheads = [0.013, 0.144, 0.179, 0.203]
+    seconds = [{"value": value, "origin": "user"} for value in overheads]
+    machine = {
+        "schema": "popmodel/machine/1",
+        "name": "one node of the paper",
+        "topology": {"cores_per_node": 4},
+        "core": {
+            "freq": {"1": {"value": 1200 / 0.2895, "origin": "user"}},
+            "flop_per_cycle": {"value": 1, "origin": "user"},
+            "loop_cycles": {"value": 0, "origin": "user"},
+        },
+        "openmp": {"parallel_for": {"T": [1, 2, 3, 4], "seconds": seconds}},
+    }
+    (tmp_path / "loop.toml").write_text(LOOP)
+    (tmp_path / "node.json").write_text(json.dumps(machine))
+    files = (str(tmp_path / "loop.toml"), "--machine", str(tmp_path / "node.json"))
+    found = []
+    for threads in range(1, 5):
+        split = ("--procs", "1", "--threads", str(threads))
+        found.append(json.loads(popmodel("predict", *files, *split, "--format", "json")[1]))
+        screen = " ".join(popmodel("predict", *files, *split)[1].split())
+        assert ("the threads bring no speed-up, as if they shared a core" in screen) == (
+            threads > 1
+        )
+    assert [one["e_mt"]["value"] for one in found] == pytest.approx(
+        [0.957, 0.501, 0.350, 0.263], abs=5e-4
+    )
+    assert [one["runtime"]["value"] for one in found] == pytest.approx(
+        [0.2895 / (n + 1) + overhead for n, overhead in enumerate(overheads)]
+    )

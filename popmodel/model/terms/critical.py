@@ -7,6 +7,7 @@ queueing network); for constant times the bound of the bottleneck is reached.
 from __future__ import annotations
 
 from popmodel.expressions.elementary import Value, maximum
+from popmodel.expressions.traced import named
 
 
 def constant_round(threads: Value, outside: Value, inside: Value) -> Value:
@@ -28,9 +29,13 @@ def random_round(threads: int, outside: Value, inside: Value) -> Value:
     ``R(n) = S (1 + Q(n-1)), X(n) = n/(Z + R(n)), Q(n) = X(n) R(n)``; the round is ``T/X(T)``.
     Parameters as in `constant_round`, the times being means.
     """
+    return named("mva", _mean_value_analysis, threads, outside, inside)
+
+
+def _mean_value_analysis(threads: float, outside: Value, inside: Value) -> Value:
     queue: Value = 0.0
     residence = inside
-    for n in range(1, threads + 1):
+    for n in range(1, int(threads) + 1):
         residence = inside * (1 + queue)
         queue = n * residence / (outside + residence)
     return outside + residence

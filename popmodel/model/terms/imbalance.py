@@ -11,13 +11,13 @@ import math
 from functools import lru_cache
 
 from popmodel.expressions.elementary import Value, sqrt
+from popmodel.expressions.traced import named
 
 _REACH = 12.0  # standard deviations; the distribution function beyond differs from 0 or 1 by 1e-32
 _STEP = 0.02
 
 
-@lru_cache(maxsize=256)
-def expected_maximum(n: int) -> float:
+def expected_maximum(n: Value) -> Value:
     """Give q(n), the expected maximum of n independent standard normal values.
 
     ``E = b - integral of Phi(x)**n from -b to b``, by the trapezoidal rule, which converges faster
@@ -25,11 +25,16 @@ def expected_maximum(n: int) -> float:
 
     Parameters
     ----------
-    n : int
+    n : int or Traced
         At least 1; q(1) = 0, q(2) = 1/sqrt(pi).
     """
     if n < 1:
         raise ValueError(f"the maximum of {n} values does not exist")
+    return named("q", _quadrature, n)
+
+
+@lru_cache(maxsize=256)
+def _quadrature(n: int) -> float:
     if n == 1:
         return 0.0
     count = round(2 * _REACH / _STEP)
@@ -39,14 +44,14 @@ def expected_maximum(n: int) -> float:
     return _REACH - _STEP * (inner + 0.5)  # half of Phi(b)**n = 1 at the upper end
 
 
-def spread_at(cv: Value, processes: int, reference_processes: Value, exponent: Value) -> Value:
+def spread_at(cv: Value, processes: Value, reference_processes: Value, exponent: Value) -> Value:
     """Give the coefficient of variation of the work of a process, ``cv (P/P_ref)**H``.
 
     Parameters
     ----------
     cv : value
         Coefficient of variation at ``reference_processes``.
-    processes : int
+    processes : value
         P.
     reference_processes, exponent : value
         P_ref and H: 0 for a smooth map of costs, 1/2 for independent cells.
@@ -54,7 +59,7 @@ def spread_at(cv: Value, processes: int, reference_processes: Value, exponent: V
     return cv * (processes / reference_processes) ** exponent
 
 
-def slowest_overall(persistent: Value, transient: Value, steps: Value, processes: int) -> Value:
+def slowest_overall(persistent: Value, transient: Value, steps: Value, processes: Value) -> Value:
     """Give the largest work of a process in the whole run over the average, minus 1.
 
     ``sqrt(sigma_p**2 + sigma_t**2/n) q(P)``: transient differences average out over n steps.
@@ -62,7 +67,7 @@ def slowest_overall(persistent: Value, transient: Value, steps: Value, processes
     return sqrt(persistent**2 + transient**2 / steps) * expected_maximum(processes)
 
 
-def slowest_per_step(persistent: Value, transient: Value, processes: int) -> Value:
+def slowest_per_step(persistent: Value, transient: Value, processes: Value) -> Value:
     """Give the time of a step that all processes end together over the average, minus 1.
 
     ``sqrt(sigma_p**2 + sigma_t**2) q(P)``; exact for steps that end in a global synchronisation,

@@ -55,7 +55,7 @@ def threads_bring_nothing(efficiency: float, threads: int) -> bool:
 
 
 def static_stretch(
-    trip: Value, threads: int, chunk: Value | None = None, spread: Value = 0.0
+    trip: Value, threads: Value, chunk: Value | None = None, spread: Value = 0.0
 ) -> Value:
     """Give lambda_T: by how much the busiest thread exceeds the average under a static schedule.
 
@@ -66,7 +66,7 @@ def static_stretch(
     ----------
     trip : value
         Iterations that are shared.
-    threads : int
+    threads : value
         Threads.
     chunk : value, optional
         Chunk size of ``schedule(static, chunk)``; without it one block per thread.

@@ -121,6 +121,22 @@ def test_table_3_of_adhianto_and_chapman() -> None:
     assert flagged == [False, True, True, True]
 
 
+def test_table_3_from_the_total_of_table_1() -> None:
+    """Equation 2 in cycles: all rows of table 1 take 3.888e-7 s per listed cycle.
+
+    They sum to 0.288121 s; the paper prints 0.289514 s, 0.5 % more, and goes on with that.
+    """
+    cycles = 0.288121 / 3.888e-7
+    core = compute.core_time(
+        cycles, arithmetic_cycles=1.0, data_cycles=0.0, overhead_cycles=0.0, frequency=1 / 3.888e-7
+    )
+    total = compute.loop_time(core, 0.0, 0.0, "none")
+    assert total == pytest.approx(0.288121)
+    assert total == pytest.approx(0.289514, rel=0.005)
+    one_thread = openmp.multithreading_efficiency(total, 1, openmp.parallel_loop(total, 0.0, 0.013))
+    assert one_thread == pytest.approx(0.956, abs=1e-3)
+
+
 def test_good_threads_are_not_flagged() -> None:
     assert not openmp.threads_bring_nothing(0.95, 4)
     assert not openmp.threads_bring_nothing(1.0, 1)
@@ -234,3 +250,21 @@ def test_exchange_takes_the_slowest_tier() -> None:
 
 def test_message_passing_ratio() -> None:
     assert message.message_passing_ratio(3.0, 2.0) == 1.5
+
+
+def test_table_2_of_adhianto_and_chapman_in_both_directions() -> None:
+    """Estimated and measured e_mp of 9 processors, and which of them an error is divided by.
+
+    The paper divides by the measured one for 9 processors (32.9 %) and by the estimate for 16
+    (12.132 %, which is 13.8 % of the measured one). A ratio above 1 is worse than one process per
+    core; read as an efficiency it is the inverse, and the two errors then have other sizes.
+    """
+    estimated = message.message_passing_ratio(1.832, 1.0)
+    measured = message.message_passing_ratio(2.731, 1.0)
+    assert abs(estimated - measured) / measured == pytest.approx(0.329, abs=5e-4)
+    worse, better = message.message_passing_ratio(2.731, 1.0), 1 / measured
+    assert worse > 1 > better
+    assert message.message_passing_ratio(1.0, 2.731) == pytest.approx(better)
+    assert abs(1 / estimated - better) / better == pytest.approx(2.731 / 1.832 - 1)
+    printed = 0.12132  # of the estimate
+    assert printed / (1 - printed) == pytest.approx(0.138, abs=5e-4)

@@ -1,0 +1,157 @@
+"""``popmodel predict --formula``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from popmodel.report.formula import formula_lines
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+RUN = ("predict", "--procs", "16", "--threads", "4")
+
+
+@pytest.fixture(autouse=True)
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+
+
+def test_the_screen_goes_from_the_runtime_down_to_the_symbols(popmodel: Call) -> None:
+    status, out, err = popmodel(*RUN, "--formula", "runtime")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[0].startswith("stencil3d (bundled)  N=512 steps=100 ")
+    assert lines[2] == "formula  runtime"
+    headings = [
+        "Runtime",
+        "of an average process, whole run",
+        "of each part of the program, once",
+        "of the application",
+        "of the machine",
+        "symbols",
+        "notes",
+    ]
+    positions = [lines.index(heading) for heading in headings]
+    assert positions == sorted(positions)
+    assert any(line.startswith(" runtime = t_") for line in lines)
+    assert any(re.match(r" b_sat = [\d.]+ GB/s \([\d.]+ \.\. [\d.]+, preset\): ", x) for x in lines)
+    (bandwidth,) = [line for line in lines if "1 % more memory bandwidth" in line]
+    assert re.search(r" -0\.\d\d %$", bandwidth)
+    assert any(re.match(r" \d+ other inputs: below 0\.005 %$", line) for line in lines)
+    assert "valid near this point" in " ".join(out.split())
+
+
+def test_a_side_that_differs_is_told(popmodel: Call) -> None:
+    out = popmodel(*RUN, "--formula", "runtime")[1]
+    # more rows than a multiple of the threads take a whole round more
+    (row,) = [line for line in out.splitlines() if "1 % more N [1]" in line]
+    assert row.endswith(" %")
+    assert re.search(r"\[1\] not smooth: -\d\.\d\d % for 1 % less, \+\d\.\d\d % for 1 %", out)
+
+
+def test_the_document_has_what_the_contract_names(popmodel: Call) -> None:
+    document = json.loads(popmodel(*RUN, "--formula", "transfer_efficiency", "--format", "json")[1])
+    assert document["schema"] == "popmodel/formula/1"
+    assert document["metric"] == "mpi.transfer_efficiency"
+    assert document["title"] == "Transfer efficiency"
+    assert (document["processes"], document["threads"]) == (16, 4)
+    assert document["text"] == "ideal_runtime/runtime"
+    assert document["latex"].startswith(r"\text{transfer efficiency} = \frac{")
+    assert document["unit"] == "1"
+    keys = {"name", "text", "latex", "value", "unit", "meaning", "kind"}
+    assert all(set(part) == keys for part in document["parts"])
+    assert all(
+        set(one) >= {"name", "meaning", "value", "unit", "low", "high", "origin"}
+        for one in document["symbols"]
+    )
+    assert document["elasticities"][0]["label"]
+    assert document["provenance"]["inputs"]
+    predicted = json.loads(popmodel(*RUN, "--format", "json")[1])
+    closed = predicted["metrics"]["mpi"]["transfer_efficiency"]["value"]
+    trusted = predicted.get("replay", {}).get("trusted", "closed form")
+    if trusted == "closed form":
+        assert document["value"] == pytest.approx(closed)
+
+
+def test_markdown_has_equations_in_latex(popmodel: Call) -> None:
+    out = popmodel("predict", "cannon", *RUN[1:], "--formula", "runtime", "--format", "markdown")[1]
+    blocks = re.findall(r"\$\$\n(.+?)\n\$\$", out)
+    assert blocks[0].startswith(r"\text{runtime} = ")
+    assert all(block.count("{") == block.count("}") for block in blocks)
+    assert r"\left\lceil{\frac{\mathrm{nb}}{T}}\right\rceil" in out
+    assert "\n- $b_{\\mathrm{sat}}$ = 39.4 GB/s (38.2 .. 44, preset): saturated" in out
+    assert "| 1 % more memory bandwidth | -0." in out
+
+
+def test_csv_has_equations_symbols_and_elasticities(popmodel: Call) -> None:
+    out = popmodel(*RUN, "--formula", "runtime", "--format", "csv")[1]
+    rows = list(csv.DictReader(io.StringIO(out)))
+    kinds = {row["kind"] for row in rows}
+    assert kinds == {
+        "metric",
+        "run",
+        "process",
+        "item",
+        "signature",
+        "machine",
+        "symbol",
+        "elasticity",
+    }
+    assert float(rows[0]["value"]) > 0
+    (n,) = [row for row in rows if row["kind"] == "elasticity" and row["name"] == "params.N"]
+    assert float(n["low"]) <= float(n["value"]) <= float(n["high"])
+
+
+def test_a_constant_has_neither_symbols_nor_effects(popmodel: Call) -> None:
+    out = popmodel("predict", "cannon", *RUN[1:], "--formula", "mpi.load_balance")[1]
+    assert "\n load_balance = 1\n     Load balance\n" in out
+    assert "symbols" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--formula", "runtme"),
+            "--formula: no metric is called 'runtme'\nhint: did you mean runtime?",
+        ),
+        (
+            ("--formula", "runtime", "--family", "mpi"),
+            "--formula and --family do not go together\nhint: write --formula FAMILY.METRIC",
+        ),
+    ],
+)
+def test_wrong_requests_are_refused(
+    arguments: tuple[str, ...], message: str, popmodel: Call
+) -> None:
+    assert popmodel(*RUN, *arguments) == (2, "", f"popmodel: error: {message}\n")
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80])
+def test_an_equation_is_broken_before_operators(width: int) -> None:
+    text = "aa + bb*(sqrt(c_p**2 + d**2)*q(P) + 1)/T - 24*n0*n1*n2*w/(T*b_8)"
+    lines = formula_lines("runtime", text, width)
+    assert max(map(len, lines)) <= width
+    assert "".join(lines).replace(" ", "") == f"runtime={text}".replace(" ", "")
+    assert all(re.match(r" {5}([+\-/]|\*[^*])", line) for line in lines[1:])
+
+
+def test_an_exponent_is_torn_apart_last() -> None:
+    law = "b_sat/(1 + (-1 + (b_1/b_sat)**(-q_sat))/8**q_sat)**(1/q_sat)"
+    lines = formula_lines("b_8", law, 60)
+    assert lines == [
+        " b_8 = b_sat/(1 + (-1 + (b_1/b_sat)**(-q_sat))",
+        "     /8**q_sat)**(1/q_sat)",
+    ]
+
+
+def test_a_name_wider_than_the_screen_stays_whole() -> None:
+    assert formula_lines("a", "b" * 50, 20) == [f" a = {'b' * 50}"]
+    assert formula_lines("a", f"{'b' * 50} + c", 20) == [f" a = {'b' * 50}", "     + c"]

@@ -1,0 +1,125 @@
+"""Elasticities: exact powers, Euler's theorem for times, kinks, and what enters at all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model.demo import machine, program
+
+from popmodel.expressions.elementary import Value
+from popmodel.machine import profile
+from popmodel.machine.profile import Profile
+from popmodel.model import signature
+from popmodel.model.changes import GROUPS
+from popmodel.model.elasticity import elasticities
+from popmodel.model.observe import Modelled
+from popmodel.model.placement import place
+from popmodel.model.predict import predict
+from popmodel.model.prediction import Elasticity
+from popmodel.model.signature import Signature
+from popmodel.model.study import Study
+
+MIXED = """
+[[program]]
+loop = { count = "steps", body = [
+  { parallel = { trip = 1000, inner = 1000, flops = 2, loads = 1, bytes.MEM = 8 } },
+  { serial = { trip = 1000, flops = 2, bytes.L3 = 16 } },
+  { collective = { op = "allreduce", bytes = 80000 } },
+  { p2p = { to = "rank + 1", bytes = 8, mode = "sendrecv" } },
+] }
+"""
+UNEVEN = "persistent_cv = 0.05\ntransient_cv = 0.1\n"
+DEMO = program(MIXED, params="steps = 50", imbalance=UNEVEN)
+
+
+def of_runtime(one: Signature, on: Profile, processes: int, threads: int) -> dict[str, Elasticity]:
+    study = Study(one, on, {}, 0, 0)
+    found = elasticities(study, place(processes, threads, on.topology))
+    return {each.name: each for each in found}
+
+
+def test_a_count_of_steps_is_proportional() -> None:
+    steps = of_runtime(program(MIXED, params="steps = 50"), machine(), 16, 4)["params.steps"]
+    for side in (steps.value, steps.falling, steps.rising):
+        assert side == pytest.approx(1.0)
+    assert steps.is_smooth
+    assert steps.label == "steps"
+
+
+def test_one_bottleneck_has_the_whole_elasticity() -> None:
+    loop = program("[[program]]\nserial = { trip = 1e6, flops = 4 }\n")
+    found = of_runtime(loop, machine(core__loop_cycles=0.0), 1, 1)
+    assert found["clock"].value == pytest.approx(-1.0, rel=1e-4)
+    assert found["arithmetic"].value == pytest.approx(-1.0, rel=1e-4)
+    assert "memory" not in found  # the loop does not ask for it
+    assert found["loops"].value == 0.0
+
+
+SPLITS = st.sampled_from([(1, 1), (1, 8), (4, 3), (8, 8), (16, 4), (32, 1)])
+BUNDLED = {name: signature.load(name) for name in ("stencil3d", "cannon")}
+PRESETS = {name: profile.load(name) for name in profile.presets()}
+
+
+@given(SPLITS)
+@settings(max_examples=10)
+def test_scaling_all_times_scales_the_runtime(split: tuple[int, int]) -> None:
+    # Euler's theorem: the runtime is homogeneous of degree 1 in all times of the machine
+    found = of_runtime(DEMO, machine(), *split)
+    total = sum(GROUPS[name].degree * one.value for name, one in found.items() if name in GROUPS)
+    assert total == pytest.approx(1.0, abs=2e-3)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("where", PRESETS)
+def test_the_same_of_the_bundled_programs(name: str, where: str) -> None:
+    threads = min(4, PRESETS[where].topology.cores_per_node)
+    found = of_runtime(BUNDLED[name], PRESETS[where], 4, threads)
+    total = sum(GROUPS[group].degree * one.value for group, one in found.items() if group in GROUPS)
+    assert total == pytest.approx(1.0, abs=2e-3)
+
+
+def test_a_kink_has_two_sides() -> None:
+    # both sides of the maximum take equal time: only slowing one of them down matters
+    even = program("[[program]]\nserial = { trip = 1e6, flops = 4, loads = 4 }\n")
+    arithmetic = of_runtime(even, machine(core__loop_cycles=0.0), 1, 1)["arithmetic"]
+    assert arithmetic.falling == pytest.approx(-1.0, rel=1e-3)
+    assert arithmetic.rising == pytest.approx(0.0, abs=1e-12)
+    assert arithmetic.value == pytest.approx(-0.5, rel=1e-2)
+    assert not arithmetic.is_smooth
+
+
+def test_the_largest_comes_first_and_unused_inputs_do_not_come() -> None:
+    found = list(of_runtime(DEMO, machine(), 16, 4).values())
+    sizes = [one.largest for one in found]
+    assert sizes == sorted(sizes, reverse=True)
+    assert {"openmp", "latency", "persistent", "transient"} <= {one.name for one in found}
+    alone = program("[[program]]\nparallel = { trip = 800, flops = 2 }\n")
+    assert not any("network" in one.label for one in of_runtime(alone, machine(), 1, 4).values())
+
+
+def test_of_a_metric() -> None:
+    study = Study(DEMO, machine(), {}, 0, 0)
+    where = place(16, 4, study.profile.topology)
+
+    def efficiency(modelled: Modelled) -> Value:
+        return modelled.aggregates["ideal_runtime"] / modelled.aggregates["runtime"]
+
+    found = {one.name: one.value for one in elasticities(study, where, efficiency)}
+    assert found["adapter"] > 0  # a faster network wastes less time in transfer
+    assert found["clock"] < 0
+    with pytest.raises(ValueError, match="a result of 0 has no elasticity"):
+        elasticities(study, where, lambda modelled: 0.0 * modelled.runtime)
+
+
+def test_a_prediction_has_them() -> None:
+    run = predict(BUNDLED["stencil3d"], PRESETS["sandybridge-fdr"], 16, 4)
+    document = json.loads(json.dumps(run.to_dict()))
+    memory = next(one for one in document["elasticities"] if one["name"] == "memory")
+    assert memory["label"] == "memory bandwidth"
+    assert -1 < memory["value"] < -0.5
+    # ten per cent more bandwidth agree with what would help
+    predicted = 1.1 ** memory["value"] - 1
+    assert predicted == pytest.approx(run.remedies["+10 % memory bandwidth"], abs=0.003)
