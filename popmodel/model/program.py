@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from popmodel.expressions import Expression
@@ -256,6 +256,8 @@ class Signature:
         that were given.
     program : tuple of Item
         The region tree.
+    units : mapping of str to str
+        Units that were stated for parameters: ``B``, ``s``, ``1`` or what is counted.
     """
 
     name: str
@@ -267,6 +269,7 @@ class Signature:
     grid: Grid | None
     imbalance: Mapping[str, Quantity]
     program: tuple[Item, ...]
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 def items(program: tuple[Item, ...]) -> list[Item]:
