@@ -83,7 +83,7 @@ class Study:
         self.profile = profile
         self.draws = draws
         self.seed = seed
-        self.params = _with_settings(signature, settings)
+        self.params = with_settings(signature, settings)
         self.quantities: dict[str, Quantity] = {
             **profile.quantities,
             **{f"params.{name}": value for name, value in self.params.items()},
@@ -189,7 +189,8 @@ class Study:
         return notes
 
 
-def _with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[str, Quantity]:
+def with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[str, Quantity]:
+    """Give the parameters of a signature with values that were set instead of its own."""
     params = dict(signature.params)
     for name, value in settings.items():
         if name not in params:
