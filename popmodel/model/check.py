@@ -25,8 +25,8 @@ from popmodel.model.constraints import (
 )
 from popmodel.model.description import described
 from popmodel.model.dimensions import Clash, Dimensions, infer
+from popmodel.model.keys import key_at, label_of
 from popmodel.model.signature import Signature, SignatureError
-from popmodel.model.signature_keys import key_of, rule_of
 from popmodel.model.signature_reader import SignatureReader
 from popmodel.model.study import with_settings
 
@@ -144,7 +144,7 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
         return Checked(path, signature.name or None, _in_order(mistakes))
     signature = replace(signature, params=with_settings(signature, settings or {}))
     params = {name: quantity.value for name, quantity in signature.params.items()}
-    require = {path: one for path, one in formulas.items() if key_of(path)[1] == "require"}
+    require = {path: one for path, one in formulas.items() if path[:2] == ("limits", "require")}
     runs = possible(signature, require, params)
     written = {path: one for path, one in formulas.items() if path in lines}
     results = outcomes(signature, written, params, runs)
@@ -167,15 +167,19 @@ def _of_clash(
     reasons = []
     for name in clash.names:
         decision = dimensions.decisions[name]
-        section, key = key_of(decision.path)
         line = toml_lines.line_of(lines, decision.path)
-        by = "" if section in ("let", "params") and key == name else f" by {section}.{key}"
+        by = "" if decision.path[-1] == name else f" by {label_of(decision.path)}"
         reasons.append(f"{name} is {decision.unit.noun}{by} in line {line}")
     return Finding(
         clash.problem,
         toml_lines.line_of(lines, clash.path),
         hint="; ".join(reasons) or "numbers of things, P, T and extents of the grid have no unit",
     )
+
+
+def _key(path: toml_lines.Path) -> str:
+    """Name a formula within its table or item."""
+    return label_of(path).partition(".")[2]
 
 
 def _unreachable(runs: Possible, lines: Mapping[toml_lines.Path, int]) -> Iterator[Finding]:
@@ -228,33 +232,30 @@ def _out_of_range(
     useless: set[str] = set()  # names without a value, whose uses need no mention
     for result in results:
         expression = formulas[result.path]
-        section, key = key_of(result.path)
+        name = _key(result.path)
         line = toml_lines.line_of(lines, result.path)
         if useless & closure(signature, [expression]):
             continue
         finite = np.isfinite(result.values)
         if not finite.any():
-            if section == "let":
-                useless.add(key)
+            if result.path[0] == "let":
+                useless.add(name)
             yield Finding(
-                f"{key}: {expression.text!r} has no finite value at the defaults",
+                f"{name}: {expression.text!r} has no finite value at the defaults",
                 line,
                 hint="look for a division by zero, a root or logarithm of a number below zero, "
                 "or a power that is too large",
             )
             continue
-        rule = rule_of(result.path)
-        if rule is None:
-            continue
+        key = key_at(result.path)
+        domain = None if key is None else key.domain_of(is_constant=True)
         values = result.values[finite]
-        outside = (values <= rule.low) if rule.above else (values < rule.low)
-        outside |= values > rule.high
-        if outside.all():
+        if domain is not None and not domain.holds(values).any():
             same = np.ptp(values) == 0
             given = f"{values[0]:g}" if same else f"{values.min():g} to {values.max():g}"
             yield Finding(
-                f"{key}: {expression.text!r} is {given} at the defaults, for all possible "
-                f"processes; it should be {rule.range}",
+                f"{name}: {expression.text!r} is {given} at the defaults, for all possible "
+                f"processes; it should be {domain.text}",
                 line,
                 hint="look at the defaults of the parameters in it",
             )
@@ -273,7 +274,7 @@ def _without_value(
             some = ", ".join(f"{count:g}" for count in missing[:3])
             more = ", ..." if missing.size > 3 else ""
             yield Finding(
-                f"{key_of(result.path)[1]}: {formulas[result.path].text!r} has no finite value "
+                f"{_key(result.path)}: {formulas[result.path].text!r} has no finite value "
                 f"with P = {some}{more}",
                 toml_lines.line_of(lines, result.path),
                 hint="such as a division by zero; a condition in limits.require can exclude them",
@@ -302,8 +303,7 @@ def _unfamiliar(
 ) -> Iterator[Finding]:
     """Names of constructs and cache levels that machine profiles do not have."""
     for path in formulas:
-        _, key = key_of(path)
-        table, _, name = key.partition(".")
+        table, _, name = _key(path).partition(".")
         if table == "constructs" and name not in CONSTRUCTS:
             near = difflib.get_close_matches(name, CONSTRUCTS, n=1)
             yield Finding(

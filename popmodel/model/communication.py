@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.parameters import Parameters
 from popmodel.model.placement import Placement
+from popmodel.model.program import Communicator
 from popmodel.model.terms import message
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
@@ -22,7 +23,8 @@ from popmodel.network import point_to_point as p2p
 _REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan")
 # algorithms in which a node exchanges with the next one over a single message at a time
 _ONE_FLOW = ("ring", "chain")
-_NOWHERE, _NODE, _ELSEWHERE = 0, 1, 2  # where a partner is
+NOWHERE, ON_NODE, ELSEWHERE = 0, 1, 2
+"""Where a partner is: there is none, on the same node, on another one."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +46,47 @@ class Communication:
     extent: tuple[int, ...]
     periodic: tuple[bool, ...]
 
-    def shift(self, dim: int, by: int, size: Value) -> Value:
-        """Give the time of an exchange of all with the process ``by`` steps along ``dim``."""
+    def shift(self, dim: int, by: int, size: Value, threads: int = 1) -> Value:
+        """Give the time of an exchange of all with the process ``by`` steps along ``dim``.
+
+        Parameters
+        ----------
+        dim, by : int
+            Grid dimension and distance.
+        size : value
+            Bytes that a process sends.
+        threads : int
+            Threads of a process, each of which sends a part.
+        """
         targets = message.grid_neighbours(self.extent, dim, by, periodic=self.periodic[dim])
-        one = self._exchange(size, message.traffic(targets, self.placement.per_node))
+        where = message.traffic(targets, self.placement.per_node)
+        one = self._exchange(size / threads, where, threads)
         return p2p.exchange(one, one)
 
-    def point_to_point(self, targets: NDArray[np.int64], size: Value, mode: str) -> Value:
-        """Give the time in which rank r sends to ``targets[r]``, blocking or exchanging."""
+    def point_to_point(
+        self, targets: NDArray[np.int64], size: Value, mode: str, threads: int = 1
+    ) -> Value:
+        """Give the time in which rank r sends to ``targets[r]``, blocking or exchanging.
+
+        Parameters
+        ----------
+        targets : ndarray of int64, shape (P,)
+            Receivers; one outside 0..P-1, or the rank itself, is no message.
+        size : value
+            Bytes that a process sends.
+        mode : {'send', 'sendrecv'}
+            A blocking send before the receive, or both at once.
+        threads : int
+            Threads of a process, each of which sends a part.
+        """
         where = message.traffic(targets, self.placement.per_node)
-        one = self._exchange(size, where)
+        part = size / threads
+        one = self._exchange(part, where, threads)
         if mode == "sendrecv":
             return p2p.exchange(one, one)
         tier = "inter" if where.flows else "intra"
         threshold = self.parameters.get(f"net.{tier}.eager_threshold")
-        return p2p.ring_of_blocking_sends(one, where.chain, size <= threshold)
+        return p2p.ring_of_blocking_sends(one, where.chain, part <= threshold)
 
     def to_neighbours(self, dims: Sequence[int], size: Value) -> Value:
         """Give the time of messages to the next process along each dimension, the slowest one."""
@@ -70,12 +98,13 @@ class Communication:
         ]
         return maximum(*times) if len(times) > 1 else times[0] if times else 0.0
 
-    def halo(self, sizes: Sequence[Value], mode: str) -> Value:
+    def halo(self, sizes: Sequence[Value], mode: str, threads: int = 1) -> Value:
         """Give the time to exchange with all neighbours of the grid.
 
         Nonblocking: the messages of a process follow each other through its port, those inside the
         node and those that leave it at the same time; a latency is paid once, an overhead for
-        every further message. Blocking: dimension by dimension and side by side.
+        every further message. Blocking: dimension by dimension and side by side. Several threads
+        share the messages that may be sent at once, and cut those that may not into parts.
 
         Parameters
         ----------
@@ -83,28 +112,54 @@ class Communication:
             Bytes of the message to a neighbour along each dimension.
         mode : {'nonblocking', 'blocking'}
             How messages are sent.
+        threads : int
+            Threads of a process that send.
+        """
+        towards, places, classes = self.around(threads)
+        dims = [dim for dim, _ in towards]
+        times = [
+            self._to_all(pattern, [sizes[dim] for dim in dims], classes, mode, threads)
+            for pattern in np.unique(places, axis=1).T
+        ]
+        return maximum(*times) if len(times) > 1 else times[0]
+
+    def around(
+        self, threads: int = 1
+    ) -> tuple[
+        list[tuple[int, NDArray[np.int64]]], NDArray[np.int8], dict[int, list[p2p.SizeClass]]
+    ]:
+        """Give the neighbours of all processes in the grid.
+
+        Parameters
+        ----------
+        threads : int
+            Threads of a process that send.
+
+        Returns
+        -------
+        towards : list of (int, ndarray of int64, shape (P,))
+            Dimension and partners of every direction.
+        places : ndarray of int8, shape (directions, P)
+            Where the partners are, see `places`.
+        classes : dict of int to list of SizeClass
+            Costs of messages by place, with those that are on their way at the same time.
         """
         towards = [
             (dim, message.grid_neighbours(self.extent, dim, by, periodic=self.periodic[dim]))
             for dim in range(len(self.extent))
             for by in (-1, 1)
         ]
-        places = self._places([targets for _, targets in towards])
+        places = self.places([targets for _, targets in towards])
         # a process sends one message after the other: as many at once as processes of a node send
         staying, leaving = (
             int(np.bincount(self._nodes()[(places == where).any(axis=0)]).max(initial=0))
-            for where in (_NODE, _ELSEWHERE)
+            for where in (ON_NODE, ELSEWHERE)
         )
         classes = {
-            _NODE: self._within(staying) if staying else [],
-            _ELSEWHERE: self._between(leaving) if leaving else [],
+            ON_NODE: self.within(staying, threads) if staying else [],
+            ELSEWHERE: self.between(leaving, threads) if leaving else [],
         }
-        dims = [dim for dim, _ in towards]
-        times = [
-            self._to_all(pattern, [sizes[dim] for dim in dims], classes, mode)
-            for pattern in np.unique(places, axis=1).T
-        ]
-        return maximum(*times) if len(times) > 1 else times[0]
+        return towards, places, classes
 
     def _to_all(
         self,
@@ -112,76 +167,132 @@ class Communication:
         sizes: Sequence[Value],
         classes: dict[int, list[p2p.SizeClass]],
         mode: str,
+        threads: int,
     ) -> Value:
         """Time of a process whose partners are where ``pattern`` says."""
+        count = int(np.count_nonzero(pattern))
+        if not count:
+            return 0.0
+        part = 1 / threads if mode == "blocking" else message.part_of_thread(count, threads)
         costs: dict[int, list[Value]] = {
             tier: [
-                p2p.by_size(size, classes[tier])
+                p2p.by_size(size * part, classes[tier])
                 for size, place in zip(sizes, pattern, strict=True)
                 if place == tier
             ]
-            for tier in (_NODE, _ELSEWHERE)
+            for tier in (ON_NODE, ELSEWHERE)
         }
         if mode == "blocking":
             return sum(cost for tier in costs.values() for cost in tier)
-        count = sum(len(tier) for tier in costs.values())
-        if not count:
-            return 0.0
         ports = []
         for tier, found in costs.items():
             if found:
                 latency = p2p.by_size(0, classes[tier])
-                ports.append(latency + sum(cost - latency for cost in found))
+                gaps = sum(cost - latency for cost in found)
+                ports.append(latency + gaps / min(threads, count))
         busiest = maximum(*ports) if len(ports) > 1 else ports[0]
-        name = "net.inter.os" if costs[_ELSEWHERE] else "net.intra.os"
-        overhead = self.parameters.optional(name) if count > 1 else None
-        return busiest if overhead is None else busiest + (count - 1) * overhead
+        rounds = message.rounds_of_thread(count, threads)
+        name = "net.inter.os" if costs[ELSEWHERE] else "net.intra.os"
+        overhead = self.parameters.optional(name) if rounds > 1 else None
+        if overhead is None:
+            return busiest
+        return busiest + (rounds - 1) * overhead * self._slowdown(threads)
 
-    def _places(self, towards: Sequence[NDArray[np.int64]]) -> NDArray[np.int8]:
-        """Where the partner of every process is, by direction."""
+    def places(self, towards: Sequence[NDArray[np.int64]]) -> NDArray[np.int8]:
+        """Tell where the partner of every process is, by direction.
+
+        Parameters
+        ----------
+        towards : sequence of ndarray of int64, shape (P,)
+            The partner of every rank in each direction; one outside 0..P-1 is none, and so is the
+            rank itself.
+
+        Returns
+        -------
+        ndarray of int8, shape (directions, P)
+            `NOWHERE`, `ON_NODE` or `ELSEWHERE`.
+        """
         nodes, ranks = self._nodes(), np.arange(self.placement.processes)
         rows = []
         for targets in towards:
-            there = (targets >= 0) & (targets != ranks)
+            there = (targets >= 0) & (targets < ranks.size) & (targets != ranks)
             same = nodes[np.where(there, targets, 0)] == nodes
-            rows.append(np.where(there, np.where(same, _NODE, _ELSEWHERE), _NOWHERE))
+            rows.append(np.where(there, np.where(same, ON_NODE, ELSEWHERE), NOWHERE))
         return np.array(rows, dtype=np.int8)
 
     def _nodes(self) -> NDArray[np.int64]:
         return np.arange(self.placement.processes) // self.placement.per_node
 
-    def collective(self, op: str, size: Value) -> Value:
-        """Give the time of a collective of all processes.
+    # -- collectives
+
+    def members(self, comm: Communicator) -> list[NDArray[np.int64]]:
+        """Give the ranks of every communicator of a kind, in the order of their ranks in it.
+
+        Parameters
+        ----------
+        comm : {'world', 'node', 'leaders'} or tuple of int
+            All processes, those of a node, the first ones of all nodes; or grid dimensions: the
+            processes that differ in these only, a line or a plane of the grid.
+        """
+        ranks = np.arange(self.placement.processes)
+        if comm == "world":
+            return [ranks]
+        if comm == "leaders":
+            return [ranks[:: self.placement.per_node]]
+        if comm == "node":
+            return np.split(ranks, ranks[:: self.placement.per_node][1:])
+        dims = [dim for dim in range(len(self.extent)) if dim in comm]
+        others = [dim for dim in range(len(self.extent)) if dim not in comm]
+        lines = ranks.reshape(self.extent).transpose(*others, *dims)
+        return list(lines.reshape(-1, math.prod(self.extent[dim] for dim in dims)))
+
+    def collective(self, op: str, size: Value, comm: Communicator = "world") -> Value:
+        """Give the time of a collective in all communicators of a kind at once, the slowest one.
 
         Partners of trees and doublings are 1, 2, 4 ... ranks apart, so the first rounds stay inside
         a node. The other algorithms are as slow as their messages between nodes.
+
+        Parameters
+        ----------
+        op : str
+            Operation, see `popmodel.network.collectives`.
+        size : value
+            Bytes per process.
+        comm : str or tuple of int
+            Who takes part together, see `members`.
         """
-        processes, per_node = self.placement.processes, self.placement.per_node
-        if processes == 1:
-            return 0.0
-        algorithm = self._algorithm(op, size)
+        teams = [_Team(ranks.size, self._nodes()[ranks]) for ranks in self.members(comm)]
+        crowd = _Crowd.of(teams)
+        shapes = {team.shape: team for team in teams if team.size > 1}
+        times = [self._in_team(op, size, team, crowd) for team in shapes.values()]
+        return maximum(*times) if len(times) > 1 else times[0] if times else 0.0
+
+    def _in_team(self, op: str, size: Value, team: _Team, crowd: _Crowd) -> Value:
+        algorithm = self._algorithm(op, size, team.size)
         reduction: Value = 0.0
         if op in _REDUCING:
             reduction = self.parameters.get("net.reduce_gamma")
         if (op, algorithm) in collectives.BY_DISTANCE:
-            within = p2p.by_size(size, self._within(per_node)) if per_node > 1 else 0.0
-            between = within
-            if self.placement.nodes > 1:
-                between = p2p.by_size(size, self._between(per_node))
+            within = between = 0.0
+            if team.per_node > 1:
+                within = p2p.by_size(size, self.within(crowd.staying))
+            if team.nodes > 1:
+                between = p2p.by_size(size, self.between(crowd.leaving))
             return collectives.over_nodes(
-                op, algorithm, processes, per_node, within, between, size * reduction
+                op, algorithm, team.size, team.per_node, within, between, size * reduction
             )
-        if self.placement.nodes > 1:
-            classes = self._between(1 if algorithm in _ONE_FLOW else per_node)
+        if team.nodes > 1:
+            flows = crowd.teams_leaving if algorithm in _ONE_FLOW else crowd.leaving
+            classes = self.between(flows)
         else:
-            classes = self._within(per_node)
+            classes = self.within(crowd.staying)
         latency = p2p.by_size(0, classes)
         # a vector that is sent in parts costs per byte what messages of that size cost
         per_byte = (p2p.by_size(size, classes) - latency) / maximum(size, 1)
         cost = collectives.ALGORITHMS[op][algorithm]
-        return cost(processes, size, latency, per_byte, reduction)
+        return cost(team.size, size, latency, per_byte, reduction)
 
-    def _algorithm(self, op: str, size: Value) -> str:
+    def _algorithm(self, op: str, size: Value, processes: int) -> str:
         """Name the algorithm: that of the nearest measurement, else the usual one."""
         rows = [
             row
@@ -194,30 +305,112 @@ class Communication:
 
         def distance(row: dict[str, float]) -> float:
             return math.hypot(
-                math.log2(row["P"] / self.placement.processes),
+                math.log2(row["P"] / processes),
                 math.log2((row["bytes"] + 1) / (typical + 1)),
             )
 
         return str(min(rows, key=distance)["algorithm"])
 
-    # -- tiers
+    # -- what one message costs
 
-    def _exchange(self, size: Value, where: message.Traffic) -> Value:
-        within = self._within(where.messages) if where.within else None
-        between = self._between(where.flows) if where.flows else None
+    def _exchange(self, size: Value, where: message.Traffic, threads: int = 1) -> Value:
+        within = self.within(where.messages, threads) if where.within else None
+        between = self.between(where.flows, threads) if where.flows else None
         return message.exchange_time(size, where, within, between)
 
-    def _within(self, flows: int) -> list[p2p.SizeClass]:
-        """Messages inside a node, of which ``flows`` at once."""
-        classes = self.parameters.size_classes("intra")
+    def within(self, flows: int, threads: int = 1) -> list[p2p.SizeClass]:
+        """Give the size classes of messages inside a node, ``flows`` of them at once.
+
+        Parameters
+        ----------
+        flows : int
+            Messages on their way at the same time if one thread of a process sends.
+        threads : int
+            Threads of a process that send, each of them a message of its own.
+        """
+        classes = self._by_threads(self.parameters.size_classes("intra"), threads)
+        flows *= threads
         capacity = self.parameters.optional("net.shm_k") if flows > 1 else None
         if capacity is None:
             return classes
         crowding = maximum(1.0, flows / capacity)
         return [p2p.SizeClass(c.upto, c.alpha, c.beta * crowding) for c in classes]
 
-    def _between(self, flows: int) -> list[p2p.SizeClass]:
-        """Messages between nodes, of which ``flows`` leave one node at once."""
-        classes = self.parameters.size_classes("inter")
+    def between(self, flows: int, threads: int = 1) -> list[p2p.SizeClass]:
+        """Give the size classes of messages between nodes, ``flows`` leaving one at once.
+
+        Parameters as in `within`.
+        """
+        classes = self._by_threads(self.parameters.size_classes("inter"), threads)
+        flows *= threads
         gap = self.parameters.optional("net.nic_G") if flows > 1 else None
         return classes if gap is None else p2p.contended(classes, flows, gap)
+
+    def _by_threads(self, classes: list[p2p.SizeClass], threads: int) -> list[p2p.SizeClass]:
+        """Give the size classes of messages that several threads of a process send at once."""
+        if threads == 1:
+            return classes
+        # a library that is told to expect several threads takes longer even for one of them
+        more = self.parameters.optional("net.multiple_overhead")
+        slower = self._slowdown(threads)
+        return [
+            p2p.SizeClass(c.upto, (c.alpha + (0.0 if more is None else more)) * slower, c.beta)
+            for c in classes
+        ]
+
+    def _slowdown(self, threads: int) -> Value:
+        """How much longer the processor takes for a message while other threads send, too."""
+        factor = self.parameters.optional("net.thread_factor") if threads > 1 else None
+        return 1.0 if factor is None else message.thread_slowdown(threads, factor)
+
+
+@dataclass(frozen=True)
+class _Team:
+    """The processes of a communicator: how many, and the node of each in the order of ranks."""
+
+    size: int
+    at: NDArray[np.int64]
+
+    @property
+    def nodes(self) -> int:
+        return int(np.unique(self.at).size)
+
+    @property
+    def per_node(self) -> int:
+        """Most of them on one node."""
+        return int(np.bincount(self.at).max())
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.size, self.nodes, self.per_node
+
+
+@dataclass(frozen=True)
+class _Crowd:
+    """What the communicators of a kind, all at work at once, do to the busiest node.
+
+    Attributes
+    ----------
+    staying : int
+        Processes that have another one of their communicator on the node.
+    leaving : int
+        Processes that have another one of their communicator on another node.
+    teams_leaving : int
+        Communicators that reach beyond the node.
+    """
+
+    staying: int
+    leaving: int
+    teams_leaving: int
+
+    @staticmethod
+    def of(teams: Sequence[_Team]) -> _Crowd:
+        count = max(int(team.at.max()) for team in teams) + 1
+        staying, leaving, teams_leaving = (np.zeros(count, dtype=np.int64) for _ in range(3))
+        for team in teams:
+            here = np.bincount(team.at, minlength=count)
+            staying += np.where(here > 1, here, 0)
+            if team.nodes > 1:
+                leaving += here
+                teams_leaving += here > 0
+        return _Crowd(int(staying.max()), int(leaving.max()), int(teams_leaving.max()))

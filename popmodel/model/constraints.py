@@ -19,8 +19,8 @@ from popmodel.expressions import Expression
 from popmodel.expressions.algebra import NumericAlgebra
 from popmodel.expressions.elementary import Value
 from popmodel.model.grid import best_grid
+from popmodel.model.keys import key_at
 from popmodel.model.signature import Signature
-from popmodel.model.signature_keys import rule_of
 from popmodel.model.toml_lines import Path
 
 MOST_PROCESSES = 2**20
@@ -184,8 +184,8 @@ def outcomes(
     values = environment(signature, processes, threads, params) | {"rank": np.zeros(1)}
     found = []
     for path, expression in formulas.items():
-        rule = rule_of(path)
-        if rule is not None and rule.unit is None:
+        key = key_at(path)
+        if key is not None and not key.unit:  # a condition
             continue
         branches = (1, 2) if "if_fits" in expression.calls else (1,)
         for branch in branches:

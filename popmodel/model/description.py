@@ -9,9 +9,9 @@ from typing import Any
 from popmodel.expressions import Expression
 from popmodel.model.constraints import Possible, closure
 from popmodel.model.dimensions import Dimensions
-from popmodel.model.program import Costs, Critical, Grid, Halo, Item
+from popmodel.model.keys import key_of
+from popmodel.model.program import Costs, Critical, Grid, Halo, Item, SharedWrites
 from popmodel.model.signature import Signature
-from popmodel.model.signature_keys import BYTE, ITEMS, KINDS, NUMBER, Unit
 
 SHOWN = 8
 """Smallest possible numbers of processes that are listed."""
@@ -38,7 +38,6 @@ def described(
     """
     writer = _Writer(signature)
     limits, grid = signature.limits, signature.grid
-    decisions = dimensions.decisions
     return {
         "description": description,
         "params": [
@@ -46,10 +45,7 @@ def described(
             for name, quantity in signature.params.items()
         ],
         "let": [
-            {
-                "name": name,
-                **writer.formula(one, None if name not in decisions else decisions[name].unit),
-            }
+            {"name": name, **writer.formula(one, _name_unit(signature, dimensions, name))}
             for name, one in signature.let
         ],
         "decomposition": None if grid is None else writer.grid(grid),
@@ -58,7 +54,7 @@ def described(
             "memory_per_rank": (
                 None
                 if limits.memory_per_rank is None
-                else writer.formula(limits.memory_per_rank, BYTE)
+                else writer.formula(limits.memory_per_rank, "B")
             ),
             "possible": runs.smallest(SHOWN),
             "excludes": not bool(runs.allowed.all()),
@@ -70,7 +66,7 @@ def described(
 
 
 def _name_unit(signature: Signature, dimensions: Dimensions, name: str) -> str | None:
-    """Give the unit that a parameter states, or else that was inferred."""
+    """Give the unit that is stated for a name, or else that was inferred."""
     if name in signature.units:
         return signature.units[name]
     return str(dimensions.decisions[name].unit) if name in dimensions.decisions else None
@@ -89,36 +85,21 @@ class _Writer:
             if value is not None:
                 self.values[name] = value
 
-    def formula(self, expression: Expression, unit: Unit | None) -> dict[str, Any]:
-        return {
-            "formula": expression.text,
-            "value": self._value(expression),
-            "unit": None if unit is None else str(unit),
-        }
+    def formula(self, expression: Expression, unit: str | None) -> dict[str, Any]:
+        return {"formula": expression.text, "value": self._value(expression), "unit": unit}
 
     def grid(self, grid: Grid) -> dict[str, Any]:
         return {
             "global": None
             if grid.cells is None
-            else [self.formula(one, NUMBER) for one in grid.cells],
-            "grid": "auto"
-            if grid.dims is None
-            else [self.formula(one, NUMBER) for one in grid.dims],
+            else [self.formula(one, "1") for one in grid.cells],
+            "grid": "auto" if grid.dims is None else [self.formula(one, "1") for one in grid.dims],
             "periodic": list(grid.periodic),
         }
 
     def item(self, item: Item) -> dict[str, Any]:
         """Give an item with all that its kind knows, and for a loop its body."""
-        entries: dict[str, Any] = {"kind": KINDS[type(item)], "name": item.name}
-        for field in fields(item):
-            value = getattr(item, field.name)
-            if isinstance(value, Costs):
-                entries |= self._fields(value)
-            elif field.name == "body":
-                entries["body"] = [self.item(one) for one in value]
-            else:
-                entries[field.name] = self._entry(field.name, value)
-        return entries
+        return {"kind": item.kind, **self._fields(item.kind, item)}
 
     def depending(self, name: str) -> list[str]:
         """Name the items, each once, in which a formula depends on a name."""
@@ -133,21 +114,27 @@ class _Writer:
             pending = [*getattr(item, "body", ()), *pending]
         return list(found)
 
-    def _fields(self, part: Costs | Critical) -> dict[str, Any]:
-        return {
-            field.name: self._entry(field.name, getattr(part, field.name)) for field in fields(part)
-        }
+    def _fields(self, table: str, part: Item | Costs | Critical | SharedWrites) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, Costs):  # their keys are those of the loop
+                entries |= self._fields(table, value)
+            else:
+                entries[field.name] = self._entry(table, field.name, value)
+        return entries
 
-    def _entry(self, key: str, value: Any) -> Any:
+    def _entry(self, table: str, name: str, value: Any) -> Any:
         match value:
             case Expression():
-                rule = ITEMS[key] if key in ITEMS else ITEMS[f"critical.{key}"]
-                return self.formula(value, rule.unit)
-            case Critical():
-                return self._fields(value)
+                return self.formula(value, key_of(table, name).unit)
+            case Critical() | SharedWrites():
+                return self._fields(name, value)
             case Mapping():
-                rule = ITEMS[f"{key}.*"]
-                return {name: self.formula(one, rule.unit) for name, one in value.items()}
+                unit = key_of(table, name).unit
+                return {key: self.formula(one, unit) for key, one in value.items()}
+            case tuple() if name == "body":
+                return [self.item(one) for one in value]
             case tuple():
                 return list(value)
             case str() | int() | None:
@@ -169,6 +156,6 @@ def _expressions(part: Any) -> list[Expression]:
             found.append(value)
         elif isinstance(value, Mapping):
             found += value.values()
-        elif isinstance(value, Costs | Critical):
+        elif isinstance(value, Costs | Critical | SharedWrites):
             found += _expressions(value)
     return found

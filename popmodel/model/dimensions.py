@@ -20,8 +20,8 @@ from typing import TypeAlias
 
 from popmodel.expressions import Expression
 from popmodel.expressions.algebra import Algebra, Functions
+from popmodel.model.keys import key_at, label_of
 from popmodel.model.signature import Signature
-from popmodel.model.signature_keys import BYTE, NUMBER, SECOND, Unit, key_of, rule_of
 from popmodel.model.signature_reader import MAX_DIMENSIONS
 from popmodel.model.toml_lines import Path
 
@@ -38,6 +38,38 @@ _OPERATORS: Mapping[str, Callable[[float, float], float]] = {
     "/": operator.truediv,
     "**": operator.pow,
 }
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A product of powers of byte and second; whatever is counted is a pure number."""
+
+    bytes: Fraction = Fraction(0)
+    seconds: Fraction = Fraction(0)
+
+    def times(self, other: Unit) -> Unit:
+        """Give the unit of a product."""
+        return Unit(self.bytes + other.bytes, self.seconds + other.seconds)
+
+    def power(self, exponent: Fraction) -> Unit:
+        """Give the unit of a power."""
+        return Unit(self.bytes * exponent, self.seconds * exponent)
+
+    def __str__(self) -> str:
+        powers = (("B", self.bytes), ("s", self.seconds))
+        above = "*".join(_power(name, power) for name, power in powers if power > 0)
+        below = "/".join(_power(name, -power) for name, power in powers if power < 0)
+        return f"{above or '1'}/{below}" if below else above or "1"
+
+    @property
+    def noun(self) -> str:
+        """What a value of this unit is, in words."""
+        return {"1": "a number", "B": "bytes", "s": "seconds"}.get(str(self), str(self))
+
+
+NUMBER = Unit()
+BYTE = Unit(bytes=Fraction(1))
+SECOND = Unit(seconds=Fraction(1))
 
 
 @dataclass(frozen=True)
@@ -113,22 +145,22 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
     for path, expression in formulas.items():
         before = sorted(expression.names & decisions.keys(), key=expression.text.find)
         form = expression.walk(values, _UnitAlgebra(equations))
-        rule = rule_of(path)
-        if rule is not None and rule.unit is not None:
-            equations.equal(form, equations.known(rule.unit), "gives {0}, not {1}")
+        key = key_at(path)
+        if key is not None and key.unit:  # a condition has none
+            equations.equal(form, equations.known(_stated(key.unit)), "gives {0}, not {1}")
         if path[0] == "let":
             values[str(path[1])] = form
             named.append(str(path[1]))
         decide(path)
         problems = equations.take_problems()
         if problems:  # the others follow from the first
-            problem = f"{key_of(path)[1]}: {expression.text!r} {problems[0]}"
+            problem = f"{label_of(path).partition('.')[2]}: {expression.text!r} {problems[0]}"
             clashes.append(Clash(path, problem, tuple(before)))
     return Dimensions(decisions, tuple(clashes))
 
 
 def _stated(text: str) -> Unit:
-    """Give the unit that a parameter states; what is counted is a number."""
+    """Give the unit that a parameter states, or a key needs; what is counted is a number."""
     return {"B": BYTE, "s": SECOND}.get(text, NUMBER)
 
 
@@ -349,6 +381,12 @@ class _UnitAlgebra(Algebra):
     def modulo(self, a: _Form, b: _Form) -> _Form:
         self.equations.equal(a, b, "takes the remainder of {0} by {1}")
         return a
+
+
+def _power(name: str, power: Fraction) -> str:
+    if power == 1:
+        return name
+    return f"{name}^{power}" if power.denominator == 1 else f"{name}^({power})"
 
 
 def _compute(one: float, symbol: str, other: float) -> float | None:

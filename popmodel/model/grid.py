@@ -10,6 +10,8 @@ import numpy as np
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
+from popmodel.model import amounts
+from popmodel.model.keys import key_of
 from popmodel.model.signature import Signature
 
 
@@ -41,10 +43,11 @@ def names(
     """
     values: dict[str, Value] = {"P": float(processes), "T": float(threads), **params}
     for name, expression in signature.let:
-        values[name] = expression.evaluate(values)
+        what = f"{signature.name}: {name!r} of let"
+        values[name] = amounts.evaluate(expression, values, what)
     if signature.grid is None:
         return values, ()
-    cells = [expression.evaluate(values) for expression in signature.grid.cells or ()]
+    cells = [_cells(signature, expression, values) for expression in signature.grid.cells or ()]
     if signature.grid.dims is None:
         extent = best_grid(
             processes,
@@ -64,8 +67,16 @@ def names(
     return values, extent
 
 
+def _cells(signature: Signature, expression: Expression, values: Mapping[str, Value]) -> Value:
+    what = f"{signature.name}: an extent of global"
+    value = amounts.evaluate(expression, values, what)
+    amounts.check(value, key_of("decomp", "global").domain, expression, values, what)
+    return value
+
+
 def _whole(signature: Signature, expression: Expression, values: Mapping[str, Value]) -> int:
-    value = float(np.ravel(expression.evaluate(values))[0])
+    found = amounts.evaluate(expression, values, f"{signature.name}: an extent of grid")
+    value = float(np.ravel(found)[0])
     if value != round(value) or value < 1:
         raise UsageError(
             f"{signature.name}: a grid extent is {expression.text!r} = {value:g}, "

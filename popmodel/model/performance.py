@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value, is_symbolic, maximum
+from popmodel.expressions.elementary import Value, is_symbolic
 from popmodel.machine.profile import Profile
-from popmodel.model import grid
+from popmodel.model import amounts, grid
 from popmodel.model.communication import Communication
+from popmodel.model.computation import Computation, Counts, Schedule, Section, Writes
+from popmodel.model.keys import key_of
 from popmodel.model.parameters import Parameters
 from popmodel.model.placement import Placement
 from popmodel.model.program import (
     Collective,
     Costs,
+    Critical,
     Halo,
     Item,
     Loop,
@@ -30,18 +34,17 @@ from popmodel.model.program import (
     Pipeline,
     PointToPoint,
     Serial,
+    SharedWrites,
     Shift,
     Task,
 )
 from popmodel.model.signature import Signature
-from popmodel.model.terms import compute, critical, halo, memory, openmp, pipeline, schedule, task
+from popmodel.model.terms import halo, memory, pipeline
 from popmodel.model.work import Work
 from popmodel.units import format_size
 
 if TYPE_CHECKING:
     import sympy
-
-MEMORY_LEVEL = "MEM"
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ class Model:
         Every name of the signature's formulas.
     extent : tuple of int
         Processes along each grid dimension; empty without a grid.
-    overlap : {'none', 'ecm', 'full'}
-        How the core overlaps arithmetic and transfers.
+    overlap : {'none', 'ecm', 'full'} or None
+        How all loops overlap arithmetic and transfers; None is as loops and machine say.
     """
 
     signature: Signature
@@ -69,35 +72,96 @@ class Model:
     parameters: Parameters
     values: Mapping[str, Value]
     extent: tuple[int, ...]
-    overlap: str
+    overlap: str | None = None
 
     def work(self) -> Work:
-        """Add up the whole program for an average process."""
-        return self._sequence(self.signature.program)
+        """Add up the whole program for an average process.
+
+        Raises
+        ------
+        UsageError
+            If a formula gives a number that makes no sense, or the times are too large for one.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
+            return self._sequence(self.signature.program)
 
     def value(self, expression: Expression) -> Value:
         """Evaluate a formula of the signature."""
-        return self._evaluate(expression, self.values)
+        return self._evaluate(expression, self.values, f"{self.signature.name}: a formula")
 
-    def whole(self, expression: Expression) -> int:
+    def amount(
+        self, item: Item, key: str, of: Costs | Critical | SharedWrites | None = None
+    ) -> Value:
+        """Evaluate the formula of a key of an item, or of a table in it, and check its domain.
+
+        Raises
+        ------
+        UsageError
+            If the formula has no value, or one that makes no sense for this key.
+        """
+        table = item.kind
+        if isinstance(of, Critical | SharedWrites):
+            table = "critical" if isinstance(of, Critical) else "shared_writes"
+        expression = getattr(item if of is None else of, key)
+        return self._checked(expression, item, table, key)
+
+    def whole(self, expression: Expression, what: str = "a formula") -> int:
         """Evaluate a formula that must give a whole number, the same in all draws."""
-        value = self.value(expression)
-        numbers = np.unique(np.asarray(value, dtype=np.float64))
+        numbers = np.unique(np.asarray(self.value(expression), dtype=np.float64))
         if numbers.size != 1 or numbers[0] != round(float(numbers[0])):
             raise UsageError(
-                f"{self.signature.name}: {expression.text!r} should give a whole number, "
-                f"not {numbers[0]:g}"
+                f"{self.signature.name}: {what} is {expression.text!r}, which should give a whole "
+                f"number at {self._point}, not {numbers[0]:g}"
             )
         return int(numbers[0])
 
-    def _evaluate(self, expression: Expression, values: Mapping[str, Value]) -> Value:
+    def memory_per_rank(self) -> Value | None:
+        """Give the memory of a process, bytes; None if the signature does not say it."""
+        formula = self.signature.limits.memory_per_rank
+        if formula is None:
+            return None
+        what = f"{self.signature.name}: memory_per_rank"
+        value = self._evaluate(formula, self.values, what)
+        if not is_symbolic(value):
+            domain = key_of("limits", "memory_per_rank").domain
+            amounts.check(value, domain, formula, self.values, what)
+        return value
+
+    def _whole_amount(self, item: Item, key: str) -> int:
+        self.amount(item, key)  # refuses what is outside the domain
+        return self.whole(getattr(item, key), f"{key} of {item.name!r}")
+
+    @property
+    def _point(self) -> str:
+        return f"P={self.placement.processes} T={self.placement.threads}"
+
+    def _what(self, item: Item, key: str) -> str:
+        return f"{self.signature.name}: {key} of {item.name!r}"
+
+    def _checked(
+        self, expression: Expression, item: Item, table: str, key: str, shown: str = ""
+    ) -> Value:
+        what = self._what(item, shown or (key if table == item.kind else f"{table}.{key}"))
+        value = self._evaluate(expression, self.values, what)
+        if not is_symbolic(value):
+            domain = key_of(table, key).domain
+            amounts.check(value, domain, expression, self.values, what)
+        return value
+
+    def _named(self, item: Item, key: str, formulas: Mapping[str, Expression]) -> dict[str, Value]:
+        return {
+            name: self._checked(formula, item, item.kind, key, f"{key}.{name}")
+            for name, formula in formulas.items()
+        }
+
+    def _evaluate(self, expression: Expression, values: Mapping[str, Value], what: str) -> Value:
         functions = self._functions()
         inputs = [values[name] for name in expression.names]
         # a function takes values from the machine, which are symbols when a formula is wanted
         machine_enters = self.parameters.symbolic and bool(expression.calls & functions.keys())
         if machine_enters or is_symbolic(*inputs):
             return expression.sympy(values, functions)
-        return expression.evaluate(values, functions)
+        return amounts.evaluate(expression, values, what, functions)
 
     def _functions(self) -> dict[str, Any]:
         def if_fits(working_set: Value, hit: Value, miss: Value) -> Value:
@@ -133,17 +197,30 @@ class Model:
     def _sequence(self, body: tuple[Item, ...]) -> Work:
         total = Work()
         for item in body:
-            once = self._item(item)
-            every = self.value(item.every)
-            total = total.plus(once if _is_one(every) else once.times(1 / every))
+            once = self.work_of(item)
+            every = self.amount(item, "every")
+            once = once if _is_one(every) else once.times(1 / every)
+            self._check_finite(once, item)
+            total = total.plus(once)
         return total
 
-    def _item(self, item: Item) -> Work:
+    def _check_finite(self, work: Work, item: Item) -> None:
+        for name in ("serial", "stretched", "overhead", "waiting", "transfer"):
+            value = getattr(work, name)
+            if not is_symbolic(value) and not np.all(np.isfinite(value)):
+                raise UsageError(
+                    f"{self.signature.name}: the time of {item.name!r} at {self._point} is too "
+                    "large to be a number",
+                    "choose smaller parameters, or mend its counts and sizes",
+                )
+
+    def work_of(self, item: Item) -> Work:
+        """Give one execution of an item by an average process."""
         match item:
             case Loop():
-                return self._sequence(item.body).times(self.value(item.count))
+                return self._sequence(item.body).times(self.amount(item, "count"))
             case Serial():
-                return self._serial(item)
+                return self._computation.serial(self.amount(item, "trip"), self._counts(item))
             case Parallel():
                 return self._parallel(item)
             case Shift():
@@ -161,192 +238,150 @@ class Model:
 
     # -- computation
 
-    def _serial(self, item: Serial) -> Work:
-        trip = self.value(item.trip)
-        time, frequency = self._one_thread(item.costs, trip)
-        return Work(
-            serial=time,
-            serial_cycles=time * frequency,
-            flops=trip * self.value(item.costs.flops),
-            memory_bytes=trip * self._memory_bytes(item.costs),
+    @property
+    def _computation(self) -> Computation:
+        return Computation(self.parameters, self.placement, self.overlap)
+
+    def _counts(self, item: Serial | Parallel) -> Counts:
+        costs = item.costs
+        flops, loads, stores, chain = (
+            self.amount(item, key, costs) for key in ("flops", "loads", "stores", "chain")
+        )
+        counted = costs.instructions is not None
+        return Counts(
+            flops,
+            loads,
+            stores,
+            chain,
+            self._named(item, "bytes", costs.bytes),
+            self.amount(item, "instructions", costs) if counted else None,
+            costs.mode,
         )
 
     def _parallel(self, item: Parallel) -> Work:
-        threads = self.placement.threads
-        trip = self.value(item.trip)
-        iterations = trip * self.value(item.inner)
-        busy = self.placement.per_node * threads
-        frequency = self.parameters.frequency(busy)
-        chunk = None if item.chunk is None else self.value(item.chunk)
-        share = self._loop(item.costs, iterations / threads, busy, frequency, 1)
-        fetching: Value = 0.0
-        if item.schedule == "static":
-            stretch = 1 + openmp.static_stretch(trip, threads, chunk)
-            busiest = self._loop(item.costs, iterations / threads, busy, frequency, stretch)
-        else:
-            busiest, fetching = self._scheduled(item.schedule, trip, share, chunk)
-        inside, queueing = self._critical(item, share)
-        single_thread, _ = self._one_thread(item.costs, iterations)
-        entered = {
-            construct: self.value(count) * self.parameters.overhead(construct, threads)
-            for construct, count in item.constructs.items()
-        }
-        waiting = sum(
-            time for construct, time in entered.items() if construct in openmp.SYNCHRONISING
+        section = writes = None
+        if item.critical is not None:
+            section = Section(
+                *(self.amount(item, key, item.critical) for key in ("entries", "seconds"))
+            )
+        if item.shared_writes is not None:
+            keys = ("count", "bytes", "chunk")
+            writes = Writes(*(self.amount(item, key, item.shared_writes) for key in keys))
+        chunk = None if item.chunk is None else self.amount(item, "chunk")
+        return self._computation.parallel(
+            self.amount(item, "trip"),
+            self.amount(item, "inner"),
+            self._counts(item),
+            Schedule(item.schedule, chunk, self.amount(item, "iteration_cv")),
+            self._named(item, "constructs", item.constructs),
+            section,
+            writes,
         )
-        return Work(
-            share=share + inside,
-            stretched=busiest + inside,
-            overhead=sum(entered.values()) + fetching + queueing,
-            synchronising=waiting + queueing,
-            single_thread=single_thread + threads * inside,
-            region_cycles=(share + inside) * frequency,
-            flops=iterations * self.value(item.costs.flops),
-            memory_bytes=iterations * self._memory_bytes(item.costs),
-        )
-
-    def _scheduled(
-        self, kind: str, trip: Value, share: Value, chunk: Value | None
-    ) -> tuple[Value, Value]:
-        """Time of the busiest thread of a loop handed out in chunks, and that of fetching them."""
-        threads = self.placement.threads
-        law = schedule.dynamic_time if kind == "dynamic" else schedule.guided_time
-        fetch = self.parameters.overhead(f"{kind}_chunk", threads)
-        iteration = share * threads / trip
-        size = 1.0 if chunk is None else chunk
-        busiest = law(trip, iteration, threads, size)
-        return busiest, law(trip, iteration, threads, size, overhead=fetch) - busiest
-
-    def _critical(self, item: Parallel, share: Value) -> tuple[Value, Value]:
-        """Time of a thread inside its critical sections, and waiting for them."""
-        if item.critical is None:
-            return 0.0, 0.0
-        threads = self.placement.threads
-        entries, seconds = self.value(item.critical.entries), self.value(item.critical.seconds)
-        if _is_zero(entries):
-            return 0.0, 0.0
-        inside = seconds + self.parameters.overhead("critical", 1)
-        round_ = critical.random_round(threads, share / entries, inside)
-        return entries * seconds, entries * (round_ - seconds) - share
 
     def _task(self, item: Task) -> Work:
-        threads = self.placement.threads
-        count, seconds = self.value(item.count), self.value(item.seconds)
-        span = seconds if item.span is None else self.value(item.span)
-        create = self.parameters.overhead("task", threads)
-        useful = count * seconds
-        whole = task.task_time(count, seconds, span, threads, create)
-        working = task.task_time(count, seconds, span, threads)
-        frequency = self.parameters.frequency(self.placement.per_node * threads)
-        return Work(
-            share=useful / threads,
-            stretched=working,
-            overhead=whole - working + self.parameters.overhead("parallel", threads),
-            single_thread=useful,
-            region_cycles=useful / threads * frequency,
-        )
-
-    def _one_thread(self, costs: Costs, iterations: Value) -> tuple[Value, Value]:
-        """Time of a loop on the master of every process while other threads idle; the clock."""
-        busy = self.placement.per_node
-        frequency = self.parameters.frequency(busy)
-        return self._loop(costs, iterations, busy, frequency, 1), frequency
-
-    def _loop(
-        self, costs: Costs, iterations: Value, busy: int, frequency: Value, stretch: Value
-    ) -> Value:
-        """Time of a core for ``stretch`` times the average iterations of a core."""
-        core = compute.core_time(
-            iterations,
-            arithmetic_cycles=self._cycles(costs.flops, "core.flop_per_cycle"),
-            data_cycles=maximum(
-                self._cycles(costs.loads, "core.load_per_cycle"),
-                self._cycles(costs.stores, "core.store_per_cycle"),
-            ),
-            overhead_cycles=self._loop_cycles(),
-            frequency=frequency,
-        ).scaled(stretch)
-        caches: Value = 0.0
-        for level, traffic in costs.bytes.items():
-            if level != MEMORY_LEVEL:
-                rate = self.parameters.get(f"memory.cache_bw.{level}")
-                caches = caches + iterations * stretch * self.value(traffic) / rate
-        traffic = iterations * self._memory_bytes(costs)
-        if _is_zero(traffic):  # a machine whose memory is unknown will do
-            return compute.loop_time(core, caches, 0.0, self.overlap)
-        active = self.parameters.profile.topology.active_per_domain(busy)
-        transfer = memory.transfer_time(
-            traffic,
-            traffic * stretch,
-            active,
-            self.parameters.bandwidth(1),
-            self.parameters.bandwidth(active),
-        )
-        return compute.loop_time(core, caches, transfer, self.overlap)
-
-    def _cycles(self, operations: Expression, rate: str) -> Value:
-        count = self.value(operations)
-        return 0.0 if _is_zero(count) else count / self.parameters.get(rate)
-
-    def _loop_cycles(self) -> Value:
-        cycles = self.parameters.optional("core.loop_cycles")
-        return 0.0 if cycles is None else cycles
-
-    def _memory_bytes(self, costs: Costs) -> Value:
-        return self.value(costs.bytes[MEMORY_LEVEL]) if MEMORY_LEVEL in costs.bytes else 0.0
+        count, seconds = self.amount(item, "count"), self.amount(item, "seconds")
+        span = seconds if item.span is None else self.amount(item, "span")
+        return self._computation.tasks(count, seconds, span)
 
     # -- communication
 
     @property
-    def _communication(self) -> Communication:
+    def communication(self) -> Communication:
+        """What messages and collectives cost in this placement."""
         grid = self.signature.grid
         periodic = () if grid is None else grid.periodic
         return Communication(self.parameters, self.placement, self.extent, periodic)
 
+    def comm_threads(self, item: Halo | Shift | PointToPoint) -> int:
+        """Give the threads of a process that send the messages of an item.
+
+        Raises
+        ------
+        UsageError
+            If that is no whole number from 1 to T.
+        """
+        count = self._whole_amount(item, "comm_threads")
+        if count > self.placement.threads:
+            raise UsageError(
+                f"{self._what(item, 'comm_threads')} is {item.comm_threads.text!r} = {count} at "
+                f"{self._point}, more than the threads of a process",
+                "at most T threads of a process can send: write min(T, ...), or ask for more",
+            )
+        return count
+
+    def root(self, item: Collective) -> int:
+        """Give the rank in its communicators of the process that has or gets the data.
+
+        Raises
+        ------
+        UsageError
+            If there is no such rank in the smallest of them.
+        """
+        root = self._whole_amount(item, "root")
+        size = min(ranks.size for ranks in self.communication.members(item.comm))
+        if root >= size:
+            raise UsageError(
+                f"{self._what(item, 'root')} is {item.root.text!r} = {root} at "
+                f"{self._point}: the smallest communicator has the ranks 0 to {size - 1}",
+                "a root is a rank in the communicator, not in the whole program",
+            )
+        return root
+
+    def targets(self, item: PointToPoint) -> NDArray[np.int64]:
+        """Give the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
+        ranks = np.arange(self.placement.processes)
+        values = {**self.values, "rank": ranks.astype(np.float64)}
+        target = self._evaluate(item.to, values, self._what(item, "to"))
+        found: NDArray[np.int64] = np.rint(np.broadcast_to(target, ranks.shape)).astype(np.int64)
+        return found
+
     def _shift(self, item: Shift) -> Work:
-        time = self._communication.shift(item.dim, self.whole(item.by), self.value(item.bytes))
+        time = self.communication.shift(
+            item.dim,
+            self._whole_amount(item, "by"),
+            self.amount(item, "bytes"),
+            self.comm_threads(item),
+        )
         return Work(transfer=time, steps=1.0)
 
     def _point_to_point(self, item: PointToPoint) -> Work:
-        ranks = np.arange(self.placement.processes)
-        values = {**self.values, "rank": ranks.astype(np.float64)}
-        target = np.broadcast_to(self._evaluate(item.to, values), ranks.shape)
-        time = self._communication.point_to_point(
-            np.rint(target).astype(np.int64), self.value(item.bytes), item.mode
+        time = self.communication.point_to_point(
+            self.targets(item), self.amount(item, "bytes"), item.mode, self.comm_threads(item)
         )
         return Work(transfer=time, steps=1.0)
 
     def _halo(self, item: Halo) -> Work:
+        sizes = self.face_bytes(item)
+        time = self.communication.halo(sizes, item.mode, self.comm_threads(item))
+        exposed = Work(transfer=time * (1 - self.amount(item, "overlap")), steps=1.0)
+        if item.pack == "none" or self.placement.processes == 1:
+            return exposed
+        bandwidth = self.parameters.optional("memory.copy_bw")
+        if bandwidth is None:
+            return exposed
+        counts = halo.neighbours(self.extent, self.communication.periodic)
+        copied = halo.packing_bytes(sizes, counts)
+        return exposed.plus(
+            self._computation.copying(copied, bandwidth, shared=item.pack == "parallel")
+        )
+
+    def face_bytes(self, item: Halo) -> list[Value]:
+        """Give the bytes of the message of a halo along each dimension."""
         cells = [self.values[f"n{dim}"] for dim in range(len(self.extent))]
-        sizes = halo.face_bytes(cells, self.value(item.width), self.value(item.bytes_per_cell))
-        time = self._communication.halo(sizes, item.mode)
-        copying: Value = 0.0
-        if item.pack != "none" and self.placement.processes > 1:
-            bandwidth = self.parameters.optional("memory.copy_bw")
-            if bandwidth is not None:
-                counts = halo.neighbours(self.extent, self._communication.periodic)
-                copying = halo.packing_time(sizes, counts, bandwidth)
-        exposed = time * (1 - self.value(item.overlap))
-        if item.pack == "parallel":  # copying is useful work of all threads
-            share = copying / self.placement.threads
-            return Work(
-                share=share, stretched=share, single_thread=copying, transfer=exposed, steps=1.0
-            )
-        return Work(serial=copying, transfer=exposed, steps=1.0)
+        width, cell = self.amount(item, "width"), self.amount(item, "bytes_per_cell")
+        return halo.face_bytes(cells, width, cell)
 
     def _pipeline(self, item: Pipeline) -> Work:
         extent = [self.extent[dim] for dim in item.dims]
-        blocks, sweep = self.value(item.blocks), self.value(item.seconds)
-        message = self._communication.to_neighbours(item.dims, self.value(item.bytes))
-        return Work(
-            serial=sweep,
-            waiting=pipeline.ideal_time(extent, blocks, sweep) - sweep,
-            transfer=pipeline.transfer_time(extent, blocks, message),
-            steps=1.0,
-        )
+        blocks, sweep = self.amount(item, "blocks"), self.amount(item, "seconds")
+        message = self.communication.to_neighbours(item.dims, self.amount(item, "bytes"))
+        waiting = pipeline.ideal_time(extent, blocks, sweep) - sweep
+        transfer = pipeline.transfer_time(extent, blocks, message)
+        return self._computation.sweep(sweep, waiting).plus(Work(transfer=transfer, steps=1.0))
 
     def _collective(self, item: Collective) -> Work:
-        time = self._communication.collective(item.op, self.value(item.bytes))
+        self.root(item)
+        time = self.communication.collective(item.op, self.amount(item, "bytes"), item.comm)
         return Work(transfer=time, steps=1.0)
 
 
@@ -366,12 +401,10 @@ def prepare(
     params : mapping of str to value
         A value for every parameter of the signature.
     overlap : str, optional
-        Instead of what the machine profile says.
+        Of all loops, instead of what they and the machine profile say.
     """
     values, extent = grid.names(signature, placement.processes, placement.threads, params)
-    return Model(
-        signature, placement, parameters, values, extent, overlap or parameters.profile.overlap
-    )
+    return Model(signature, placement, parameters, values, extent, overlap)
 
 
 def symbolic_work(
@@ -398,10 +431,6 @@ def symbolic_work(
     symbols = {path: sympy.Symbol(path, positive=True) for path in profile.quantities}
     parameters = Parameters(profile, symbols.__getitem__, symbolic=True)
     return prepare(signature, placement, parameters, params).work(), symbols
-
-
-def _is_zero(value: Value) -> bool:
-    return not is_symbolic(value) and not np.any(value)
 
 
 def _is_one(value: Value) -> bool:

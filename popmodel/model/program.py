@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
@@ -20,17 +20,28 @@ class Costs:
         Floating-point operations, and loads and stores of 8 bytes that reach the first cache.
     bytes : mapping of str to Expression
         Bytes that cross the level of that name: a cache level, or ``MEM`` for main memory.
+    chain : Expression
+        Cycles of the longest chain of operations that wait for each other.
+    instructions : Expression or None
+        Instructions; None where nobody counted them.
+    mode : {'sum', 'ecm', 'roofline'} or None
+        How arithmetic and transfers overlap in this loop; None is as the machine profile says.
     """
 
     flops: Expression
     loads: Expression
     stores: Expression
     bytes: Mapping[str, Expression]
+    chain: Expression
+    instructions: Expression | None
+    mode: str | None
 
 
 @dataclass(frozen=True)
 class Loop:
     """A body that is executed ``count`` times."""
+
+    kind: ClassVar[str] = "loop"
 
     name: str
     count: Expression
@@ -41,6 +52,8 @@ class Loop:
 @dataclass(frozen=True)
 class Serial:
     """A loop of ``trip`` iterations that only the master thread executes."""
+
+    kind: ClassVar[str] = "serial"
 
     name: str
     trip: Expression
@@ -60,9 +73,15 @@ class Parallel:
         How iterations are handed out.
     chunk : Expression or None
         Chunk of the schedule; None is one block per thread if static, else 1.
+    iteration_cv : Expression
+        Coefficient of variation of the cost of a shared iteration.
     critical : Critical or None
         Critical section that the threads enter meanwhile.
+    shared_writes : SharedWrites or None
+        Writes to cache lines that threads share.
     """
+
+    kind: ClassVar[str] = "parallel"
 
     name: str
     trip: Expression
@@ -71,7 +90,9 @@ class Parallel:
     constructs: Mapping[str, Expression]
     schedule: str
     chunk: Expression | None
+    iteration_cv: Expression
     critical: Critical | None
+    shared_writes: SharedWrites | None
     every: Expression
 
 
@@ -81,6 +102,25 @@ class Critical:
 
     entries: Expression
     seconds: Expression
+
+
+@dataclass(frozen=True)
+class SharedWrites:
+    """Writes of threads to elements that lie so near to each other that they share cache lines.
+
+    Attributes
+    ----------
+    count : Expression
+        Writes of a process per execution of the loop.
+    bytes : Expression
+        Size of an element.
+    chunk : Expression
+        Elements next to each other that the same thread writes.
+    """
+
+    count: Expression
+    bytes: Expression
+    chunk: Expression
 
 
 @dataclass(frozen=True)
@@ -94,6 +134,8 @@ class Task:
     span : Expression or None
         Longest chain of tasks that wait for each other, s; None if they are independent.
     """
+
+    kind: ClassVar[str] = "task"
 
     name: str
     count: Expression
@@ -116,7 +158,11 @@ class Halo:
         Who copies the cells to and from messages.
     overlap : Expression
         Share of the transfer hidden behind computation, 0 to 1.
+    comm_threads : Expression
+        Threads of a process that send its messages.
     """
+
+    kind: ClassVar[str] = "halo"
 
     name: str
     width: Expression
@@ -124,6 +170,7 @@ class Halo:
     mode: str
     pack: str
     overlap: Expression
+    comm_threads: Expression
     every: Expression
 
 
@@ -141,6 +188,8 @@ class Pipeline:
         Message to the next process after each block.
     """
 
+    kind: ClassVar[str] = "pipeline"
+
     name: str
     dims: tuple[int, ...]
     blocks: Expression
@@ -151,12 +200,18 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Shift:
-    """Every process exchanges ``bytes`` with the one ``by`` steps along a grid dimension."""
+    """Every process exchanges ``bytes`` with the one ``by`` steps along a grid dimension.
+
+    Its ``comm_threads`` threads send a part of the message each.
+    """
+
+    kind: ClassVar[str] = "shift"
 
     name: str
     dim: int
     by: Expression
     bytes: Expression
+    comm_threads: Expression
     every: Expression
 
 
@@ -168,22 +223,45 @@ class PointToPoint:
     ----------
     mode : {'send', 'sendrecv'}
         A blocking send before the receive, or both at once.
+    comm_threads : Expression
+        Threads of a process, each of which sends a part of the message.
     """
+
+    kind: ClassVar[str] = "p2p"
 
     name: str
     to: Expression
     bytes: Expression
     mode: str
+    comm_threads: Expression
     every: Expression
+
+
+Communicator: TypeAlias = str | tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Collective:
-    """All processes take part in operation ``op`` with ``bytes`` per process."""
+    """The processes of each communicator take part in operation ``op``.
+
+    Attributes
+    ----------
+    bytes : Expression
+        Bytes per process.
+    comm : str or tuple of int
+        Who takes part together: ``world``, all; ``node``, the processes of a node; ``leaders``, the
+        first process of every node; grid dimensions, the processes that differ in these only.
+    root : Expression
+        Rank in the communicator of the process that has or gets the data.
+    """
+
+    kind: ClassVar[str] = "collective"
 
     name: str
     op: str
     bytes: Expression
+    comm: Communicator
+    root: Expression
     every: Expression
 
 

@@ -18,8 +18,10 @@ from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
 from popmodel.model import toml_lines
+from popmodel.model.keys import KEYS, Domain, key_of
 from popmodel.model.program import (
     Collective,
+    Communicator,
     Costs,
     Critical,
     Grid,
@@ -31,6 +33,7 @@ from popmodel.model.program import (
     Pipeline,
     PointToPoint,
     Serial,
+    SharedWrites,
     Shift,
     Signature,
     Task,
@@ -49,9 +52,9 @@ Part = TypeVar("Part")
 _UNREADABLE = parse("1")  # stands for a formula with a mistake while others are looked for
 
 SCHEDULES = ("static", "dynamic", "guided")
-_COMMON = ("name", "every", "comm_threads")
-_COSTS = ("flops", "loads", "stores", "bytes")
-_IMBALANCE = ("persistent_cv", "transient_cv", "reference_processes", "growth_exponent")
+MODES = ("sum", "ecm", "roofline")
+COMMUNICATORS = ("world", "node", "leaders")
+ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
 class SignatureError(FileError):
@@ -105,12 +108,7 @@ class SignatureReader:
     def signature(self, document: Mapping[str, Any], is_bundled: bool) -> Signature:
         if document.get("schema") != SCHEMA:
             raise self.error(("schema",), f"schema is {document.get('schema')!r}, not {SCHEMA!r}")
-        self.keys(
-            document,
-            (),
-            ("app", "program"),
-            ("schema", "params", "let", "limits", "decomp", "imbalance"),
-        )
+        self.keys(document, ())
         name = self.part(lambda: self.application(self.table(document, ("app",))), "")
         no_values: dict[str, Quantity] = {}
         no_entries: tuple[Any, ...] = ()
@@ -138,7 +136,7 @@ class SignatureReader:
     # -- the parts before the program
 
     def application(self, table: Mapping[str, Any]) -> str:
-        self.keys(table, ("app",), ("name",), ("description", "source"))
+        self.keys(table, ("app",))
         for key in table:
             self.text(table, ("app", key))
         return str(table["name"])
@@ -150,19 +148,19 @@ class SignatureReader:
             self.new_name(name, where)
             if isinstance(value, Mapping) and "unit" in value:
                 value = dict(value)
-                self.units[name] = self.unit(value.pop("unit"), where)
+                unit = self.part(partial(self.unit, value.pop("unit"), where), None)
+                self.units |= {} if unit is None else {name: unit}
             read = partial(self.quantity, value, where)
             found[name] = self.part(read, Quantity(1.0))
         return found
 
-    def unit(self, value: object, where: toml_lines.Path) -> str:
+    def unit(self, value: object, where: toml_lines.Path) -> str | None:
         """Read the unit of a parameter: bytes, seconds, or what is counted."""
-        known = value in BASE_UNITS or (isinstance(value, str) and value.isidentifier())
-        scaled = value in {*SIZE_UNITS, *TIME_UNITS} - set(BASE_UNITS)
-        if not known or scaled:
+        known = isinstance(value, str) and (value in BASE_UNITS or value.isidentifier())
+        scaled = {*SIZE_UNITS, *TIME_UNITS}.difference(BASE_UNITS)
+        if not known or value in scaled:
             problem = f"{where[-1]}: the unit should be B, s, 1 or what is counted, not {value!r}"
-            self.note(self.error(where, problem, "such as cells; sizes are in B, times in s"))
-            return "1"
+            raise self.error(where, problem, "such as cells; sizes are in B, times in s")
         return str(value)
 
     def let(self, table: Mapping[str, Any]) -> tuple[tuple[str, Expression], ...]:
@@ -188,7 +186,7 @@ class SignatureReader:
         if "decomp" not in document:
             return None
         table = self.table(document, ("decomp",))
-        self.keys(table, ("decomp",), (), ("global", "grid", "periodic"))
+        self.keys(table, ("decomp",))
         cells = self.expressions(table, ("decomp", "global")) if "global" in table else None
         dims = None
         if table.get("grid", "auto") != "auto":
@@ -218,23 +216,21 @@ class SignatureReader:
         return Grid(dims, cells, tuple(flags))
 
     def limits(self, table: Mapping[str, Any]) -> Limits:
-        self.keys(table, ("limits",), (), ("require", "memory_per_rank"))
+        self.keys(table, ("limits",))
         require = self.expressions(table, ("limits", "require")) if "require" in table else ()
         memory = None
         if "memory_per_rank" in table:
-            memory = self.expression(table["memory_per_rank"], ("limits", "memory_per_rank"))
+            memory = self.formula(table, ("limits", "memory_per_rank"))
         return Limits(require, memory)
 
     def imbalance(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
-        self.keys(table, ("imbalance",), (), _IMBALANCE)
+        self.keys(table, ("imbalance",))
         found = {name: self.quantity(table[name], ("imbalance", name)) for name in table}
-        exponent = found.get("growth_exponent")
-        if exponent is not None and exponent.value > 0.5:
-            raise self.error(
-                ("imbalance", "growth_exponent"),
-                f"growth_exponent should be between 0 (smooth) and 0.5 (independent cells), "
-                f"not {exponent.value:g}",
-            )
+        for name, quantity in found.items():
+            domain = key_of("imbalance", name).domain
+            if domain is not None and not domain.holds(quantity.value):
+                problem = f"{name} should be {domain.text}, not {quantity.value:g}"
+                self.note(self.error(("imbalance", name), problem))
         return found
 
     # -- the program
@@ -283,99 +279,105 @@ class SignatureReader:
             raise self.error(inner, f"{kind} should be a table")
         if kind == "loop" and "body" in entry:
             table = {**table, "body": entry["body"]}
+        table = self.one_comm_thread(table, kind, inner)
+        self.keys(table, inner)
         name = self.text(table, (*inner, "name")) if "name" in table else kind
-        every = self.expression(table.get("every", 1), (*inner, "every"))
-        if table.get("comm_threads", 1) != 1:
+        if "every" in table and "body" not in where:
             raise self.error(
-                (*inner, "comm_threads"),
-                "the model has no term for several communicating threads yet",
-                "comm_threads = 1 is supported",
+                (*inner, "every"),
+                f"every counts the iterations of a loop, and {name!r} is in none",
+                "put it into the body of a loop, or leave every out",
             )
-        return readers[kind](table, inner, name, every)
+        return readers[kind](table, inner, name, self.formula(table, (*inner, "every")))
+
+    def one_comm_thread(
+        self, table: Mapping[str, Any], kind: str, where: toml_lines.Path
+    ) -> Mapping[str, Any]:
+        """Take comm_threads = 1 out of an item without messages that threads could share."""
+        if any(key.name == "comm_threads" for key in KEYS[kind]) or "comm_threads" not in table:
+            return table
+        if table["comm_threads"] != 1:
+            why = {
+                "collective": "a collective is called by one thread",
+                "pipeline": "the blocks of a pipeline are sent one after the other",
+            }
+            raise self.error(
+                (*where, "comm_threads"),
+                f"comm_threads in {kind}: {why.get(kind, 'it sends no messages')}",
+                "several threads can send the messages of halo, shift and p2p",
+            )
+        return {name: value for name, value in table.items() if name != "comm_threads"}
 
     def loop(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Loop:
-        self.keys(table, where, ("count", "body"), _COMMON)
         # [[program.body]] stands beside loop, an inline body inside it
         inline = (*where, "body") in self.lines
         body_at = (*where, "body") if inline else (*where[:-1], "body")
-        count = self.expression(table["count"], (*where, "count"))
+        count = self.formula(table, (*where, "count"))
         return Loop(name, count, self.body(table["body"], body_at), every)
 
     def serial(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Serial:
-        self.keys(table, where, ("trip",), (*_COMMON, *_COSTS))
-        trip = self.expression(table["trip"], (*where, "trip"))
-        return Serial(name, trip, self.costs(table, where), every)
+        return Serial(name, self.formula(table, (*where, "trip")), self.costs(table, where), every)
 
     def parallel(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Parallel:
-        optional = (*_COMMON, *_COSTS, "inner", "schedule", "chunk", "constructs", "critical")
-        self.keys(table, where, ("trip",), optional)
-        schedule = self.choice(table, (*where, "schedule"), SCHEDULES)
         constructs = table.get("constructs", {"parallel_for": 1})
         if not isinstance(constructs, Mapping):
             raise self.error((*where, "constructs"), "constructs should be a table of counts")
-        chunk = None
-        if "chunk" in table:
-            chunk = self.expression(table["chunk"], (*where, "chunk"))
         return Parallel(
             name,
-            self.expression(table["trip"], (*where, "trip")),
-            self.expression(table.get("inner", 1), (*where, "inner")),
-            self.costs(table, where),
-            {
-                key: self.expression(value, (*where, "constructs", key))
-                for key, value in constructs.items()
-            },
-            schedule,
-            chunk,
-            self.critical(table, where),
-            every,
+            trip=self.formula(table, (*where, "trip")),
+            inner=self.formula(table, (*where, "inner")),
+            costs=self.costs(table, where),
+            constructs=self.named(constructs, (*where, "constructs")),
+            schedule=self.choice(table, (*where, "schedule"), SCHEDULES),
+            chunk=self.formula(table, (*where, "chunk")) if "chunk" in table else None,
+            iteration_cv=self.formula(table, (*where, "iteration_cv")),
+            critical=self.critical(table, where),
+            shared_writes=self.shared_writes(table, where),
+            every=every,
         )
 
     def critical(self, table: Mapping[str, Any], where: toml_lines.Path) -> Critical | None:
-        if "critical" not in table:
-            return None
-        inner = (*where, "critical")
-        entry = table["critical"]
-        if not isinstance(entry, Mapping):
-            raise self.error(inner, "critical should be a table")
-        self.keys(entry, inner, ("entries", "seconds"), ())
-        return Critical(*self.all_of(entry, inner, ("entries", "seconds")))
+        found = self.inner_table(table, (*where, "critical"))
+        return None if found is None else Critical(**found)
+
+    def shared_writes(
+        self, table: Mapping[str, Any], where: toml_lines.Path
+    ) -> SharedWrites | None:
+        found = self.inner_table(table, (*where, "shared_writes"))
+        return None if found is None else SharedWrites(**found)
 
     def task(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Task:
-        self.keys(table, where, ("count", "seconds"), (*_COMMON, "span"))
+        span = self.formula(table, (*where, "span")) if "span" in table else None
         count, seconds = self.all_of(table, where, ("count", "seconds"))
-        span = self.expression(table["span"], (*where, "span")) if "span" in table else None
         return Task(name, count, seconds, span, every)
 
     def halo(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Halo:
-        self.keys(table, where, ("width", "bytes_per_cell"), (*_COMMON, "mode", "pack", "overlap"))
         if self.grid is None or self.grid.cells is None:
             raise self.error(where, "halo needs a decomp with global, the cells to be shared")
-        width, cell = self.all_of(table, where, ("width", "bytes_per_cell"))
         return Halo(
             name,
-            width,
-            cell,
-            self.choice(table, (*where, "mode"), ("nonblocking", "blocking")),
-            self.choice(table, (*where, "pack"), ("serial", "parallel", "none")),
-            self.expression(table.get("overlap", 0), (*where, "overlap")),
-            every,
+            width=self.formula(table, (*where, "width")),
+            bytes_per_cell=self.formula(table, (*where, "bytes_per_cell")),
+            mode=self.choice(table, (*where, "mode"), ("nonblocking", "blocking")),
+            pack=self.choice(table, (*where, "pack"), ("serial", "parallel", "none")),
+            overlap=self.formula(table, (*where, "overlap")),
+            comm_threads=self.formula(table, (*where, "comm_threads")),
+            every=every,
         )
 
     def pipeline(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Pipeline:
-        self.keys(table, where, ("dims", "blocks", "seconds", "bytes"), _COMMON)
         if self.grid is None:
             raise self.error(where, "pipeline needs a decomp with a grid")
         dims = table["dims"]
@@ -397,29 +399,30 @@ class SignatureReader:
     def shift(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Shift:
-        self.keys(table, where, ("dim", "by", "bytes"), _COMMON)
         size = 0 if self.grid is None else len(self.grid.periodic)
         if not size:
             raise self.error(where, "shift needs a decomp with a grid")
         dim = table["dim"]
         if isinstance(dim, bool) or not isinstance(dim, int) or not 0 <= dim < size:
             raise self.error((*where, "dim"), f"dim should be 0 to {size - 1}, not {dim!r}")
-        by = self.expression(table["by"], (*where, "by"))
-        return Shift(name, dim, by, self.expression(table["bytes"], (*where, "bytes")), every)
+        by, bytes_, threads = self.all_of(table, where, ("by", "bytes", "comm_threads"))
+        return Shift(name, dim, by, bytes_, threads, every)
 
     def point_to_point(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> PointToPoint:
-        self.keys(table, where, ("to", "bytes"), (*_COMMON, "mode"))
-        mode = self.choice(table, (*where, "mode"), ("send", "sendrecv"))
-        to = self.expression(table["to"], (*where, "to"), extra=("rank",))
-        size = self.expression(table["bytes"], (*where, "bytes"))
-        return PointToPoint(name, to, size, mode, every)
+        return PointToPoint(
+            name,
+            to=self.expression(table["to"], (*where, "to"), extra=("rank",)),
+            bytes=self.formula(table, (*where, "bytes")),
+            mode=self.choice(table, (*where, "mode"), ("send", "sendrecv")),
+            comm_threads=self.formula(table, (*where, "comm_threads")),
+            every=every,
+        )
 
     def collective(
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Collective:
-        self.keys(table, where, ("op",), (*_COMMON, "bytes", "comm", "root"))
         op = table["op"]
         if op not in DEFAULT_ALGORITHM:
             near = difflib.get_close_matches(str(op), DEFAULT_ALGORITHM, n=1)
@@ -428,14 +431,32 @@ class SignatureReader:
                 f"unknown collective {op!r}",
                 f"did you mean {near[0]}?" if near else f"known: {', '.join(DEFAULT_ALGORITHM)}",
             )
-        if table.get("comm", "world") != "world":
-            raise self.error(
-                (*where, "comm"), "the model has no term for collectives of a part of the ranks yet"
-            )
         if "bytes" not in table and op != "barrier":
             raise self.error(where, "collective needs bytes")
-        return Collective(
-            name, op, self.expression(table.get("bytes", 0), (*where, "bytes")), every
+        if "root" in table and op not in ROOTED:
+            raise self.error((*where, "root"), f"{op} has no root", f"{', '.join(ROOTED)} have one")
+        bytes_ = self.formula({"bytes": 0, **table}, (*where, "bytes"))
+        comm = self.communicator(table.get("comm", "world"), (*where, "comm"))
+        return Collective(name, op, bytes_, comm, self.formula(table, (*where, "root")), every)
+
+    def communicator(self, value: object, where: toml_lines.Path) -> Communicator:
+        """Read ``world``, ``node``, ``leaders``, or one or several of ``dim0`` to ``dim2``."""
+        if isinstance(value, str) and value in COMMUNICATORS:
+            return value
+        size = 0 if self.grid is None else len(self.grid.periodic)
+        known = [f"dim{dim}" for dim in range(size)]
+        names = [value] if isinstance(value, str) else value
+        if isinstance(names, list) and names and all(name in known for name in names):
+            dims = tuple(sorted(known.index(name) for name in names))
+            if len(set(dims)) == len(dims):
+                return dims
+        possible = ", ".join(COMMUNICATORS)
+        raise self.error(
+            where,
+            f"comm should be {possible} or grid dimensions, not {value!r}",
+            f"dimensions of this decomp: {', '.join(known)}"
+            if known
+            else "grid dimensions need a decomp",
         )
 
     def costs(self, table: Mapping[str, Any], where: toml_lines.Path) -> Costs:
@@ -444,40 +465,38 @@ class SignatureReader:
             raise self.error(
                 (*where, "bytes"), "bytes should be a table by level, such as bytes.MEM"
             )
-        flops, loads, stores = (
-            self.expression(table.get(key, 0), (*where, key)) for key in _COSTS[:3]
+        flops, loads, stores, chain = self.all_of(
+            table, where, ("flops", "loads", "stores", "chain")
         )
+        instructions = None
+        if "instructions" in table:
+            instructions = self.formula(table, (*where, "instructions"))
+        mode = self.choice(table, (*where, "mode"), MODES) if "mode" in table else None
         return Costs(
             flops,
             loads,
             stores,
-            {
-                level: self.expression(value, (*where, "bytes", level))
-                for level, value in levels.items()
-            },
+            self.named(levels, (*where, "bytes")),
+            chain,
+            instructions,
+            mode,
         )
 
     # -- values
 
-    def keys(
-        self,
-        table: Mapping[str, Any],
-        where: toml_lines.Path,
-        required: Iterable[str],
-        optional: Iterable[str],
-    ) -> None:
-        """Refuse keys that are not known, and the absence of required ones."""
-        required = tuple(required)
-        known = (*required, *optional)
+    def keys(self, table: Mapping[str, Any], where: toml_lines.Path) -> None:
+        """Refuse keys that `KEYS` does not know, and the absence of required ones."""
+        keys = KEYS[str(where[-1]) if where else ""]
+        known = [key.name for key in keys]
         place = f" in {where[-1]}" if where else ""
-        for key in table:
-            if key not in known:
-                near = difflib.get_close_matches(key, known, n=1)
+        for name in table:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-                self.note(self.error((*where, key), f"unknown key {key!r}{place}", hint))
-        for key in required:
-            if key not in table:
-                raise self.error(where, f"{key} is missing{place}")
+                self.note(self.error((*where, name), f"unknown key {name!r}{place}", hint))
+        for key in keys:
+            if key.default is None and key.name not in table:
+                raise self.error(where, f"{key.name} is missing{place}")
 
     def table(self, document: Mapping[str, Any], where: toml_lines.Path) -> Mapping[str, Any]:
         value = document.get(str(where[-1]), {})
@@ -501,10 +520,52 @@ class SignatureReader:
             raise self.error(where, f"{where[-1]} should be {listed}, not {value!r}")
         return str(value)
 
+    def inner_table(
+        self, table: Mapping[str, Any], where: toml_lines.Path
+    ) -> dict[str, Expression] | None:
+        """Read a table of formulas inside an item."""
+        name = str(where[-1])
+        if name not in table:
+            return None
+        if not isinstance(table[name], Mapping):
+            raise self.error(where, f"{name} should be a table")
+        self.keys(table[name], where)
+        return {key.name: self.formula(table[name], (*where, key.name)) for key in KEYS[name]}
+
+    def named(self, table: Mapping[str, Any], where: toml_lines.Path) -> dict[str, Expression]:
+        """Read a table whose keys are free: levels of the memory, OpenMP constructs."""
+        domain = key_of(str(where[-2]), str(where[-1])).domain
+        return {
+            name: self.within(domain, self.expression(value, (*where, name)), (*where, name))
+            for name, value in table.items()
+        }
+
     def all_of(
-        self, table: Mapping[str, Any], where: toml_lines.Path, keys: Iterable[str]
+        self, table: Mapping[str, Any], where: toml_lines.Path, names: Iterable[str]
     ) -> list[Expression]:
-        return [self.expression(table[key], (*where, key)) for key in keys]
+        return [self.formula(table, (*where, name)) for name in names]
+
+    def formula(self, table: Mapping[str, Any], where: toml_lines.Path) -> Expression:
+        """Read the formula of a key, or its default."""
+        key = key_of(str(where[-2]), str(where[-1]))
+        expression = self.expression(table.get(key.name, key.default), where)
+        return self.within(key.domain_of(is_constant=True), expression, where)
+
+    def within(
+        self, domain: Domain | None, expression: Expression, where: toml_lines.Path
+    ) -> Expression:
+        """Refuse a formula without names whose value makes no sense; others depend on the run."""
+        if expression.names or expression.calls & EXTRA_FUNCTIONS.keys():
+            return expression
+        try:
+            value = expression.evaluate({})
+        except ExpressionError as error:
+            self.note(self.error(where, f"{where[-1]}: {error.message}", error.hint))
+            return expression
+        if domain is not None and not domain.holds(value):
+            problem = f"{where[-1]} is {float(value):g}; it should be {domain.text}"
+            self.note(self.error(where, problem))
+        return expression
 
     def quantity(self, value: object, where: toml_lines.Path) -> Quantity:
         """Read a number, or a table with value, low, high and origin."""

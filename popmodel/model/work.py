@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 from popmodel.expressions.elementary import Value, maximum
@@ -36,6 +36,8 @@ class Work:
         Processor cycles of ``serial``, and of ``share`` per thread.
     flops, memory_bytes : value
         Operations and memory traffic of all threads.
+    instructions : value or None
+        Instructions of all threads in useful time; None if some part does not count them.
     """
 
     serial: Value = 0.0
@@ -51,23 +53,31 @@ class Work:
     region_cycles: Value = 0.0
     flops: Value = 0.0
     memory_bytes: Value = 0.0
+    instructions: Value | None = 0.0
 
     def plus(self, other: Work) -> Work:
         """Give one part after the other; meetings of a step are counted once."""
         sums: dict[str, Any] = {
-            entry.name: getattr(self, entry.name) + getattr(other, entry.name)
-            for entry in fields(self)
+            name: _sum(mine, getattr(other, name)) for name, mine in self._fields()
         }
         return Work(**sums | {"steps": maximum(self.steps, other.steps)})
 
     def times(self, count: Value) -> Work:
         """Give the part executed ``count`` times."""
         scaled: dict[str, Any] = {
-            entry.name: getattr(self, entry.name) * count for entry in fields(self)
+            name: None if mine is None else mine * count for name, mine in self._fields()
         }
-        return replace(self, **scaled)
+        return Work(**scaled)
+
+    def _fields(self) -> list[tuple[str, Value | None]]:
+        return [(entry.name, getattr(self, entry.name)) for entry in fields(self)]
 
     @property
     def parallel(self) -> Value:
         """Wall time in parallel regions."""
         return self.stretched + self.overhead
+
+
+def _sum(mine: Value | None, others: Value | None) -> Value | None:
+    """Add two amounts; what one part does not know, the whole does not know."""
+    return None if mine is None or others is None else mine + others

@@ -246,6 +246,8 @@ def _parallel(item: Entry) -> str:
     words += f", {item['schedule']}"
     if item["chunk"] is not None:
         words += f" in chunks of {_symbol(item['chunk'])}"
+    if item["iteration_cv"]["formula"] != "0":
+        words += f", whose cost varies by {_symbol(item['iteration_cv'])} (cv)"
     words += f"; {_costs(item)}"
     paid = [
         name if number["formula"] == "1" else f"{_symbol(number)} times {name}"
@@ -258,6 +260,13 @@ def _parallel(item: Entry) -> str:
         words += (
             f"; every thread enters a critical section {_symbol(entries)} times, "
             f"for {_quantity(seconds)} each"
+        )
+    if item["shared_writes"] is not None:
+        writes = item["shared_writes"]
+        words += (
+            f"; {_many(writes['count'], 'write')} to elements of {_quantity(writes['bytes'])} in "
+            f"cache lines that threads share, {_symbol(writes['chunk'])} elements by the same "
+            "thread next to each other"
         )
     return words
 
@@ -288,7 +297,7 @@ def _halo(item: Entry) -> str:
     )
     if item["overlap"]["formula"] != "0":
         words += f"; a part of {_symbol(item['overlap'])} is hidden behind computation"
-    return words
+    return words + _sending(item)
 
 
 def _pipeline(item: Entry) -> str:
@@ -304,7 +313,7 @@ def _pipeline(item: Entry) -> str:
 def _shift(item: Entry) -> str:
     return (
         f"send {_quantity(item['bytes'])} to the process {_symbol(item['by'])} steps "
-        f"along grid dimension {item['dim']}, and receive as much"
+        f"along grid dimension {item['dim']}, and receive as much{_sending(item)}"
     )
 
 
@@ -312,14 +321,35 @@ def _point_to_point(item: Entry) -> str:
     order = "before" if item["mode"] == "send" else "while"
     return (
         f"send {_quantity(item['bytes'])} to rank {_symbol(item['to'])}, {order} receiving "
-        f"({item['mode']})"
+        f"({item['mode']}){_sending(item)}"
     )
 
 
+def _sending(item: Entry) -> str:
+    """How many threads send, if not one."""
+    if item["comm_threads"]["formula"] == "1":
+        return ""
+    return f"; {_symbol(item['comm_threads'])} threads of a process send at the same time"
+
+
+_COMMUNICATORS = {
+    "world": "by all processes",
+    "node": "by the processes of each node",
+    "leaders": "by one process of every node",
+}
+_ROOTS = {"bcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
+
+
 def _collective(item: Entry) -> str:
-    if item["op"] == "barrier":
-        return "barrier of all processes"
-    return f"{item['op']} of {_quantity(item['bytes'])} per process, by all processes"
+    words = str(item["op"])
+    if item["op"] != "barrier":
+        words += f" of {_quantity(item['bytes'])} per process"
+    if item["op"] in _ROOTS:
+        words += f" {_ROOTS[item['op']]} rank {_symbol(item['root'])}"
+    if isinstance(item["comm"], str):
+        return f"{words}, {_COMMUNICATORS[item['comm']]}"
+    dims = _and([str(dim) for dim in item["comm"]])
+    return f"{words}, by the processes along grid dimension {dims}"
 
 
 _WORDS: Mapping[str, Callable[[Entry], str]] = {
@@ -335,6 +365,13 @@ _WORDS: Mapping[str, Callable[[Entry], str]] = {
 }
 
 
+_OVERLAP = {
+    "sum": "nothing of it overlaps (sum)",
+    "ecm": "arithmetic and transfers overlap in part (ecm)",
+    "roofline": "arithmetic and transfers overlap (roofline)",
+}
+
+
 def _costs(item: Entry) -> str:
     """What an innermost iteration does."""
     parts = [
@@ -346,6 +383,12 @@ def _costs(item: Entry) -> str:
         f"{_quantity(traffic)} {'of memory traffic' if level == 'MEM' else f'through {level}'}"
         for level, traffic in item["bytes"].items()
     ]
+    if item["chain"]["formula"] != "0":
+        parts.append(f"a chain of {_many(item['chain'], 'cycle')}")
+    if item["instructions"] is not None:
+        parts.append(_many(item["instructions"], "instruction"))
+    if item["mode"] is not None:
+        parts.append(_OVERLAP[item["mode"]])
     return f"in each {', '.join(parts)}" if parts else "nothing in each but loop control"
 
 

@@ -151,7 +151,9 @@ def test_caches_are_asked_for_only_by_what_depends_on_them() -> None:
 
 def test_a_shift_by_half_a_process_is_refused() -> None:
     text = "[[program]]\nshift = { dim = 0, by = 0.5, bytes = 1 }\n"
-    with pytest.raises(UsageError, match=r"'0\.5' should give a whole number, not 0\.5"):
+    with pytest.raises(
+        UsageError, match=r"by of 'shift' is '0\.5', which should give a whole number, not 0\.5"
+    ):
         walk(program(text, decomp="grid = ['P']"), machine(), 2, 1)
 
 

@@ -59,16 +59,18 @@ loop = { count = 3, body = [{ serial = { trip = "n0" } }, { serial = { trip = 2 
 [[program]]
 parallel = { trip = "n1", chunk = 4, constructs = { parallel_for = 2, barrier = 1 } }
 [[program]]
-p2p = { to = "(rank + 1) % P", bytes = 8, mode = "sendrecv", every = 5 }
+loop = { count = 10, body = [
+  { p2p = { to = "(rank + 1) % P", bytes = 8, mode = "sendrecv", every = 5 } },
+] }
 [[program]]
-collective = { op = "allreduce", bytes = "8*N" }
+collective = { op = "allreduce", bytes = "8*N", comm_threads = 1 }
 [[program]]
 collective = { op = "barrier" }
 """
     )
     demo = signature.from_text(text)
     kinds = [type(item) for item in items(demo.program)]
-    assert kinds == [Loop, Serial, Serial, Parallel, PointToPoint, Collective, Collective]
+    assert kinds == [Loop, Serial, Serial, Parallel, Loop, PointToPoint, Collective, Collective]
     assert demo.params["N"].origin == "trace"
     assert demo.params["N"].high == 12
     assert demo.imbalance["persistent_cv"].value == 0.1
@@ -170,7 +172,7 @@ collective = { op = "barrier" }
         (
             HEAD + "[[program]]\nserial = { trip = 3, comm_threads = 2 }",
             5,
-            "no term for several communicating threads yet",
+            "comm_threads in serial: it sends no messages",
         ),
         (
             HEAD + "[[program]]\n[program.parallel]\ntrip = 1\nschedule = 'auto'",
@@ -206,7 +208,7 @@ collective = { op = "barrier" }
         (
             HEAD + "[[program]]\ncollective = {op='bcast', bytes=1, comm='row'}",
             5,
-            "no term for collectives of a part of the ranks yet",
+            "comm should be world, node, leaders or grid dimensions, not 'row'",
         ),
         (HEAD + "[[program]]\ncollective = {op='bcast'}", 5, "collective needs bytes"),
         (HEAD + "[[program]\n", 4, "is not TOML"),

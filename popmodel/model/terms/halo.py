@@ -40,15 +40,13 @@ def neighbours(extent: Sequence[int], periodic: Sequence[bool]) -> list[int]:
     ]
 
 
-def packing_time(sizes: Sequence[Value], counts: Sequence[int], copy: Value) -> Value:
-    """Give the time to pack what is sent and to unpack what is received, s.
+def packing_bytes(sizes: Sequence[Value], counts: Sequence[int]) -> Value:
+    """Give the bytes that are copied to pack what is sent and to unpack what is received.
 
     Parameters
     ----------
     sizes, counts
         Bytes and number of the messages along each dimension.
-    copy : value
-        Bandwidth of a copy, B/s.
     """
     total: Value = sum(n * size for n, size in zip(counts, sizes, strict=True))
-    return 2 * total / copy
+    return 2 * total

@@ -148,3 +148,30 @@ def message_passing_ratio(hybrid: Value, pure: Value) -> Value:
         Time of all communication with T threads per process, and with one process per core, s.
     """
     return hybrid / pure
+
+
+def part_of_thread(messages: int, threads: int) -> float:
+    """Give the part of a message that is sent as one, ``min(1, n/m)``.
+
+    The threads of a process deal its n messages out among themselves; if there are fewer messages
+    than threads, each message is cut so that every thread has as much to send.
+    """
+    return min(1.0, messages / threads)
+
+
+def rounds_of_thread(messages: int, threads: int) -> float:
+    """Give how many messages, or parts of one, each of m threads sends: ``max(n/m, 1)``."""
+    return max(messages / threads, 1.0)
+
+
+def thread_slowdown(threads: int, factor: Value) -> Value:
+    """Give ``1 + c (m - 1)``: the processor time of a message while m threads send.
+
+    Parameters
+    ----------
+    threads : int
+        Threads of a process that send at the same time.
+    factor : value
+        Growth c by every further thread, measured.
+    """
+    return 1 + factor * (threads - 1)
