@@ -150,6 +150,7 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
     results = outcomes(signature, written, params, runs)
     remarks = [*_excluding_nothing(runs, lines), *_without_value(results, written, lines)]
     remarks += [*_unused(signature, formulas, lines), *_unfamiliar(formulas, lines)]
+    remarks += _too_rare(results, written, lines)
     mistakes += [*_unreachable(runs, lines), *_out_of_range(signature, results, written, lines)]
     explained = None
     if not mistakes:
@@ -278,6 +279,28 @@ def _without_value(
                 f"with P = {some}{more}",
                 toml_lines.line_of(lines, result.path),
                 hint="such as a division by zero; a condition in limits.require can exclude them",
+            )
+
+
+def _too_rare(
+    results: list[Outcome],
+    formulas: Mapping[toml_lines.Path, Expression],
+    lines: Mapping[toml_lines.Path, int],
+) -> Iterator[Finding]:
+    """Items whose turn does not come in any execution of their loop."""
+    by_path = {result.path: result.values for result in results}
+    for path, every in by_path.items():
+        if path[-1] != "every":
+            continue
+        around = path[: max(index for index, part in enumerate(path) if part == "body")]
+        loop = around if around[-1] == "loop" else (*around, "loop")  # inline, or a table
+        if (every > by_path[*loop, "count"]).all():
+            count = formulas[*loop, "count"].text
+            yield Finding(
+                f"every: {formulas[path].text!r} is more than the {count!r} iterations of the "
+                "loop, at the defaults",
+                toml_lines.line_of(lines, path),
+                hint="its turn never comes",
             )
 
 

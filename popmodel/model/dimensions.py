@@ -93,7 +93,7 @@ class Clash:
 
 @dataclass(frozen=True)
 class Decision:
-    """The unit of a name, and the place of the formula that decided it."""
+    """The unit of a name, and the place that tells it: its definition, or a use of it."""
 
     unit: Unit
     path: Path
@@ -132,26 +132,30 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
     named = list(signature.params)
     decisions: dict[str, Decision] = {}
     clashes: list[Clash] = []
+    places: dict[str, Path] = {}  # where a name was used last, or what defines it
 
-    def decide(path: Path) -> None:
+    def decide() -> None:
         for name in named:
             unit = None if name in decisions else equations.solve(values[name])
             if unit is not None:
-                decisions[name] = Decision(unit, path)
+                decisions[name] = Decision(unit, places[name])
 
     for name, text in signature.units.items():
         equations.equal(values[name], equations.known(_stated(text)), "is {0}, not {1}")
-        decide(("params", name))
+        places[name] = ("params", name)
+        decide()
     for path, expression in formulas.items():
         before = sorted(expression.names & decisions.keys(), key=expression.text.find)
         form = expression.walk(values, _UnitAlgebra(equations))
         key = key_at(path)
         if key is not None and key.unit:  # a condition has none
             equations.equal(form, equations.known(_stated(key.unit)), "gives {0}, not {1}")
+        places |= dict.fromkeys(expression.names & signature.params.keys(), path)
         if path[0] == "let":
-            values[str(path[1])] = form
-            named.append(str(path[1]))
-        decide(path)
+            name = str(path[1])
+            values[name], places[name] = form, path
+            named.append(name)
+        decide()
         problems = equations.take_problems()
         if problems:  # the others follow from the first
             problem = f"{label_of(path).partition('.')[2]}: {expression.text!r} {problems[0]}"

@@ -18,7 +18,7 @@ from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
 from popmodel.model import toml_lines
-from popmodel.model.keys import KEYS, Domain, key_of
+from popmodel.model.keys import KEYS, Domain, Key, key_of
 from popmodel.model.program import (
     Collective,
     Communicator,
@@ -107,7 +107,9 @@ class SignatureReader:
 
     def signature(self, document: Mapping[str, Any], is_bundled: bool) -> Signature:
         if document.get("schema") != SCHEMA:
-            raise self.error(("schema",), f"schema is {document.get('schema')!r}, not {SCHEMA!r}")
+            given = f"is {document['schema']!r}, not" if "schema" in document else "is missing:"
+            problem = f"schema {given} {SCHEMA!r}"
+            raise self.error(("schema",), problem, f'a signature begins with schema = "{SCHEMA}"')
         self.keys(document, ())
         name = self.part(lambda: self.application(self.table(document, ("app",))), "")
         no_values: dict[str, Quantity] = {}
@@ -225,13 +227,21 @@ class SignatureReader:
 
     def imbalance(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
         self.keys(table, ("imbalance",))
-        found = {name: self.quantity(table[name], ("imbalance", name)) for name in table}
-        for name, quantity in found.items():
-            domain = key_of("imbalance", name).domain
-            if domain is not None and not domain.holds(quantity.value):
-                problem = f"{name} should be {domain.text}, not {quantity.value:g}"
-                self.note(self.error(("imbalance", name), problem))
+        found = {}
+        for key in KEYS["imbalance"]:
+            if key.name in table:
+                read = partial(self.spread, key, table[key.name])
+                found[key.name] = self.part(read, Quantity(0.0))
         return found
+
+    def spread(self, key: Key, value: object) -> Quantity:
+        """Read a number of ``imbalance``."""
+        where = ("imbalance", key.name)
+        quantity = self.quantity(value, where)
+        if key.domain is not None and not key.domain.holds(quantity.value):
+            problem = f"{key.name} should be {key.domain.text}, not {quantity.value:g}"
+            raise self.error(where, problem)
+        return quantity
 
     # -- the program
 

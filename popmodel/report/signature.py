@@ -442,7 +442,7 @@ def _is_number(text: str) -> bool:
 
 def _ordinal(formula: Entry) -> str:
     if not _is_number(formula["formula"]):
-        return f"{_symbol(formula)}th"
+        return f"({_symbol(formula)})th"
     text = _symbol(formula)
     teen = text[-2:] in ("11", "12", "13")
     ending = "th" if teen else {"1": "st", "2": "nd", "3": "rd"}.get(text[-1], "th")

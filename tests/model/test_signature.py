@@ -89,6 +89,7 @@ collective = { op = "barrier" }
             "unknown function 'if_fits'",
         ),
         (HEAD + "[limit]\nrequire=['1']\n" + BODY, 4, "unknown key 'limit'"),
+        (BODY, None, "schema is missing: 'popmodel/signature/1'"),
         ('schema = "popmodel/signature/1"\n' + BODY, None, "app is missing"),
         (HEAD, None, "program is missing"),
         (HEAD.replace('"demo"', "3") + BODY, 3, "name should be text, not 3"),
