@@ -1,20 +1,15 @@
-"""From the work of an average process to the aggregates that the metric formulas use.
-
-Sections of the POP documents on the model of imbalance: a process that is slow in every step lacks
-load balance, processes that are slow in turns lose time by serialisation (`terms.imbalance`).
-"""
+"""From the work of an average process and the course of the run to what the metric formulas use."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.expressions.elementary import Value
 from popmodel.metrics.observables import NO_MPI
+from popmodel.model.course import Course, computation
 from popmodel.model.placement import Placement
-from popmodel.model.terms import imbalance
 from popmodel.model.work import Work
 
 INSTRUCTIONS_ABSENT = "the signature does not count instructions"
@@ -55,9 +50,7 @@ class Modelled:
         return self.aggregates["runtime"]
 
 
-def observe(
-    work: Work, placement: Placement, spread: Mapping[str, Value], *, has_mpi: bool
-) -> Modelled:
+def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) -> Modelled:
     """Give the aggregates of a run.
 
     Parameters
@@ -66,27 +59,16 @@ def observe(
         What an average process does.
     placement : Placement
         P and T.
-    spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv`` at this number of processes; those missing are 0.
+    course : Course
+        How long the slowest process and the whole run take.
     has_mpi : bool
         Whether the program communicates at all.
     """
     processes, threads = float(placement.processes), float(placement.threads)
-    persistent = spread.get("persistent_cv", 0.0)
-    transient = spread.get("transient_cv", 0.0)
-    steps = maximum(work.steps, 1.0)
-    overall = 1 + imbalance.slowest_overall(persistent, transient, steps, placement.processes)
-    # without communication nobody waits before the end
-    per_step = (
-        1 + imbalance.slowest_per_step(persistent, transient, placement.processes)
-        if has_mpi
-        else overall
-    )
-    computing = work.serial + work.stretched  # what grows with the work of a process
+    computing = computation(work)
     outside = computing + work.overhead
-    outside_max = computing * overall + work.overhead
-    ideal = computing * per_step + work.overhead + work.waiting
-    runtime = ideal + work.transfer
+    outside_max = course.computing + work.overhead
+    ideal, runtime = course.ideal, course.runtime
     uneven = work.stretched - work.share
     all_threads = processes * threads
     aggregates: dict[str, Value] = {
@@ -94,12 +76,12 @@ def observe(
         "threads": all_threads,
         "runtime": runtime,
         "useful_mean": work.share + work.serial / threads,
-        "useful_max": computing * overall,
+        "useful_max": course.computing,
         "useful_sum": all_threads * work.share + processes * work.serial,
         "omp_useful_mean": work.share,
         # under a static schedule the master has the largest share
         "master_useful_mean": computing,
-        "master_useful_max": computing * overall,
+        "master_useful_max": course.computing,
         "serial_useful_mean": work.serial,
         "in_openmp_mean": work.parallel,
         "serial_openmp_max": outside_max,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
+from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled
 from popmodel.model.placement import place
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
@@ -52,6 +53,11 @@ def predict(
     study.check(placement)
     drawn = study.sources()
     run = study.run(placement, drawn)
+    agreement, not_replayed = None, None
+    try:
+        run, agreement = study.replayed(placement, run)
+    except NotUnrolled as reason:
+        not_replayed = str(reason)
     check_memory(run.memory, placement, profile, signature)
     metrics, absent, limits, notes = _metrics(run.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
@@ -75,6 +81,8 @@ def predict(
         remedies=study.remedies(placement),
         doubtful=study.doubtful(drawn, run.modelled.runtime),
         model_form=study.model_form(placement),
+        agreement=agreement,
+        not_replayed=not_replayed,
         multithreading_efficiency=multithreading(run.work, placement),
         message_passing_ratio=e_mp,
         message_passing_absent=e_mp_absent,

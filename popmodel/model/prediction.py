@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from popmodel.machine.quantity import Quantity
+from popmodel.model.agreement import Agreement
 from popmodel.model.placement import Placement, launch_line, mpirun_line
 
 SCHEMA = "popmodel/predict/1"
@@ -74,6 +75,10 @@ class Prediction:
         Share of each uncertain input in the variance of the runtime, the largest first.
     model_form : tuple of float
         Runtime if transfers hide behind arithmetic entirely, and if nothing overlaps, s.
+    agreement : Agreement or None
+        Closed form and replay side by side; None if there is nothing to replay, or too much.
+    not_replayed : str or None
+        Why there is no replay.
     multithreading_efficiency : Estimate or None
         e_mt of the parallel loops; None without any.
     message_passing_ratio : Estimate or None
@@ -110,6 +115,8 @@ class Prediction:
     remedies: dict[str, float]
     doubtful: dict[str, float]
     model_form: tuple[float, float]
+    agreement: Agreement | None
+    not_replayed: str | None
     multithreading_efficiency: Estimate | None
     message_passing_ratio: Estimate | None
     message_passing_absent: str | None
@@ -164,6 +171,9 @@ class Prediction:
             "remedies": self.remedies,
             "doubtful": self.doubtful,
             "model_form": dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
+            "replay": {"why": self.not_replayed}
+            if self.agreement is None
+            else self.agreement.to_dict(),
             "e_mt": _optional(self.multithreading_efficiency),
             "e_mp": _optional(self.message_passing_ratio, self.message_passing_absent),
             "launch": self.launch,

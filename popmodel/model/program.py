@@ -270,8 +270,6 @@ Item: TypeAlias = (
 )
 
 COMMUNICATION = (Halo, Pipeline, Shift, PointToPoint, Collective)
-NEIGHBOURS = (Halo, Shift, PointToPoint)
-"""Communication in which a process waits for few others only."""
 
 
 @dataclass(frozen=True)

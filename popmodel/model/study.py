@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,13 +14,17 @@ from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.observables import NO_MPI
 from popmodel.model import grid
+from popmodel.model.agreement import Agreement
+from popmodel.model.course import Course, closed_form, corrected
+from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled, observe
 from popmodel.model.parameters import Parameters
-from popmodel.model.performance import prepare
+from popmodel.model.performance import Model, prepare
 from popmodel.model.placement import Placement, place
 from popmodel.model.prediction import Estimate
-from popmodel.model.program import COMMUNICATION, NEIGHBOURS, items
+from popmodel.model.program import COMMUNICATION, items
 from popmodel.model.signature import Signature
+from popmodel.model.simulate import simulate
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import Draws, group, interval, shares
 from popmodel.model.work import Work
@@ -48,6 +52,7 @@ class Evaluation:
     """One evaluation of the model."""
 
     work: Work
+    course: Course
     modelled: Modelled
     extent: tuple[int, ...]
     memory: float | None
@@ -110,16 +115,47 @@ class Study:
         )
 
     def run(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Evaluation:
+        model = self._model(placement, drawn, overlap)
+        parameters = model.parameters
+        work = model.work()
+        spread = self._spread(placement, drawn)
+        course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
+        modelled = observe(work, placement, course, has_mpi=self.has_mpi)
+        limit = model.memory_per_rank()
+        memory = None if limit is None else nominal(limit)
+        return Evaluation(
+            work, course, modelled, model.extent, memory, parameters.left_out, parameters.remarks
+        )
+
+    def _model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
         parameters = Parameters(self.profile, drawn.__getitem__)
         params = {name: drawn[f"params.{name}"] for name in self.params}
-        model = prepare(self.signature, placement, parameters, params, overlap)
+        return prepare(self.signature, placement, parameters, params, overlap)
+
+    def replayed(self, placement: Placement, run: Evaluation) -> tuple[Evaluation, Agreement]:
+        """Check an evaluation by a replay of its best estimate, and correct it if that differs.
+
+        Raises
+        ------
+        NotUnrolled
+            If there is nothing to replay, or too much.
+        """
+        if not self.has_mpi:
+            raise NotUnrolled(NO_MPI)
+        if placement.processes == 1:
+            raise NotUnrolled("one process waits for nobody")
+        best = self.sources(draws=0)
+        model = self._model(placement, best)
         work = model.work()
-        modelled = observe(work, placement, self._spread(placement, drawn), has_mpi=self.has_mpi)
-        limit = self.signature.limits.memory_per_rank
-        memory = None if limit is None else nominal(model.value(limit))
-        return Evaluation(
-            work, modelled, model.extent, memory, parameters.left_out, parameters.remarks
-        )
+        found = simulate(model, work, self._spread(placement, best), self.seed)
+        closed = Course(*(nominal(value) for value in vars(run.course).values()))
+        useful = nominal(run.modelled.aggregates["useful_mean"])
+        agreement = Agreement(useful, closed, found.course, found.part, found.operations, self.seed)
+        if not agreement.trusts_replay:
+            return run, agreement
+        course = corrected(run.work, run.course, found.course)
+        modelled = observe(run.work, placement, course, has_mpi=True)
+        return replace(run, course=course, modelled=modelled), agreement
 
     def _spread(self, placement: Placement, drawn: Draws) -> dict[str, Value]:
         known = {name: drawn[f"imbalance.{name}"] for name in self.signature.imbalance}
@@ -178,13 +214,6 @@ class Study:
             notes.append(
                 f"e_mt x T = {e_mt.value * placement.threads:.2f}: the threads bring no speed-up, "
                 "as if they shared a core"
-            )
-        transient = self.signature.imbalance.get("transient_cv")
-        neighbours = any(isinstance(item, NEIGHBOURS) for item in items(self.signature.program))
-        if transient is not None and transient.value > 0 and neighbours:
-            notes.append(
-                "processes wait for neighbours only: serialisation is an upper bound, "
-                "a replay gives it exactly"
             )
         return notes
 

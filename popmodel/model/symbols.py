@@ -60,6 +60,11 @@ _TABLE = (
     Symbol("memory.copy_bw", "bytes that a core copies per second", "B/s", "> 0", "machine"),
     Symbol("memory.kappa", "usable fraction of a cache", "1", "0..1", "machine"),
     Symbol("memory.cache_bw", "bandwidth of a cache level for one core", "B/s", "> 0", "machine"),
+    Symbol("memory.line", "bytes of a cache line", "B", "whole, >= 1", "machine"),
+    Symbol("memory.line_transfer", "time of a cache line from core to core", "s", "> 0", "machine"),
+    Symbol(
+        "memory.kappa_fs", "share of these transfers that is not hidden", "1", "0..1", "machine"
+    ),
     Symbol("openmp", "overhead of an OpenMP construct at T threads", "s", ">= 0", "machine"),
     Symbol("alpha", "time of an empty message", "s", "> 0", "machine"),
     Symbol("beta", "time per byte of a message", "s/B", ">= 0", "machine"),
@@ -69,6 +74,20 @@ _TABLE = (
         "net.shm_k", "messages inside a node that do not slow each other", "1", "> 0", "machine"
     ),
     Symbol("net.nic_G", "time per byte through the adapter of a node", "s/B", ">= 0", "machine"),
+    Symbol(
+        "net.thread_factor",
+        "growth of the time of a message by every further communicating thread",
+        "1",
+        ">= 0",
+        "machine",
+    ),
+    Symbol(
+        "net.multiple_overhead",
+        "further time of a message where several threads may communicate",
+        "s",
+        ">= 0",
+        "machine",
+    ),
     Symbol("net.reduce_gamma", "time per byte of a reduction", "s/B", ">= 0", "machine"),
     Symbol("imbalance.persistent_cv", "spread of work, same every step", "1", ">= 0", "signature"),
     Symbol("imbalance.transient_cv", "spread of work, new every step", "1", ">= 0", "signature"),
@@ -102,7 +121,8 @@ def explain(path: str) -> Symbol | None:
     """
     if path in SYMBOLS:
         return SYMBOLS[path]
-    for table in ("core.freq", "memory.by_cores", "memory.cache_bw", "openmp"):
+    tables = ("core.freq", "memory.by_cores", "memory.cache_bw", "memory.line_transfer", "openmp")
+    for table in tables:
         if path.startswith(f"{table}."):
             return SYMBOLS[table]
     last = path.rsplit(".", 1)[-1]

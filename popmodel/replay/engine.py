@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
-from popmodel.network.fan import collective_time
-from popmodel.network.point_to_point import transfer_time
 from popmodel.replay.algorithms import carry_out
+from popmodel.replay.charges import Charges, charge
 from popmodel.replay.program import COLLECTIVES, Op, Program
 
 if TYPE_CHECKING:
@@ -19,21 +18,7 @@ if TYPE_CHECKING:
 
     from popmodel.network.network import Network
 
-__all__ = ["Execution", "replay"]
-
-# Who waits for whom; the compiled engine uses the same numbers.
-_SYNCHRONISING, _FROM_ROOT, _TO_ROOT, _TO_ROOT_PAID = range(4)
-
-_RULES = {
-    "dimemas": {"reduce": _TO_ROOT_PAID},
-    "synchronising": {},
-    "rooted": {
-        "bcast": _FROM_ROOT,
-        "scatter": _FROM_ROOT,
-        "reduce": _TO_ROOT,
-        "gather": _TO_ROOT,
-    },
-}
+__all__ = ["Execution", "ends", "replay"]
 
 _NS = 1e9
 
@@ -88,6 +73,32 @@ def replay(program: Program, network: Network) -> Execution:
     if network.collectives == "algorithm":
         program = carry_out(program)
     cpu = 1 / network.cpu_factor
+    end = ends(program, charge(program, network), cpu)
+    return Execution(network, end, program.compute() * cpu / _NS, program.operations)
+
+
+def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.float64]:
+    """Replay a program whose messages and collectives have their costs already.
+
+    Parameters
+    ----------
+    program : Program
+        What every process does.
+    charges : Charges
+        What each of its messages and collectives costs.
+    cpu : float
+        Multiplies every compute burst.
+
+    Returns
+    -------
+    float64[P]
+        When each process ends, s.
+
+    Raises
+    ------
+    ReplayError
+        On a deadlock or an unmatched message; names ranks, operations and times.
+    """
     end, stuck_at = _kernel.replay(
         offsets=program.offsets,
         kind=program.kind,
@@ -97,63 +108,13 @@ def replay(program: Program, network: Network) -> Execution:
         members=program.collectives.members,
         root=program.collectives.root,
         cpu=cpu,
-        **_message_costs(program, network),
-        **_collective_costs(program, network),
+        **vars(charges),
     )
     stuck = np.flatnonzero(stuck_at < program.offsets[1:])
     if len(stuck):
         raise _deadlock(program, stuck, stuck_at, end)
-    return Execution(network, end / _NS, program.compute() * cpu / _NS, program.operations)
-
-
-def _message_costs(program: Program, network: Network) -> dict[str, Any]:
-    messages = program.messages
-    remote = messages.sender != messages.receiver
-    nothing = np.zeros(len(messages))
-    dimemas = network.rules == "dimemas"
-    latency = 0.0 if dimemas else network.latency
-    transfer = transfer_time(messages.size, latency, network.bandwidth) * _NS
-    overhead = np.where(remote, network.latency * _NS, 0.0) if dimemas else nothing
-    rendezvous = (messages.size >= network.eager_threshold) & (messages.mode == 0)
-    return {
-        "transfer": np.where(remote, transfer, 0.0),
-        "rendezvous": rendezvous.astype(np.uint8),
-        "send_overhead": overhead,
-        "receive_before": overhead,
-        "receive_after": nothing,
-        "sender_waits_for_transfer": not dimemas,
-    }
-
-
-def _collective_costs(program: Program, network: Network) -> dict[str, Any]:
-    collectives = program.collectives
-    cost = np.zeros(len(collectives))
-    member_cost = np.zeros(len(collectives))
-    rule = np.zeros(len(collectives), dtype=np.uint8)
-    if network.collectives != "algorithm":
-        rules = _RULES[network.collectives]
-        sent = collectives.sent
-        for code in np.unique(collectives.kind).tolist():
-            kind = COLLECTIVES[code]
-            mine = collectives.kind == code
-            at_root = collectives.root_sent if kind == "reduce" else sent
-            for target, sends, receives in (
-                (cost, at_root, collectives.received),
-                (member_cost, sent, sent),
-            ):
-                target[mine] = _NS * collective_time(
-                    kind,
-                    collectives.members[mine],
-                    sends[mine],
-                    receives[mine],
-                    network.latency,
-                    network.bandwidth,
-                    network.collective_cost,
-                )
-            rule[mine] = rules.get(kind, _SYNCHRONISING)
-        # Where nobody is known to be the root, nobody can go on early or be waited for.
-        rule[collectives.root < 0] = _SYNCHRONISING
-    return {"collective_cost": cost, "member_cost": member_cost, "collective_rule": rule}
+    found: NDArray[np.float64] = end / _NS
+    return found
 
 
 def _deadlock(

@@ -169,7 +169,22 @@ def _results(document: Document) -> list[tuple[str, str]]:
         f"{format_time(form['full_overlap'], digits=3)} .. "
         f"{format_time(form['no_overlap'], digits=3)}, memory traffic hidden or not at all"
     )
-    return [("runtime", text), ("overlap", bracket)]
+    return [("runtime", text), ("overlap", bracket), ("replay", _replay(document["replay"]))]
+
+
+def _replay(found: Mapping[str, Any]) -> str:
+    """What the replay says beside the closed form, and which of them is shown."""
+    if "why" in found:
+        return f"none: {found['why']}"
+
+    def said(side: str) -> str:
+        one = found[side]
+        efficiency = percent(one["parallel_efficiency"])
+        return f"{format_time(one['runtime'])}, parallel efficiency {efficiency} %"
+
+    if found["trusted"] == "replay":
+        return f"shown; the closed form says {said('closed_form')}"
+    return f"{said('replay')}, agrees"
 
 
 def _trees(

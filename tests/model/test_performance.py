@@ -152,7 +152,8 @@ def test_caches_are_asked_for_only_by_what_depends_on_them() -> None:
 def test_a_shift_by_half_a_process_is_refused() -> None:
     text = "[[program]]\nshift = { dim = 0, by = 0.5, bytes = 1 }\n"
     with pytest.raises(
-        UsageError, match=r"by of 'shift' is '0\.5', which should give a whole number, not 0\.5"
+        UsageError,
+        match=r"by of 'shift' is '0\.5', which should give a whole number at P=2 T=1, not 0",
     ):
         walk(program(text, decomp="grid = ['P']"), machine(), 2, 1)
 
@@ -217,3 +218,50 @@ def test_arrays_go_through(cannon: Signature, preset: Profile) -> None:
     parameters = Parameters(preset, lambda path: preset.get(path).value * spread)
     work = prepare(cannon, placement, parameters, {"N": 4096.0, "w": 8.0}).work()
     assert work.share.shape == (2,)
+
+
+EVERYTHING = """
+[decomp]
+global = [64, 64, 64]
+[[program]]
+[program.parallel]
+trip = 64
+inner = 4096
+flops = 4
+chain = 3
+mode = "ecm"
+iteration_cv = 0.2
+instructions = 9
+bytes.MEM = 8
+shared_writes = { count = 64, bytes = 8, chunk = 1 }
+[[program]]
+halo = { width = 1, bytes_per_cell = 8, comm_threads = "min(T, 2)" }
+[[program]]
+collective = { op = "allreduce", bytes = 1000, comm = ["dim0", "dim2"] }
+[[program]]
+collective = { op = "bcast", bytes = 1000, comm = "node", root = 1 }
+"""
+
+
+def test_every_term_has_its_formula() -> None:
+    document = copy.deepcopy(dict(machine().document))
+    document["memory"] |= {
+        "line": 64,
+        "line_transfer": {"near": exact(5e-8)},
+        "kappa_fs": exact(0.5),
+        "copy_bw": exact(5e9),
+    }
+    document["net"] |= {"thread_factor": exact(0.3), "multiple_overhead": exact(1e-7)}
+    document["net"]["inter"]["os"] = exact(2e-7)
+    profile = from_document(document)
+    placement = place(16, 4, profile.topology)
+    symbolic, symbols = symbolic_work(program(EVERYTHING), profile, placement, {})
+    numeric = walk(program(EVERYTHING), profile, 16, 4)
+    values = {symbol: profile.get(path).value for path, symbol in symbols.items()}
+    for name in ("serial", "share", "stretched", "overhead", "transfer", "instructions"):
+        formula = sympy.sympify(getattr(symbolic, name))
+        assert float(formula.subs(values)) == pytest.approx(getattr(numeric, name), rel=1e-9)
+    assert {symbols["net.thread_factor"], symbols["net.multiple_overhead"]} <= (
+        symbolic.transfer.free_symbols
+    )
+    assert symbols["memory.kappa_fs"] in symbolic.share.free_symbols

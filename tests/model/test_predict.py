@@ -20,6 +20,7 @@ from popmodel.machine.profile import Profile
 from popmodel.machine.topology import Cache, Topology
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model import signature
+from popmodel.model.course import closed_form
 from popmodel.model.observe import PARTS, observe
 from popmodel.model.placement import place
 from popmodel.model.predict import Prediction, predict
@@ -159,7 +160,8 @@ def test_thread_time_is_useful_in_mpi_or_idle(
     work = Work(**vars(work) | {"stretched": work.share + (uneven if threads > 1 else 0.0)})
     placement = place(processes, threads, LARGE)
     spread = {"persistent_cv": persistent, "transient_cv": transient}
-    modelled = observe(work, placement, spread, has_mpi=True)
+    course = closed_form(work, processes, spread, has_mpi=True)
+    modelled = observe(work, placement, course, has_mpi=True)
     a = modelled.aggregates
     everything = a["threads"] * a["runtime"]
     idle = a["idle_serial"] + a["idle_imbalance"] + a["idle_scheduling"]
@@ -271,12 +273,6 @@ def test_threads_without_speed_up_are_noted() -> None:
     assert run.multithreading_efficiency is not None
     assert run.multithreading_efficiency.value == pytest.approx(0.25, abs=0.015)
     assert any("the threads bring no speed-up" in note for note in run.notes)
-
-
-def test_neighbour_synchronisation_is_noted() -> None:
-    ring = '[[program]]\np2p = { to = "rank + 1", bytes = 8 }\n'
-    run = predict(program(ring + BALANCED, imbalance=UNEVEN), machine(), 4, 1)
-    assert any("wait for neighbours only" in note for note in run.notes)
 
 
 def test_no_comparison_with_pure_mpi_where_it_cannot_run(

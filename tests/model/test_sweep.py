@@ -50,9 +50,10 @@ def test_probabilities_and_regret(cores: int, seed: int) -> None:
 
 
 def test_a_candidate_is_what_predict_says() -> None:
-    found = sweep(STENCIL, PRESET, [64])
+    found = sweep(CANNON, PRESET, [64])
     for one in found.candidates:
-        alone = predict(STENCIL, PRESET, one.placement.processes, one.placement.threads)
+        alone = predict(CANNON, PRESET, one.placement.processes, one.placement.threads)
+        assert alone.agreement is None or not alone.agreement.trusts_replay
         assert one.runtime == alone.runtime
         assert one.grid == alone.grid
         assert one.parallel_efficiency == alone.metrics["hybrid-additive"]["parallel_efficiency"]

@@ -32,6 +32,7 @@ def test_unknown_paths_have_none() -> None:
     assert explain("memory.unknown") is None
     assert explain("net.inter.unknown") is None
     assert explain("P") == SYMBOLS["P"]
+    assert explain("memory.line_transfer.near") == SYMBOLS["memory.line_transfer"]
 
 
 def test_names_of_the_request_are_reserved() -> None:

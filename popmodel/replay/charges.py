@@ -1,0 +1,160 @@
+"""What each message and each collective of a program costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.network.fan import collective_time
+from popmodel.network.point_to_point import transfer_time
+from popmodel.replay.program import COLLECTIVES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.network.network import Network
+    from popmodel.replay.program import Collectives, Messages, Program
+
+__all__ = ["Charges", "Rule", "charge", "rules"]
+
+_NS = 1e9
+
+
+class Rule(IntEnum):
+    """Who waits for whom in a collective; the compiled engine uses the same numbers."""
+
+    SYNCHRONISING = 0  #: all leave when the last has arrived, plus the cost
+    FROM_ROOT = 1  #: members leave when the root has arrived, plus the cost; the root goes on
+    TO_ROOT = 2  #: the root leaves when all have arrived, plus the cost; members go on
+    TO_ROOT_PAID = 3  #: the same, and members pay a cost of their own
+
+
+_READINGS: Mapping[str, Mapping[str, Rule]] = {
+    "dimemas": {"reduce": Rule.TO_ROOT_PAID},
+    "synchronising": {},
+    "rooted": {
+        "bcast": Rule.FROM_ROOT,
+        "scatter": Rule.FROM_ROOT,
+        "reduce": Rule.TO_ROOT,
+        "gather": Rule.TO_ROOT,
+    },
+}
+"""By reading: the collectives that do not synchronise all members."""
+
+
+@dataclass(frozen=True)
+class Charges:
+    """Costs of the messages and collectives of a program; times in ns.
+
+    Attributes
+    ----------
+    transfer : float64[M]
+        From the departure of a message to its arrival.
+    rendezvous : uint8[M]
+        Whether a blocking send waits for its receive to be posted.
+    send_overhead : float64[M]
+        Busy time of the sender before the message leaves.
+    receive_before, receive_after : float64[M]
+        Busy time of the receiver before it waits for a message, and after its arrival.
+    sender_waits_for_transfer : bool
+        Whether a rendezvous sender ends with the transfer or goes on once the receive is posted.
+    collective_cost, member_cost : float64[C]
+        Cost of those who wait in a collective, and of members that do not (`Rule.TO_ROOT_PAID`).
+    collective_rule : uint8[C]
+        `Rule` of each collective.
+    """
+
+    transfer: NDArray[np.float64]
+    rendezvous: NDArray[np.uint8]
+    send_overhead: NDArray[np.float64]
+    receive_before: NDArray[np.float64]
+    receive_after: NDArray[np.float64]
+    sender_waits_for_transfer: bool
+    collective_cost: NDArray[np.float64]
+    member_cost: NDArray[np.float64]
+    collective_rule: NDArray[np.uint8]
+
+
+def charge(program: Program, network: Network) -> Charges:
+    """Give the costs of a program on a network without shared resources.
+
+    Parameters
+    ----------
+    program : Program
+        Without collectives if the network carries them out as messages.
+    network : Network
+        What communication costs.
+    """
+    return Charges(
+        **_of_messages(program.messages, network), **_of_collectives(program.collectives, network)
+    )
+
+
+def _of_messages(messages: Messages, network: Network) -> dict[str, Any]:
+    remote = messages.sender != messages.receiver
+    nothing = np.zeros(len(messages))
+    dimemas = network.rules == "dimemas"
+    latency = 0.0 if dimemas else network.latency
+    transfer = transfer_time(messages.size, latency, network.bandwidth) * _NS
+    overhead = np.where(remote, network.latency * _NS, 0.0) if dimemas else nothing
+    rendezvous = (messages.size >= network.eager_threshold) & (messages.mode == 0)
+    return {
+        "transfer": np.where(remote, transfer, 0.0),
+        "rendezvous": rendezvous.astype(np.uint8),
+        "send_overhead": overhead,
+        "receive_before": overhead,
+        "receive_after": nothing,
+        "sender_waits_for_transfer": not dimemas,
+    }
+
+
+def _of_collectives(collectives: Collectives, network: Network) -> dict[str, Any]:
+    cost = np.zeros(len(collectives))
+    member_cost = np.zeros(len(collectives))
+    if network.collectives == "algorithm":
+        nobody = np.zeros(len(collectives), dtype=np.uint8)
+        return {"collective_cost": cost, "member_cost": member_cost, "collective_rule": nobody}
+    sent = collectives.sent
+    for code in np.unique(collectives.kind).tolist():
+        kind = COLLECTIVES[code]
+        mine = collectives.kind == code
+        at_root = collectives.root_sent if kind == "reduce" else sent
+        for target, sends, receives in (
+            (cost, at_root, collectives.received),
+            (member_cost, sent, sent),
+        ):
+            target[mine] = _NS * collective_time(
+                kind,
+                collectives.members[mine],
+                sends[mine],
+                receives[mine],
+                network.latency,
+                network.bandwidth,
+                network.collective_cost,
+            )
+    return {
+        "collective_cost": cost,
+        "member_cost": member_cost,
+        "collective_rule": rules(collectives, network.collectives),
+    }
+
+
+def rules(collectives: Collectives, reading: str) -> NDArray[np.uint8]:
+    """Give the `Rule` of each collective.
+
+    Parameters
+    ----------
+    collectives : Collectives
+        With their roots; where nobody is known to be the root, nobody can go on early or be
+        waited for.
+    reading : str
+        One of `popmodel.network.network.READINGS` but ``algorithm``.
+    """
+    found = np.zeros(len(collectives), dtype=np.uint8)
+    for kind, rule in _READINGS[reading].items():
+        found[(collectives.kind == COLLECTIVES.index(kind)) & (collectives.root >= 0)] = rule
+    return found
