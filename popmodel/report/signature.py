@@ -207,7 +207,8 @@ def _imbalance(known: Entry) -> list[str]:
 
 def _dependence(explained: Entry) -> list[str]:
     """Which items have formulas that depend on processes and threads."""
-    items = {name: ", ".join(explained["depends"][name]) for name in "PT"}
+    # names may have commas in them
+    items = {name: "; ".join(explained["depends"][name]) for name in "PT"}
     return [
         f"with P: {items['P'] or 'none, every process does the same'}",
         f"with T: {items['T'] or 'none, threads share what there is'}",

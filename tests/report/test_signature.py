@@ -216,7 +216,7 @@ def test_the_screen_of_the_stencil() -> None:
         "    grid dimension 0, and receive as much",
         "",
         "work and messages that change",
-        " with P: step, matmul, shift A, shift B",
+        " with P: step; matmul; shift A; shift B",
         " with T: none, threads share what there is",
     ]
 
