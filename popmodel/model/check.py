@@ -27,7 +27,7 @@ from popmodel.model.description import described
 from popmodel.model.dimensions import Clash, Dimensions, infer
 from popmodel.model.keys import key_at, label_of
 from popmodel.model.signature import Signature, SignatureError
-from popmodel.model.signature_reader import SignatureReader
+from popmodel.model.signature_reader import EXTENTS, SignatureReader
 from popmodel.model.study import with_settings
 
 CONSTRUCTS = (
@@ -230,36 +230,45 @@ def _out_of_range(
     lines: Mapping[toml_lines.Path, int],
 ) -> Iterator[Finding]:
     """Formulas that give nothing sensible for any possible run."""
-    useless: set[str] = set()  # names without a value, whose uses need no mention
+    useless: set[str] = set()  # names that come from such a formula: their uses need no mention
     for result in results:
         expression = formulas[result.path]
-        name = _key(result.path)
-        line = toml_lines.line_of(lines, result.path)
         if useless & closure(signature, [expression]):
             continue
-        finite = np.isfinite(result.values)
-        if not finite.any():
-            if result.path[0] == "let":
-                useless.add(name)
-            yield Finding(
-                f"{name}: {expression.text!r} has no finite value at the defaults",
-                line,
-                hint="look for a division by zero, a root or logarithm of a number below zero, "
-                "or a power that is too large",
-            )
+        fault = _fault(result)
+        if fault is None:
             continue
-        key = key_at(result.path)
-        domain = None if key is None else key.domain_of(is_constant=True)
-        values = result.values[finite]
-        if domain is not None and not domain.holds(values).any():
-            same = np.ptp(values) == 0
-            given = f"{values[0]:g}" if same else f"{values.min():g} to {values.max():g}"
-            yield Finding(
-                f"{name}: {expression.text!r} is {given} at the defaults, for all possible "
-                f"processes; it should be {domain.text}",
-                line,
-                hint="look at the defaults of the parameters in it",
-            )
+        if result.path[0] == "let":
+            useless.add(str(result.path[1]))
+        elif result.path[0] == "decomp":
+            useless |= EXTENTS
+        problem, hint = fault
+        yield Finding(
+            f"{_key(result.path)}: {expression.text!r} {problem}",
+            toml_lines.line_of(lines, result.path),
+            hint=hint,
+        )
+
+
+def _fault(result: Outcome) -> tuple[str, str] | None:
+    """Say what is wrong with all values of a formula, and what to do; None if some are right."""
+    values = result.values[np.isfinite(result.values)]
+    if not values.size:
+        return (
+            "has no finite value at the defaults",
+            "look for a division by zero, a root or logarithm of a number below zero, or a power "
+            "that is too large",
+        )
+    key = key_at(result.path)
+    domain = None if key is None else key.domain_of(is_constant=True)
+    if domain is None or domain.holds(values).any():
+        return None
+    least, most = values.min(), values.max()
+    given = f"{least:g}" if least == most else f"{least:g} to {most:g}"
+    return (
+        f"is {given} at the defaults, for all possible processes; it should be {domain.text}",
+        "look at the defaults of the parameters in it",
+    )
 
 
 def _without_value(

@@ -21,6 +21,7 @@ from popmodel.expressions.elementary import Value
 from popmodel.model.grid import best_grid
 from popmodel.model.keys import key_at
 from popmodel.model.signature import Signature
+from popmodel.model.signature_reader import EXTENTS
 from popmodel.model.toml_lines import Path
 
 MOST_PROCESSES = 2**20
@@ -146,7 +147,7 @@ def possible(
     grid = signature.grid
     dims = () if grid is None or grid.dims is None else grid.dims
     used = closure(signature, [*require.values(), *dims])
-    searches = grid is not None and grid.dims is None and any(_is_extent(name) for name in used)
+    searches = grid is not None and grid.dims is None and bool(EXTENTS & used)
     with_threads = "T" in used
     processes = _candidates(with_threads=with_threads, searches=searches)
     threads: NDArray[np.float64] = np.ones(1)
@@ -190,7 +191,7 @@ def outcomes(
         branches = (1, 2) if "if_fits" in expression.calls else (1,)
         for branch in branches:
             result = _evaluate(expression, values, branch)
-            sized = np.broadcast_to(result, processes.shape)
+            sized = np.broadcast_to(np.asarray(result, dtype=np.float64), processes.shape)
             found.append(Outcome(path, sized, processes))
     return found
 
@@ -240,14 +241,10 @@ def closure(signature: Signature, expressions: Iterable[Expression]) -> set[str]
 def _behind(signature: Signature, name: str) -> set[str]:
     """Give the names that an extent of the grid or of the local cells comes from."""
     grid = signature.grid
-    if grid is None or not _is_extent(name):
+    if grid is None or name not in EXTENTS:
         return set()
     sources = [*(grid.dims or ()), *(grid.cells or ())]
     return {"P", *(one for expression in sources for one in expression.names)}
-
-
-def _is_extent(name: str) -> bool:
-    return name[0] in "Pn" and name[1:].isdigit()
 
 
 def _candidates(*, with_threads: bool, searches: bool) -> NDArray[np.float64]:
@@ -293,7 +290,8 @@ def _searched(
     """Give the extents of the grid of least surface, by P."""
     number, *sizes = np.broadcast_arrays(processes, *cells)
     cases = list(zip(number.flat, *(size.flat for size in sizes), strict=True))
-    known = {case: best_grid(int(case[0]), case[1:], periodic) for case in set(cases)}
+    with np.errstate(all="ignore"):  # cells without a value have no surface
+        known = {case: best_grid(int(case[0]), case[1:], periodic) for case in set(cases)}
     extents = np.array([known[case] for case in cases], dtype=np.float64)
     return [extents[:, dim].reshape(number.shape) for dim in range(len(cells))]
 

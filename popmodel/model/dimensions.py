@@ -22,7 +22,7 @@ from popmodel.expressions import Expression
 from popmodel.expressions.algebra import Algebra, Functions
 from popmodel.model.keys import key_at, label_of
 from popmodel.model.signature import Signature
-from popmodel.model.signature_reader import MAX_DIMENSIONS
+from popmodel.model.signature_reader import EXTENTS
 from popmodel.model.toml_lines import Path
 
 LARGEST_ROOT = 1000
@@ -126,8 +126,7 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
         Every formula by its place, in the order of reading: a name of ``let`` before its use.
     """
     equations = _Equations()
-    counts = ("P", "T", "rank", *(f"{letter}{d}" for letter in "Pn" for d in range(MAX_DIMENSIONS)))
-    values = {name: equations.known(NUMBER) for name in counts}
+    values = {name: equations.known(NUMBER) for name in ("P", "T", "rank", *EXTENTS)}
     values |= {name: equations.unknown(name) for name in signature.params}
     named = list(signature.params)
     decisions: dict[str, Decision] = {}

@@ -46,6 +46,9 @@ SCHEMA = "popmodel/signature/1"
 ORIGINS = ("user", "static", "trace", "fit")
 EXTRA_FUNCTIONS = {"if_fits": 3}
 MAX_DIMENSIONS = 3
+EXTENTS = frozenset(f"{letter}{dim}" for letter in "Pn" for dim in range(MAX_DIMENSIONS))
+"""Names that a decomposition defines: processes and local cells along each dimension."""
+
 BASE_UNITS = ("B", "s", "1")
 
 Part = TypeVar("Part")
@@ -180,7 +183,7 @@ class SignatureReader:
             return self.decomposition(document)
         except SignatureError as mistake:
             self.note(mistake)
-        self.names |= {f"{letter}{d}" for letter in "Pn" for d in range(MAX_DIMENSIONS)}
+        self.names |= EXTENTS
         every = (_UNREADABLE,) * MAX_DIMENSIONS
         return Grid(every, every, (False,) * MAX_DIMENSIONS)
 

@@ -151,6 +151,12 @@ def test_what_comes_with_popmodel_is_in_order(source: str) -> None:
             "look for a division by zero, a root or logarithm of a number below zero, or a power "
             "that is too large",
         ),
+        (
+            HEAD + "[decomp]\nglobal = ['1/(P - P)', 'P']\n[[program]]\nserial = {trip='n0'}\n",
+            5,
+            "global: '1/(P - P)' has no finite value at the defaults",
+            None,
+        ),
         (HEAD + "[params]\nN = 3\n" + BODY + "[x\n", 8, "is not TOML: ", None),
         ("schema = 3\n" + BODY, 1, "schema is 3, not 'popmodel/signature/1'", None),
     ],

@@ -121,6 +121,7 @@ def test_outcomes_are_for_possible_runs_only() -> None:
         "[params]\nN = 8\n[let]\na = '1/(P - 2)'\n[limits]\nrequire = ['P > 2']\n"
         "[[program]]\nserial = { trip = 'a', bytes.MEM = 'if_fits(N, 1, 0*P)' }\n"
         "[[program]]\np2p = { to = 'rank + P', bytes = 8 }\n"
+        "[[program]]\nserial = { trip = 'P > 8' }\n"
     )
     found = outcomes(signature, formulas, params, runs("[limits]\nrequire = ['P > 2']\n" + BODY))
     by_place = {outcome.path: outcome for outcome in found}
@@ -131,6 +132,7 @@ def test_outcomes_are_for_possible_runs_only() -> None:
     np.testing.assert_allclose(trip.values, 1 / (trip.processes - 2))
     fits, misses = (one for one in found if one.path[-1] == "MEM")
     assert (set(fits.values), set(misses.values)) == ({1.0}, {0.0})
+    assert by_place["program", 2, "serial", "trip"].values.dtype == np.float64
     to = by_place["program", 1, "p2p", "to"]
     np.testing.assert_array_equal(to.values, to.processes)
 
