@@ -43,6 +43,19 @@ def test_cannon_is_read_as_written() -> None:
     assert (shift_a.dim, shift_b.dim) == (1, 0)
 
 
+def test_parameters_may_state_their_unit() -> None:
+    params = "[params]\nN = { value = 4, unit = 'cells' }\nw = { value = 8, unit = 'B' }\nk = 2\n"
+    demo = signature.from_text(HEAD + params + BODY)
+    assert demo.units == {"N": "cells", "w": "B"}
+    assert demo.params["w"].value == 8
+    with pytest.raises(SignatureError, match="w: the unit should be B, s, 1 or what is counted"):
+        signature.from_text(HEAD + params.replace("'B'", "'MiB'") + BODY)
+    with pytest.raises(SignatureError, match="persistent_cv: should be in 1, not B"):
+        signature.from_text(
+            HEAD + "[imbalance]\npersistent_cv = { value = 0.1, unit = 'B' }\n" + BODY
+        )
+
+
 def test_every_supported_kind_is_read() -> None:
     text = (
         HEAD
