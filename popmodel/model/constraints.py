@@ -180,8 +180,6 @@ def outcomes(
     for either.
     """
     processes, threads = _samples(signature, runs)
-    if not processes.size:
-        return []
     values = environment(signature, processes, threads, params) | {"rank": np.zeros(1)}
     found = []
     for path, expression in formulas.items():
@@ -271,9 +269,9 @@ def _samples(
     allowed = runs.allowed if runs.allowed.any() else np.ones_like(runs.allowed)
     rows = np.flatnonzero(allowed.any(axis=1))
     if signature.grid is not None and signature.grid.dims is None:
-        rows = rows[runs.processes[rows] <= ALL_SMALL]  # larger ones are long to search a grid for
-    if not rows.size:  # possible only with more processes than a grid is searched for
-        return np.zeros(0), np.zeros(0)
+        # the search for a grid takes the longer the larger it is
+        small = rows[runs.processes[rows] <= ALL_SMALL]
+        rows = small if small.size else rows[:1]
     spread = np.geomspace(1, rows.size, SAMPLES).astype(int) - 1
     pairs = [
         (runs.processes[row], thread)

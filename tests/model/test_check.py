@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"
 ROOT = Path(__file__).parents[2]
 
+Check = Callable[..., Checked]
+
 
 @pytest.fixture
-def checked(tmp_path: Path) -> object:
+def checked(tmp_path: Path) -> Check:
     def run(text: str, **settings: float) -> Checked:
         path = tmp_path / "demo.toml"
         path.write_text(text)
@@ -134,35 +137,35 @@ def test_what_comes_with_popmodel_is_in_order(source: str) -> None:
         (
             HEAD + "[params]\nN = 3\n[[program]]\nserial = { trip = 'N - 3' }\n",
             7,
-            "trip: 'N - 3' is 0 at the defaults, for all possible processes; it should be above 0",
-            "look at the defaults of the parameters in it",
+            "trip: 'N - 3' is 0 with these parameters, whatever P and T; it should be above 0",
+            "look at the values of the parameters in it",
         ),
         (
             HEAD + "[params]\nN = 3\n[[program]]\nparallel = { trip = 'N/P', inner = '-P/N' }\n",
             7,
-            "inner: '-P/N' is -349525 to -0.333333 at the defaults, for all possible processes; "
+            "inner: '-P/N' is -349525 to -0.333333 with these parameters, whatever P and T; "
             "it should be above 0",
-            "look at the defaults of the parameters in it",
+            "look at the values of the parameters in it",
         ),
         (
             HEAD + "[params]\nN = 3\n[let]\na = '1/(N - 3)'\n[[program]]\nserial = {trip = 'a'}\n",
             7,
-            "a: '1/(N - 3)' has no finite value at the defaults",
+            "a: '1/(N - 3)' has no finite value with these parameters",
             "look for a division by zero, a root or logarithm of a number below zero, or a power "
             "that is too large",
         ),
         (
             HEAD + "[decomp]\nglobal = ['1/(P - P)', 'P']\n[[program]]\nserial = {trip='n0'}\n",
             5,
-            "global: '1/(P - P)' has no finite value at the defaults",
+            "global: '1/(P - P)' has no finite value with these parameters",
             None,
         ),
         (HEAD + "[params]\nN = 3\n" + BODY + "[x\n", 8, "is not TOML: ", None),
         ("schema = 3\n" + BODY, 1, "schema is 3, not 'popmodel/signature/1'", None),
     ],
 )
-def test_a_mistake(checked: object, text: str, line: int, message: str, hint: str | None) -> None:
-    found = checked(text)  # type: ignore[operator]
+def test_a_mistake(checked: Check, text: str, line: int, message: str, hint: str | None) -> None:
+    found = checked(text)
     (mistake,) = found.mistakes
     assert mistake.line == line
     assert message in mistake.message
@@ -218,20 +221,20 @@ def test_a_mistake(checked: object, text: str, line: int, message: str, hint: st
             HEAD + "[params]\nn = 3\n[[program]]\nloop = { count = 'n', body = [\n"
             "{ serial = { trip = 1, every = 3 } },\n{ serial = { trip = 1, every = 'n + 1' } }]}",
             9,
-            "every: 'n + 1' is more than the 'n' iterations of the loop, at the defaults",
+            "every: 'n + 1' is more than the 'n' iterations of the loop, with these parameters",
             "its turn never comes",
         ),
         (
             HEAD + "[[program]]\nloop = { count = 3 }\n[[program.body]]\n"
             "serial = { trip = 1, every = 4 }\n",
             7,
-            "every: '4' is more than the '3' iterations of the loop, at the defaults",
+            "every: '4' is more than the '3' iterations of the loop, with these parameters",
             "its turn never comes",
         ),
     ],
 )
-def test_a_remark(checked: object, text: str, line: int, message: str, hint: str | None) -> None:
-    found = checked(text)  # type: ignore[operator]
+def test_a_remark(checked: Check, text: str, line: int, message: str, hint: str | None) -> None:
+    found = checked(text)
     assert found.mistakes == ()
     (remark,) = found.remarks
     assert (remark.line, remark.message) == (line, message)
@@ -240,7 +243,7 @@ def test_a_remark(checked: object, text: str, line: int, message: str, hint: str
     assert found.explained is not None
 
 
-def test_all_mistakes_come_at_once_and_in_order(checked: object) -> None:
+def test_all_mistakes_come_at_once_and_in_order(checked: Check) -> None:
     text = """schema = "popmodel/signature/1"
 app = { name = "demo", titel = "x" }
 [params]
@@ -267,7 +270,7 @@ loop = { count = "n0 + n5", body = [
   { serial = { flops = 1 } },
 ] }
 """
-    found = checked(text)  # type: ignore[operator]
+    found = checked(text)
     assert [(one.line, one.message.partition(":")[0]) for one in found.mistakes] == [
         (2, "unknown key 'titel' in app"),
         (4, "the name P is taken"),
@@ -313,21 +316,31 @@ def test_a_damaged_signature_is_answered_in_one_line_for_each_mistake(
     assert (found.explained is None) == bool(found.mistakes)
 
 
-def test_toml_that_breaks_off_has_its_column(checked: object) -> None:
-    found = checked("a = [1,\n  = 2\n")  # type: ignore[operator]
+def test_toml_that_breaks_off_has_its_column(checked: Check) -> None:
+    found = checked("a = [1,\n  = 2\n")
     (mistake,) = found.mistakes
     assert (mistake.line, mistake.column) == (2, 3)
     assert mistake.message == "is not TOML: Invalid value"
     assert found.application is None
 
 
-def test_values_can_be_set(checked: object) -> None:
+def test_a_signature_for_many_processes_only(checked: Check) -> None:
+    head = HEAD + "[limits]\nrequire = ['P > 5000']\n[decomp]\nglobal = [640, 640]\n"
+    found = checked(head + "[[program]]\nserial = { trip = 'n0' }\n")
+    assert found.explained["limits"]["possible"][0] == 5001
+    found = checked(head + "[let]\na = '1/(1-1)'\n" + BODY)
+    assert [one.message for one in found.mistakes] == [
+        "a: '1/(1-1)' has no finite value with these parameters"
+    ]
+
+
+def test_values_can_be_set(checked: Check) -> None:
     text = HEAD + "[params]\nN = 5\n[[program]]\nserial = { trip = 'N - 4' }\n"
-    assert checked(text).mistakes == ()  # type: ignore[operator]
-    found = checked(text, N=3)  # type: ignore[operator]
-    assert found.mistakes[0].message.startswith("trip: 'N - 4' is -1 at the defaults")
+    assert checked(text).mistakes == ()
+    found = checked(text, N=3)
+    assert found.mistakes[0].message.startswith("trip: 'N - 4' is -1 with these parameters")
     with pytest.raises(UsageError, match="demo has no parameter 'M'"):
-        checked(text, M=3)  # type: ignore[operator]
+        checked(text, M=3)
 
 
 def test_files_that_are_no_signatures(tmp_path: Path) -> None:
