@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Style, pairs, paragraph, shorten
+from popmodel.report.terminal import Style, clean, pairs, paragraph, shorten
 from popmodel.units import count, format_size, format_time, plural
 
 Entry: TypeAlias = Mapping[str, Any]
@@ -71,13 +71,13 @@ def markdown(document: Document) -> list[str]:
         hint = f" ({finding['hint']})" if finding["hint"] else ""
         lines += ["", f"- {_place(document['path'], finding)} {finding['message']}{hint}"]
     explained = document["explained"]
-    if explained is None:
-        return lines
-    for title, entries in _sections(explained):
-        lines += ["", f"**{title}**", "", *(f"- {entry}" for entry in entries)]
-    lines += ["", "**program**", ""]
-    lines += [f"{'  ' * depth}- {text}" for depth, text in _tree(explained["program"])]
-    return [*lines, "", f"**{CHANGING}**", "", *(f"- {text}" for text in _dependence(explained))]
+    if explained is not None:
+        for title, entries in _sections(explained):
+            lines += ["", f"**{title}**", "", *(f"- {entry}" for entry in entries)]
+        lines += ["", "**program**", ""]
+        lines += [f"{'  ' * depth}- {text}" for depth, text in _tree(explained["program"])]
+        lines += ["", f"**{CHANGING}**", "", *(f"- {text}" for text in _dependence(explained))]
+    return [clean(line) for line in lines]
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
@@ -107,7 +107,7 @@ def _findings(document: Document) -> list[Entry]:
 
 def _finding(path: str, finding: Entry, style: Style) -> list[str]:
     """A finding in the form of compilers, that editors jump to."""
-    place = _place(path, finding)
+    place = clean(_place(path, finding))
     if len(place) > style.width // 2:
         shown = shorten(place, style.width) if style.terminal else place
         lines = [shown, *paragraph(finding["message"], style, first="  ")]

@@ -290,6 +290,19 @@ def test_a_long_path_stands_alone_and_whole_in_a_file() -> None:
     assert any(line.endswith("app.toml:5:") for line in on_a_terminal)
 
 
+def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:
+    document = _with_findings("a\x1b[2J.toml")
+    document["mistakes"][0]["message"] = "unknown key '\x1b[2J\u202e'"
+    for lines in (screen(document, Style(60)), markdown(document)):
+        assert all(line.isprintable() for line in lines)
+    path = tmp_path / "demo.toml"
+    path.write_text(
+        HEAD + PARAMS + '[[program]]\nserial = { trip = "n*x*y", name = "a\\u001b[2J" }\n'
+    )
+    for lines in (screen(check(path).to_dict(), Style(60)), markdown(check(path).to_dict())):
+        assert all(line.isprintable() for line in lines)
+
+
 def test_markdown_says_the_same() -> None:
     text = "\n".join(markdown(_with_findings("a.toml")))
     assert "| check | 2 mistakes, 1 remark |" in text
