@@ -77,14 +77,17 @@ def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) 
 def parse_toml(
     text: str, path: str | os.PathLike[str], error: type[FileError] = FileError
 ) -> dict[str, Any]:
-    """Table of a TOML text; raises `error` with the line if it is none."""
+    """Table of a TOML text; raises `error` with line and column if it is none."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as reason:
-        place = re.search(r"\(at line (\d+), column \d+\)", str(reason))
+        place = re.search(r"\(at line (\d+), column (\d+)\)", str(reason))
         problem = re.sub(r"\s*\(at .*\)$", "", str(reason))
-        line = int(place[1]) if place else None
-        raise error(path, f"is not TOML: {problem}", line=line) from None
+        # without a place it is the end of the text that came too early
+        line, column = (
+            (int(place[1]), int(place[2])) if place else (len(text.splitlines()) or 1, None)
+        )
+        raise error(path, f"is not TOML: {problem}", line=line, column=column) from None
     except (RecursionError, ValueError):
         raise error(path, _TOO_MUCH) from None
 

@@ -42,7 +42,19 @@ class ThresholdError(PopmodelError):
 
 
 class FileError(PopmodelError):
-    """A file cannot be used; the message begins with its name and, where known, the line."""
+    """A file cannot be used; the message begins with its name and, where known, the line.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    problem : str
+        One line: what is wrong with it.
+    line, column : int, optional
+        Where in it, counted from 1.
+    hint : str, optional
+        One line: what to do about it.
+    """
 
     def __init__(
         self,
@@ -50,12 +62,15 @@ class FileError(PopmodelError):
         problem: str,
         *,
         line: int | None = None,
+        column: int | None = None,
         hint: str | None = None,
     ) -> None:
-        where = os.fspath(path) if line is None else f"{os.fspath(path)}:{line}"
-        super().__init__(f"{where}: {problem}", hint)
+        place = [os.fspath(path), *(str(at) for at in (line, column) if at is not None)]
+        super().__init__(f"{':'.join(place)}: {problem}", hint)
         self.path = os.fspath(path)
+        self.problem = problem
         self.line = line
+        self.column = column
 
 
 class TraceError(FileError):

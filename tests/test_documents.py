@@ -56,8 +56,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_toml_with_a_mistake_names_its_line() -> None:
     with pytest.raises(FileError) as caught:
         documents.parse_toml("a = 1\nb = = 2\n", "x.toml")
-    assert caught.value.message.startswith("x.toml:2: is not TOML: ")
+    assert caught.value.message.startswith("x.toml:2:5: is not TOML: ")
     assert "at line" not in caught.value.message
+    assert (caught.value.line, caught.value.column) == (2, 5)
+
+
+def test_toml_that_ends_too_early_names_its_last_line() -> None:
+    with pytest.raises(FileError, match=r"^x\.toml:2: is not TOML: Unterminated string$"):
+        documents.parse_toml('a = 1\nb = "', "x.toml")
 
 
 def test_json_with_a_mistake_names_its_line() -> None:

@@ -124,6 +124,7 @@ def test_extra_functions_get_their_meaning_from_the_caller() -> None:
         ("  (1 + 2", 3, "does not parse"),
         ("a; b", 2, "does not parse"),
         ("import os", 1, "does not parse"),
+        ("1if a else 2", 1, r"does not parse \(invalid decimal literal\)"),
         ("1 + é", 5, "unexpected character 'é'"),
         ("1\x00", 2, "unexpected character"),
         ("-" * 1500 + "1", None, "nested"),

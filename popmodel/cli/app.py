@@ -27,6 +27,7 @@ VERBS = (
     "explain",
     "bench",
     "machine",
+    "signature",
     "doctor",
 )
 """In the order of the help. Each is a module here with `command` and `EXAMPLES`."""

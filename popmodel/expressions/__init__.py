@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from popmodel.expressions.algebra import (
+    Algebra,
     FloatAlgebra,
     NumericAlgebra,
     SymbolicAlgebra,
@@ -104,6 +105,18 @@ class Expression:
                         "below zero, or a power that is too large",
                     )
         return result.item() if result.ndim == 0 else result
+
+    def walk(self, values: Mapping[str, Any], algebra: Algebra) -> Any:
+        """Compute the value in an algebra of the caller, whatever its values are.
+
+        Parameters
+        ----------
+        values : mapping of str to value
+            At least the names of the expression.
+        algebra : Algebra
+            What is done with the values; it has every function that the expression calls.
+        """
+        return walk(self._tree, values, algebra)
 
     def sympy(
         self,

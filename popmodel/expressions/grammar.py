@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 
 from popmodel.errors import PopmodelError
@@ -110,7 +111,11 @@ def read_tree(text: str, functions: Mapping[str, int]) -> tuple[ast.expr, set[st
     flat = text.replace("\n", " ").replace("\t", " ")
     leading = len(flat) - len(flat.lstrip())
     try:
-        tree = ast.parse(flat.strip(), mode="eval").body
+        with warnings.catch_warnings():
+            # what Python reads with a warning, such as 1if, it will not read one day
+            warnings.simplefilter("error", SyntaxWarning)
+            warnings.simplefilter("error", DeprecationWarning)
+            tree = ast.parse(flat.strip(), mode="eval").body
     except SyntaxError as error:
         # Python gives 0 when the text ends too early
         column = leading + error.offset if error.offset else len(flat.rstrip()) + 1

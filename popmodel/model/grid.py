@@ -42,10 +42,7 @@ def names(
     ImpossibleSplit
         If the grid does not have P processes, or leaves some of them without a cell.
     """
-    values: dict[str, Value] = {"P": float(processes), "T": float(threads), **params}
-    for name, expression in signature.let:
-        what = f"{signature.name}: {name!r} of let"
-        values[name] = amounts.evaluate(expression, values, what)
+    values = _lets(signature, processes, threads, params)
     if signature.grid is None:
         return values, ()
     cells = [_cells(signature, expression, values) for expression in signature.grid.cells or ()]
@@ -58,6 +55,17 @@ def names(
     values |= {f"P{dim}": float(size) for dim, size in enumerate(extent)}
     values |= {f"n{dim}": cell / extent[dim] for dim, cell in enumerate(cells)}
     return values, extent
+
+
+def _lets(
+    signature: Signature, processes: int, threads: int, params: Mapping[str, Value]
+) -> dict[str, Value]:
+    """Values of parameters, P, T and let."""
+    values: dict[str, Value] = {"P": float(processes), "T": float(threads), **params}
+    for name, expression in signature.let:
+        what = f"{signature.name}: {name!r} of let"
+        values[name] = amounts.evaluate(expression, values, what)
+    return values
 
 
 def _cells(signature: Signature, expression: Expression, values: Mapping[str, Value]) -> Value:
@@ -172,14 +180,29 @@ def check_requirements(
     ImpossibleSplit
         If a condition of ``limits.require`` fails.
     """
-    values: dict[str, Value] = {"P": float(processes), "T": float(threads), **params}
-    for name, expression in signature.let:
-        values[name] = expression.evaluate(values)
-    failed = next((one for one in signature.limits.require if not one.evaluate(values)), None)
-    if failed is not None:
+    values = _lets(signature, processes, threads, params)
+    # those on the extents last: without the others there may be no grid
+    of_grid = [one for one in signature.limits.require if not one.names <= values.keys()]
+    for condition in signature.limits.require:
+        if condition not in of_grid:
+            _require(condition, signature, processes, threads, values)
+    if of_grid:
+        values, _ = names(signature, processes, threads, params)
+        for condition in of_grid:
+            _require(condition, signature, processes, threads, values)
+
+
+def _require(
+    condition: Expression,
+    signature: Signature,
+    processes: int,
+    threads: int,
+    values: Mapping[str, Value],
+) -> None:
+    if not amounts.evaluate(condition, values, f"{signature.name}: a condition of require"):
         raise ImpossibleSplit(
             f"{signature.name} cannot run with {plural(processes, 'process', 'processes')}"
-            f"{_and_threads(failed, threads)}: it requires {failed.text}"
+            f"{_and_threads(condition, threads)}: it requires {condition.text}"
         )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from popmodel.expressions.elementary import Value
+from popmodel.model.toml_lines import Path
 
 
 @dataclass(frozen=True)
@@ -319,3 +320,24 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
 def key_of(table: str, name: str) -> Key:
     """Give the entry of a key."""
     return next(key for key in KEYS[table] if key.name == name)
+
+
+def key_at(path: Path) -> Key | None:
+    """Give the entry of the formula at a place; None for a name that ``let`` defines.
+
+    Parameters
+    ----------
+    path : path
+        Such as ``("program", 0, "body", 2, "parallel", "bytes", "MEM")``, a level of ``bytes``.
+    """
+    if path[0] == "let":
+        return None
+    *_, outer, table, name = ("", *(part for part in path if isinstance(part, str)))
+    return key_of(table, name) if table in KEYS else key_of(outer, table)
+
+
+def label_of(path: Path) -> str:
+    """Name a place as it is written, such as ``parallel.bytes.MEM`` or ``limits.require``."""
+    numbers = [index for index, part in enumerate(path) if isinstance(part, int)]
+    inside = path[numbers[-1] + 1 :] if path[0] == "program" else path
+    return ".".join(part for part in inside if isinstance(part, str))

@@ -119,7 +119,8 @@ def largest_cores(study: Study, target: float, max_memory: float | None = None) 
     Beyond one node only whole nodes are looked at. Powers of two, up to the size of the machine,
     show where the efficiency falls below the target for the last time; the root in between is
     found on the logarithm of the number of cores (Brent's method), and its neighbours are tried,
-    because numbers that divide well are better than those beside them.
+    because numbers that divide well are better than those beside them. One that divides well and
+    lies farther beyond may be missed.
 
     Parameters
     ----------

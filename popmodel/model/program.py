@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
 from popmodel.expressions import Expression
@@ -332,6 +332,8 @@ class Signature:
         that were given.
     program : tuple of Item
         The region tree.
+    units : mapping of str to str
+        Units that were stated for parameters: ``B``, ``s``, ``1`` or what is counted.
     """
 
     name: str
@@ -343,6 +345,7 @@ class Signature:
     grid: Grid | None
     imbalance: Mapping[str, Quantity]
     program: tuple[Item, ...]
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 def items(program: tuple[Item, ...]) -> list[Item]:

@@ -13,7 +13,7 @@ from popmodel.model import toml_lines
 from popmodel.model.program import Signature
 from popmodel.model.signature_reader import SignatureError, SignatureReader
 
-__all__ = ["DEFAULT", "Signature", "SignatureError", "bundled", "from_text", "load"]
+__all__ = ["DEFAULT", "Signature", "SignatureError", "bundled", "from_text", "load", "read"]
 
 DEFAULT = "stencil3d"
 
@@ -41,9 +41,14 @@ def load(source: str | os.PathLike[str]) -> Signature:
     UsageError
         If there is neither such a file nor such a bundled signature.
     """
+    path, is_bundled, text = read(source)
+    return from_text(text, path, is_bundled=is_bundled)
+
+
+def read(source: str | os.PathLike[str]) -> tuple[str, bool, str]:
+    """Find a signature: its path, whether it is bundled, and its text; raises as `load`."""
     path, is_bundled = _BUNDLED.find(source)
-    text = read_text(path, SignatureError)
-    return from_text(text, os.fspath(path), is_bundled=is_bundled)
+    return os.fspath(path), is_bundled, read_text(path, SignatureError)
 
 
 def from_text(text: str, path: str = "signature", *, is_bundled: bool = False) -> Signature:

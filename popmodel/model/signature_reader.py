@@ -7,16 +7,18 @@ wrong without a sign.
 from __future__ import annotations
 
 import difflib
+import keyword
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from popmodel.errors import FileError
 from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
 from popmodel.model import toml_lines
-from popmodel.model.keys import KEYS, Domain, key_of
+from popmodel.model.keys import KEYS, Domain, Key, key_of
 from popmodel.model.program import (
     Collective,
     Communicator,
@@ -38,11 +40,19 @@ from popmodel.model.program import (
 )
 from popmodel.model.symbols import RESERVED
 from popmodel.network.collectives import DEFAULT_ALGORITHM
+from popmodel.units import SIZE_UNITS, TIME_UNITS
 
 SCHEMA = "popmodel/signature/1"
 ORIGINS = ("user", "static", "trace", "fit")
 EXTRA_FUNCTIONS = {"if_fits": 3}
 MAX_DIMENSIONS = 3
+EXTENTS = frozenset(f"{letter}{dim}" for letter in "Pn" for dim in range(MAX_DIMENSIONS))
+"""Names that a decomposition defines: processes and local cells along each dimension."""
+
+BASE_UNITS = ("B", "s", "1")
+
+Part = TypeVar("Part")
+_UNREADABLE = parse("1")  # stands for a formula with a mistake while others are looked for
 
 SCHEDULES = ("static", "dynamic", "guided")
 MODES = ("sum", "ecm", "roofline")
@@ -56,12 +66,41 @@ class SignatureError(FileError):
 
 @dataclass
 class SignatureReader:
-    """Turns the TOML document into a `Signature`; knows where everything stands in the text."""
+    """Turns the TOML document into a `Signature`; knows where everything stands in the text.
+
+    Attributes
+    ----------
+    path : str
+        File, for messages.
+    lines : mapping of path to int
+        Lines of the keys.
+    mistakes : list of SignatureError, or None
+        Where mistakes are collected; None ends the reading at the first.
+    formulas : dict of path to Expression
+        Every formula that was read, by its place in the document.
+    """
 
     path: str
     lines: Mapping[toml_lines.Path, int]
+    mistakes: list[SignatureError] | None = None
+    formulas: dict[toml_lines.Path, Expression] = field(default_factory=dict)
     names: set[str] = field(default_factory=lambda: {"P", "T"})
     grid: Grid | None = None
+    units: dict[str, str] = field(default_factory=dict)
+
+    def note(self, mistake: SignatureError) -> None:
+        """Collect a mistake that does not keep the rest from being read, or end the reading."""
+        if self.mistakes is None:
+            raise mistake
+        self.mistakes.append(mistake)
+
+    def part(self, read: Callable[[], Part], instead: Part) -> Part:
+        """Read a part; if it is beyond reading, note why and go on without it."""
+        try:
+            return read()
+        except SignatureError as mistake:
+            self.note(mistake)
+            return instead
 
     def error(
         self, where: toml_lines.Path, problem: str, hint: str | None = None
@@ -71,18 +110,23 @@ class SignatureReader:
 
     def signature(self, document: Mapping[str, Any], is_bundled: bool) -> Signature:
         if document.get("schema") != SCHEMA:
-            raise self.error(("schema",), f"schema is {document.get('schema')!r}, not {SCHEMA!r}")
+            given = f"is {document['schema']!r}, not" if "schema" in document else "is missing:"
+            problem = f"schema {given} {SCHEMA!r}"
+            raise self.error(("schema",), problem, f'a signature begins with schema = "{SCHEMA}"')
         self.keys(document, ())
-        app = self.table(document, ("app",))
-        self.keys(app, ("app",))
-        params = self.params(self.table(document, ("params",)))
-        let = self.let(self.table(document, ("let",)))
-        self.grid = self.decomposition(document)
-        limits = self.limits(self.table(document, ("limits",)))
-        imbalance = self.imbalance(self.table(document, ("imbalance",)))
-        program = self.body(document["program"], ("program",))
+        name = self.part(lambda: self.application(self.table(document, ("app",))), "")
+        no_values: dict[str, Quantity] = {}
+        no_entries: tuple[Any, ...] = ()
+        params = self.part(lambda: self.params(self.table(document, ("params",))), no_values)
+        let = self.part(lambda: self.let(self.table(document, ("let",))), no_entries)
+        self.grid = self.any_decomposition(document)
+        limits = self.part(lambda: self.limits(self.table(document, ("limits",))), Limits())
+        imbalance = self.part(
+            lambda: self.imbalance(self.table(document, ("imbalance",))), no_values
+        )
+        program = self.part(lambda: self.body(document["program"], ("program",)), no_entries)
         return Signature(
-            self.text(app, ("app", "name")),
+            name,
             self.path,
             is_bundled,
             params,
@@ -91,17 +135,38 @@ class SignatureReader:
             self.grid,
             imbalance,
             program,
+            self.units,
         )
 
     # -- the parts before the program
+
+    def application(self, table: Mapping[str, Any]) -> str:
+        self.keys(table, ("app",))
+        for key in table:
+            self.text(table, ("app", key))
+        return str(table["name"])
 
     def params(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
         found = {}
         for name, value in table.items():
             where = ("params", name)
             self.new_name(name, where)
-            found[name] = self.quantity(value, where)
+            if isinstance(value, Mapping) and "unit" in value:
+                value = dict(value)
+                unit = self.part(partial(self.unit, value.pop("unit"), where), None)
+                self.units |= {} if unit is None else {name: unit}
+            read = partial(self.quantity, value, where)
+            found[name] = self.part(read, Quantity(1.0))
         return found
+
+    def unit(self, value: object, where: toml_lines.Path) -> str | None:
+        """Read the unit of a parameter: bytes, seconds, or what is counted."""
+        known = isinstance(value, str) and (value in BASE_UNITS or value.isidentifier())
+        scaled = {*SIZE_UNITS, *TIME_UNITS}.difference(BASE_UNITS)
+        if not known or value in scaled:
+            problem = f"{where[-1]}: the unit should be B, s, 1 or what is counted, not {value!r}"
+            raise self.error(where, problem, "such as cells; sizes are in B, times in s")
+        return str(value)
 
     def let(self, table: Mapping[str, Any]) -> tuple[tuple[str, Expression], ...]:
         found = []
@@ -111,6 +176,16 @@ class SignatureReader:
             self.new_name(name, where)
             found.append((name, expression))
         return tuple(found)
+
+    def any_decomposition(self, document: Mapping[str, Any]) -> Grid | None:
+        """Read the decomposition; for one that cannot be read stands one with all its names."""
+        try:
+            return self.decomposition(document)
+        except SignatureError as mistake:
+            self.note(mistake)
+        self.names |= EXTENTS
+        every = (_UNREADABLE,) * MAX_DIMENSIONS
+        return Grid(every, every, (False,) * MAX_DIMENSIONS)
 
     def decomposition(self, document: Mapping[str, Any]) -> Grid | None:
         if "decomp" not in document:
@@ -155,21 +230,34 @@ class SignatureReader:
 
     def imbalance(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
         self.keys(table, ("imbalance",))
-        found = {name: self.quantity(table[name], ("imbalance", name)) for name in table}
-        for name, quantity in found.items():
-            domain = key_of("imbalance", name).domain
-            if domain is not None and not domain.holds(quantity.value):
-                raise self.error(
-                    ("imbalance", name), f"{name} should be {domain.text}, not {quantity.value:g}"
-                )
+        found = {}
+        for key in KEYS["imbalance"]:
+            if key.name in table:
+                read = partial(self.spread, key, table[key.name])
+                found[key.name] = self.part(read, Quantity(0.0))
         return found
+
+    def spread(self, key: Key, value: object) -> Quantity:
+        """Read a number of ``imbalance``."""
+        where = ("imbalance", key.name)
+        quantity = self.quantity(value, where)
+        if key.domain is not None and not key.domain.holds(quantity.value):
+            problem = f"{key.name} should be {key.domain.text}, not {quantity.value:g}"
+            raise self.error(where, problem)
+        return quantity
 
     # -- the program
 
     def body(self, value: object, where: toml_lines.Path) -> tuple[Item, ...]:
         if not isinstance(value, list) or not value:
             raise self.error(where, f"{where[-1]} should be a list with at least one item")
-        return tuple(self.item(entry, (*where, index)) for index, entry in enumerate(value))
+        read: list[Item] = []
+        for index, entry in enumerate(value):
+            try:
+                read.append(self.item(entry, (*where, index)))
+            except SignatureError as mistake:
+                self.note(mistake)
+        return tuple(read)
 
     def item(self, entry: object, where: toml_lines.Path) -> Item:
         readers: dict[str, Callable[[Mapping[str, Any], toml_lines.Path, str, Expression], Item]]
@@ -237,7 +325,8 @@ class SignatureReader:
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Loop:
         # [[program.body]] stands beside loop, an inline body inside it
-        body_at = (*where[:-1], "body")
+        inline = (*where, "body") in self.lines
+        body_at = (*where, "body") if inline else (*where[:-1], "body")
         count = self.formula(table, (*where, "count"))
         return Loop(name, count, self.body(table["body"], body_at), every)
 
@@ -417,7 +506,7 @@ class SignatureReader:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-                raise self.error((*where, name), f"unknown key {name!r}{place}", hint)
+                self.note(self.error((*where, name), f"unknown key {name!r}{place}", hint))
         for key in keys:
             if key.default is None and key.name not in table:
                 raise self.error(where, f"{key.name} is missing{place}")
@@ -484,27 +573,29 @@ class SignatureReader:
         try:
             value = expression.evaluate({})
         except ExpressionError as error:
-            raise self.error(where, f"{where[-1]}: {error.message}", error.hint) from None
+            self.note(self.error(where, f"{where[-1]}: {error.message}", error.hint))
+            return expression
         if domain is not None and not domain.holds(value):
-            raise self.error(where, f"{where[-1]} is {float(value):g}; it should be {domain.text}")
+            problem = f"{where[-1]} is {float(value):g}; it should be {domain.text}"
+            self.note(self.error(where, problem))
         return expression
 
     def quantity(self, value: object, where: toml_lines.Path) -> Quantity:
         """Read a number, or a table with value, low, high and origin."""
         entry = value if isinstance(value, Mapping) else {"value": value}
         try:
-            return read_quantity(entry, "", zero=True, origins=ORIGINS)
+            return read_quantity(entry, "1", zero=True, origins=ORIGINS)
         except ValueError as error:
             raise self.error(where, f"{where[-1]}: {error}") from None
 
     def new_name(self, name: str, where: toml_lines.Path) -> None:
-        if not name.isidentifier():
-            raise self.error(where, f"{name!r} cannot be used as a name in formulas")
-        if name in RESERVED or name in FUNCTIONS or name in EXTRA_FUNCTIONS:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            self.note(self.error(where, f"{name!r} cannot be used as a name in formulas"))
+        elif name in RESERVED or name in FUNCTIONS or name in EXTRA_FUNCTIONS:
             meaning = RESERVED.get(name, "a function")
-            raise self.error(where, f"the name {name} is taken: it is {meaning}")
-        if name in self.names:
-            raise self.error(where, f"the name {name} is defined twice")
+            self.note(self.error(where, f"the name {name} is taken: it is {meaning}"))
+        elif name in self.names:
+            self.note(self.error(where, f"the name {name} is defined twice"))
         self.names.add(name)
 
     def expressions(
@@ -513,7 +604,10 @@ class SignatureReader:
         value = table[str(where[-1])]
         if not isinstance(value, list) or not value:
             raise self.error(where, f"{where[-1]} should be a list of formulas")
-        return tuple(self.expression(entry, where, functions={}) for entry in value)
+        return tuple(
+            self.expression(entry, (*where, index), functions={})
+            for index, entry in enumerate(value)
+        )
 
     def expression(
         self,
@@ -523,15 +617,26 @@ class SignatureReader:
         functions: Mapping[str, int] = EXTRA_FUNCTIONS,
     ) -> Expression:
         """Read a formula; what holds whatever the machine is gets none of its `functions`."""
+        read = partial(self._formula, value, where, self.names | set(extra), functions)
+        self.formulas[where] = self.part(read, _UNREADABLE)
+        return self.formulas[where]
+
+    def _formula(
+        self,
+        value: object,
+        where: toml_lines.Path,
+        known: set[str],
+        functions: Mapping[str, int],
+    ) -> Expression:
+        key = next(part for part in reversed(where) if isinstance(part, str))
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self.error(where, f"{where[-1]} should be a number or a formula, not {value!r}")
+            raise self.error(where, f"{key} should be a number or a formula, not {value!r}")
         try:
             expression = parse(str(value), functions=functions)
         except ExpressionError as error:
-            raise self.error(where, f"{where[-1]}: {error.message}", error.hint) from None
-        known = self.names | set(extra)
+            raise self.error(where, f"{key}: {error.message}", error.hint) from None
         for name in sorted(expression.names - known):
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
-            raise self.error(where, f"{where[-1]}: unknown name {name!r} in {value!r}", hint)
+            raise self.error(where, f"{key}: unknown name {name!r} in {value!r}", hint)
         return expression

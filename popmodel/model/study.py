@@ -89,7 +89,7 @@ class Study:
         self.draws = draws
         self.seed = seed
         self.settings = dict(settings)
-        self.params = _with_settings(signature, settings)
+        self.params = with_settings(signature, settings)
         self.quantities: dict[str, Quantity] = {
             **profile.quantities,
             **{f"params.{name}": value for name, value in self.params.items()},
@@ -350,7 +350,8 @@ class Study:
         return notes
 
 
-def _with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[str, Quantity]:
+def with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[str, Quantity]:
+    """Give the parameters of a signature with values that were set instead of its own."""
     params = dict(signature.params)
     for name, value in settings.items():
         if name not in params:

@@ -1,0 +1,333 @@
+"""The words for a signature: every kind and every key has some, and all fit the screen."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from popmodel.model.check import check
+from popmodel.model.keys import KEYS
+from popmodel.model.program import Item
+from popmodel.model.signature import bundled
+from popmodel.report.signature import markdown, records, screen, sentence
+from popmodel.report.terminal import Style
+
+HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n[decomp]\nglobal = ["n", "n"]\n'
+PARAMS = "[params]\nx = { value = 0.5, low = 0.4, high = 0.6 }\ny = 3\nn = 64\n"
+
+KINDS = [kind.kind for kind in Item.__args__]
+
+REQUIRED: dict[str, dict[str, str]] = {
+    "loop": {"count": "1", "body": "[{ serial = { trip = 1 } }]"},
+    "serial": {"trip": "1"},
+    "parallel": {"trip": "1"},
+    "task": {"count": "1", "seconds": "1"},
+    "halo": {"width": "1", "bytes_per_cell": "1"},
+    "shift": {"dim": "0", "by": "1", "bytes": "1"},
+    "p2p": {"to": "1", "bytes": "1"},
+    "collective": {"op": '"bcast"', "bytes": "1"},
+    "pipeline": {"dims": "[0]", "blocks": "1", "seconds": "1", "bytes": "1"},
+}
+OTHERS: dict[tuple[str, str], tuple[str, str]] = {
+    ("*", "name"): ('"a name"', "a name: "),
+    ("loop", "body"): ("[{ serial = { trip = 1 } }]", "times:"),
+    ("*", "bytes"): ('{ MEM = "1*x*y" }', "1*x*y = 1.5 B of memory traffic"),
+    ("parallel", "constructs"): ('{ for = "x*y" }', "x*y = 1.5 times for"),
+    ("parallel", "schedule"): ('"guided"', "guided"),
+    ("parallel", "critical"): (
+        '{ entries = "x*y", seconds = "1*x/y" }',
+        "enters a critical section x*y = 1.5 times, for 1*x/y = 166.7 ms each",
+    ),
+    ("parallel", "shared_writes"): (
+        '{ count = "x*y", bytes = "1*y/x", chunk = "y" }',
+        "x*y = 1.5 writes to elements of 1*y/x = 6 B in cache lines that threads share, y = 3 "
+        "elements by the same thread next to each other",
+    ),
+    ("serial", "mode"): ('"roofline"', "arithmetic and transfers overlap (roofline)"),
+    ("parallel", "mode"): ('"sum"', "nothing of it overlaps (sum)"),
+    ("halo", "mode"): ('"blocking"', "one message after the other (blocking)"),
+    ("halo", "pack"): ('"none"', "nothing is packed"),
+    ("halo", "overlap"): ('"x/y"', "a part of x/y = 0.166667 is hidden"),
+    ("p2p", "mode"): ('"sendrecv"', "while receiving (sendrecv)"),
+    ("shift", "dim"): ("1", "grid dimension 1"),
+    ("collective", "op"): ('"scatter"', "scatter of 1 B per process from rank 0, by all processes"),
+    ("collective", "comm"): ('["dim0", "dim1"]', "the processes along grid dimension 0 and 1"),
+    ("pipeline", "dims"): ("[0, 1]", "through grid dimensions 0 and 1"),
+}
+"""Values of keys that are no formula, or not of any value, and the words that they get."""
+
+
+def items(path: Path, kind: str, entries: dict[str, str]) -> list[dict[str, Any]]:
+    inside = ", ".join(f"{key} = {value}" for key, value in entries.items())
+    path.write_text(
+        f"{HEAD}{PARAMS}[[program]]\n"
+        f"loop = {{ count = 'x + y', body = [{{ {kind} = {{ {inside} }} }}] }}\n"
+    )
+    found = check(path)
+    assert found.mistakes == ()
+    assert found.explained is not None
+    return list(found.explained["program"][0]["body"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"), [(kind, key.name) for kind in KINDS for key in KEYS[kind]]
+)
+def test_every_key_has_its_words(kind: str, key: str, tmp_path: Path) -> None:
+    value, words = OTHERS.get((kind, key), ("", ""))
+    if not words and (key == "name" or (key == "bytes" and kind in ("serial", "parallel"))):
+        value, words = OTHERS["*", key]
+    if not words:
+        value, words = '"1*y/x"', "1*y/x = 6"  # the 1 takes any unit
+    path = tmp_path / "demo.toml"
+    (item,) = items(path, kind, REQUIRED[kind] | {key: value})
+    assert words in sentence(item)
+
+
+def test_every_kind_and_every_key_that_has_to_be_there_is_in_the_table() -> None:
+    assert set(REQUIRED) == set(KINDS)
+    for kind, entries in REQUIRED.items():
+        assert entries.keys() >= {key.name for key in KEYS[kind] if key.default is None}
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "words"),
+    [
+        ("loop", {"count": '"n/8"', "name": '"step"'}, "step: repeat n/8 = 8 times:"),
+        ("loop", {"every": "5"}, "loop: every 5th time: repeat 1 times:"),
+        ("loop", {"every": "21"}, "loop: every 21st time: repeat 1 times:"),
+        ("loop", {"every": "112"}, "loop: every 112th time: repeat 1 times:"),
+        ("loop", {"every": '"y"'}, "loop: every (y = 3)th time: repeat 1 times:"),
+        (
+            "serial",
+            {"trip": '"n0*n1"', "stores": "1"},
+            "serial: the master thread does n0*n1 iterations; in each 1 store",
+        ),
+        (
+            "serial",
+            {},
+            "serial: the master thread does 1 iteration; nothing in each but loop control",
+        ),
+        (
+            "parallel",
+            {"trip": '"n0"', "inner": '"n1"', "flops": "11", "loads": "7", "chain": "4",
+             "bytes": '{ L2 = 16, MEM = "8*y" }', "instructions": "20",
+             "constructs": "{ for = 1, barrier = 2, reduction = 1 }", "iteration_cv": "0.1"},
+            "parallel: the threads share n0 iterations with n1 inner ones each, static, whose "
+            "cost varies by 0.1 (cv); in each 11 flop, 7 loads, 16 B through L2, 8*y = 24 B of "
+            "memory traffic, a chain of 4 cycles, 20 instructions; overhead of for, 2 times "
+            "barrier and reduction",
+        ),
+        (
+            "task",
+            {"count": "10", "seconds": "1e-6"},
+            "task: 10 tasks of 1 us each, independent of each other",
+        ),
+        (
+            "task",
+            {"span": '"1*x"'},
+            "task: 1 task of 1 s each, the longest chain of them 1*x = 500 ms",
+        ),
+        (
+            "halo",
+            {"bytes_per_cell": '"8*y"', "width": "2", "comm_threads": "2"},
+            "halo: exchange 2 layers of cells with the neighbours, 8*y = 24 B per cell, all "
+            "messages at once (nonblocking); the master thread packs; 2 threads of a process "
+            "send at the same time",
+        ),
+        (
+            "shift",
+            {"bytes": '"8*n0"', "by": "-1"},
+            "shift: send 8*n0 bytes to the process -1 steps along grid dimension 0, and receive "
+            "as much",
+        ),
+        (
+            "p2p",
+            {"to": '"rank + 1"', "bytes": "1048576"},
+            "p2p: send 1 MiB to rank rank + 1, before receiving (send)",
+        ),
+        ("collective", {"op": '"barrier"'}, "collective: barrier, by all processes"),
+        (
+            "collective",
+            {"op": '"reduce"', "root": '"P - 1"', "comm": '"leaders"'},
+            "collective: reduce of 1 B per process to rank P - 1, by one process of every node",
+        ),
+        (
+            "collective",
+            {"op": '"allreduce"', "comm": '"node"'},
+            "collective: allreduce of 1 B per process, by the processes of each node",
+        ),
+        (
+            "pipeline",
+            {"blocks": "4", "seconds": '"1*x/P"', "bytes": '"n1*8"'},
+            "pipeline: a wavefront through grid dimension 0: a process has 4 blocks that take "
+            "1*x/P seconds together, and sends n1*8 bytes on after each",
+        ),
+    ],
+)  # fmt: skip
+def test_sentences(kind: str, entries: dict[str, str], words: str, tmp_path: Path) -> None:
+    (item,) = items(tmp_path / "demo.toml", kind, REQUIRED[kind] | entries)
+    assert sentence(item) == words
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("name", bundled())
+def test_the_screen_fits(name: str, width: int) -> None:
+    lines = screen(check(name).to_dict(), Style(width))
+    assert max(map(len, lines)) <= width
+
+
+def test_the_screen_of_the_stencil() -> None:
+    document = check("cannon").to_dict() | {"path": "cannon.toml"}
+    assert screen(document, Style(60)) == [
+        "signature  cannon",
+        "about      Cannon's matrix multiplication, MPI + OpenMP",
+        "file       cannon.toml",
+        "check      no mistakes",
+        "",
+        "parameters",
+        " N = 8,192",
+        " w = 8 B",
+        "",
+        "derived",
+        " s = sqrt(P)",
+        " nb = N/s",
+        "",
+        "decomposition",
+        " grid: s x s processes",
+        " neighbours wrap around: yes",
+        "",
+        "limits",
+        " requires is_square(P)",
+        " possible P: 1, 4, 9, 16, 25, 36, 49, 64, ...",
+        " memory of a process: 5*w*nb**2 bytes",
+        "",
+        "program",
+        " step: repeat s times:",
+        "  matmul: the threads share nb iterations with nb**2 inner",
+        "    ones each, static; in each 2 flop, 2 loads, 1 store,",
+        "    if_fits(w*nb**2, 3*w/nb, w) bytes of memory traffic;",
+        "    overhead of parallel_for",
+        "  shift A: send w*nb**2 bytes to the process -1 steps along",
+        "    grid dimension 1, and receive as much",
+        "  shift B: send w*nb**2 bytes to the process -1 steps along",
+        "    grid dimension 0, and receive as much",
+        "",
+        "work and messages that change",
+        " with P: step; matmul; shift A; shift B",
+        " with T: none, threads share what there is",
+    ]
+
+
+def test_what_stands_before_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "demo.toml"
+    path.write_text(
+        HEAD
+        + "periodic = [true, false]\n"
+        + PARAMS
+        + "z = { value = 2, origin = 'trace', unit = 'rows' }\nm = 1e6\nt = { value = 2e-6, "
+        "unit = 's' }\n[let]\na = '2*n*z'\n[limits]\nrequire = ['P != 2']\nmemory_per_rank = 'm'\n"
+        "[imbalance]\npersistent_cv = 0.02\nreference_processes = 16\ngrowth_exponent = 0.5\n"
+        "[[program]]\nserial = { trip = 'a*x*y*t/t' }\n"
+    )
+    lines = screen(check(path).to_dict(), Style(80))
+    for words in (
+        " x = 0.5, 90 %: 0.4 .. 0.6",
+        " z = 2 rows (from trace)",
+        " m = 976.6 KiB",
+        " t = 2 us",
+        " a = 2*n*z = 256",
+        " cells: n x n = 64 x 64",
+        " grid: of P processes, with the least surface between them",
+        " neighbours wrap around: in dimension 0",
+        " a process has n0, n1 of the cells along the dimensions",
+        " requires P != 2",
+        " possible P: 1, 3, 4, 5, 6, 7, 8, 9, ...",
+        " memory of a process: m = 976.6 KiB",
+        " work of processes differs by 0.02 (cv), the same in every step",
+        " these are values for 16 processes",
+        " they grow as P to the power of 0.5",
+        " with P: none, every process does the same",
+    ):
+        assert words in lines
+
+
+def _with_findings(path: str) -> dict[str, Any]:
+    finding = {"message": "trip: a clash", "line": 5, "column": None, "hint": "w is bytes"}
+    return {
+        "application": None,
+        "path": path,
+        "mistakes": [finding, finding | {"line": None, "hint": None}],
+        "remarks": [finding | {"column": 7, "message": "N is never used"}],
+        "explained": None,
+    }
+
+
+def test_findings_have_the_form_of_compilers() -> None:
+    assert screen(_with_findings("a.toml"), Style(60)) == [
+        "signature  cannot be read",
+        "file       a.toml",
+        "check      2 mistakes, 1 remark",
+        "",
+        "a.toml:5: trip: a clash",
+        "  hint: w is bytes",
+        "",
+        "a.toml: trip: a clash",
+        "",
+        "a.toml:5:7: remark: N is never used",
+        "  hint: w is bytes",
+    ]
+
+
+def test_a_long_path_stands_alone_and_whole_in_a_file() -> None:
+    path = "/a/very/long/path/to/a/directory/with/the/signature/in/it/app.toml"
+    lines = screen(_with_findings(path), Style(60))
+    assert lines[lines.index(f"{path}:5:") + 1] == "  trip: a clash"
+    on_a_terminal = screen(_with_findings(path), Style(60, terminal=True))
+    assert max(map(len, on_a_terminal)) <= 60
+    assert any(line.endswith("app.toml:5:") for line in on_a_terminal)
+
+
+def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:
+    document = _with_findings("a\x1b[2J.toml")
+    document["mistakes"][0]["message"] = "unknown key '\x1b[2J\u202e'"
+    for lines in (screen(document, Style(60)), markdown(document)):
+        assert all(line.isprintable() for line in lines)
+    path = tmp_path / "demo.toml"
+    path.write_text(
+        HEAD + PARAMS + '[[program]]\nserial = { trip = "n*x*y", name = "a\\u001b[2J" }\n'
+    )
+    for lines in (screen(check(path).to_dict(), Style(60)), markdown(check(path).to_dict())):
+        assert all(line.isprintable() for line in lines)
+
+
+def test_markdown_says_the_same() -> None:
+    text = "\n".join(markdown(_with_findings("a.toml")))
+    assert "| check | 2 mistakes, 1 remark |" in text
+    assert "- a.toml:5: trip: a clash (w is bytes)\n" in text
+    document = check("cannon").to_dict()
+    lines = markdown(document)
+    assert "**program**" in lines
+    assert "- step: repeat s times:" in lines
+    shown = {re.sub(r"^ *- ", "", line) for line in lines}
+    on_screen = {line.strip() for line in screen(document, Style(1000))}
+    facts = {line for line in on_screen if re.match(r"signature|about|file|check", line)}
+    assert {f"**{line}**" for line in on_screen} & shown  # titles
+    assert all(line in shown or f"**{line}**" in shown or not line for line in on_screen - facts)
+
+
+def test_records_are_findings_names_and_formulas() -> None:
+    rows = records(_with_findings("a.toml"))
+    assert [(row["section"], row["line"], row["message"]) for row in rows] == [
+        ("mistake", 5, "trip: a clash"),
+        ("mistake", None, "trip: a clash"),
+        ("remark", 5, "N is never used"),
+    ]
+    rows = records(check("cannon").to_dict())
+    found = {(row["section"], row["name"], row.get("key", "")): row for row in rows}
+    assert found["params", "w", ""]["unit"] == "B"
+    assert found["let", "nb", ""]["formula"] == "N/s"
+    assert found["parallel", "matmul", "bytes.MEM"]["formula"] == "if_fits(w*nb**2, 3*w/nb, w)"
+    assert found["shift", "shift A", "by"]["value"] == -1
