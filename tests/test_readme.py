@@ -72,6 +72,8 @@ def test_options_in_the_text_exist(capsys: pytest.CaptureFixture[str]) -> None:
         "replay",
         "predict",
         "sweep",
+        "signature",
+        "validate",
         "bench",
         "machine",
         "doctor",
@@ -80,6 +82,7 @@ def test_options_in_the_text_exist(capsys: pytest.CaptureFixture[str]) -> None:
         assert main([verb, "--help"]) == 0
     known = capsys.readouterr().out
     for option in set(re.findall(r"(?<=[ `])--[a-z][a-z-]+", README)) - {
+        "--distribution",
         "--ntasks-per-node",
         "--cpu-bind",
         "--map-by",

@@ -406,6 +406,7 @@ def _notes(document: Document) -> list[str]:
     notes = [
         _ratio("e_mt", "loop speed-up per thread", document["e_mt"]),
         _ratio("e_mp", f"time of messages vs {cores} x 1", document["e_mp"]),
+        *_speedup(document, cores),
         *document["notes"],
     ]
     if document["left_out"]:
@@ -413,9 +414,26 @@ def _notes(document: Document) -> list[str]:
     return notes
 
 
+def _speedup(document: Document, cores: int) -> list[str]:
+    """How much faster than the reference, which the parallel efficiency does not tell."""
+    scaling, reference = document["metrics"].get("scaling", {}), document["reference"]
+    if not {"speedup", "global_efficiency"} <= scaling.keys() or reference["mode"] != "strong":
+        return []
+    used = reference["processes"] * reference["threads"]
+    if used == cores:
+        return []
+    speedup, whole = scaling["speedup"], scaling["global_efficiency"]
+    named = f"{reference['processes']} x {reference['threads']}"
+    return [
+        f"{speedup['value']:.3g} times as fast as {named} on {cores / used:g} times the cores: "
+        f"global efficiency {percent(whole['value'])} %"
+    ]
+
+
 def _ratio(name: str, meaning: str, estimate: Estimate) -> str:
     value, low, high = estimate["value"], estimate["low"], estimate["high"]
     if value is None:
         return f"no {name}: {estimate.get('why', 'not known')}"
     interval = "" if low is None else f" ({low:.3f} .. {high:.3f})"
-    return f"{name} {value:.3f}{interval}, {meaning}"
+    inverse = f"; 1/{name} {1 / value:.3f}" if name == "e_mp" else ""
+    return f"{name} {value:.3f}{interval}, {meaning}{inverse}"
