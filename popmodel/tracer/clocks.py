@@ -73,17 +73,17 @@ def align(metas: Sequence[Meta]) -> tuple[dict[str, Clock], list[TraceWarning]]:
     Returns
     -------
     clocks : dict of str to Clock
-        By host.
+        By `Meta.boot`.
     warnings : list of TraceWarning
     """
     reference = metas[0]
-    clocks = {reference.host: Clock()}
+    clocks = {reference.boot: Clock()}
     counts = dict.fromkeys((_BY_DAY, _NO_DRIFT, _BROKEN), 0)
     by_host: dict[str, list[Meta]] = {}
     for meta in metas:
-        by_host.setdefault(meta.host, []).append(meta)
+        by_host.setdefault(meta.boot, []).append(meta)
     for host, members in by_host.items():
-        if host == reference.host:
+        if host == reference.boot:
             continue
         exchanges = [each for meta in members for each in meta.exchanges]
         begin, end = (

@@ -30,8 +30,8 @@ class Communicator:
         Members, and this process's rank among them.
     members : tuple of int, optional
         World ranks, where this process is the one that says so.
-    remote : tuple of int, optional
-        The other group of an intercommunicator, in world ranks.
+    intercommunicator : bool
+        Whether it joins two groups.
     """
 
     hash: str
@@ -39,7 +39,7 @@ class Communicator:
     size: int
     rank: int
     members: tuple[int, ...] | None = None
-    remote: tuple[int, ...] | None = None
+    intercommunicator: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,8 @@ class Meta:
         When tracing began, ns of the host's monotonic clock.
     realtime : int
         The same instant in ns since 1970.
+    boot : str
+        What the clock belongs to: the start of the system, or the host where that is not known.
     rank, size : int, optional
         In MPI_COMM_WORLD; None in a process without MPI.
     library : str
@@ -101,6 +103,7 @@ class Meta:
     pid: int
     begin: int
     realtime: int
+    boot: str
     executable: str = ""
     arguments: tuple[str, ...] = ()
     rank: int | None = None
@@ -173,7 +176,8 @@ def _start(path: Path, kind: str, event: Mapping[str, Any]) -> Meta:
         pid=int(event["pid"]),
         begin=int(event["monotonic"]),
         realtime=int(event["realtime"]),
-        executable=str(event.get("exe", "")),
+        executable=str(event.get("exe") or ""),
+        boot=str(event.get("boot") or event["host"]),
         arguments=tuple(map(str, event.get("argv", ()))),
     )
 
@@ -186,14 +190,14 @@ def _mpi(meta: Meta, event: Mapping[str, Any]) -> None:
 
 
 def _communicator(meta: Meta, event: Mapping[str, Any]) -> None:
-    members, remote = event.get("members"), event.get("remote")
+    members = event.get("members")
     meta.communicators[int(event["id"])] = Communicator(
         hash=str(event["hash"]),
         ordinal=int(event["ordinal"]),
         size=int(event["size"]),
         rank=int(event["rank"]),
         members=None if members is None else tuple(map(int, members)),
-        remote=None if remote is None else tuple(map(int, remote)),
+        intercommunicator="remote_size" in event or "remote" in event,
     )
 
 

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from popmodel.errors import TraceError
 from popmodel.trace.trace import TraceWarning
+from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
 from popmodel.tracer.records import HEADER, IS_KIND, MAGIC, MARK, RECORD, VERSION, Kind
 
@@ -89,7 +91,9 @@ class RawThread:
     def _check_header(self, size: int) -> None:
         again = "the file is damaged or of something else: " + AGAIN
         if size < HEADER.size:
-            raise TraceError(self.path, f"the file is too short for its header: {size} B", hint=AGAIN)
+            raise TraceError(
+                self.path, f"the file is too short for its header: {size} B", hint=AGAIN
+            )
         text = os.pread(self._file.fileno(), HEADER.size, 0)
         magic, mark, version, header_size, record_size, _, thread, _, _ = HEADER.unpack(text)
         if magic != MAGIC:
@@ -156,21 +160,36 @@ class RawThread:
 
     def _check(self, records: NDArray[np.void], begin: int, last: int) -> None:
         time = records["time"].astype(np.int64)
-        known = IS_KIND[records["kind"]]
+        kind = records["kind"]
+        known = IS_KIND[kind]
+        strange = ((kind == Kind.ENTER) | (kind == Kind.LEAVE)) & ~_is_call()[records["call"]]
         before = np.empty_like(time)
         before[0], before[1:] = last, time[:-1]
-        wrong = np.flatnonzero(~known | (time < before))
+        sized = (kind == Kind.SEND) | (kind == Kind.RECEIVE)
+        negative = sized & (records["c"] < 0)
+        wrong = np.flatnonzero(~known | strange | negative | (time < before))
         if not len(wrong):
             return
         row = int(wrong[0])
-        what = (
-            f"is {before[row] - time[row]} ns before the one in front of it"
-            if known[row]
-            else f"is of kind {records['kind'][row]}, which there is not"
-        )
+        if not known[row]:
+            what = f"is of kind {kind[row]}, which there is not"
+        elif strange[row]:
+            what = f"is of MPI call {records['call'][row]}, which there is not"
+        elif negative[row]:
+            what = f"is of a message of {records['c'][row]} bytes"
+        else:
+            what = f"is {before[row] - time[row]} ns before the one in front of it"
         raise TraceError(
             self.path, f"record {begin + row} {what}", hint="the file is damaged: " + AGAIN
         )
+
+
+@cache
+def _is_call() -> NDArray[np.bool_]:
+    """Whether a number is an MPI call."""
+    known = np.zeros(1 << 16, bool)
+    known[list(calls())] = True
+    return known
 
 
 def _cut(records: NDArray[np.void]) -> int:
@@ -364,9 +383,7 @@ def _ranked(
     return [(rank, *by_rank[rank]) for rank in sorted(by_rank)]
 
 
-def _open(
-    rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str]
-) -> Process:
+def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str]) -> Process:
     threads = []
     for number, path in sorted(files.items()):
         thread = RawThread(path, number)
