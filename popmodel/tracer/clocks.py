@@ -53,7 +53,8 @@ class Clock:
         passed = np.clip(time, first, last) - first
         # Exact at both ends: the rounding of the product is far below a nanosecond.
         drift = np.rint(passed * (change / (last - first))).astype(np.int64)
-        return time + self.offsets[0] + drift
+        moved: NDArray[np.int64] = time + self.offsets[0] + drift
+        return moved
 
     def one(self, time: int) -> int:
         """The same for one time."""

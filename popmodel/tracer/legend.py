@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from popmodel.trace.labels import Labels
 from popmodel.trace.names import EVENT_TYPES, MPI_TYPES, STATES
-from popmodel.tracer import convert
+from popmodel.tracer import events
 from popmodel.tracer.calls import INCOMPLETE, calls
 from popmodel.tracer.identities import Functions, Names
 
@@ -19,24 +19,24 @@ _ON_OFF = {0: "End", 1: "Begin"}
 _LOCK = {0: "Unlocked", 3: "Waiting for the lock", 6: "Locked"}
 _VALUES: Mapping[int, Mapping[int, str]] = {
     40000001: _ON_OFF,
-    convert.FLUSH: _ON_OFF,
-    convert.TRACING: {0: "Disabled", 1: "Enabled"},
-    convert.PARALLEL: {0: "close", 1: "DO (open)", 2: "SECTIONS (open)", 3: "REGION (open)"},
-    convert.SECTIONS_OR_SINGLE: {0: "End", 5: "SECTIONS", 6: "SINGLE"},
-    convert.BARRIER: _ON_OFF,
-    convert.JOIN: _ON_OFF,
-    convert.NAMED_CRITICAL: _LOCK,
-    convert.CRITICAL: _LOCK,
-    convert.SET_LOCK: _LOCK,
-    convert.OVERHEAD: _ON_OFF,
-    convert.ORDERED: {0: "Outside", 1: "Waiting"},
-    convert.TASKWAIT: _ON_OFF,
-    convert.TASKGROUP: _ON_OFF,
+    events.FLUSH: _ON_OFF,
+    events.TRACING: {0: "Disabled", 1: "Enabled"},
+    events.PARALLEL: {0: "close", 1: "DO (open)", 2: "SECTIONS (open)", 3: "REGION (open)"},
+    events.WORK_SHARING: {0: "End", 5: "SECTIONS", 6: "SINGLE"},
+    events.BARRIER: _ON_OFF,
+    events.JOIN: _ON_OFF,
+    events.NAMED_CRITICAL: _LOCK,
+    events.CRITICAL: _LOCK,
+    events.SET_LOCK: _LOCK,
+    events.OVERHEAD: _ON_OFF,
+    events.ORDERED: {0: "Outside", 1: "Waiting"},
+    events.TASKWAIT: _ON_OFF,
+    events.TASKGROUP: _ON_OFF,
 }
 _OWN_TYPES = {
-    convert.REGION: "User region",
-    convert.LINE: "Executed OpenMP parallel function, line and file",
-    convert.MISSES: "Calls in a row that found nothing",
+    events.REGION: "User region",
+    events.LINE: "Executed OpenMP parallel function, line and file",
+    events.MISSES: "Calls in a row that found nothing",
 }
 
 
@@ -62,18 +62,18 @@ def labels(
         of_type.setdefault(call.value, f"MPI_{call.name}")
         if call.may_miss:
             of_type[call.value + INCOMPLETE] = f"MPI_{call.name} (found nothing)"
-    running = {0: "End"} | dict(enumerate(functions.names, start=1))
-    for type_ in (convert.OUTLINED, convert.TASK, convert.NEW_TASK):
+    running = {0: "End", **dict(enumerate(functions.names, start=1))}
+    for type_ in (events.OUTLINED, events.TASK, events.NEW_TASK):
         values[type_] = running
     if any(functions.lines):
         lines = enumerate(zip(functions.lines, functions.names, strict=True), start=1)
-        values[convert.LINE] = {0: "End"} | {
+        values[events.LINE] = {0: "End"} | {
             number: f"{line or '?:0'} ({name})" for number, (line, name) in lines
         }
-    values[convert.REGION] = {0: "End"} | {number: text for text, number in names.numbers.items()}
+    values[events.REGION] = {0: "End"} | {number: text for text, number in names.numbers.items()}
     types = {
         type_: name
-        for type_, name in (EVENT_TYPES | _OWN_TYPES).items()
+        for type_, name in {**EVENT_TYPES, **_OWN_TYPES}.items()
         if type_ not in MPI_TYPES or type_ in values
     }
     if not counters:

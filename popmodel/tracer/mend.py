@@ -54,7 +54,8 @@ def mend(
     counts : Counter
         Takes what was put right.
     """
-    stack = list(zip(opened.group.tolist(), before["call"].tolist(), range(-len(before), 0)))
+    levels = before["call"].tolist()
+    stack = list(zip(opened.group.tolist(), levels, range(-len(before), 0), strict=True))
     both = np.concatenate([before, records])
     kinds, calls = records["kind"].tolist(), records["call"].tolist()
     steps, groups = found.step.tolist(), found.group.tolist()

@@ -28,8 +28,10 @@ from popmodel.trace.writer import header_lines, write_beside
 from popmodel.tracer import states
 from popmodel.tracer.calls import calls
 from popmodel.tracer.clocks import Clock, align, residual
-from popmodel.tracer.convert import PAIR, STATE, CallTables, Row, Tables
+from popmodel.tracer.convert import STATE, Row
+from popmodel.tracer.events import PAIR, Tables
 from popmodel.tracer.identities import Communicators, Functions, Locate, Names
+from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.legend import labels
 from popmodel.tracer.messages import MESSAGE, Matcher
 from popmodel.tracer.packing import packed
@@ -41,6 +43,8 @@ from popmodel.tracer.spool import Spool
 
 __all__ = ["Merged", "merge"]
 
+CHUNK = 1 << 17
+"""Records that are converted at a time."""
 WINDOW = 1 << 19
 """Rows that are written at a time."""
 
@@ -265,7 +269,7 @@ class _Merge:
             begin = times.clock.one(member.begin) - times.zero
             base = states.IDLE if member.team else states.RUNNING
             self._states(row.row, row.begin(begin, base))
-        for records, last in _marked(member.thread.chunks()):
+        for records, last in _marked(member.thread.chunks(CHUNK)):
             records["time"] = times(records["time"])
             close = None
             if last:
@@ -373,7 +377,7 @@ class _Merge:
             library=metas[0].library,
             openmp=Counter(meta.openmp for meta in metas if meta.openmp is not None),
             counters=Counter(
-                "" if meta.counters else meta.no_counters
+                "" if meta.counters else str(meta.no_counters)
                 for meta in metas
                 if meta.counters or meta.no_counters is not None
             ),

@@ -12,12 +12,12 @@ communicator that a process uses; the rest waits in the spool.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.tracer.convert import POSTED, RECEIVED, SENT
+from popmodel.tracer.ends import POSTED, RECEIVED, SENT
 from popmodel.tracer.spool import Spool
 
 __all__ = ["MESSAGE", "Matcher"]
@@ -81,6 +81,7 @@ class Matcher:
         self.bytes = 0
         self.messages = 0
         self._senders: list[int] = []
+        self._receives: set[int] = set()
 
     def sent(self, row: int, sent: NDArray[np.void]) -> None:
         """Take messages that a thread sent, in order."""
@@ -94,6 +95,7 @@ class Matcher:
         for what, rows in (("posted", posted), ("received", received)):
             block = rows["number"] // _BLOCK
             for each in np.unique(block).tolist():
+                self._receives.add(each)
                 self._spool.append((what, each), rows[block == each])
 
     def end_process(self, rank: int) -> None:
@@ -108,7 +110,7 @@ class Matcher:
             ends["logical"] = sent["logical"]
             self._put(ends)
         numbers = _Numbers()
-        blocks = sorted({key[1] for key in self._spool.keys() if _is_of_receives(key)})
+        blocks, self._receives = sorted(self._receives), set()
         for block in blocks:
             received, logical = self._block(block)
             outside = received["partner"] < 0
@@ -230,7 +232,3 @@ def _ends(rows: NDArray[np.void], numbers: _Numbers) -> NDArray[np.void]:
     for name in ("physical", "size", "row"):
         ends[name] = rows[name]
     return ends
-
-
-def _is_of_receives(key: object) -> bool:
-    return isinstance(key, Sequence) and key[0] in ("posted", "received")

@@ -8,27 +8,11 @@ another one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Open", "after", "nests"]
-
-
-class Open(NamedTuple):
-    """Something that is open.
-
-    Attributes
-    ----------
-    group : int
-        Only a record of the same group closes it.
-    value : int
-        What it stands for.
-    """
-
-    group: int
-    value: int
+__all__ = ["after", "nests"]
 
 
 def after(
@@ -59,21 +43,20 @@ def after(
     return found[len(open_) :]
 
 
-def nests(step: NDArray[np.int8], group: NDArray[np.int16], stack: Iterable[int]) -> bool:
+def nests(step: NDArray[np.int8], group: NDArray[np.int64], stack: NDArray[np.int64]) -> bool:
     """Whether every closing record is of the same group as the innermost thing then open.
 
     Parameters
     ----------
     step : int8[n]
         As in `after`.
-    group : int16[n]
+    group : int64[n]
         Of what a record opens or closes.
-    stack : iterable of int
+    stack : int64[m]
         Groups of what is open at first.
     """
-    open_ = np.array(list(stack), np.int16)
-    steps = np.concatenate([np.ones(len(open_), np.int8), step])
-    groups = np.concatenate([open_, group])
+    steps = np.concatenate([np.ones(len(stack), np.int8), step])
+    groups = np.concatenate([stack, group])
     depth = np.cumsum(steps, dtype=np.int64)
     if not len(depth):
         return True

@@ -23,7 +23,7 @@ _KINDS = 1 << 6
 _CONSTRUCTS = max(Construct) + 1
 
 _STEP = np.zeros(_KINDS, np.int8)
-_GROUP = np.zeros(_KINDS, np.int16)
+_GROUP = np.zeros(_KINDS, np.int64)
 _STATE = np.zeros(_KINDS, np.int64)
 for _begin, (_end, _state) in _PAIRS.items():
     _STEP[_begin], _STEP[_end] = 1, -1
@@ -42,14 +42,14 @@ class Openings(NamedTuple):
     ----------
     step : int8[n]
         1 opens, -1 closes, 0 neither.
-    group : int16[n]
+    group : int64[n]
         Only what is of the same group closes it.
     value : int64[n]
         State of the thread in what is opened.
     """
 
     step: NDArray[np.int8]
-    group: NDArray[np.int16]
+    group: NDArray[np.int64]
     value: NDArray[np.int64]
 
 

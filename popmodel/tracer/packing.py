@@ -15,7 +15,7 @@ def packed(file: IO[bytes]) -> AbstractContextManager[Any]:
         from isal import igzip_threaded
     except ImportError:  # no wheel for this platform: the standard library does, more slowly
         return gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1, mtime=0, filename="")
-    opened: AbstractContextManager[Any] = igzip_threaded.open(
+    opened: AbstractContextManager[Any] = igzip_threaded.open(  # type: ignore[no-untyped-call]
         file, "wb", compresslevel=1, threads=1
     )
     return opened

@@ -22,13 +22,11 @@ from popmodel.errors import TraceError
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
-from popmodel.tracer.records import HEADER, IS_KIND, MAGIC, MARK, RECORD, VERSION, Kind
-
-CHUNK = 1 << 17
-"""Records read at a time, 4 MiB."""
+from popmodel.tracer.records import HEADER, IS_KIND, MAGIC, MARK, RECORD, VERSION, Construct, Kind
 
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
+_BLOCK = 1 << 17
 _SWAPPED = int.from_bytes(MARK.to_bytes(4, "little"), "big")
 
 
@@ -67,7 +65,7 @@ class RawThread:
     def read(self, begin: int, end: int) -> NDArray[np.void]:
         """Return some records."""
         records = np.empty(end - begin, RECORD)
-        view = memoryview(records.view(np.uint8)).cast("B")
+        view = memoryview(records.view(np.uint8).data).cast("B")
         at = HEADER.size + begin * RECORD.itemsize
         while view:
             try:
@@ -128,8 +126,8 @@ class RawThread:
                 return not self.read(i, i + 1)["kind"][0]
 
         used = bisect_left(Kinds(), True)
-        for begin in range(used + 1, count, CHUNK):  # a record that was being written may be torn
-            rest = self.read(begin, min(begin + CHUNK, count))
+        for begin in range(used + 1, count, _BLOCK):  # a record that was being written may be torn
+            rest = self.read(begin, min(begin + _BLOCK, count))
             if rest.view(np.uint64).any():
                 raise TraceError(
                     self.path,
@@ -138,7 +136,7 @@ class RawThread:
                 )
         return used
 
-    def chunks(self, size: int = CHUNK) -> Iterator[NDArray[np.void]]:
+    def chunks(self, size: int) -> Iterator[NDArray[np.void]]:
         """Yield all records, some at a time, checked: known kinds, in order of time.
 
         A chunk never ends inside an MPI call, nor between a record and its counters, unless the
@@ -162,12 +160,14 @@ class RawThread:
         time = records["time"].astype(np.int64)
         kind = records["kind"]
         known = IS_KIND[kind]
+        constructs = (kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE)
+        odd = constructs & ~np.isin(records["call"], list(Construct))
         strange = ((kind == Kind.ENTER) | (kind == Kind.LEAVE)) & ~_is_call()[records["call"]]
         before = np.empty_like(time)
         before[0], before[1:] = last, time[:-1]
         sized = (kind == Kind.SEND) | (kind == Kind.RECEIVE)
         negative = sized & (records["c"] < 0)
-        wrong = np.flatnonzero(~known | strange | negative | (time < before))
+        wrong = np.flatnonzero(~known | strange | odd | negative | (time < before))
         if not len(wrong):
             return
         row = int(wrong[0])
@@ -175,6 +175,8 @@ class RawThread:
             what = f"is of kind {kind[row]}, which there is not"
         elif strange[row]:
             what = f"is of MPI call {records['call'][row]}, which there is not"
+        elif odd[row]:
+            what = f"is of OpenMP construct {records['call'][row]}, which there is not"
         elif negative[row]:
             what = f"is of a message of {records['c'][row]} bytes"
         else:

@@ -70,7 +70,7 @@ class Spool:
         stream.starts.append(stream.count)
         stream.places.append(self._end)
         stream.count += len(rows)
-        view = memoryview(np.ascontiguousarray(rows).view(np.uint8)).cast("B")
+        view = memoryview(np.ascontiguousarray(rows).view(np.uint8).data).cast("B")
         while view:
             try:
                 written = os.pwrite(self._file.fileno(), view, self._end)
@@ -78,10 +78,6 @@ class Spool:
                 raise _unwritable(self._folder, error) from None
             view = view[written:]
             self._end += written
-
-    def keys(self) -> Iterable[Hashable]:
-        """Return the streams in which there is something."""
-        return self._streams.keys()
 
     def drop(self, key: Hashable) -> None:
         """Forget a stream."""
@@ -97,7 +93,7 @@ class Spool:
         stream = self._streams[key]
         end = stream.count if end is None else end
         rows = np.empty(end - begin, stream.dtype)
-        view = memoryview(rows.view(np.uint8)).cast("B") if len(rows) else memoryview(b"")
+        view = memoryview(rows.view(np.uint8).data).cast("B") if len(rows) else memoryview(b"")
         number = bisect_right(stream.starts, begin) - 1
         while begin < end:
             last = stream.starts[number + 1] if number + 1 < len(stream.starts) else stream.count
