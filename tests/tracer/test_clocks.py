@@ -99,7 +99,9 @@ def test_a_slow_round_trip_does_not_count() -> None:
 
 
 def test_without_any_comparison_the_time_of_day_serves() -> None:
-    clocks, warnings = align([meta("a", begin=5, realtime=1000), meta("b", begin=70, realtime=1000)])
+    clocks, warnings = align(
+        [meta("a", begin=5, realtime=1000), meta("b", begin=70, realtime=1000)]
+    )
     assert clocks["b"].one(70) == 5
     assert residual(clocks) is None
     (warning,) = warnings
