@@ -11,9 +11,9 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
+from tracer.builder import Process, Run, Thread, group_hash, post, receive, send
 
 from popmodel.tracer.records import Construct, Kind
-from tracer.builder import Process, Run, Thread, group_hash, post, receive, send
 
 SLOT = 10_000
 BEGIN = 5_000_000
@@ -273,7 +273,9 @@ class Plan:
 
 RANK = st.integers(0, 3)
 TAG = st.integers(0, 2)
-SIZE = st.integers(0, 100_000)
+# Below the eager limit of the replay: a trace does not say which sends a Waitall waits for, so the
+# replay lets it wait for all, also for those whose receive is posted later.
+SIZE = st.integers(0, 32_767)
 OPERATION = st.one_of(
     st.tuples(st.just("post"), RANK, RANK, TAG, st.integers(0, 1)),
     st.tuples(st.just("send"), RANK, RANK, TAG, st.integers(0, 1), SIZE),

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tracer.builder import Run, group_hash, post, receive, send
+from tracer.plan import BEGIN, Plan, plans
 
 from popmodel import trace as reader
 from popmodel.errors import TraceError, UsageError
@@ -25,8 +27,6 @@ from popmodel.tracer import merge as merge_module
 from popmodel.tracer import messages, spool
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import Construct, Kind
-from tracer.builder import Run, group_hash, post, receive, send
-from tracer.plan import BEGIN, Plan, plans
 
 
 @contextmanager
@@ -246,7 +246,7 @@ def test_messages_that_are_received_before_they_are_sent_are_told() -> None:
         }
 
 
-def test_openmp_threads_have_the_rows_of_their_numbers(tmp_path: Path) -> None:
+def test_openmp_threads_have_the_rows_of_their_numbers() -> None:
     run = Run(0)
     process = run.process(begin=0)
     master = process.thread()
