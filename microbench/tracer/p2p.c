@@ -277,6 +277,8 @@ WRAPPER MPI(Imrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *m
     int result = NEXT(Imrecv)(buffer, count, type, message, request);
     if (result == MPI_SUCCESS)
         remember_receive(request, c, number);
+    if (result == MPI_SUCCESS && number) /* the probe has posted it; here is who goes on with it */
+        put(t, t->time, POST, 0, c->id, number, 0);
     call_return(t);
     call_leave(t, CALL_Imrecv, 0);
     if (c)

@@ -56,7 +56,8 @@ enum kind {
 
     /* Messages: between the ENTER and the LEAVE of the call that does it. a: communicator. */
     SEND = 3,     /* b: end of the message, c: bytes */
-    POST = 4,     /* a receive is posted. b: its number in this process, from 1; c: 1 if blocking */
+    POST = 4,     /* a receive is posted. b: its number in this process, from 1; c: 1 if blocking.
+                   * MPI_Imrecv posts once more what a matched probe has posted */
     RECEIVE = 5,  /* a receive has completed. b: end of the message, c: bytes; RECEIVED follows */
     RECEIVED = 6, /* b: number of its POST. A matched probe has taken it for the MPI_Mrecv */
 
