@@ -397,8 +397,8 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
         if number in meta.lost_from:
             warnings["threads whose last records are lost: there was no room on the disk"] += 1
         threads.append(thread)
-    if not meta.records:
-        warnings["processes that ended without saying so (killed, crashed): cut there"] += 1
+    if meta.end is None or meta.reason == "signal":
+        warnings["processes that were killed or crashed, whose trace ends there"] += 1
     for text, count in meta.notes.items():
         warnings[text] += count
     return Process(rank, meta, tuple(threads))

@@ -197,7 +197,7 @@ def test_a_killed_process_ends_where_its_records_end() -> None:
     thread.put(500, Kind.ENTER, 39, 1)
     with merged(run) as (trace, told):
         assert [(w.text, w.count) for w in told.warnings] == [
-            ("processes that ended without saying so (killed, crashed): cut there", 1),
+            ("processes that were killed or crashed, whose trace ends there", 1),
             ("MPI calls that had not returned when their thread ended, ended there", 1),
         ]
         assert tally(trace) == ({"MPI_Barrier": 1, "MPI_Init": 1}, [])
