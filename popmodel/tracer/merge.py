@@ -133,14 +133,11 @@ def merge(
     if not target.name.endswith((".prv", ".prv.gz")):
         raise UsageError(f"{target}: the name of a trace ends in .prv or .prv.gz")
     raw = read(directory)
+    spool = Spool(target.absolute().parent)
     try:
-        spool = Spool(target.absolute().parent)
-        try:
-            return _Merge(raw, spool, locate, progress).write(target)
-        finally:
-            spool.close()
+        return _Merge(raw, spool, locate, progress).write(target)
     finally:
-        raw.close()
+        spool.close()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,28 +49,35 @@ class RawThread:
         self.path = path
         self.number = number
         self.surplus: str | None = None
-        try:
-            self._file = path.open("rb", buffering=0)
-        except OSError as error:
-            raise _unreadable(path, error) from None
-        size = os.fstat(self._file.fileno()).st_size
-        self._check_header(size)
-        self.count = self._whole((size - HEADER.size) // RECORD.itemsize)
+        with self._opened() as file:
+            size = os.fstat(file).st_size
+            self._check_header(file, size)
+            self.count = self._whole(file, (size - HEADER.size) // RECORD.itemsize)
         if (size - HEADER.size) % RECORD.itemsize:
             self.surplus = "threads whose file ends in the middle of a record, which is left out"
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """Descriptor of the file, which is open only while it is read: there can be thousands."""
+        try:
+            file = self.path.open("rb", buffering=0)
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+        with file:
+            yield file.fileno()
 
     def read(self, begin: int, end: int) -> NDArray[np.void]:
         """Return some records."""
+        with self._opened() as file:
+            return self._read(file, begin, end)
+
+    def _read(self, file: int, begin: int, end: int) -> NDArray[np.void]:
         records = np.empty(end - begin, RECORD)
-        view = memoryview(records.view(np.uint8).data).cast("B")
+        view = memoryview(records.view(np.uint8).data).cast("B") if begin < end else memoryview(b"")
         at = HEADER.size + begin * RECORD.itemsize
         while view:
             try:
-                size = os.preadv(self._file.fileno(), [view], at)
+                size = os.preadv(file, [view], at)
             except OSError as error:
                 raise _unreadable(self.path, error) from None
             if not size:
@@ -86,13 +94,13 @@ class RawThread:
         """Time of the last record, on the clock of its host; 0 where there is none."""
         return int(self.read(self.count - 1, self.count)["time"][0]) if self.count else 0
 
-    def _check_header(self, size: int) -> None:
+    def _check_header(self, file: int, size: int) -> None:
         again = "the file is damaged or of something else: " + AGAIN
         if size < HEADER.size:
             raise TraceError(
                 self.path, f"the file is too short for its header: {size} B", hint=AGAIN
             )
-        text = os.pread(self._file.fileno(), HEADER.size, 0)
+        text = os.pread(file, HEADER.size, 0)
         magic, mark, version, header_size, record_size, _, thread, _, _ = HEADER.unpack(text)
         if magic != MAGIC:
             raise TraceError(self.path, "no raw file of popmodel's tracer", hint=again)
@@ -115,7 +123,7 @@ class RawThread:
                 self.path, f"its header says that it is of thread {thread}", hint=again
             )
 
-    def _whole(self, count: int) -> int:
+    def _whole(self, file: int, count: int) -> int:
         """How many records come before the part of the last window that was never filled."""
 
         class Kinds:
@@ -123,11 +131,11 @@ class RawThread:
                 return count
 
             def __getitem__(_, i: int) -> bool:
-                return not self.read(i, i + 1)["kind"][0]
+                return not self._read(file, i, i + 1)["kind"][0]
 
         used = bisect_left(Kinds(), True)
         for begin in range(used + 1, count, _BLOCK):  # a record that was being written may be torn
-            rest = self.read(begin, min(begin + _BLOCK, count))
+            rest = self._read(file, begin, min(begin + _BLOCK, count))
             if rest.view(np.uint64).any():
                 raise TraceError(
                     self.path,
@@ -143,18 +151,19 @@ class RawThread:
         file does.
         """
         begin, want, last = 0, size, 0
-        while begin < self.count:
-            end = min(begin + want, self.count)
-            records = self.read(begin, end)
-            if end < self.count:
-                records = records[: _cut(records)]
-                if not len(records):  # one call with very many messages
-                    want *= 2
-                    continue
-            self._check(records, begin, last)
-            last = int(records["time"][-1])
-            begin, want = begin + len(records), size
-            yield records
+        with self._opened() as file:
+            while begin < self.count:
+                end = min(begin + want, self.count)
+                records = self._read(file, begin, end)
+                if end < self.count:
+                    records = records[: _cut(records)]
+                    if not len(records):  # one call with very many messages
+                        want *= 2
+                        continue
+                self._check(records, begin, last)
+                last = int(records["time"][-1])
+                begin, want = begin + len(records), size
+                yield records
 
     def _check(self, records: NDArray[np.void], begin: int, last: int) -> None:
         time = records["time"].astype(np.int64)
@@ -257,12 +266,6 @@ class Raw:
     processes: tuple[Process, ...]
     missing: tuple[int, ...]
     warnings: tuple[TraceWarning, ...]
-
-    def close(self) -> None:
-        """Close all files."""
-        for process in self.processes:
-            for thread in process.threads:
-                thread.close()
 
 
 def read(directory: str | os.PathLike[str]) -> Raw:
