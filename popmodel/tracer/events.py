@@ -245,8 +245,9 @@ class EventMaker:
         rows = np.flatnonzero(kind == Kind.COUNTERS)
         if not len(rows):
             return
-        owner = np.maximum.accumulate(np.where(kind != Kind.COUNTERS, np.arange(len(kind)), -1))
-        owner = np.where(owner[rows] >= 0, owner[rows], rows)
+        front = np.maximum(rows - 1, 0)
+        joins = (kind[front] != Kind.COUNTERS) & (events.when[front] == events.when[rows])
+        owner = np.where(joins, front, rows)
         # What was counted before a thread's first reading is not of the traced time.
         skipped = self._read is None
         before = self._read or (0, 0)
@@ -269,7 +270,7 @@ class _Lines:
     """Events as they are found, kind by kind; `rows` gives them in order, line by line."""
 
     def __init__(self, when: NDArray[np.int64]) -> None:
-        self._when = when
+        self.when = when
         self._found: list[tuple[NDArray[np.int64], ...]] = []
 
     def add(
@@ -285,7 +286,7 @@ class _Lines:
             self._found.append(
                 (
                     rows * _SLOTS + slot,
-                    self._when[rows if at is None else at],
+                    self.when[rows if at is None else at],
                     np.broadcast_to(np.asarray(types, np.int64), len(rows)),
                     np.broadcast_to(np.asarray(values).astype(np.int64), len(rows)),
                 )
