@@ -33,7 +33,9 @@ OUTLINED, LINE, REGION = 60000018, 60000118, 60000019
 TASKWAIT, TASK, NEW_TASK, TASKGROUP = 60000022, 60000023, 60000024, 60000027
 FLUSH, TRACING, MISSES = 40000003, 40000012, 50000304
 
-PAIR = np.dtype([("time", np.int64), ("value", np.int64), ("type", np.int64), ("joined", np.int64)])
+PAIR = np.dtype(
+    [("time", np.int64), ("value", np.int64), ("type", np.uint32), ("joined", np.uint32)]
+)
 """One event; `joined` if it stands on the line of the one before it."""
 
 NESTED = "nested parallel regions, taken as part of the one around them"

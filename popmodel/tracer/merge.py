@@ -45,7 +45,7 @@ __all__ = ["Merged", "merge"]
 
 CHUNK = 1 << 17
 """Records that are converted at a time."""
-WINDOW = 1 << 19
+WINDOW = 1 << 18
 """Rows that are written at a time."""
 
 
@@ -68,6 +68,8 @@ class Merged:
         ns.
     records : int
         Records of the tracer.
+    busiest : int
+        Records of the thread that wrote the most.
     calls : mapping of str to int
         How often each MPI call was made, the most frequent first.
     messages, message_bytes : int
@@ -91,6 +93,7 @@ class Merged:
     threads: tuple[int, ...]
     duration: int
     records: int
+    busiest: int
     calls: Mapping[str, int]
     messages: int
     message_bytes: int
@@ -367,6 +370,7 @@ class _Merge:
             threads=tuple(self.threads),
             duration=self.duration,
             records=self.records,
+            busiest=max(t.count for p in self.raw.processes for t in p.threads),
             calls=dict(named.most_common()),
             messages=self.matcher.messages,
             message_bytes=self.matcher.bytes,

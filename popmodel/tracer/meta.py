@@ -240,7 +240,9 @@ def _end(meta: Meta, event: Mapping[str, Any]) -> None:
 
 
 def _note(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.notes[str(event["text"])] += int(event.get("count", 1))
+    # It is written when first seen and, with its count, at the end.
+    text, count = str(event["text"]), int(event.get("count", 1))
+    meta.notes[text] = max(meta.notes[text], count)
 
 
 _EVENTS: Mapping[str, Callable[[Meta, Mapping[str, Any]], None]] = {

@@ -136,7 +136,7 @@ class Spool:
 
 def _unwritable(folder: Path, error: OSError) -> TraceError:
     what = (error.strerror or str(error)).lower()
-    hint = "write the trace to a folder with more room (twice the size of the raw files)"
+    hint = "write it to a folder with more room: up to three times that of the raw files"
     if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         hint = "write the trace to another folder"
     return TraceError(folder, f"no temporary file can be written there: {what}", hint=hint)

@@ -193,9 +193,11 @@ def test_switching_tracing_off_ends_what_is_open() -> None:
 def test_a_task_that_waits_can_be_left_for_another_one() -> None:
     wait = Construct.TASKWAIT
     states, events, row = convert(
-        (100, Kind.TASK_RUN, 0, 0, 7, 1), (200, Kind.OMP_ENTER, wait), (210, Kind.TASK_STOP, 0, 0, 7, 1),
+        (100, Kind.TASK_RUN, 0, 0, 7, 1), (200, Kind.OMP_ENTER, wait),
+        (210, Kind.TASK_STOP, 0, 0, 7, 1),
         (220, Kind.TASK_RUN, 0, 0, 8, 2), (300, Kind.TASK_STOP, 0, 0, 8, 2),
-        (310, Kind.TASK_RUN, 0, 0, 7, 1), (320, Kind.OMP_LEAVE, wait), (400, Kind.TASK_STOP, 0, 0, 7, 1),
+        (310, Kind.TASK_RUN, 0, 0, 7, 1), (320, Kind.OMP_LEAVE, wait),
+        (400, Kind.TASK_STOP, 0, 0, 7, 1),
         base=IDLE,
     )  # fmt: skip
     assert states == [
