@@ -17,7 +17,10 @@ A reader of traces takes the plain value as a test that has completed a request.
 """
 
 _LINE = re.compile(r"^\s*X\((\w+), (\d+), (\d+), (\d+), (\w+)\)", re.MULTILINE)
-_LOOKS = frozenset({"Iprobe", "Improbe", "Test", "Testall", "Testany", "Testsome"})
+_LOOKS = frozenset(
+    ("Iprobe", "Improbe", "Test", "Testall", "Testany", "Testsome", "Request_get_status",
+     "Parrived", "Win_test")
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class Row:
         opened = openings(self._open, tables.state)
         time = records["time"].astype(np.int64)
         calls = InCalls.of(records, time, tables)
-        when = calls.exits(time)
+        when = calls.times_of(time)
         found.value[calls.enter[calls.missed]] = states.LOOKING
         inner = after(found.step, found.value, opened.value.tolist(), self._base)
         changes = found.step != 0

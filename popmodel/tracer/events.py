@@ -145,8 +145,8 @@ class EventMaker:
             calls.enter, 0, tables.type[call], tables.value[call] + INCOMPLETE * calls.missed
         )
         events.add(calls.leave, 0, tables.type[call], 0)
-        folded = calls.missed & (calls.times > 1)
-        events.add(calls.leave[folded], 1, MISSES, calls.times[folded])
+        misses = calls.times - ~calls.missed
+        events.add(calls.leave[misses > 0], 1, MISSES, misses[misses > 0])
         sized = calls.enter[tables.sized[call] & (records["a"][calls.enter] > 0)]
         if not len(sized):
             return

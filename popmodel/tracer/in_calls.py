@@ -76,7 +76,8 @@ class InCalls:
     missed : bool[n]
         Whether the call found nothing.
     times : int64[n]
-        How many calls it stands for: those in a row that found nothing are recorded as one.
+        How many calls it stands for: those in a row that found nothing are recorded as one, the
+        one after them that did find something included.
     between : int64[n]
         Time between these, ns.
     """
@@ -93,23 +94,25 @@ class InCalls:
         enter = np.flatnonzero(records["kind"] == Kind.ENTER)
         leave = np.flatnonzero(records["kind"] == Kind.LEAVE)
         ends = records[leave]
-        missed = tables.may_miss[ends["call"]] & (ends["a"] == 0)
+        may_miss = tables.may_miss[ends["call"]]
         length = time[leave] - time[enter]
         return cls(
             enter,
             leave,
-            missed,
-            np.where(missed, np.maximum(ends["b"], 1), 1),
-            np.where(missed, np.clip(ends["c"], 0, length), 0),
+            may_miss & (ends["a"] == 0),
+            np.where(may_miss, np.maximum(ends["b"], 1), 1),
+            np.where(may_miss, np.clip(ends["c"], 0, length), 0),
         )
 
-    def exits(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Times of all records, where calls that are recorded as one end as if without a pause.
+    def times_of(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Times of all records, where calls that are recorded as one follow without a pause.
 
-        The time between them is the user's. Where it lay is not known, so it follows them.
+        The time between them is the user's. Where it lay is not recorded: it goes in front of calls
+        that found something, because the end of that one is known, and else behind them.
         """
         when = time.copy()
-        when[self.leave] -= self.between
+        when[self.leave[self.missed]] -= self.between[self.missed]
+        when[self.enter[~self.missed]] += self.between[~self.missed]
         return when
 
     def around(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -114,22 +114,22 @@ def test_states_follow_from_what_is_open_innermost(step: int) -> None:
     assert counts(row) == {}
 
 
-def test_tests_that_found_nothing_are_apart_from_those_that_did() -> None:
+def test_tests_that_found_nothing_are_apart_from_the_one_that_did() -> None:
     test = NUMBER["Test"]
     states, events, row = convert(
         (100, Kind.ENTER, test),
         (200, Kind.LEAVE, test, 0, 5, 60),
         (300, Kind.ENTER, test),
-        (310, Kind.LEAVE, test, 1),
+        (340, Kind.LEAVE, test, 1, 3, 30),
     )
     assert states == [
-        (0, 100, 1), (100, 140, 6), (140, 300, 1), (300, 310, 8), (310, 1000, 1),
+        (0, 100, 1), (100, 140, 6), (140, 330, 1), (330, 340, 8), (340, 1000, 1),
     ]  # fmt: skip
     assert events == [
         (100, 50000003, 10039), (140, 50000003, 0), (140, 50000304, 5),
-        (300, 50000003, 39), (310, 50000003, 0),
+        (330, 50000003, 39), (340, 50000003, 0), (340, 50000304, 2),
     ]  # fmt: skip
-    assert row.calls[test] == 6
+    assert row.calls[test] == 8
 
 
 def test_of_changes_at_one_time_the_last_counts() -> None:
