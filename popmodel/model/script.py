@@ -22,7 +22,9 @@ class Compute:
 
 @dataclass(frozen=True)
 class NewStep:
-    """From here on other processes are slow."""
+    """From here on other processes are slow: an iteration of a loop, 0 before the first of them."""
+
+    loop: int
 
 
 Event = Compute | NewStep | Exchange
@@ -83,7 +85,7 @@ class Script:
         counts : mapping of int to int
             Iterations to carry out instead of all, by ``id`` of the loop.
         """
-        yield NewStep()
+        yield NewStep(0)
         yield from self._body(self.model.signature.program, counts, 0)
 
     def _body(self, body: Sequence[Item], counts: Mapping[int, int], turn: int) -> Iterator[Event]:
@@ -97,9 +99,10 @@ class Script:
 
     def _loop(self, loop: Loop, counts: Mapping[int, int]) -> Iterator[Event]:
         meets = any(isinstance(item, COMMUNICATION) for item in loop.body)
+        number = 1 + list(self.repeated).index(id(loop))
         for turn in range(counts.get(id(loop), self.repeated[id(loop)])):
             if meets:
-                yield NewStep()
+                yield NewStep(number)
             yield from self._body(loop.body, counts, turn)
 
     def _leaf(self, item: Item) -> Iterator[Event]:

@@ -91,13 +91,14 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
     if not any(number(value) for value in spread.values()):
         repeats = 1  # nothing is random
-    long, short, rest = outline(items, counts), None, 0.0
-    if counts:
-        halves = {loop: count // 2 for loop, count in counts.items()}
-        short = outline(items, halves)
-        rest = (total - done) / (done - items.operations(halves))
+    long = outline(items, counts)
+    missing = [
+        _Missing(outline(items, counts | {loop: half}), (items.repeated[loop] - count) / half)
+        for loop, count in counts.items()
+        for half in [count // 2]
+    ]
     courses = [
-        _course(long, short, rest, work, spread, seed * MOST_REPEATS + repeat)
+        _course(long, missing, work, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
     means = (
@@ -107,25 +108,33 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
     return Simulation(Course(*means), done / total, repeats, round(done) * repeats)
 
 
-def _course(
-    long: Outline,
-    short: Outline | None,
-    rest: float,
-    work: Work,
-    spread: Mapping[str, Any],
-    seed: int,
-) -> Course:
-    """Course of one random program.
+@dataclass(frozen=True)
+class _Missing:
+    """What is left of a loop that is carried out in part.
 
-    Where only a part of it is carried out, ``rest`` is what is left relative to the difference
-    between that part and a shorter one.
+    Attributes
+    ----------
+    half : Outline
+        The program with half of that part.
+    times : float
+        Iterations left over those of the half.
     """
+
+    half: Outline
+    times: float
+
+
+def _course(
+    long: Outline, missing: Sequence[_Missing], work: Work, spread: Mapping[str, Any], seed: int
+) -> Course:
+    """Course of one random program."""
     carried = carry_out(long, spread, seed)
-    ideal, runtime = _both(carried.program, long.charges)
-    if short is not None:
-        before = _both(carry_out(short, spread, seed).program, short.charges)
-        ideal += rest * (ideal - before[0])
-        runtime += rest * (runtime - before[1])
+    shown = _both(carried.program, long.charges)
+    ideal, runtime = shown
+    for loop in missing:
+        before = _both(carry_out(loop.half, spread, seed).program, loop.half.charges)
+        ideal += loop.times * (shown[0] - before[0])
+        runtime += loop.times * (shown[1] - before[1])
     computing = _slowest(long, carried, number(computation(work)), spread, seed)
     # estimates from a part of the steps may cross by a little
     ideal = max(ideal, computing + number(work.overhead))
@@ -179,6 +188,6 @@ def _slowest(
         return float(carried.computing.max())
     processes = carried.computing.size
     transient = number(spread.get("transient_cv", 0.0)) / math.sqrt(long.steps * rest / average)
-    scores = transient_scores(processes, np.random.default_rng([seed, processes, 1]))
+    scores = transient_scores(processes, np.random.default_rng([seed, processes, 2]))
     computing = carried.computing + rest * (1 + carried.lasting + transient * scores)
     return float(computing.max())

@@ -70,6 +70,8 @@ class Outline:
         The rest of what is computed there, ns.
     inside : float64[steps, P]
         Computation inside of parts, ns.
+    loops : tuple of int
+        Of each step, the loop of which it is an iteration.
     """
 
     program: Program
@@ -78,6 +80,7 @@ class Outline:
     work: tuple[tuple[tuple[int, float], ...], ...]
     overhead: tuple[float, ...]
     inside: Array
+    loops: tuple[int, ...]
 
     @property
     def steps(self) -> int:
@@ -150,10 +153,12 @@ def outline(script: Script, counts: Mapping[int, int]) -> Outline:
     work: list[list[tuple[int, float]]] = [[]]
     overhead = [0.0]
     step = -1
+    loops: list[int] = []
     for event in script.events(counts):
         match event:
             case NewStep():
                 step += 1
+                loops.append(event.loop)
             case Compute():
                 work[-1].append((step, event.work * _NS))
                 overhead[-1] += event.overhead * _NS
@@ -168,7 +173,7 @@ def outline(script: Script, counts: Mapping[int, int]) -> Outline:
         inside[when] += event.program.compute()
     program, charges, parts = _joined(exchanges, script.model.placement.per_node)
     merged = tuple(_by_step(segments) for segments in work)
-    return Outline(program, charges, parts, merged, tuple(overhead), inside)
+    return Outline(program, charges, parts, merged, tuple(overhead), inside, tuple(loops))
 
 
 def _by_step(segments: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
@@ -200,8 +205,12 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     lasting = persistent * persistent_scores(processes, rng)
     turns = np.zeros((outline.steps, processes))
     if transient:
+        # loops draw from streams of their own: fewer iterations of one change no other
+        streams = {
+            loop: np.random.default_rng([seed, processes, 1, loop]) for loop in set(outline.loops)
+        }
         turns = transient * np.array(
-            [transient_scores(processes, rng) for _ in range(outline.steps)]
+            [transient_scores(processes, streams[loop]) for loop in outline.loops]
         )
     factors = np.maximum(1 + lasting + turns, 0.0)  # nobody has less than nothing to do
     burst, pending = np.zeros(program.operations), np.zeros(processes)

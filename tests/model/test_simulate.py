@@ -191,6 +191,34 @@ loop = { count = 2 }
     assert found.course.runtime == pytest.approx(closed.runtime, rel=1e-9)
 
 
+LONG_AND_SHORT = """
+[[program]]
+loop = { count = 100000 }
+  [[program.body]]
+  collective = { op = "barrier" }
+[[program]]
+loop = { count = 60 }
+  [[program.body]]
+  parallel = { trip = 64, inner = 100000, flops = 2 }
+  [[program.body]]
+  collective = { op = "barrier" }
+"""
+
+
+@pytest.mark.usefixtures("few_operations")
+def test_each_of_several_loops_stands_for_itself() -> None:
+    closed, found = carried_out(program(LONG_AND_SHORT), 16)
+    assert found.part < 0.01
+    assert found.course.runtime == pytest.approx(closed.runtime, rel=1e-9)
+
+
+@pytest.mark.usefixtures("few_operations")
+def test_what_is_left_of_a_loop_is_not_measured_by_the_chance_in_another() -> None:
+    # 2000 times the 20 iterations of the first loop are left: noise of the second would add up
+    closed, found = carried_out(program(LONG_AND_SHORT), 16, transient_cv=0.1)
+    assert found.course.runtime == pytest.approx(closed.runtime, rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
