@@ -275,8 +275,8 @@ def _pattern_cost(model: Model, targets: Ranks, size: float, threads: int = 1) -
     communication = model.communication
     where = message.traffic(targets, model.placement.per_node)
     classes = {
-        ON_NODE: communication.within(where.messages, threads) if where.within else [],
-        ELSEWHERE: communication.between(where.flows, threads) if where.flows else [],
+        ON_NODE: communication.within(where.staying, threads) if where.staying else [],
+        ELSEWHERE: communication.between(where.leaving, threads) if where.leaving else [],
     }
     return _cost(model, communication.places([targets])[0], size, classes)
 

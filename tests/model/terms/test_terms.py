@@ -224,11 +224,11 @@ def test_grid_neighbours() -> None:
 def test_traffic_counts_what_leaves_a_node() -> None:
     ring = message.grid_neighbours((8,), 0, 1, periodic=True)
     where = message.traffic(ring, per_node=4)
-    assert where == message.Traffic(messages=8, within=True, flows=1, chain=8)
+    assert where == message.Traffic(staying=3, leaving=1, chain=8)  # of 3 + 1 on each node
     across = message.grid_neighbours((8,), 0, 4, periodic=True)
-    assert message.traffic(across, 4) == message.Traffic(8, within=False, flows=4, chain=2)
+    assert message.traffic(across, 4) == message.Traffic(staying=0, leaving=4, chain=2)
     nobody = message.grid_neighbours((1, 8), 0, 1, periodic=True)
-    assert message.traffic(nobody, 4) == message.Traffic(0, within=False, flows=0, chain=0)
+    assert message.traffic(nobody, 4) == message.Traffic(staying=0, leaving=0, chain=0)
 
 
 def test_chain_of_a_line_and_of_a_star() -> None:
@@ -240,11 +240,11 @@ def test_chain_of_a_line_and_of_a_star() -> None:
 
 def test_exchange_takes_the_slowest_tier() -> None:
     within, between = [SizeClass(None, 1.0, 0.0)], [SizeClass(None, 5.0, 0.0)]
-    both = message.Traffic(8, within=True, flows=1, chain=8)
+    both = message.Traffic(staying=3, leaving=1, chain=8)
     assert message.exchange_time(1.0, both, within, between) == 5.0
-    inside = message.Traffic(8, within=True, flows=0, chain=8)
+    inside = message.Traffic(staying=8, leaving=0, chain=8)
     assert message.exchange_time(1.0, inside, within, None) == 1.0
-    nothing = message.Traffic(0, within=False, flows=0, chain=0)
+    nothing = message.Traffic(staying=0, leaving=0, chain=0)
     assert message.exchange_time(1.0, nothing, None, None) == 0.0
 
 
