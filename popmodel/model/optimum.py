@@ -22,7 +22,8 @@ from popmodel.model.exchange import NotUnrolled
 from popmodel.model.placement import Placement
 from popmodel.model.prediction import Estimate
 from popmodel.model.splits import evaluate, evaluate_all
-from popmodel.model.study import Study, estimate, nominal
+from popmodel.model.study import Study, estimate
+from popmodel.model.uncertainty import nominal
 
 WITHIN = 0.01
 """Values of a parameter that are no more than this part slower than the best are as good."""

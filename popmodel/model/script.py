@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from popmodel.model.course import computation
-from popmodel.model.exchange import Exchange, exchange, number, repetitions
+from popmodel.model.exchange import Exchange, exchange, repetitions
 from popmodel.model.performance import Model
 from popmodel.model.program import COMMUNICATION, Item, Loop, Pipeline, items
+from popmodel.model.uncertainty import nominal
 
 
 @dataclass(frozen=True)
@@ -141,14 +142,14 @@ def script(model: Model) -> Script:
 
     def visit(body: Sequence[Item]) -> None:
         for item in body:
-            every[id(item)] = number(model.value(item.every))
+            every[id(item)] = nominal(model.value(item.every))
             if isinstance(item, Loop) and _communicates(item):
                 repeated[id(item)] = repetitions(model, item.count, item.name)
                 visit(item.body)
                 continue
             work = model.work_of(item)
-            pure = 0.0 if isinstance(item, Pipeline) else number(computation(work))
-            computed[id(item)] = Compute(pure, number(work.overhead))
+            pure = 0.0 if isinstance(item, Pipeline) else nominal(computation(work))
+            computed[id(item)] = Compute(pure, nominal(work.overhead))
             if isinstance(item, COMMUNICATION):
                 exchanged[id(item)] = exchange(model, item)
 

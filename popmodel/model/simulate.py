@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from popmodel.model.course import Course, computation
-from popmodel.model.exchange import NotUnrolled, number
+from popmodel.model.exchange import NotUnrolled
 from popmodel.model.performance import Model
 from popmodel.model.program import Item, Loop
 from popmodel.model.script import Script, script
+from popmodel.model.uncertainty import nominal
 from popmodel.model.unroll import Carried, Outline, carry_out, outline, transient_scores
 from popmodel.model.work import Work
 from popmodel.replay.charges import Charges
@@ -89,7 +90,7 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
             f"{LEAST_STEPS} steps"
         )
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
-    if not any(number(value) for value in spread.values()):
+    if not any(nominal(value) for value in spread.values()):
         repeats = 1  # nothing is random
     long = outline(items, counts)
     missing = [
@@ -135,9 +136,9 @@ def _course(
         before = _both(carry_out(loop.half, spread, seed).program, loop.half.charges)
         ideal += loop.times * (shown[0] - before[0])
         runtime += loop.times * (shown[1] - before[1])
-    computing = _slowest(long, carried, number(computation(work)), spread, seed)
+    computing = _slowest(long, carried, nominal(computation(work)), spread, seed)
     # estimates from a part of the steps may cross by a little
-    ideal = max(ideal, computing + number(work.overhead))
+    ideal = max(ideal, computing + nominal(work.overhead))
     return Course(computing, ideal, max(runtime, ideal))
 
 
@@ -187,7 +188,7 @@ def _slowest(
     if rest <= 1e-9 * work:
         return float(carried.computing.max())
     processes = carried.computing.size
-    transient = number(spread.get("transient_cv", 0.0)) / math.sqrt(long.steps * rest / average)
+    transient = nominal(spread.get("transient_cv", 0.0)) / math.sqrt(long.steps * rest / average)
     scores = transient_scores(processes, np.random.default_rng([seed, processes, 2]))
     computing = carried.computing + rest * (1 + carried.lasting + transient * scores)
     return float(computing.max())

@@ -18,7 +18,7 @@ from popmodel.metrics.observables import NO_MPI
 from popmodel.model import changes, choices, grid
 from popmodel.model.agreement import Agreement
 from popmodel.model.changes import REMEDIES
-from popmodel.model.course import Course, closed_form, corrected
+from popmodel.model.course import Course, closed_form, corrected, delays
 from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled, observe
 from popmodel.model.parameters import Parameters, Use
@@ -29,7 +29,7 @@ from popmodel.model.program import COMMUNICATION, items
 from popmodel.model.signature import Signature
 from popmodel.model.simulate import simulate
 from popmodel.model.terms import imbalance, message, openmp
-from popmodel.model.uncertainty import Array, Draws, group, interval, shares
+from popmodel.model.uncertainty import Array, Draws, group, interval, nominal, shares
 from popmodel.model.work import Work
 from popmodel.units import format_size, plural
 
@@ -199,7 +199,26 @@ class Study:
             return False
         return True
 
-    def run(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Evaluation:
+    def run(
+        self,
+        placement: Placement,
+        drawn: Draws,
+        overlap: str | None = None,
+        agreement: Agreement | None = None,
+    ) -> Evaluation:
+        """Evaluate the model.
+
+        Parameters
+        ----------
+        placement : Placement
+            P and T.
+        drawn : Draws
+            From `sources`.
+        overlap : str, optional
+            Of all loops, instead of what they and the machine profile say.
+        agreement : Agreement, optional
+            Closed form and replay of this placement; the evaluation is as it says.
+        """
         model = self.model(placement, drawn, overlap)
         parameters = model.parameters
         work = model.work()
@@ -208,7 +227,7 @@ class Study:
         modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()
         memory = None if limit is None else nominal(limit)
-        return Evaluation(
+        run = Evaluation(
             work,
             course,
             modelled,
@@ -218,6 +237,9 @@ class Study:
             parameters.remarks,
             parameters.used,
         )
+        if agreement is None or not agreement.trusts_replay:
+            return run
+        return self.as_replayed(placement, run, agreement)
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
         """Give the program on the machine, ready to be evaluated."""
@@ -263,13 +285,17 @@ class Study:
             raise NotUnrolled("one process waits for nobody")
         best = self.sources(draws=0)
         model = self.model(placement, best)
-        found = simulate(model, model.work(), self.spread(placement, best), self.seed)
-        closed = Course(*(nominal(value) for value in vars(run.course).values()))
+        work, spread = model.work(), self.spread(placement, best)
+        found = simulate(model, work, spread, self.seed)
+        closed = closed_form(work, placement.processes, spread, has_mpi=True)
+        closed = Course(*(nominal(value) for value in vars(closed).values()))
         useful = nominal(run.modelled.aggregates["useful_mean"])
         return Agreement(
             useful,
             closed,
             found.course,
+            delays(work, closed),
+            delays(work, found.course),
             found.part,
             found.repeats,
             found.operations,
@@ -280,7 +306,7 @@ class Study:
         self, placement: Placement, run: Evaluation, agreement: Agreement
     ) -> Evaluation:
         """Give an evaluation with the delays that the replay found."""
-        course = corrected(run.work, run.course, agreement.replay)
+        course = corrected(run.work, run.course, agreement.closed_delays, agreement.replay_delays)
         modelled = observe(run.work, placement, course, has_mpi=True)
         return replace(run, course=course, modelled=modelled)
 
@@ -295,13 +321,20 @@ class Study:
             if name in known
         }
 
-    def remedies(self, placement: Placement) -> dict[str, float]:
-        before = nominal(self.run(placement, self.sources(draws=0)).modelled.runtime)
-        found = {}
-        for label, (factor, groups) in REMEDIES.items():
-            factors = expand(changes.factors(groups, factor), self.quantities)
-            after = self.run(placement, self.sources(factors, draws=0))
-            found[label] = nominal(after.modelled.runtime) / before - 1
+    def remedies(
+        self, placement: Placement, agreement: Agreement | None = None
+    ) -> dict[str, float]:
+        """Give the relative change of the runtime under each remedy that helps, the best first."""
+
+        def runtime(factors: Mapping[str, Value]) -> float:
+            drawn = self.sources(factors, draws=0)
+            return nominal(self.run(placement, drawn, agreement=agreement).modelled.runtime)
+
+        before = runtime({})
+        found = {
+            label: runtime(expand(changes.factors(groups, factor), self.quantities)) / before - 1
+            for label, (factor, groups) in REMEDIES.items()
+        }
         helpful = {label: change for label, change in found.items() if change < -_NEGLIGIBLE}
         return dict(sorted(helpful.items(), key=lambda item: item[1]))
 
@@ -317,9 +350,13 @@ class Study:
         )
         return {name: drawn.scores(name) for name in sorted(groups)}
 
-    def model_form(self, placement: Placement) -> tuple[float, float]:
+    def model_form(
+        self, placement: Placement, agreement: Agreement | None = None
+    ) -> tuple[float, float]:
+        """Give the runtime if transfers hide behind arithmetic, and if nothing overlaps, s."""
+        best = self.sources(draws=0)
         fastest, slowest = (
-            nominal(self.run(placement, self.sources(draws=0), overlap).modelled.runtime)
+            nominal(self.run(placement, best, overlap, agreement).modelled.runtime)
             for overlap in ("full", "none")
         )
         return fastest, slowest
@@ -399,11 +436,6 @@ def multithreading(work: Work, placement: Placement) -> Estimate | None:
     return estimate(
         openmp.multithreading_efficiency(work.single_thread, placement.threads, work.parallel)
     )
-
-
-def nominal(value: Value) -> float:
-    """Give the best estimate, which is draw 0."""
-    return float(np.ravel(value)[0])
 
 
 def estimate(value: Value) -> Estimate:

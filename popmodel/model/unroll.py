@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.exchange import Exchange, NotUnrolled, number
+from popmodel.model.exchange import Exchange, NotUnrolled
 from popmodel.model.script import Compute, NewStep, Script
 from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.model.uncertainty import nominal
 from popmodel.replay.charges import Charges
 from popmodel.replay.program import Collectives, Messages, Op, Program
 
@@ -200,7 +201,7 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     processes = program.processes
     rng = np.random.default_rng([seed, processes])
     persistent, transient = (
-        number(spread.get(name, 0.0)) for name in ("persistent_cv", "transient_cv")
+        nominal(spread.get(name, 0.0)) for name in ("persistent_cv", "transient_cv")
     )
     lasting = persistent * persistent_scores(processes, rng)
     turns = np.zeros((outline.steps, processes))

@@ -14,9 +14,10 @@ from popmodel.model import signature
 from popmodel.model.optimum import Largest, Tuned, largest_cores
 from popmodel.model.signature import Signature
 from popmodel.model.splits import evaluate_all
-from popmodel.model.study import Study, nominal
+from popmodel.model.study import Study
 from popmodel.model.sweep import sweep
 from popmodel.model.terms.pipeline import best_blocks
+from popmodel.model.uncertainty import nominal
 
 # without imbalance the closed form holds, and a search through all is cheap
 STENCIL = replace(signature.load("stencil3d"), imbalance={})

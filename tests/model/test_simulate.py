@@ -290,6 +290,23 @@ def test_the_replay_is_shown_where_it_differs() -> None:
     assert run.metrics["mpi"]["transfer_efficiency"].value == pytest.approx(ideal)
 
 
+def test_what_would_help_is_told_of_the_replay_that_is_shown() -> None:
+    signature = uneven()
+    run = predict(signature, machine(), 64, 1)
+    wanted = replace(signature.imbalance["transient_cv"], value=0.05, low=None, high=None)
+    even = predict(replace(signature, imbalance={"transient_cv": wanted}), machine(), 64, 1)
+    assert run.agreement is not None and even.agreement is not None
+    after, before = even.agreement.replay.runtime, run.agreement.replay.runtime
+    closed = even.agreement.closed_form.runtime / run.agreement.closed_form.runtime
+    told = run.remedies["half the imbalance"]
+    assert told == pytest.approx(after / before - 1, abs=0.002)
+    assert told != pytest.approx(closed - 1, abs=0.04)
+    elasticity = {one.name: one.value for one in run.elasticities}["transient"]
+    assert elasticity == pytest.approx(2 * -told, rel=0.01)  # linear in the spread
+    full, none = run.model_form
+    assert full <= run.runtime.value <= none
+
+
 @pytest.mark.parametrize(
     ("text", "processes", "reason"),
     [
