@@ -162,7 +162,9 @@ class Computation:
         frequency = self.parameters.frequency(busy)
         share = self._loop(counts, iterations / self._team, busy, frequency)
         fetching: Value = 0.0
-        if plan.kind == "static":
+        if threads == 1 and plan.kind == "static":
+            busiest = share  # no other to wait for, even if the average block has a part of a trip
+        elif plan.kind == "static":
             stretch = 1 + openmp.static_stretch(trip, self._team, plan.chunk, plan.spread)
             busiest = self._loop(counts, iterations / self._team, busy, frequency, stretch)
         else:

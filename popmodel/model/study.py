@@ -264,15 +264,15 @@ class Study:
             Why there is no replay.
         """
         try:
-            agreement = self.replay(placement, run)
+            agreement = self.replay(placement)
         except NotUnrolled as reason:
             return run, None, str(reason)
         if agreement.trusts_replay:
             run = self.as_replayed(placement, run, agreement)
         return run, agreement, None
 
-    def replay(self, placement: Placement, run: Evaluation) -> Agreement:
-        """Put a replay of the best estimate beside an evaluation.
+    def replay(self, placement: Placement) -> Agreement:
+        """Put a replay beside the closed form, both of the best estimate.
 
         Raises
         ------
@@ -284,18 +284,16 @@ class Study:
         if placement.processes == 1:
             raise NotUnrolled("one process waits for nobody")
         best = self.sources(draws=0)
-        model = self.model(placement, best)
-        work, spread = model.work(), self.spread(placement, best)
-        found = simulate(model, work, spread, self.seed)
-        closed = closed_form(work, placement.processes, spread, has_mpi=True)
-        closed = Course(*(nominal(value) for value in vars(closed).values()))
-        useful = nominal(run.modelled.aggregates["useful_mean"])
+        run = self.run(placement, best)
+        spread = self.spread(placement, best)
+        found = simulate(self.model(placement, best), run.work, spread, self.seed)
+        closed = Course(*(nominal(value) for value in vars(run.course).values()))
         return Agreement(
-            useful,
+            nominal(run.modelled.aggregates["useful_mean"]),
             closed,
             found.course,
-            delays(work, closed),
-            delays(work, found.course),
+            delays(run.work, closed),
+            delays(run.work, found.course),
             found.part,
             found.repeats,
             found.operations,

@@ -194,7 +194,7 @@ def test_they_fit_together_in_what_a_replay_says(
     placement = place(processes, threads, profile.topology)
     run = study.run(placement, study.sources())
     try:
-        agreement = study.replay(placement, run)
+        agreement = study.replay(placement)
     except NotUnrolled as reason:
         event(str(reason))
         return
