@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, is_symbolic, maximum
+from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.parameters import Parameters
 from popmodel.model.placement import Placement
 from popmodel.model.terms import (
@@ -339,4 +339,4 @@ class Computation:
 
 
 def _is_zero(value: Value) -> bool:
-    return not is_symbolic(value) and not np.any(value)
+    return not np.any(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from popmodel.expressions.elementary import Value, is_symbolic, maximum
+from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.terms import imbalance
 from popmodel.model.uncertainty import nominal
 from popmodel.model.work import Work
@@ -111,8 +111,6 @@ def corrected(work: Work, course: Course, closed: Delays, replayed: Delays) -> C
     closed, replayed : Delays
         Of the best estimate; numbers.
     """
-    if is_symbolic(course.runtime):
-        raise TypeError("a replay corrects numbers only")
     least = _NOTHING * (nominal(computation(work)) + nominal(work.overhead))
     found = delays(work, course)
     computing = computation(work) + _like(found.unequal, closed.unequal, replayed.unequal, least)
