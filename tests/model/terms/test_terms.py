@@ -109,9 +109,7 @@ def test_table_3_of_adhianto_and_chapman() -> None:
     overheads = [0.013, 0.144, 0.179, 0.203]
     serial = 0.2895
     efficiencies = [
-        openmp.multithreading_efficiency(
-            serial, threads, openmp.parallel_loop(serial / threads, 0.0, overhead)
-        )
+        openmp.multithreading_efficiency(serial, threads, serial / threads + overhead)
         for threads, overhead in enumerate(overheads, start=1)
     ]
     assert efficiencies == pytest.approx([0.957, 0.501, 0.350, 0.263], abs=5e-4)
@@ -133,7 +131,7 @@ def test_table_3_from_the_total_of_table_1() -> None:
     total = compute.loop_time(core, 0.0, 0.0, "none")
     assert total == pytest.approx(0.288121)
     assert total == pytest.approx(0.289514, rel=0.005)
-    one_thread = openmp.multithreading_efficiency(total, 1, openmp.parallel_loop(total, 0.0, 0.013))
+    one_thread = openmp.multithreading_efficiency(total, 1, total + 0.013)
     assert one_thread == pytest.approx(0.956, abs=1e-3)
 
 
