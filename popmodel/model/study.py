@@ -149,14 +149,15 @@ class Study:
         """
         placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
         self.check(placement)
-        values = {name: quantity.value for name, quantity in self.params.items()}
-        parameters = Parameters(self.profile, self.sources(draws=0).__getitem__)
-        memory = prepare(self.signature, placement, parameters, values).memory_per_rank()
-        if memory is not None:
-            check_memory(nominal(memory), placement, self.profile, self.signature)
+        check_memory(self.memory(placement), placement, self.profile, self.signature)
         if placement.nodes > 1 and self.has_mpi and "inter" not in self.profile.tiers():
             raise self.profile.missing("net.inter")
         return placement
+
+    def memory(self, placement: Placement) -> float | None:
+        """Give the best estimate of the memory of a process, bytes; None if nothing tells."""
+        memory = self.model(placement, self.sources(draws=0)).memory_per_rank()
+        return None if memory is None else nominal(memory)
 
     def admit_or_advise(
         self, processes: int, threads: int, allocation: Allocation | None = None
