@@ -1,7 +1,7 @@
 """A loop shared by the threads of a process, and what OpenMP adds to it.
 
-Sources: L. Adhianto and B. Chapman, ICPADS 2006, eq. 4-5 (efficiency of multithreading); J. M. Bull,
-EWOMP 1999 (overheads per construct).
+Sources: L. Adhianto and B. Chapman, ICPADS 2006, eq. 4-5 (efficiency of multithreading); J. M.
+Bull, EWOMP 1999 (overheads per construct).
 """
 
 from __future__ import annotations
