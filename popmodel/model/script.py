@@ -23,7 +23,7 @@ class Compute:
 
 @dataclass(frozen=True)
 class NewStep:
-    """From here on other processes are slow: an iteration of a loop, 0 before the first of them."""
+    """From here on other processes are slow: a step of a loop, 0 before the first of them."""
 
     loop: int
 
@@ -99,12 +99,15 @@ class Script:
                     yield from self._leaf(item)
 
     def _loop(self, loop: Loop, counts: Mapping[int, int]) -> Iterator[Event]:
-        meets = any(isinstance(item, COMMUNICATION) for item in loop.body)
+        meetings = [item for item in loop.body if isinstance(item, COMMUNICATION)]
         number = 1 + list(self.repeated).index(id(loop))
+        met = bool(meetings)
         for turn in range(counts.get(id(loop), self.repeated[id(loop)])):
-            if meets:
+            if met:
                 yield NewStep(number)
             yield from self._body(loop.body, counts, turn)
+            # a step lasts until processes meet, as in the closed form
+            met = any(_times(self.every[id(item)], turn) for item in meetings)
 
     def _leaf(self, item: Item) -> Iterator[Event]:
         compute, meeting = self.computed[id(item)], self.exchanged.get(id(item))

@@ -94,6 +94,21 @@ def test_one_replay_says_what_many_random_programs_say(
     assert found.computing / found.ideal == pytest.approx(serialisation, abs=0.012)
 
 
+@pytest.mark.parametrize("every", [2, 5])
+def test_a_step_lasts_from_one_meeting_to_the_next(every: int) -> None:
+    text = f"""
+[[program]]
+loop = {{ count = 400 }}
+[[program.body]]
+parallel = {{ trip = 64, inner = 1000, flops = 2 }}
+[[program.body]]
+collective = {{ op = "barrier", every = {every} }}
+"""
+    closed, found = carried_out(program(text), 64, transient_cv=0.1)
+    assert found.course.ideal == pytest.approx(closed.ideal, rel=0.01)
+    assert found.course.computing == pytest.approx(closed.computing, rel=0.01)
+
+
 def test_neighbours_wait_less_than_all_do() -> None:
     # a ring of 256 with a spread of 0.1: 0.908, where the formula for all says 0.791
     spread = {"transient_cv": 0.1}
