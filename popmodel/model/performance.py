@@ -7,7 +7,7 @@ The walk uses the same functions for numbers, arrays of draws and traced numbers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, maximum
 from popmodel.model import amounts, grid
 from popmodel.model.communication import Communication
 from popmodel.model.computation import Computation, Counts, Schedule, Section, Writes
@@ -179,14 +179,17 @@ class Model:
     # -- the tree
 
     def _sequence(self, body: tuple[Item, ...]) -> Work:
-        total = Work()
+        total, looped = Work(), 0.0
         for item in body:
             once = self.work_of(item)
             every = self.amount(item, "every")
             once = once if _is_one(every) else once.times(1 / every)
             self._check_finite(once, item)
             total = total.plus(once)
-        return total
+            if isinstance(item, Loop):
+                looped = looped + once.steps
+        # what communicates side by side meets in the same step, loops have steps of their own
+        return replace(total, steps=maximum(total.steps, looped))
 
     def _check_finite(self, work: Work, item: Item) -> None:
         for name in ("serial", "stretched", "overhead", "waiting", "transfer"):

@@ -52,7 +52,7 @@ def evaluate(document: Mapping[str, object]) -> float:
 
 @pytest.mark.parametrize(
     ("name", "split"),
-    [("stencil3d", (16, 4)), ("stencil3d", (64, 1)), ("cannon", (1, 16)), ("cannon", (4, 3))],
+    [("stencil3d", (16, 4)), ("cannon", (1, 16))],
 )
 def test_the_text_gives_the_value_of_every_metric(name: str, split: tuple[int, int]) -> None:
     study = Study(BUNDLED[name], PRESET, {}, 0, 0)

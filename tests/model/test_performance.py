@@ -203,3 +203,17 @@ def test_arrays_go_through(cannon: Signature, preset: Profile) -> None:
     parameters = Parameters(preset, lambda path: preset.get(path).value * spread)
     work = prepare(cannon, placement, parameters, {"N": 4096.0, "w": 8.0}).work()
     assert work.share.shape == (2,)
+
+
+def test_loops_have_steps_of_their_own() -> None:
+    loop = """
+[[program]]
+loop = { count = 30 }
+[[program.body]]
+collective = { op = "barrier" }
+[[program.body]]
+collective = { op = "barrier", every = 2 }
+"""
+    barrier = '[[program]]\ncollective = { op = "barrier" }\n'
+    assert walk(program(barrier + loop), machine(), 4, 1).steps == 30
+    assert walk(program(loop + barrier + 2 * loop), machine(), 4, 1).steps == 90
