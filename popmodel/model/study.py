@@ -114,6 +114,15 @@ class Study:
     def sources(
         self, factors: Mapping[str, Value] | None = None, draws: int | None = None
     ) -> Draws:
+        """Give the inputs, drawn as often as the study says, or ``draws`` times.
+
+        Parameters
+        ----------
+        factors : mapping of str to value, optional
+            Factors by path, on top of those of the study.
+        draws : int, optional
+            0 for the best estimates only.
+        """
         count = self.draws if draws is None else draws
         both: dict[str, Value] = dict(self.factors)
         for path, factor in (factors or {}).items():
@@ -121,6 +130,7 @@ class Study:
         return Draws(self.quantities, count, self.seed, both)
 
     def check(self, placement: Placement) -> None:
+        """Refuse a split that the application cannot run with."""
         grid.check_requirements(
             self.signature,
             placement.processes,
@@ -338,6 +348,7 @@ class Study:
         return dict(sorted(helpful.items(), key=lambda item: item[1]))
 
     def doubtful(self, drawn: Draws, runtime: Value) -> dict[str, float]:
+        """Give the share of each uncertain input in the variance of the runtime."""
         return shares(self.scores(drawn), runtime)
 
     def scores(self, drawn: Draws) -> dict[str, Array]:
@@ -376,6 +387,7 @@ class Study:
         return estimate(message.message_passing_ratio(run.work.transfer, other.work.transfer)), None
 
     def notes(self, placement: Placement, run: Evaluation) -> list[str]:
+        """Say what a reader should know of a run."""
         notes = [*remarks(placement, self.profile.topology), *sorted(run.remarks)]
         e_mt = multithreading(run.work, placement)
         if e_mt is not None and openmp.threads_bring_nothing(e_mt.value, placement.threads):
@@ -417,6 +429,7 @@ def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> 
 def check_memory(
     memory: float | None, placement: Placement, profile: Profile, signature: Signature
 ) -> None:
+    """Refuse a split whose processes need more bytes each than a node has for them."""
     available = profile.topology.memory_per_node
     if memory is None or available is None or memory * placement.per_node <= available:
         return
@@ -430,6 +443,7 @@ def check_memory(
 
 
 def multithreading(work: Work, placement: Placement) -> Estimate | None:
+    """Give e_mt of all parallel loops; None without any."""
     if not np.any(work.parallel):
         return None
     return estimate(
@@ -438,4 +452,5 @@ def multithreading(work: Work, placement: Placement) -> Estimate | None:
 
 
 def estimate(value: Value) -> Estimate:
+    """Give the best estimate of a value with the interval of its draws."""
     return Estimate(nominal(value), *interval(value))
