@@ -260,8 +260,8 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
         Candidate(
             one.placement,
             one.extent,
-            _estimate(one.runtime, one.validity),
-            _estimate(one.efficiency, one.validity),
+            estimated(one.runtime, one.validity),
+            estimated(one.efficiency, one.validity),
             one.memory,
             float(winners[index]),
             float(tied[index]),
@@ -274,8 +274,8 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
     ]
 
 
-def _estimate(value: Value, validity: Validity) -> Estimate:
-    """An estimate without interval where the draws say too little about the result."""
+def estimated(value: Value, validity: Validity) -> Estimate:
+    """Give an estimate, without interval where the draws say too little about the result."""
     found = estimate(value)
     return found if validity.has_interval else Estimate(found.value, why=validity.text)
 
@@ -283,7 +283,7 @@ def _estimate(value: Value, validity: Validity) -> Estimate:
 def _ratio(one: Candidate, other: Candidate, *, less: float = 0) -> Estimate:
     """The runtime of one split over that of another, less a number."""
     beyond = other.validity if one.validity.has_interval else one.validity
-    return _estimate(one.draws / other.draws - less, beyond)
+    return estimated(one.draws / other.draws - less, beyond)
 
 
 def choose(
