@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# The same examples in every run: a failure here is a failure everywhere. HYPOTHESIS_PROFILE=default
-# tries new ones.
-settings.register_profile("repeatable", derandomize=True, database=None)
+# The same examples in every run, however busy the machine is: a failure here is a failure
+# everywhere. HYPOTHESIS_PROFILE=default tries new ones.
+settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 ROOT = Path(__file__).resolve().parent.parent

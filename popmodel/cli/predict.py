@@ -91,6 +91,11 @@ def command(
         raise UsageError(
             "--formula and --family do not go together", "write --formula FAMILY.METRIC"
         )
+    if formula is not None and reference is not None:
+        raise UsageError(
+            "--formula and --reference do not go together",
+            "formulas are of one run: leave one of them out",
+        )
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
     base = (
         None if reference is None else ReferenceRun(*split_and_settings("--reference", reference))

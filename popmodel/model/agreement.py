@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from popmodel.model.course import Course
+from popmodel.model.course import Course, Delays
 
 GAP = 0.02
 
@@ -25,6 +25,8 @@ class Agreement:
         Useful time of an average thread, s.
     closed_form, replay : Course
         Of the best estimate; numbers.
+    closed_delays, replay_delays : Delays
+        By what each of them is longer than the work of an average process; numbers.
     part : float
         Part of the program that the replay carried out, 0 to 1.
     repeats : int
@@ -38,6 +40,8 @@ class Agreement:
     useful: float
     closed_form: Course
     replay: Course
+    closed_delays: Delays
+    replay_delays: Delays
     part: float
     repeats: int
     operations: int

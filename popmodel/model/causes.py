@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from popmodel.expressions.elementary import Value
+from popmodel.model.course import delays
 from popmodel.model.placement import Placement
 from popmodel.model.program import Item, Loop
-from popmodel.model.study import Evaluation, Study, nominal
+from popmodel.model.study import Evaluation, Study
+from popmodel.model.uncertainty import nominal
 from popmodel.model.work import Work
 
 UNEQUAL = "unequal work"
@@ -42,30 +44,19 @@ def causes(study: Study, placement: Placement, run: Evaluation) -> dict[str, dic
             by_item = lost.setdefault(metric, {})
             by_item[name] = by_item.get(name, 0.0) + nominal(seconds)
     closed = study.run(placement, study.sources(draws=0))
-    (_, before_waiting, before_transfer), (unequal, waiting, transfer) = (
-        _delays(closed),
-        _delays(run),
-    )
-    lost["process_load_balance"] = {UNEQUAL: unequal}
-    for metric, before, after, rest in (
-        ("process_serialisation_efficiency", before_waiting, waiting, WAITING),
-        ("process_transfer_efficiency", before_transfer, transfer, MESSAGES),
+    before, after = delays(closed.work, closed.course), delays(run.work, run.course)
+    lost["process_load_balance"] = {UNEQUAL: nominal(after.unequal)}
+    for metric, once, now, rest in (
+        ("process_serialisation_efficiency", before.waiting, after.waiting, WAITING),
+        ("process_transfer_efficiency", before.transfer, after.transfer, MESSAGES),
     ):
-        lost[metric] = _shared_out(lost[metric], before, after, rest)
+        lost[metric] = _shared_out(lost[metric], nominal(once), nominal(now), rest)
     least = _ROUNDING * nominal(run.modelled.runtime)
     return {
         metric: dict(sorted(counted.items(), key=lambda item: -item[1]))
         for metric, seconds in lost.items()
         if (counted := {name: value for name, value in seconds.items() if value > least})
     }
-
-
-def _delays(run: Evaluation) -> tuple[float, float, float]:
-    """Give the best estimates of what unequal work, waiting and transfer cost, s."""
-    outside = nominal(run.modelled.aggregates["outside_mpi_mean"])
-    slowest = nominal(run.course.computing) + nominal(run.work.overhead)
-    ideal, runtime = nominal(run.course.ideal), nominal(run.course.runtime)
-    return slowest - outside, ideal - slowest, runtime - ideal
 
 
 def _shared_out(

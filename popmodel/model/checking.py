@@ -82,8 +82,7 @@ def check(study: Study, drawn: Draws, found: Sequence[Evaluated]) -> tuple[list[
 
     def replay(one: Evaluated) -> None:
         try:
-            run = study.run(one.placement, drawn)
-            agreements[_split(one)] = study.replay(one.placement, run)
+            agreements[_split(one)] = study.replay(one.placement)
         except NotUnrolled as reason:
             reasons[_split(one)] = str(reason)
 

@@ -260,8 +260,8 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
         Candidate(
             one.placement,
             one.extent,
-            _estimate(one.runtime, one.validity),
-            _estimate(one.efficiency, one.validity),
+            estimated(one.runtime, one.validity),
+            estimated(one.efficiency, one.validity),
             one.memory,
             float(winners[index]),
             float(tied[index]),
@@ -274,10 +274,16 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
     ]
 
 
-def _estimate(value: Value, validity: Validity) -> Estimate:
-    """An estimate without interval where the draws say too little about the result."""
+def estimated(value: Value, validity: Validity) -> Estimate:
+    """Give an estimate, without interval where the draws say too little about the result."""
     found = estimate(value)
     return found if validity.has_interval else Estimate(found.value, why=validity.text)
+
+
+def _ratio(one: Candidate, other: Candidate, *, less: float = 0) -> Estimate:
+    """The runtime of one split over that of another, less a number."""
+    beyond = other.validity if one.validity.has_interval else one.validity
+    return estimated(one.draws / other.draws - less, beyond)
 
 
 def choose(
@@ -313,7 +319,7 @@ def growth(choices: Sequence[Choice]) -> list[Growth]:
     return [
         Growth(
             (one.cores, more.cores),
-            estimate(one.taken.draws / more.taken.draws),
+            _ratio(one.taken, more.taken),
             (one.taken.parallel_efficiency.value, more.taken.parallel_efficiency.value),
         )
         for one, more in pairwise(rising)
@@ -337,7 +343,7 @@ def _defaults(
         if cores % threads or split in [one.split for one in defaults]:
             continue
         one = known.get(threads)
-        loss = None if one is None else estimate(one.draws / taken.draws - 1)
+        loss = None if one is None else _ratio(one, taken, less=1)
         defaults.append(Default(name, split, loss))
     return defaults
 

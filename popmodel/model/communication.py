@@ -84,7 +84,7 @@ class Communication:
         one = self._exchange(part, where, threads)
         if mode == "sendrecv":
             return p2p.exchange(one, one)
-        tier = "inter" if where.flows else "intra"
+        tier = "inter" if where.leaving else "intra"
         threshold = self.parameters.get(f"net.{tier}.eager_threshold")
         return p2p.ring_of_blocking_sends(one, where.chain, part <= threshold)
 
@@ -363,11 +363,11 @@ class Communication:
     # -- what one message costs
 
     def _exchange(self, size: Value, where: message.Traffic, threads: int = 1) -> Value:
-        for place, is_used in ((ON_NODE, where.within), (ELSEWHERE, where.flows)):
+        for place, is_used in ((ON_NODE, where.staying), (ELSEWHERE, where.leaving)):
             if is_used:
                 self._use(place, size)
-        within = self.within(where.messages, threads) if where.within else None
-        between = self.between(where.flows, threads) if where.flows else None
+        within = self.within(where.staying, threads) if where.staying else None
+        between = self.between(where.leaving, threads) if where.leaving else None
         return message.exchange_time(size, where, within, between)
 
     def _use(self, place: int, size: Value) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, is_symbolic, maximum
+from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.parameters import Parameters
 from popmodel.model.placement import Placement
 from popmodel.model.terms import (
@@ -162,7 +162,9 @@ class Computation:
         frequency = self.parameters.frequency(busy)
         share = self._loop(counts, iterations / self._team, busy, frequency)
         fetching: Value = 0.0
-        if plan.kind == "static":
+        if threads == 1 and plan.kind == "static":
+            busiest = share  # no other to wait for, even if the average block has a part of a trip
+        elif plan.kind == "static":
             stretch = 1 + openmp.static_stretch(trip, self._team, plan.chunk, plan.spread)
             busiest = self._loop(counts, iterations / self._team, busy, frequency, stretch)
         else:
@@ -337,4 +339,4 @@ class Computation:
 
 
 def _is_zero(value: Value) -> bool:
-    return not is_symbolic(value) and not np.any(value)
+    return not np.any(value)

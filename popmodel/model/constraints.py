@@ -21,12 +21,11 @@ from popmodel.expressions.algebra import NumericAlgebra
 from popmodel.expressions.elementary import Value
 from popmodel.model.grid import best_grid
 from popmodel.model.keys import key_at
-from popmodel.model.placement import ImpossibleSplit
+from popmodel.model.placement import MOST_PROCESSES, ImpossibleSplit
 from popmodel.model.signature import Signature
 from popmodel.model.signature_reader import EXTENTS
 from popmodel.model.toml_lines import Path
 
-MOST_PROCESSES = 2**20
 MOST_THREADS = 256
 
 ALL_SMALL = 4096

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from popmodel.expressions.elementary import Value, is_symbolic, maximum
+from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.terms import imbalance
+from popmodel.model.uncertainty import nominal
 from popmodel.model.work import Work
 
-_NOTHING = 1e-12  # of the runtime: what is less cannot be scaled
+_NOTHING = 1e-12  # of the time of a process: a delay that is less cannot be scaled
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,25 @@ class Course:
     computing: Value
     ideal: Value
     runtime: Value
+
+
+@dataclass(frozen=True)
+class Delays:
+    """By what a run is longer than the work of an average process, s.
+
+    Attributes
+    ----------
+    unequal : value
+        Computation of the process that has the most of it, above that of an average one.
+    waiting : value
+        Waiting that no network removes.
+    transfer : value
+        What the network adds.
+    """
+
+    unequal: Value
+    waiting: Value
+    transfer: Value
 
 
 def computation(work: Work) -> Value:
@@ -69,44 +89,39 @@ def closed_form(
     return Course(computing * overall, ideal, ideal + work.transfer)
 
 
-def corrected(work: Work, course: Course, replayed: Course) -> Course:
-    """Give the course of every draw as a replay of the best estimate says it.
+def delays(work: Work, course: Course) -> Delays:
+    """Give by what a run is longer than the work of an average process."""
+    return Delays(
+        course.computing - computation(work),
+        course.ideal - course.computing - work.overhead,
+        course.runtime - course.ideal,
+    )
 
-    What the replay finds for the three delays (the slowest process above the average one, waiting,
-    transfer) relative to the closed form of the best estimate holds for every draw.
+
+def corrected(work: Work, course: Course, closed: Delays, replayed: Delays) -> Course:
+    """Give the course of an evaluation as a replay of the best estimate says it.
+
+    What the replay finds for each of the delays relative to the closed form holds for every
+    evaluation of the same split: for other draws, and for a machine that is changed a little.
 
     Parameters
     ----------
     work, course : Work, Course
-        In all draws, draw 0 being the best estimate.
-    replayed : Course
+        Of the closed form; numbers or draws.
+    closed, replayed : Delays
         Of the best estimate; numbers.
     """
-    average = computation(work)
-    excess = _like(course.computing - average, replayed.computing - _first(average), course)
-    waiting = _like(
-        course.ideal - course.computing - work.overhead,
-        replayed.ideal - replayed.computing - _first(work.overhead),
-        course,
-    )
-    transfer = _like(course.runtime - course.ideal, replayed.runtime - replayed.ideal, course)
-    computing = average + excess
+    least = _NOTHING * (nominal(computation(work)) + nominal(work.overhead))
+    found = delays(work, course)
+    computing = computation(work) + _like(found.unequal, closed.unequal, replayed.unequal, least)
+    waiting = _like(found.waiting, closed.waiting, replayed.waiting, least)
     ideal = computing + work.overhead + waiting
+    transfer = _like(found.transfer, closed.transfer, replayed.transfer, least)
     return Course(computing, ideal, ideal + transfer)
 
 
-def _like(delay: Value, wanted: float, course: Course) -> Value:
-    """Scale a delay so that its best estimate is the wanted one."""
-    best = _first(delay)
-    if best <= _NOTHING * _first(course.runtime):
-        return maximum(delay - best + wanted, 0.0)
-    return delay * (wanted / best)
-
-
-def _first(value: Value) -> float:
-    """Give draw 0."""
-    if is_symbolic(value):
-        raise TypeError("a replay corrects numbers only")
-    import numpy as np
-
-    return float(np.ravel(value)[0])
+def _like(delay: Value, closed: float, replayed: float, least: float) -> Value:
+    """Change a delay as the replay changes that of the best estimate."""
+    if closed <= least:
+        return maximum(delay - closed + replayed, 0.0)
+    return delay * (replayed / closed)

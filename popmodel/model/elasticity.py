@@ -1,6 +1,6 @@
 """Elasticities: by how many per cent a result changes if an input grows by one.
 
-``d ln(result) / d ln(input)``, by central differences of the closed form. All inputs are changed in
+``d ln(result) / d ln(input)``, by central differences. All inputs are changed in
 one evaluation: column 0 of every array is the best estimate, and each input has two columns of its
 own. Where the model has a kink or a step (a maximum of two times, whole shares of a loop, a cache
 that a working set just fits) both sides are told, since no single number is right there.
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value
+from popmodel.model.agreement import Agreement
 from popmodel.model.changes import GROUPS
 from popmodel.model.observe import Modelled
 from popmodel.model.placement import Placement
@@ -30,6 +31,7 @@ def elasticities(
     study: Study,
     placement: Placement,
     result: Callable[[Modelled], Value] = lambda modelled: modelled.runtime,
+    agreement: Agreement | None = None,
 ) -> tuple[Elasticity, ...]:
     """Give the elasticities of a result with respect to all that enters and that a factor suits.
 
@@ -41,6 +43,9 @@ def elasticities(
         P and T, which stay as they are.
     result : callable
         From a modelled run to a positive result; the runtime by default.
+    agreement : Agreement, optional
+        Closed form and replay of this placement: elasticities of what is shown. Those of the
+        closed form without it.
 
     Returns
     -------
@@ -54,7 +59,9 @@ def elasticities(
     """
     inputs = _inputs(study)
     drawn = study.sources(_factors(inputs), draws=0)
-    values = _columns(result(study.run(placement, drawn).modelled), 1 + 2 * len(inputs))
+    values = _columns(
+        result(study.run(placement, drawn, agreement=agreement).modelled), 1 + 2 * len(inputs)
+    )
     if not np.all(values > 0):
         raise ValueError(f"a result of {values.min():g} has no elasticity")
     every = [

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
 from popmodel.model.communication import ELSEWHERE, ON_NODE
 from popmodel.model.performance import Model
 from popmodel.model.program import Collective, Halo, Pipeline, PointToPoint, Shift
 from popmodel.model.terms import message
+from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
 from popmodel.replay.build import ProgramBuilder
 from popmodel.replay.charges import Charges, rules
@@ -104,11 +104,6 @@ def _most_operations(model: Model, item: Communicating) -> int:
             return 3
 
 
-def number(value: Value) -> float:
-    """Give a value that is the same in all draws, or the best estimate of one that is not."""
-    return float(np.ravel(value)[0])
-
-
 def repetitions(model: Model, count: Expression, name: str) -> int:
     """Give how often something is repeated.
 
@@ -117,7 +112,7 @@ def repetitions(model: Model, count: Expression, name: str) -> int:
     NotUnrolled
         If that is no whole number.
     """
-    value = number(model.value(count))
+    value = nominal(model.value(count))
     if abs(value - round(value)) > 1e-9 * max(1.0, value):
         raise NotUnrolled(f"{name} is repeated {value:g} times, which is no whole number")
     return round(value)
@@ -258,7 +253,7 @@ def _cost(model: Model, place: NDArray[np.int8], size: float, classes: Classes) 
     for tier in (ON_NODE, ELSEWHERE):
         mine = place == tier
         if mine.any():
-            time[mine] = number(p2p.by_size(size, classes[tier]))
+            time[mine] = nominal(p2p.by_size(size, classes[tier]))
             waits[mine] = size > _threshold(model, tier)
     return _Cost(place, time, waits, np.zeros(place.shape))
 
@@ -266,7 +261,7 @@ def _cost(model: Model, place: NDArray[np.int8], size: float, classes: Classes) 
 def _part_cost(model: Model, item: Shift | PointToPoint, targets: Ranks) -> tuple[float, _Cost]:
     """Bytes and cost of what one of the threads of a process sends; they send at the same time."""
     threads = model.comm_threads(item)
-    size = number(model.amount(item, "bytes")) / threads
+    size = nominal(model.amount(item, "bytes")) / threads
     return size, _pattern_cost(model, targets, size, threads)
 
 
@@ -275,20 +270,20 @@ def _pattern_cost(model: Model, targets: Ranks, size: float, threads: int = 1) -
     communication = model.communication
     where = message.traffic(targets, model.placement.per_node)
     classes = {
-        ON_NODE: communication.within(where.messages, threads) if where.within else [],
-        ELSEWHERE: communication.between(where.flows, threads) if where.flows else [],
+        ON_NODE: communication.within(where.staying, threads) if where.staying else [],
+        ELSEWHERE: communication.between(where.leaving, threads) if where.leaving else [],
     }
     return _cost(model, communication.places([targets])[0], size, classes)
 
 
 def _threshold(model: Model, tier: int) -> float:
-    return number(model.parameters.get(f"net.{_TIER[tier]}.eager_threshold"))
+    return nominal(model.parameters.get(f"net.{_TIER[tier]}.eager_threshold"))
 
 
 def _halo(model: Model, item: Halo, script: _Script) -> None:
     communication = model.communication
-    sizes = [number(size) for size in model.face_bytes(item)]
-    exposed = 1 - number(model.amount(item, "overlap"))
+    sizes = [nominal(size) for size in model.face_bytes(item)]
+    exposed = 1 - nominal(model.amount(item, "overlap"))
     threads = model.comm_threads(item)
     towards, places, classes = communication.around(threads)
     if item.mode == "blocking":
@@ -376,7 +371,7 @@ def _through_ports(
     for index, pattern in enumerate(patterns.T):
         found = model.communication.through_port(pattern, sizes, classes, threads)
         for direction, value in found.items():
-            time[direction, which.ravel() == index] = number(value)
+            time[direction, which.ravel() == index] = nominal(value)
     return time
 
 
@@ -388,8 +383,8 @@ def _pipeline(model: Model, item: Pipeline, script: _Script) -> None:
     extent = model.extent
     processes = model.placement.processes
     blocks = repetitions(model, item.blocks, item.name)
-    block = number(model.amount(item, "seconds")) / blocks
-    size = number(model.amount(item, "bytes"))
+    block = nominal(model.amount(item, "seconds")) / blocks
+    size = nominal(model.amount(item, "bytes"))
     towards = [
         message.grid_neighbours(extent, dim, 1, periodic=False)
         for dim in item.dims
@@ -442,12 +437,12 @@ def _slowest_busy(costs: Sequence[_Cost]) -> list[_Cost]:
 
 
 def _collective(model: Model, item: Collective, script: _Script) -> None:
-    size = number(model.amount(item, "bytes"))
+    size = nominal(model.amount(item, "bytes"))
     root = model.root(item)
     for ranks, cost in model.communication.in_teams(item.op, size, item.comm):
         team = ranks.tolist()
         row = script.collective(
-            item.op, size, team[root] if item.op in ROOTED else -1, number(cost), team
+            item.op, size, team[root] if item.op in ROOTED else -1, nominal(cost), team
         )
         for rank in team:
             script.builder.do(rank, Op.COLLECTIVE, row)

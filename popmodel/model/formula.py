@@ -35,10 +35,11 @@ from popmodel.model.placement import WHOLE, Allocation, Placement
 from popmodel.model.prediction import MAIN_FAMILY, Elasticity
 from popmodel.model.program import Item, Loop
 from popmodel.model.signature import Signature
-from popmodel.model.study import Evaluation, Study, nominal
+from popmodel.model.study import Evaluation, Study
 from popmodel.model.symbols import SYMBOLS, explain, short_name
 from popmodel.model.terms.critical import random_round
 from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.model.uncertainty import nominal
 from popmodel.model.work import Work
 from popmodel.units import format_size, format_time, plural
 

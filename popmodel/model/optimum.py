@@ -18,11 +18,13 @@ import numpy as np
 
 from popmodel.errors import UsageError
 from popmodel.model.checking import check
+from popmodel.model.choice import estimated
 from popmodel.model.exchange import NotUnrolled
 from popmodel.model.placement import Placement
 from popmodel.model.prediction import Estimate
 from popmodel.model.splits import evaluate, evaluate_all
-from popmodel.model.study import Study, estimate, nominal
+from popmodel.model.study import Study
+from popmodel.model.uncertainty import nominal
 
 WITHIN = 0.01
 """Values of a parameter that are no more than this part slower than the best are as good."""
@@ -331,13 +333,15 @@ def tune(
     if known[best] == known[now]:
         best = now
     both = with_value(now), with_value(best)
-    before, after = (_runtime(one, placement) for one in both)
+    split = placement.processes, placement.threads
+    before, after = (evaluate(one, one.sources(), *split, max_memory) for one in both)
+    farther = before if not before.validity.has_interval else after
     return Tuned(
         name,
-        (placement.processes, placement.threads),
+        split,
         now,
         best,
-        estimate(after / before - 1),
+        estimated(after.runtime / before.runtime - 1, farther.validity),
         _replayed_change(*both, placement),
         (min(tried), max(tried)),
         _good({value: known[value] for value in allowed}, best),
@@ -349,8 +353,7 @@ def _replayed_change(before: Study, after: Study, placement: Placement) -> float
     runtimes: list[float] = []
     for study in (before, after):
         try:
-            run = study.run(placement, study.sources(draws=0))
-            runtimes.append(study.replay(placement, run).replay.runtime)
+            runtimes.append(study.replay(placement).replay.runtime)
         except NotUnrolled:
             return None
     return runtimes[1] / runtimes[0] - 1
@@ -382,10 +385,6 @@ def parameter(study: Study, name: str) -> float:
             f"did you mean {near[0]}?" if near else f"it has: {known}",
         )
     return study.params[name].value
-
-
-def _runtime(study: Study, placement: Placement) -> Any:
-    return study.run(placement, study.sources()).modelled.runtime
 
 
 def _work(study: Study, placement: Placement) -> float:

@@ -1,4 +1,4 @@
-"""Values of the machine for the terms: numbers, arrays of draws, or symbols, by the same calls."""
+"""Values of the machine for the terms: numbers, draws, or traced numbers, by the same calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, is_symbolic
+from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
@@ -42,8 +42,6 @@ class Parameters:
         Which quantities there are, and the topology.
     values : callable
         Path of a quantity -> its value.
-    symbolic : bool
-        Whether the values are SymPy symbols.
     across_sockets : bool
         Whether the threads of a process are on several sockets.
     left_out : set of str
@@ -57,17 +55,15 @@ class Parameters:
 
     profile: Profile
     values: Callable[[str], Value]
-    symbolic: bool = False
     across_sockets: bool = False
     left_out: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
     used: set[Use] = field(default_factory=set)
 
     def use(self, subject: str, argument: str, value: Value) -> None:
-        """Note what a table or law is asked for; symbols have no value to note."""
-        if not is_symbolic(value):
-            typical = float(np.ravel(np.asarray(value, dtype=np.float64))[0])
-            self.used.add(Use(subject, argument, typical))
+        """Note what a table or law is asked for."""
+        typical = float(np.ravel(np.asarray(value, dtype=np.float64))[0])
+        self.used.add(Use(subject, argument, typical))
 
     def get(self, path: str) -> Value:
         """Give a quantity that is needed; an error if the profile does not know it."""

@@ -1,22 +1,21 @@
 """The performance model: walks the region tree of a program and adds up its terms.
 
-The walk uses the same functions for numbers, arrays of draws and SymPy symbols, so one pass
-over `Model.work` gives a prediction with its intervals, and `symbolic_work` the formulas behind it.
+The walk uses the same functions for numbers, arrays of draws and traced numbers, so one pass over
+`Model.work` gives a prediction with its intervals, or the formulas behind it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value, is_symbolic
-from popmodel.machine.profile import Profile
+from popmodel.expressions.elementary import Value, maximum
 from popmodel.model import amounts, grid
 from popmodel.model.communication import Communication
 from popmodel.model.computation import Computation, Counts, Schedule, Section, Writes
@@ -42,9 +41,6 @@ from popmodel.model.signature import Signature
 from popmodel.model.terms import halo, memory, pipeline
 from popmodel.model.work import Work
 from popmodel.units import format_size
-
-if TYPE_CHECKING:
-    import sympy
 
 
 @dataclass(frozen=True)
@@ -122,9 +118,7 @@ class Model:
             return None
         what = f"{self.signature.name}: memory_per_rank"
         value = self._evaluate(formula, self.values, what)
-        if not is_symbolic(value):
-            domain = key_of("limits", "memory_per_rank").domain
-            amounts.check(value, domain, formula, self.values, what)
+        amounts.check(value, key_of("limits", "memory_per_rank").domain, formula, self.values, what)
         return value
 
     def _whole_amount(self, item: Item, key: str) -> int:
@@ -143,9 +137,7 @@ class Model:
     ) -> Value:
         what = self._what(item, shown or (key if table == item.kind else f"{table}.{key}"))
         value = self._evaluate(expression, self.values, what)
-        if not is_symbolic(value):
-            domain = key_of(table, key).domain
-            amounts.check(value, domain, expression, self.values, what)
+        amounts.check(value, key_of(table, key).domain, expression, self.values, what)
         return value
 
     def _named(self, item: Item, key: str, formulas: Mapping[str, Expression]) -> dict[str, Value]:
@@ -155,13 +147,7 @@ class Model:
         }
 
     def _evaluate(self, expression: Expression, values: Mapping[str, Value], what: str) -> Value:
-        functions = self._functions()
-        inputs = [values[name] for name in expression.names]
-        # a function takes values from the machine, which are symbols when a formula is wanted
-        machine_enters = self.parameters.symbolic and bool(expression.calls & functions.keys())
-        if machine_enters or is_symbolic(*inputs):
-            return expression.sympy(values, functions)
-        return amounts.evaluate(expression, values, what, functions)
+        return amounts.evaluate(expression, values, what, self._functions())
 
     def _functions(self) -> dict[str, Any]:
         def if_fits(working_set: Value, hit: Value, miss: Value) -> Value:
@@ -182,8 +168,6 @@ class Model:
 
     def _remark_threshold(self, working_set: Value, capacity: Value) -> None:
         """Say so if the draws do not agree whether a working set stays in the cache."""
-        if is_symbolic(working_set, capacity):
-            return
         fits = np.ravel(working_set <= capacity)
         if fits.any() and not fits.all():
             size = format_size(float(np.ravel(working_set)[0]), digits=3)
@@ -195,19 +179,22 @@ class Model:
     # -- the tree
 
     def _sequence(self, body: tuple[Item, ...]) -> Work:
-        total = Work()
+        total, looped = Work(), 0.0
         for item in body:
             once = self.work_of(item)
             every = self.amount(item, "every")
             once = once if _is_one(every) else once.times(1 / every)
             self._check_finite(once, item)
             total = total.plus(once)
-        return total
+            if isinstance(item, Loop):
+                looped = looped + once.steps
+        # what communicates side by side meets in the same step, loops have steps of their own
+        return replace(total, steps=maximum(total.steps, looped))
 
     def _check_finite(self, work: Work, item: Item) -> None:
         for name in ("serial", "stretched", "overhead", "waiting", "transfer"):
             value = getattr(work, name)
-            if not is_symbolic(value) and not np.all(np.isfinite(np.asarray(value, float))):
+            if not np.all(np.isfinite(np.asarray(value, float))):
                 raise UsageError(
                     f"{self.signature.name}: the time of {item.name!r} at {self._point} is too "
                     "large to be a number",
@@ -407,36 +394,5 @@ def prepare(
     return Model(signature, placement, parameters, values, extent, overlap)
 
 
-def symbolic_work(
-    signature: Signature, profile: Profile, placement: Placement, params: Mapping[str, float]
-) -> tuple[Work, dict[str, sympy.Symbol]]:
-    """Give the work of a process as formulas of the machine's quantities.
-
-    Parameters
-    ----------
-    signature, profile, placement
-        Program, machine, where it runs.
-    params : mapping of str to float
-        Values of the parameters of the signature.
-
-    Returns
-    -------
-    work : Work
-        SymPy expressions.
-    symbols : dict of str to sympy.Symbol
-        The symbol of each quantity of the profile by its path.
-    """
-    import sympy
-
-    symbols = {path: sympy.Symbol(path, positive=True) for path in profile.quantities}
-    parameters = Parameters(
-        profile,
-        symbols.__getitem__,
-        symbolic=True,
-        across_sockets=placement.sockets_spanned > 1,
-    )
-    return prepare(signature, placement, parameters, params).work(), symbols
-
-
 def _is_one(value: Value) -> bool:
-    return not is_symbolic(value) and bool(np.all(value == 1))
+    return bool(np.all(value == 1))

@@ -13,8 +13,8 @@ from popmodel.model.placement import WHOLE, Allocation
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
 from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature import Signature
-from popmodel.model.study import Study, estimate, multithreading, nominal
-from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.model.study import Study, estimate, multithreading
+from popmodel.model.uncertainty import DEFAULT_COUNT, nominal
 from popmodel.model.validity import assess
 
 
@@ -87,10 +87,10 @@ def predict(
         limits=limits,
         causes=causes(study, placement, run),
         time={part: estimate(value) for part, value in run.modelled.time.items()},
-        remedies=study.remedies(placement),
-        elasticities=elasticities(study, placement),
+        remedies=study.remedies(placement, agreement),
+        elasticities=elasticities(study, placement, agreement=agreement),
         doubtful=study.doubtful(drawn, run.modelled.runtime),
-        model_form=study.model_form(placement),
+        model_form=study.model_form(placement, agreement),
         agreement=agreement,
         not_replayed=not_replayed,
         multithreading_efficiency=multithreading(run.work, placement),

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from popmodel.model.course import computation
-from popmodel.model.exchange import Exchange, exchange, number, repetitions
+from popmodel.model.exchange import Exchange, exchange, repetitions
 from popmodel.model.performance import Model
 from popmodel.model.program import COMMUNICATION, Item, Loop, Pipeline, items
+from popmodel.model.uncertainty import nominal
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,9 @@ class Compute:
 
 @dataclass(frozen=True)
 class NewStep:
-    """From here on other processes are slow."""
+    """From here on other processes are slow: a step of a loop, 0 before the first of them."""
+
+    loop: int
 
 
 Event = Compute | NewStep | Exchange
@@ -83,7 +86,7 @@ class Script:
         counts : mapping of int to int
             Iterations to carry out instead of all, by ``id`` of the loop.
         """
-        yield NewStep()
+        yield NewStep(0)
         yield from self._body(self.model.signature.program, counts, 0)
 
     def _body(self, body: Sequence[Item], counts: Mapping[int, int], turn: int) -> Iterator[Event]:
@@ -96,11 +99,15 @@ class Script:
                     yield from self._leaf(item)
 
     def _loop(self, loop: Loop, counts: Mapping[int, int]) -> Iterator[Event]:
-        meets = any(isinstance(item, COMMUNICATION) for item in loop.body)
+        meetings = [item for item in loop.body if isinstance(item, COMMUNICATION)]
+        number = 1 + list(self.repeated).index(id(loop))
+        met = bool(meetings)
         for turn in range(counts.get(id(loop), self.repeated[id(loop)])):
-            if meets:
-                yield NewStep()
+            if met:
+                yield NewStep(number)
             yield from self._body(loop.body, counts, turn)
+            # a step lasts until processes meet, as in the closed form
+            met = any(_times(self.every[id(item)], turn) for item in meetings)
 
     def _leaf(self, item: Item) -> Iterator[Event]:
         compute, meeting = self.computed[id(item)], self.exchanged.get(id(item))
@@ -138,14 +145,14 @@ def script(model: Model) -> Script:
 
     def visit(body: Sequence[Item]) -> None:
         for item in body:
-            every[id(item)] = number(model.value(item.every))
+            every[id(item)] = nominal(model.value(item.every))
             if isinstance(item, Loop) and _communicates(item):
                 repeated[id(item)] = repetitions(model, item.count, item.name)
                 visit(item.body)
                 continue
             work = model.work_of(item)
-            pure = 0.0 if isinstance(item, Pipeline) else number(computation(work))
-            computed[id(item)] = Compute(pure, number(work.overhead))
+            pure = 0.0 if isinstance(item, Pipeline) else nominal(computation(work))
+            computed[id(item)] = Compute(pure, nominal(work.overhead))
             if isinstance(item, COMMUNICATION):
                 exchanged[id(item)] = exchange(model, item)
 

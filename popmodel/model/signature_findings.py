@@ -11,9 +11,10 @@ from typing import TypeAlias
 import numpy as np
 
 from popmodel.expressions import Expression
-from popmodel.model.constraints import MOST_PROCESSES, Outcome, Possible, closure
+from popmodel.model.constraints import Outcome, Possible, closure
 from popmodel.model.dimensions import Clash, Dimensions
 from popmodel.model.keys import key_at, label_of
+from popmodel.model.placement import MOST_PROCESSES
 from popmodel.model.signature import Signature, SignatureError
 from popmodel.model.signature_reader import EXTENTS
 from popmodel.model.toml_lines import Path, line_of

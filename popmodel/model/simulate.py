@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from popmodel.model.course import Course, computation
-from popmodel.model.exchange import NotUnrolled, number
+from popmodel.model.exchange import NotUnrolled
 from popmodel.model.performance import Model
 from popmodel.model.program import Item, Loop
 from popmodel.model.script import Script, script
+from popmodel.model.uncertainty import nominal
 from popmodel.model.unroll import Carried, Outline, carry_out, outline, transient_scores
 from popmodel.model.work import Work
 from popmodel.replay.charges import Charges
@@ -89,15 +90,16 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
             f"{LEAST_STEPS} steps"
         )
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
-    if not any(number(value) for value in spread.values()):
+    if not any(nominal(value) for value in spread.values()):
         repeats = 1  # nothing is random
-    long, short, rest = outline(items, counts), None, 0.0
-    if counts:
-        halves = {loop: count // 2 for loop, count in counts.items()}
-        short = outline(items, halves)
-        rest = (total - done) / (done - items.operations(halves))
+    long = outline(items, counts)
+    missing = [
+        _Missing(outline(items, counts | {loop: half}), (items.repeated[loop] - count) / half)
+        for loop, count in counts.items()
+        for half in [count // 2]
+    ]
     courses = [
-        _course(long, short, rest, work, spread, seed * MOST_REPEATS + repeat)
+        _course(long, missing, work, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
     means = (
@@ -107,28 +109,36 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
     return Simulation(Course(*means), done / total, repeats, round(done) * repeats)
 
 
-def _course(
-    long: Outline,
-    short: Outline | None,
-    rest: float,
-    work: Work,
-    spread: Mapping[str, Any],
-    seed: int,
-) -> Course:
-    """Course of one random program.
+@dataclass(frozen=True)
+class _Missing:
+    """What is left of a loop that is carried out in part.
 
-    Where only a part of it is carried out, ``rest`` is what is left relative to the difference
-    between that part and a shorter one.
+    Attributes
+    ----------
+    half : Outline
+        The program with half of that part.
+    times : float
+        Iterations left over those of the half.
     """
+
+    half: Outline
+    times: float
+
+
+def _course(
+    long: Outline, missing: Sequence[_Missing], work: Work, spread: Mapping[str, Any], seed: int
+) -> Course:
+    """Course of one random program."""
     carried = carry_out(long, spread, seed)
-    ideal, runtime = _both(carried.program, long.charges)
-    if short is not None:
-        before = _both(carry_out(short, spread, seed).program, short.charges)
-        ideal += rest * (ideal - before[0])
-        runtime += rest * (runtime - before[1])
-    computing = _slowest(long, carried, number(computation(work)), spread, seed)
+    shown = _both(carried.program, long.charges)
+    ideal, runtime = shown
+    for loop in missing:
+        before = _both(carry_out(loop.half, spread, seed).program, loop.half.charges)
+        ideal += loop.times * (shown[0] - before[0])
+        runtime += loop.times * (shown[1] - before[1])
+    computing = _slowest(long, carried, nominal(computation(work)), spread, seed)
     # estimates from a part of the steps may cross by a little
-    ideal = max(ideal, computing + number(work.overhead))
+    ideal = max(ideal, computing + nominal(work.overhead))
     return Course(computing, ideal, max(runtime, ideal))
 
 
@@ -178,7 +188,7 @@ def _slowest(
     if rest <= 1e-9 * work:
         return float(carried.computing.max())
     processes = carried.computing.size
-    transient = number(spread.get("transient_cv", 0.0)) / math.sqrt(long.steps * rest / average)
-    scores = transient_scores(processes, np.random.default_rng([seed, processes, 1]))
+    transient = nominal(spread.get("transient_cv", 0.0)) / math.sqrt(long.steps * rest / average)
+    scores = transient_scores(processes, np.random.default_rng([seed, processes, 2]))
     computing = carried.computing + rest * (1 + carried.lasting + transient * scores)
     return float(computing.max())

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from popmodel.errors import UsageError
+from popmodel.expressions import ExpressionError
+from popmodel.machine.profile import MissingQuantity
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model import grid
 from popmodel.model.choice import CLOSED_FORM, Evaluated
@@ -168,25 +170,39 @@ def _short(message: str) -> str:
     return message.partition(" is not possible: ")[2] or message
 
 
-def impossible(study: Study, count: int, refused: Sequence[Refused]) -> UsageError:
+def impossible(
+    study: Study, count: int, refused: Sequence[Refused], max_memory: float | None = None
+) -> UsageError:
     """Give the error for cores none of whose splits is possible, with the nearest that have one."""
-    near = [str(n) for n in nearest_possible(study, count)]
+    near = [str(n) for n in nearest_possible(study, count, max_memory)]
     hint = f"possible: {' or '.join(near)} cores for {study.signature.name}" if near else None
     return UsageError(
         f"{study.signature.name}: no split of {count} cores is possible: {refused[0].why}", hint
     )
 
 
-def is_possible(study: Study, cores: int) -> bool:
+def is_possible(study: Study, cores: int, max_memory: float | None = None) -> bool:
     """Tell whether some split of the cores fits machine and application."""
-    return any(study.is_possible(cores // threads, threads) for threads in divisors(cores))
+
+    def fits(processes: int, threads: int) -> bool:
+        try:
+            placement = study.admit(processes, threads)
+            _check_limit(None if max_memory is None else study.memory(placement), max_memory)
+        except (UsageError, ExpressionError, MissingQuantity):
+            return False
+        return True
+
+    return any(fits(cores // threads, threads) for threads in divisors(cores))
 
 
-def nearest_possible(study: Study, count: int) -> list[int]:
+def nearest_possible(study: Study, count: int, max_memory: float | None = None) -> list[int]:
     """Give the nearest numbers of cores below and above of which some split is possible."""
     top = math.prod(study.allocation.available(study.profile.topology))
     start = min(count - 1, top)
     below = range(start, max(start - _REACH, 0), -1)
     above = range(count + 1, min(count + _REACH, top) + 1)
-    found = (next((n for n in side if is_possible(study, n)), None) for side in (below, above))
+    found = (
+        next((n for n in side if is_possible(study, n, max_memory)), None)
+        for side in (below, above)
+    )
     return [n for n in found if n is not None]

@@ -18,7 +18,7 @@ from popmodel.metrics.observables import NO_MPI
 from popmodel.model import changes, choices, grid
 from popmodel.model.agreement import Agreement
 from popmodel.model.changes import REMEDIES
-from popmodel.model.course import Course, closed_form, corrected
+from popmodel.model.course import Course, closed_form, corrected, delays
 from popmodel.model.exchange import NotUnrolled
 from popmodel.model.observe import Modelled, observe
 from popmodel.model.parameters import Parameters, Use
@@ -29,7 +29,7 @@ from popmodel.model.program import COMMUNICATION, items
 from popmodel.model.signature import Signature
 from popmodel.model.simulate import simulate
 from popmodel.model.terms import imbalance, message, openmp
-from popmodel.model.uncertainty import Array, Draws, group, interval, shares
+from popmodel.model.uncertainty import Array, Draws, group, interval, nominal, shares
 from popmodel.model.work import Work
 from popmodel.units import format_size, plural
 
@@ -114,6 +114,15 @@ class Study:
     def sources(
         self, factors: Mapping[str, Value] | None = None, draws: int | None = None
     ) -> Draws:
+        """Give the inputs, drawn as often as the study says, or ``draws`` times.
+
+        Parameters
+        ----------
+        factors : mapping of str to value, optional
+            Factors by path, on top of those of the study.
+        draws : int, optional
+            0 for the best estimates only.
+        """
         count = self.draws if draws is None else draws
         both: dict[str, Value] = dict(self.factors)
         for path, factor in (factors or {}).items():
@@ -121,6 +130,7 @@ class Study:
         return Draws(self.quantities, count, self.seed, both)
 
     def check(self, placement: Placement) -> None:
+        """Refuse a split that the application cannot run with."""
         grid.check_requirements(
             self.signature,
             placement.processes,
@@ -149,14 +159,15 @@ class Study:
         """
         placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
         self.check(placement)
-        values = {name: quantity.value for name, quantity in self.params.items()}
-        parameters = Parameters(self.profile, self.sources(draws=0).__getitem__)
-        memory = prepare(self.signature, placement, parameters, values).memory_per_rank()
-        if memory is not None:
-            check_memory(nominal(memory), placement, self.profile, self.signature)
+        check_memory(self.memory(placement), placement, self.profile, self.signature)
         if placement.nodes > 1 and self.has_mpi and "inter" not in self.profile.tiers():
             raise self.profile.missing("net.inter")
         return placement
+
+    def memory(self, placement: Placement) -> float | None:
+        """Give the best estimate of the memory of a process, bytes; None if nothing tells."""
+        memory = self.model(placement, self.sources(draws=0)).memory_per_rank()
+        return None if memory is None else nominal(memory)
 
     def admit_or_advise(
         self, processes: int, threads: int, allocation: Allocation | None = None
@@ -199,7 +210,26 @@ class Study:
             return False
         return True
 
-    def run(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Evaluation:
+    def run(
+        self,
+        placement: Placement,
+        drawn: Draws,
+        overlap: str | None = None,
+        agreement: Agreement | None = None,
+    ) -> Evaluation:
+        """Evaluate the model.
+
+        Parameters
+        ----------
+        placement : Placement
+            P and T.
+        drawn : Draws
+            From `sources`.
+        overlap : str, optional
+            Of all loops, instead of what they and the machine profile say.
+        agreement : Agreement, optional
+            Closed form and replay of this placement; the evaluation is as it says.
+        """
         model = self.model(placement, drawn, overlap)
         parameters = model.parameters
         work = model.work()
@@ -208,7 +238,7 @@ class Study:
         modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()
         memory = None if limit is None else nominal(limit)
-        return Evaluation(
+        run = Evaluation(
             work,
             course,
             modelled,
@@ -218,6 +248,9 @@ class Study:
             parameters.remarks,
             parameters.used,
         )
+        if agreement is None or not agreement.trusts_replay:
+            return run
+        return self.as_replayed(placement, run, agreement)
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
         """Give the program on the machine, ready to be evaluated."""
@@ -242,15 +275,15 @@ class Study:
             Why there is no replay.
         """
         try:
-            agreement = self.replay(placement, run)
+            agreement = self.replay(placement)
         except NotUnrolled as reason:
             return run, None, str(reason)
         if agreement.trusts_replay:
             run = self.as_replayed(placement, run, agreement)
         return run, agreement, None
 
-    def replay(self, placement: Placement, run: Evaluation) -> Agreement:
-        """Put a replay of the best estimate beside an evaluation.
+    def replay(self, placement: Placement) -> Agreement:
+        """Put a replay beside the closed form, both of the best estimate.
 
         Raises
         ------
@@ -262,14 +295,16 @@ class Study:
         if placement.processes == 1:
             raise NotUnrolled("one process waits for nobody")
         best = self.sources(draws=0)
-        model = self.model(placement, best)
-        found = simulate(model, model.work(), self.spread(placement, best), self.seed)
+        run = self.run(placement, best)
+        spread = self.spread(placement, best)
+        found = simulate(self.model(placement, best), run.work, spread, self.seed)
         closed = Course(*(nominal(value) for value in vars(run.course).values()))
-        useful = nominal(run.modelled.aggregates["useful_mean"])
         return Agreement(
-            useful,
+            nominal(run.modelled.aggregates["useful_mean"]),
             closed,
             found.course,
+            delays(run.work, closed),
+            delays(run.work, found.course),
             found.part,
             found.repeats,
             found.operations,
@@ -280,7 +315,7 @@ class Study:
         self, placement: Placement, run: Evaluation, agreement: Agreement
     ) -> Evaluation:
         """Give an evaluation with the delays that the replay found."""
-        course = corrected(run.work, run.course, agreement.replay)
+        course = corrected(run.work, run.course, agreement.closed_delays, agreement.replay_delays)
         modelled = observe(run.work, placement, course, has_mpi=True)
         return replace(run, course=course, modelled=modelled)
 
@@ -295,17 +330,25 @@ class Study:
             if name in known
         }
 
-    def remedies(self, placement: Placement) -> dict[str, float]:
-        before = nominal(self.run(placement, self.sources(draws=0)).modelled.runtime)
-        found = {}
-        for label, (factor, groups) in REMEDIES.items():
-            factors = expand(changes.factors(groups, factor), self.quantities)
-            after = self.run(placement, self.sources(factors, draws=0))
-            found[label] = nominal(after.modelled.runtime) / before - 1
+    def remedies(
+        self, placement: Placement, agreement: Agreement | None = None
+    ) -> dict[str, float]:
+        """Give the relative change of the runtime under each remedy that helps, the best first."""
+
+        def runtime(factors: Mapping[str, Value]) -> float:
+            drawn = self.sources(factors, draws=0)
+            return nominal(self.run(placement, drawn, agreement=agreement).modelled.runtime)
+
+        before = runtime({})
+        found = {
+            label: runtime(expand(changes.factors(groups, factor), self.quantities)) / before - 1
+            for label, (factor, groups) in REMEDIES.items()
+        }
         helpful = {label: change for label, change in found.items() if change < -_NEGLIGIBLE}
         return dict(sorted(helpful.items(), key=lambda item: item[1]))
 
     def doubtful(self, drawn: Draws, runtime: Value) -> dict[str, float]:
+        """Give the share of each uncertain input in the variance of the runtime."""
         return shares(self.scores(drawn), runtime)
 
     def scores(self, drawn: Draws) -> dict[str, Array]:
@@ -317,9 +360,13 @@ class Study:
         )
         return {name: drawn.scores(name) for name in sorted(groups)}
 
-    def model_form(self, placement: Placement) -> tuple[float, float]:
+    def model_form(
+        self, placement: Placement, agreement: Agreement | None = None
+    ) -> tuple[float, float]:
+        """Give the runtime if transfers hide behind arithmetic, and if nothing overlaps, s."""
+        best = self.sources(draws=0)
         fastest, slowest = (
-            nominal(self.run(placement, self.sources(draws=0), overlap).modelled.runtime)
+            nominal(self.run(placement, best, overlap, agreement).modelled.runtime)
             for overlap in ("full", "none")
         )
         return fastest, slowest
@@ -340,6 +387,7 @@ class Study:
         return estimate(message.message_passing_ratio(run.work.transfer, other.work.transfer)), None
 
     def notes(self, placement: Placement, run: Evaluation) -> list[str]:
+        """Say what a reader should know of a run."""
         notes = [*remarks(placement, self.profile.topology), *sorted(run.remarks)]
         e_mt = multithreading(run.work, placement)
         if e_mt is not None and openmp.threads_bring_nothing(e_mt.value, placement.threads):
@@ -381,6 +429,7 @@ def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> 
 def check_memory(
     memory: float | None, placement: Placement, profile: Profile, signature: Signature
 ) -> None:
+    """Refuse a split whose processes need more bytes each than a node has for them."""
     available = profile.topology.memory_per_node
     if memory is None or available is None or memory * placement.per_node <= available:
         return
@@ -394,6 +443,7 @@ def check_memory(
 
 
 def multithreading(work: Work, placement: Placement) -> Estimate | None:
+    """Give e_mt of all parallel loops; None without any."""
     if not np.any(work.parallel):
         return None
     return estimate(
@@ -401,10 +451,6 @@ def multithreading(work: Work, placement: Placement) -> Estimate | None:
     )
 
 
-def nominal(value: Value) -> float:
-    """Give the best estimate, which is draw 0."""
-    return float(np.ravel(value)[0])
-
-
 def estimate(value: Value) -> Estimate:
+    """Give the best estimate of a value with the interval of its draws."""
     return Estimate(nominal(value), *interval(value))

@@ -182,7 +182,7 @@ def sweep(
     for count in counts:
         found, no = evaluate_all(study, drawn, count, max_memory, one_more)
         if not found:
-            raise impossible(study, count, no)
+            raise impossible(study, count, no, max_memory)
         found, checked = check(study, drawn, found)
         candidates.append(judge(found))
         checks.append(checked)

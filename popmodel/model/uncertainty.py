@@ -114,6 +114,11 @@ def _spread(quantity: Quantity, scores: Array) -> Array:
     return result
 
 
+def nominal(value: Value) -> float:
+    """Give the best estimate, which is draw 0, of a value with or without draws."""
+    return float(np.ravel(value)[0])
+
+
 def interval(values: Value, level: float = 0.90) -> tuple[float | None, float | None]:
     """Give the central interval of draws, (None, None) if they do not differ.
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.exchange import Exchange, NotUnrolled, number
+from popmodel.model.exchange import Exchange, NotUnrolled
 from popmodel.model.script import Compute, NewStep, Script
 from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.model.uncertainty import nominal
 from popmodel.replay.charges import Charges
 from popmodel.replay.program import Collectives, Messages, Op, Program
 
@@ -70,6 +71,8 @@ class Outline:
         The rest of what is computed there, ns.
     inside : float64[steps, P]
         Computation inside of parts, ns.
+    loops : tuple of int
+        Of each step, the loop of which it is an iteration.
     """
 
     program: Program
@@ -78,6 +81,7 @@ class Outline:
     work: tuple[tuple[tuple[int, float], ...], ...]
     overhead: tuple[float, ...]
     inside: Array
+    loops: tuple[int, ...]
 
     @property
     def steps(self) -> int:
@@ -150,10 +154,12 @@ def outline(script: Script, counts: Mapping[int, int]) -> Outline:
     work: list[list[tuple[int, float]]] = [[]]
     overhead = [0.0]
     step = -1
+    loops: list[int] = []
     for event in script.events(counts):
         match event:
             case NewStep():
                 step += 1
+                loops.append(event.loop)
             case Compute():
                 work[-1].append((step, event.work * _NS))
                 overhead[-1] += event.overhead * _NS
@@ -168,7 +174,7 @@ def outline(script: Script, counts: Mapping[int, int]) -> Outline:
         inside[when] += event.program.compute()
     program, charges, parts = _joined(exchanges, script.model.placement.per_node)
     merged = tuple(_by_step(segments) for segments in work)
-    return Outline(program, charges, parts, merged, tuple(overhead), inside)
+    return Outline(program, charges, parts, merged, tuple(overhead), inside, tuple(loops))
 
 
 def _by_step(segments: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
@@ -195,13 +201,17 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     processes = program.processes
     rng = np.random.default_rng([seed, processes])
     persistent, transient = (
-        number(spread.get(name, 0.0)) for name in ("persistent_cv", "transient_cv")
+        nominal(spread.get(name, 0.0)) for name in ("persistent_cv", "transient_cv")
     )
     lasting = persistent * persistent_scores(processes, rng)
     turns = np.zeros((outline.steps, processes))
     if transient:
+        # loops draw from streams of their own: fewer iterations of one change no other
+        streams = {
+            loop: np.random.default_rng([seed, processes, 1, loop]) for loop in set(outline.loops)
+        }
         turns = transient * np.array(
-            [transient_scores(processes, rng) for _ in range(outline.steps)]
+            [transient_scores(processes, streams[loop]) for loop in outline.loops]
         )
     factors = np.maximum(1 + lasting + turns, 0.0)  # nobody has less than nothing to do
     burst, pending = np.zeros(program.operations), np.zeros(processes)

@@ -56,7 +56,7 @@ class Work:
     instructions: Value | None = 0.0
 
     def plus(self, other: Work) -> Work:
-        """Give one part after the other; meetings of a step are counted once."""
+        """Give one part after the other in the same step, whose meetings are counted once."""
         sums: dict[str, Any] = {
             name: _sum(mine, getattr(other, name)) for name, mine in self._fields()
         }

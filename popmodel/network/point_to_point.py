@@ -3,8 +3,7 @@
 All times are in seconds and sizes in bytes. Every function takes numbers, NumPy arrays that
 broadcast together, or SymPy expressions.
 
-Sources: R. Hockney, Parallel Computing 20 (1994) 389 (``alpha + beta m``); A. Alexandrov et al.,
-LogGP, SPAA 1995 (overhead, latency, gap per byte).
+Source: R. Hockney, Parallel Computing 20 (1994) 389 (``alpha + beta m``).
 """
 
 from __future__ import annotations
@@ -92,48 +91,6 @@ def contended(classes: Sequence[SizeClass], flows: Value, shared_gap: Value) -> 
     ]
 
 
-def eager(
-    size: Value, send_overhead: Value, latency: Value, gap: Value, receive_overhead: Value
-) -> Value:
-    """Give the LogGP time from the call of the sender to the return of a waiting receiver.
-
-    The sender itself is busy for ``send_overhead`` only.
-    """
-    return send_overhead + latency + maximum(size - 1, 0) * gap + receive_overhead
-
-
-def rendezvous(
-    size: Value,
-    sender_ready: Value,
-    receiver_ready: Value,
-    *,
-    send_overhead: Value,
-    latency: Value,
-    gap: Value,
-    receive_overhead: Value,
-    control_overhead: Value,
-) -> Value:
-    """Give the time at which a message with a full handshake has arrived.
-
-    Request and clearance each cross the network once before the data may leave.
-
-    Parameters
-    ----------
-    size : value
-        Bytes.
-    sender_ready, receiver_ready : value
-        When each side makes its call, s.
-    send_overhead, latency, gap, receive_overhead : value
-        LogGP parameters, s and s/B.
-    control_overhead : value
-        Time to handle a control message, s.
-    """
-    request = sender_ready + send_overhead + latency
-    start = maximum(request, receiver_ready) + control_overhead
-    data = latency + maximum(size - 1, 0) * gap
-    return start + latency + control_overhead + data + receive_overhead
-
-
 def exchange(forward: Value, backward: Value) -> Value:
     """Give the time of a send and a receive at once on a full-duplex network (MPI_Sendrecv)."""
     return maximum(forward, backward)
@@ -156,18 +113,3 @@ def ring_of_blocking_sends(one: Value, processes: Value, is_eager: Value) -> Val
         Whether the message is sent without a handshake.
     """
     return choose(is_eager, one, processes * one)
-
-
-def exposed(communication: Value, overhead: Value, progress: Value, interior: Value) -> Value:
-    """Give the part of a communication that computation does not hide.
-
-    Parameters
-    ----------
-    communication, overhead : value
-        Its whole time, and the part the processor itself spends on it, s.
-    progress : value
-        Fraction of the computation during which data really move, in 0..1.
-    interior : value
-        Computation available to hide it, s.
-    """
-    return maximum(overhead, communication - progress * interior)

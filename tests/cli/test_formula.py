@@ -126,6 +126,11 @@ def test_a_constant_has_neither_symbols_nor_effects(popmodel: Call) -> None:
             ("--formula", "runtime", "--family", "mpi"),
             "--formula and --family do not go together\nhint: write --formula FAMILY.METRIC",
         ),
+        (
+            ("--formula", "runtime", "--reference", "1x1"),
+            "--formula and --reference do not go together\n"
+            "hint: formulas are of one run: leave one of them out",
+        ),
     ],
 )
 def test_wrong_requests_are_refused(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from popmodel.machine.topology import Topology
-from popmodel.model.choice import Candidate, Evaluated, choose, judge
+from popmodel.model.choice import Candidate, Evaluated, choose, growth, judge
 from popmodel.model.placement import place
 from popmodel.model.validity import Validity
 
@@ -107,3 +109,19 @@ def test_a_default_is_told_once_and_only_where_it_makes_sense() -> None:
 def test_of_equal_splits_the_one_with_fewer_threads_is_taken() -> None:
     found = judge([evaluated(4, 1.0), evaluated(2, 1.0)])
     assert choose(found, TOPOLOGY, {}).taken.split == (8, 2)
+
+
+def test_what_is_compared_with_a_split_outside_the_measured_range_has_no_interval() -> None:
+    first = evaluated(1, np.exp(0.1 * scores(1)))
+    second = evaluated(2, 0.8 * np.exp(0.1 * scores(2)))
+    twice = evaluated(2, 0.5 * np.exp(0.1 * scores(3)), cores=32)
+    for outside in (False, True):
+        if outside:
+            second = replace(second, validity=Validity("outside", 99.0, ("x99 in threads",)))
+        small = choose(judge([first, second]), TOPOLOGY, {})
+        (more,) = growth([small, choose(judge([twice]), TOPOLOGY, {})])
+        loss = {one.split: one.loss for one in small.defaults}[16, 1]
+        assert small.taken.split == (8, 2) and loss is not None
+        for one in (loss, more.speedup):
+            assert (one.low is None) == outside
+            assert ("x99 in threads" in one.why) == outside

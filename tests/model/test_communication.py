@@ -19,6 +19,7 @@ from popmodel.model.communication import ELSEWHERE, NOWHERE, ON_NODE, Communicat
 from popmodel.model.parameters import Parameters
 from popmodel.model.performance import prepare
 from popmodel.model.placement import place
+from popmodel.model.terms import message
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
 
@@ -123,6 +124,19 @@ def test_all_communicators_of_a_node_share_its_adapter() -> None:
     # a ring sends one message of every communicator out of a node, whoever its members are
     assert here.collective("allgather", size, (0,)) == pytest.approx(3 * message(8))
     assert here.collective("allgather", size, "world") == pytest.approx(31 * message(1))
+
+
+@pytest.mark.parametrize("mode", ["send", "sendrecv"])
+def test_messages_of_other_nodes_do_not_crowd_a_node(mode: str) -> None:
+    profile, size = round_machine(shm_k=2.0), 1e6
+    times = []
+    for nodes in (1, 4):  # of 8 processes, each node a ring of its own
+        here = communication(profile, 8 * nodes, 1, (nodes, 8), periodic=True)
+        ring = message.grid_neighbours((nodes, 8), 1, 1, periodic=True)
+        shifted = here.shift(1, 1, size)
+        assert shifted == pytest.approx(float(p2p.by_size(size, here.within(8))))
+        times.append((shifted, here.point_to_point(ring, size, mode)))
+    assert times[0] == times[1]
 
 
 def test_the_slowest_communicator_counts() -> None:

@@ -58,6 +58,18 @@ def test_a_chain_is_shared_and_stretched_as_other_work() -> None:
     assert work.stretched == pytest.approx(3 * 100 * 8 * CYCLE)
 
 
+@pytest.mark.parametrize(
+    "plan", [PLAIN, Schedule(chunk=3.0), Schedule("dynamic"), Schedule("guided")]
+)
+def test_one_thread_waits_for_no_other_thread(plan: Schedule) -> None:
+    profile = with_memory()
+    profile.document["openmp"]["guided_chunk"] = profile.document["openmp"]["dynamic_chunk"]
+    work = computation(profile=from_document(dict(profile.document))).parallel(
+        64 / 3, 100, Counts(flops=2), plan, {}
+    )
+    assert work.stretched == work.share == pytest.approx(64 / 3 * 100 * 2 * CYCLE)
+
+
 def test_a_loop_says_how_it_overlaps() -> None:
     core, caches, memory = 3 * CYCLE, 8 / 4e10, 16 / 1e10
 

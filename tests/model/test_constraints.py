@@ -9,7 +9,6 @@ from popmodel.documents import parse_toml
 from popmodel.expressions import Expression
 from popmodel.model import toml_lines
 from popmodel.model.constraints import (
-    MOST_PROCESSES,
     Possible,
     closure,
     environment,
@@ -17,6 +16,7 @@ from popmodel.model.constraints import (
     possible,
 )
 from popmodel.model.grid import names
+from popmodel.model.placement import MOST_PROCESSES
 from popmodel.model.signature import Signature
 from popmodel.model.signature_reader import SignatureReader
 from popmodel.model.toml_lines import Path

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from model.demo import machine, program
@@ -14,13 +14,13 @@ from popmodel.machine import profile as profiles
 from popmodel.machine.profile import Profile
 from popmodel.metrics.family import Family
 from popmodel.metrics.hierarchy import load_families
-from popmodel.model.course import corrected
 from popmodel.model.exchange import NotUnrolled
-from popmodel.model.observe import PARTS, Modelled, observe
+from popmodel.model.observe import PARTS, Modelled
 from popmodel.model.placement import place
 from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature import Signature
 from popmodel.model.study import Study
+from popmodel.model.uncertainty import nominal
 
 DRAWS = 20
 CLOSE = 1e-9
@@ -194,15 +194,15 @@ def test_they_fit_together_in_what_a_replay_says(
     placement = place(processes, threads, profile.topology)
     run = study.run(placement, study.sources())
     try:
-        agreement = study.replay(placement, run)
+        agreement = study.replay(placement)
     except NotUnrolled as reason:
         event(str(reason))
         return
     event(f"replay shown: {agreement.trusts_replay}")
     # whether it would be shown or not: what it says has to fit together
-    course = corrected(run.work, run.course, agreement.replay)
-    modelled = observe(run.work, placement, course, has_mpi=True)
-    check_everything(compare(study, placement, replace(run, modelled=modelled)).modelled)
+    shown = study.as_replayed(placement, run, agreement)
+    assert nominal(shown.modelled.runtime) == pytest.approx(agreement.replay.runtime)
+    check_everything(compare(study, placement, shown).modelled)
 
 
 def check_everything(modelled: Modelled) -> None:

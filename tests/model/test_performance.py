@@ -6,7 +6,6 @@ import copy
 
 import numpy as np
 import pytest
-import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
@@ -14,7 +13,7 @@ from model.demo import exact, machine, program
 from popmodel.errors import UsageError
 from popmodel.machine.profile import MissingQuantity, Profile, from_document
 from popmodel.model.parameters import Parameters
-from popmodel.model.performance import prepare, symbolic_work
+from popmodel.model.performance import prepare
 from popmodel.model.placement import place
 from popmodel.model.signature import Signature
 from popmodel.model.work import Work
@@ -116,20 +115,6 @@ def test_work_of_cannon_is_conserved(cannon: Signature, preset: Profile) -> None
         assert work.flops * processes == pytest.approx(2 * 512**3)
 
 
-def test_symbols_give_the_same_numbers(cannon: Signature, preset: Profile) -> None:
-    placement = place(16, 4, preset.topology)
-    params = {"N": 8192.0, "w": 8.0}
-    symbolic, symbols = symbolic_work(cannon, preset, placement, params)
-    numeric = walk(cannon, preset, 16, 4)
-    values = {symbol: preset.get(path).value for path, symbol in symbols.items()}
-    for name in ("share", "stretched", "overhead", "transfer", "single_thread"):
-        formula = sympy.sympify(getattr(symbolic, name))
-        assert float(formula.subs(values)) == pytest.approx(getattr(numeric, name), rel=1e-9)
-    used = sympy.lambdify(list(symbols.values()), symbolic.share, "math")
-    assert used(*(values[symbol] for symbol in symbols.values())) == pytest.approx(numeric.share)
-    assert symbols["memory.bsat"] in symbolic.share.free_symbols
-
-
 def test_what_the_machine_does_not_know_is_named() -> None:
     reduction = PARALLEL.replace("barrier", "reduction")
     with pytest.raises(MissingQuantity, match=r"does not know openmp\.reduction"):
@@ -220,48 +205,15 @@ def test_arrays_go_through(cannon: Signature, preset: Profile) -> None:
     assert work.share.shape == (2,)
 
 
-EVERYTHING = """
-[decomp]
-global = [64, 64, 64]
+def test_loops_have_steps_of_their_own() -> None:
+    loop = """
 [[program]]
-[program.parallel]
-trip = 64
-inner = 4096
-flops = 4
-chain = 3
-mode = "ecm"
-iteration_cv = 0.2
-instructions = 9
-bytes.MEM = 8
-shared_writes = { count = 64, bytes = 8, chunk = 1 }
-[[program]]
-halo = { width = 1, bytes_per_cell = 8, comm_threads = "min(T, 2)" }
-[[program]]
-collective = { op = "allreduce", bytes = 1000, comm = ["dim0", "dim2"] }
-[[program]]
-collective = { op = "bcast", bytes = 1000, comm = "node", root = 1 }
+loop = { count = 30 }
+[[program.body]]
+collective = { op = "barrier" }
+[[program.body]]
+collective = { op = "barrier", every = 2 }
 """
-
-
-def test_every_term_has_its_formula() -> None:
-    document = copy.deepcopy(dict(machine().document))
-    document["memory"] |= {
-        "line": 64,
-        "line_transfer": {"near": exact(5e-8)},
-        "kappa_fs": exact(0.5),
-        "copy_bw": exact(5e9),
-    }
-    document["net"] |= {"thread_factor": exact(0.3), "multiple_overhead": exact(1e-7)}
-    document["net"]["inter"]["os"] = exact(2e-7)
-    profile = from_document(document)
-    placement = place(16, 4, profile.topology)
-    symbolic, symbols = symbolic_work(program(EVERYTHING), profile, placement, {})
-    numeric = walk(program(EVERYTHING), profile, 16, 4)
-    values = {symbol: profile.get(path).value for path, symbol in symbols.items()}
-    for name in ("serial", "share", "stretched", "overhead", "transfer", "instructions"):
-        formula = sympy.sympify(getattr(symbolic, name))
-        assert float(formula.subs(values)) == pytest.approx(getattr(numeric, name), rel=1e-9)
-    assert {symbols["net.thread_factor"], symbols["net.multiple_overhead"]} <= (
-        symbolic.transfer.free_symbols
-    )
-    assert symbols["memory.kappa_fs"] in symbolic.share.free_symbols
+    barrier = '[[program]]\ncollective = { op = "barrier" }\n'
+    assert walk(program(barrier + loop), machine(), 4, 1).steps == 30
+    assert walk(program(loop + barrier + 2 * loop), machine(), 4, 1).steps == 90

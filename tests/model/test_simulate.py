@@ -94,6 +94,21 @@ def test_one_replay_says_what_many_random_programs_say(
     assert found.computing / found.ideal == pytest.approx(serialisation, abs=0.012)
 
 
+@pytest.mark.parametrize("every", [2, 5])
+def test_a_step_lasts_from_one_meeting_to_the_next(every: int) -> None:
+    text = f"""
+[[program]]
+loop = {{ count = 400 }}
+[[program.body]]
+parallel = {{ trip = 64, inner = 1000, flops = 2 }}
+[[program.body]]
+collective = {{ op = "barrier", every = {every} }}
+"""
+    closed, found = carried_out(program(text), 64, transient_cv=0.1)
+    assert found.course.ideal == pytest.approx(closed.ideal, rel=0.01)
+    assert found.course.computing == pytest.approx(closed.computing, rel=0.01)
+
+
 def test_neighbours_wait_less_than_all_do() -> None:
     # a ring of 256 with a spread of 0.1: 0.908, where the formula for all says 0.791
     spread = {"transient_cv": 0.1}
@@ -191,6 +206,34 @@ loop = { count = 2 }
     assert found.course.runtime == pytest.approx(closed.runtime, rel=1e-9)
 
 
+LONG_AND_SHORT = """
+[[program]]
+loop = { count = 100000 }
+  [[program.body]]
+  collective = { op = "barrier" }
+[[program]]
+loop = { count = 60 }
+  [[program.body]]
+  parallel = { trip = 64, inner = 100000, flops = 2 }
+  [[program.body]]
+  collective = { op = "barrier" }
+"""
+
+
+@pytest.mark.usefixtures("few_operations")
+def test_each_of_several_loops_stands_for_itself() -> None:
+    closed, found = carried_out(program(LONG_AND_SHORT), 16)
+    assert found.part < 0.01
+    assert found.course.runtime == pytest.approx(closed.runtime, rel=1e-9)
+
+
+@pytest.mark.usefixtures("few_operations")
+def test_what_is_left_of_a_loop_is_not_measured_by_the_chance_in_another() -> None:
+    # 2000 times the 20 iterations of the first loop are left: noise of the second would add up
+    closed, found = carried_out(program(LONG_AND_SHORT), 16, transient_cv=0.1)
+    assert found.course.runtime == pytest.approx(closed.runtime, rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -260,6 +303,23 @@ def test_the_replay_is_shown_where_it_differs() -> None:
     assert parts == pytest.approx(run.runtime.value)
     ideal = both.replay.ideal / both.replay.runtime
     assert run.metrics["mpi"]["transfer_efficiency"].value == pytest.approx(ideal)
+
+
+def test_what_would_help_is_told_of_the_replay_that_is_shown() -> None:
+    signature = uneven()
+    run = predict(signature, machine(), 64, 1)
+    wanted = replace(signature.imbalance["transient_cv"], value=0.05, low=None, high=None)
+    even = predict(replace(signature, imbalance={"transient_cv": wanted}), machine(), 64, 1)
+    assert run.agreement is not None and even.agreement is not None
+    after, before = even.agreement.replay.runtime, run.agreement.replay.runtime
+    closed = even.agreement.closed_form.runtime / run.agreement.closed_form.runtime
+    told = run.remedies["half the imbalance"]
+    assert told == pytest.approx(after / before - 1, abs=0.002)
+    assert told != pytest.approx(closed - 1, abs=0.04)
+    elasticity = {one.name: one.value for one in run.elasticities}["transient"]
+    assert elasticity == pytest.approx(2 * -told, rel=0.01)  # linear in the spread
+    full, none = run.model_form
+    assert full <= run.runtime.value <= none
 
 
 @pytest.mark.parametrize(

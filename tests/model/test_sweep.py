@@ -122,6 +122,14 @@ def test_what_does_not_fit_is_refused_with_the_reason() -> None:
     assert [one.placement.processes for one in found.candidates] == [64, 16]
 
 
+def test_cores_whose_processes_are_too_large_name_the_nearest_that_are_not() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(CANNON, PRESET, [9], max_memory=200 * 2**20)
+    assert "needs 284 MiB per process" in caught.value.message
+    # 9 processes are possible, but 16 are the fewest that are small enough
+    assert caught.value.hint == "possible: 16 cores for cannon"
+
+
 def test_a_limit_of_memory_needs_to_know_it() -> None:
     with pytest.raises(UsageError, match="the signature does not tell the memory of a process"):
         sweep(program(SERIAL), machine(), [8], max_memory=1e9)

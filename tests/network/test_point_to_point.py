@@ -53,35 +53,10 @@ def test_contention_only_matters_when_the_shared_part_is_the_bottleneck() -> Non
     assert [entry.beta for entry in many] == [2e-9, 2e-9]
 
 
-def test_eager_is_overhead_latency_and_gap() -> None:
-    assert p2p.eager(1, 1.0, 2.0, 4.0, 0.5) == 3.5
-    assert p2p.eager(3, 1.0, 2.0, 4.0, 0.5) == 11.5
-    assert p2p.eager(0, 1.0, 2.0, 4.0, 0.5) == 3.5
-
-
-def test_rendezvous_waits_for_the_later_side() -> None:
-    costs = {
-        "send_overhead": 1.0,
-        "latency": 10.0,
-        "gap": 0.5,
-        "receive_overhead": 2.0,
-        "control_overhead": 0.25,
-    }
-    early_receiver = p2p.rendezvous(5, 0.0, 0.0, **costs)
-    assert early_receiver == 1 + 10 + 0.25 + 10 + 0.25 + 10 + 2 + 2
-    assert p2p.rendezvous(5, 0.0, 100.0, **costs) == early_receiver - 11 + 100
-
-
 def test_ring_serialises_beyond_the_eager_threshold() -> None:
     assert p2p.ring_of_blocking_sends(2.0, 8, True) == 2.0
     assert p2p.ring_of_blocking_sends(2.0, 8, False) == 16.0
     assert p2p.exchange(2.0, 3.0) == 3.0
-
-
-def test_overlap_cannot_hide_the_overhead() -> None:
-    assert p2p.exposed(10.0, 1.0, 0.0, 100.0) == 10.0
-    assert p2p.exposed(10.0, 1.0, 0.5, 10.0) == 5.0
-    assert p2p.exposed(10.0, 1.0, 1.0, 100.0) == 1.0
 
 
 def test_one_expression_serves_numbers_and_symbols() -> None:

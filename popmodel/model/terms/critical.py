@@ -1,33 +1,26 @@
 """Threads that queue for a critical section or a lock.
 
-Sources: M. Reiser and S. S. Lavenberg, J. ACM 27 (1980) 313 (mean value analysis of a closed
-queueing network); for constant times the bound of the bottleneck is reached.
+Source: M. Reiser and S. S. Lavenberg, J. ACM 27 (1980) 313 (mean value analysis of a closed
+queueing network).
 """
 
 from __future__ import annotations
 
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import named
-
-
-def constant_round(threads: Value, outside: Value, inside: Value) -> Value:
-    """Give the time between two entries of a thread, ``max(Z + S, T S)``.
-
-    Parameters
-    ----------
-    threads : value
-        Threads that enter.
-    outside, inside : value
-        Time of a thread outside (Z), and inside with the cost of the lock (S); always the same, s.
-    """
-    return maximum(outside + inside, threads * inside)
 
 
 def random_round(threads: int, outside: Value, inside: Value) -> Value:
     """Give the mean time between two entries of a thread if the times vary exponentially.
 
     ``R(n) = S (1 + Q(n-1)), X(n) = n/(Z + R(n)), Q(n) = X(n) R(n)``; the round is ``T/X(T)``.
-    Parameters as in `constant_round`, the times being means.
+
+    Parameters
+    ----------
+    threads : int
+        Threads that enter, T.
+    outside, inside : value
+        Mean time of a thread outside (Z), and inside with the cost of the lock (S), s.
     """
     return named("mva", _mean_value_analysis, threads, outside, inside)
 

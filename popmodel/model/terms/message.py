@@ -24,19 +24,16 @@ class Traffic:
 
     Attributes
     ----------
-    messages : int
-        Messages between different processes.
-    within : bool
-        Whether any of them stays inside a node.
-    flows : int
-        Messages that leave the node from which most leave; 0 if none does.
+    staying : int
+        Messages inside the node in which most stay; 0 if none does.
+    leaving : int
+        Messages that leave, or reach, the node of which that is most; 0 if none does.
     chain : int
         Longest chain of processes each of which sends to the next.
     """
 
-    messages: int
-    within: bool
-    flows: int
+    staying: int
+    leaving: int
     chain: int
 
 
@@ -79,12 +76,11 @@ def traffic(targets: Ranks, per_node: int) -> Traffic:
     ranks = np.arange(targets.size)
     sends = (targets >= 0) & (targets < targets.size) & (targets != ranks)
     source, target = ranks[sends] // per_node, targets[sends] // per_node
-    leaving = np.bincount(source[source != target])
-    arriving = np.bincount(target[source != target])
-    flows = max(leaving.max(initial=0), arriving.max(initial=0))
-    return Traffic(
-        int(sends.sum()), bool((source == target).any()), int(flows), _longest_chain(targets, sends)
+    staying, leaving, arriving = (
+        int(np.bincount(nodes).max(initial=0))
+        for nodes in (source[source == target], source[source != target], target[source != target])
     )
+    return Traffic(staying, max(leaving, arriving), _longest_chain(targets, sends))
 
 
 def _longest_chain(targets: Ranks, sends: NDArray[np.bool_]) -> int:
@@ -128,9 +124,9 @@ def exchange_time(
         Parameters inside a node, and between nodes; those not needed may be None.
     """
     times: list[Value] = []
-    if where.within and within is not None:
+    if where.staying and within is not None:
         times.append(p2p.by_size(size, within))
-    if where.flows and between is not None:
+    if where.leaving and between is not None:
         times.append(p2p.by_size(size, between))
     if not times:
         return 0.0

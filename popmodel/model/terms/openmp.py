@@ -1,7 +1,7 @@
 """A loop shared by the threads of a process, and what OpenMP adds to it.
 
-Sources: L. Adhianto and B. Chapman, ICPADS 2006, eq. 3 (time of a parallel loop) and eq. 4-5
-(efficiency of multithreading); J. M. Bull, EWOMP 1999 (overheads per construct).
+Sources: L. Adhianto and B. Chapman, ICPADS 2006, eq. 4-5 (efficiency of multithreading); J. M.
+Bull, EWOMP 1999 (overheads per construct).
 """
 
 from __future__ import annotations
@@ -17,21 +17,6 @@ NO_SPEEDUP = 0.06
 
 # constructs in which threads wait for each other; the rest is fork, join and scheduling
 SYNCHRONISING = ("barrier", "critical", "lock", "atomic", "ordered", "single", "taskwait")
-
-
-def parallel_loop(shared: Value, unshared: Value, overhead: Value) -> Value:
-    """Give the time of a parallel loop, ``t_share + t_unpar + O`` (Adhianto and Chapman eq. 3).
-
-    Parameters
-    ----------
-    shared : value
-        Time of the thread with the largest share, s.
-    unshared : value
-        Time of what is not shared inside the region, s.
-    overhead : value
-        Sum over the constructs of their overhead, s.
-    """
-    return shared + unshared + overhead
 
 
 def multithreading_efficiency(serial: Value, threads: Value, parallel: Value) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from popmodel.expressions.elementary import Value, sqrt
+from popmodel.expressions.elementary import Value
 
 
 def fill(extent: Sequence[int]) -> int:
@@ -35,18 +35,3 @@ def transfer_time(extent: Sequence[int], blocks: Value, message: Value) -> Value
     """Give ``(K + sum (P_d - 1) - 1)`` times a message: those that the last process waits for."""
     hops = fill(extent)
     return (blocks + hops - 1) * message if hops else 0.0 * message
-
-
-def best_blocks(extent: Sequence[int], sweep: Value, latency: Value) -> Value:
-    """Give the number of blocks with the least time, ``sqrt(sum (P_d - 1) t/latency)``.
-
-    The whole message volume stays the same, so only the time per message counts.
-
-    Parameters
-    ----------
-    extent, sweep
-        As in `ideal_time`.
-    latency : value
-        Time of an empty message and its overhead, s.
-    """
-    return sqrt(fill(extent) * sweep / latency)

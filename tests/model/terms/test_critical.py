@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy
 
-from popmodel.model.terms.critical import constant_round, random_round
+from popmodel.model.terms.critical import random_round
 
 
 def simulate(
@@ -29,13 +29,6 @@ def simulate(
 
 @pytest.mark.parametrize("threads", [1, 2, 4, 16])
 @pytest.mark.parametrize("inside", [0.05, 0.2, 1.0])
-def test_constant_times_are_exact(threads: int, inside: float) -> None:
-    simulated = simulate(threads, 2000, lambda mean: mean, 1.0, inside)
-    assert constant_round(threads, 1.0, inside) == pytest.approx(simulated, rel=0.002)
-
-
-@pytest.mark.parametrize("threads", [1, 2, 4, 16])
-@pytest.mark.parametrize("inside", [0.05, 0.2, 1.0])
 def test_random_times_are_near_the_simulation(threads: int, inside: float) -> None:
     rng = np.random.default_rng(2)
     simulated = simulate(threads, 4000, lambda mean: float(rng.exponential(mean)), 1.0, inside)
@@ -43,12 +36,13 @@ def test_random_times_are_near_the_simulation(threads: int, inside: float) -> No
 
 
 def test_one_thread_never_waits() -> None:
-    assert constant_round(1, 3.0, 2.0) == random_round(1, 3.0, 2.0) == 5.0
+    assert random_round(1, 3.0, 2.0) == 5.0
 
 
 def test_random_times_wait_at_least_as_long_as_constant_ones() -> None:
     for threads in range(1, 20):
-        assert random_round(threads, 1.0, 0.1) >= constant_round(threads, 1.0, 0.1) * (1 - 1e-12)
+        constant = max(1.0 + 0.1, threads * 0.1)
+        assert random_round(threads, 1.0, 0.1) >= constant * (1 - 1e-12)
 
 
 def test_symbols_give_the_same_formula() -> None:
@@ -56,4 +50,3 @@ def test_symbols_give_the_same_formula() -> None:
     assert float(random_round(5, z, s).subs({z: 1, s: 0.3})) == pytest.approx(
         random_round(5, 1.0, 0.3)
     )
-    assert float(constant_round(5, z, s).subs({z: 1, s: 0.3})) == 1.5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from math import prod
 
-import numpy as np
 import pytest
 
 from popmodel.model.terms import pipeline
@@ -75,15 +74,3 @@ def test_messages_of_a_chain_add_up(processes: int, blocks: int) -> None:
 
 def test_serialisation_of_a_chain_is_that_of_the_textbook() -> None:
     assert 1.0 / pipeline.ideal_time((8,), 16, 1.0) == pytest.approx(16 / 23)
-
-
-def test_the_best_number_of_blocks_has_the_least_time() -> None:
-    extent, sweep, latency = (4, 6), 1.0, 1e-3
-    best = pipeline.best_blocks(extent, sweep, latency)
-
-    def time(blocks: float) -> float:
-        return pipeline.ideal_time(extent, blocks, sweep) + pipeline.transfer_time(
-            extent, blocks, latency
-        )
-
-    assert all(time(best) <= time(best * f) for f in np.linspace(0.5, 2, 31))

@@ -109,9 +109,7 @@ def test_table_3_of_adhianto_and_chapman() -> None:
     overheads = [0.013, 0.144, 0.179, 0.203]
     serial = 0.2895
     efficiencies = [
-        openmp.multithreading_efficiency(
-            serial, threads, openmp.parallel_loop(serial / threads, 0.0, overhead)
-        )
+        openmp.multithreading_efficiency(serial, threads, serial / threads + overhead)
         for threads, overhead in enumerate(overheads, start=1)
     ]
     assert efficiencies == pytest.approx([0.957, 0.501, 0.350, 0.263], abs=5e-4)
@@ -133,7 +131,7 @@ def test_table_3_from_the_total_of_table_1() -> None:
     total = compute.loop_time(core, 0.0, 0.0, "none")
     assert total == pytest.approx(0.288121)
     assert total == pytest.approx(0.289514, rel=0.005)
-    one_thread = openmp.multithreading_efficiency(total, 1, openmp.parallel_loop(total, 0.0, 0.013))
+    one_thread = openmp.multithreading_efficiency(total, 1, total + 0.013)
     assert one_thread == pytest.approx(0.956, abs=1e-3)
 
 
@@ -224,11 +222,11 @@ def test_grid_neighbours() -> None:
 def test_traffic_counts_what_leaves_a_node() -> None:
     ring = message.grid_neighbours((8,), 0, 1, periodic=True)
     where = message.traffic(ring, per_node=4)
-    assert where == message.Traffic(messages=8, within=True, flows=1, chain=8)
+    assert where == message.Traffic(staying=3, leaving=1, chain=8)  # of 3 + 1 on each node
     across = message.grid_neighbours((8,), 0, 4, periodic=True)
-    assert message.traffic(across, 4) == message.Traffic(8, within=False, flows=4, chain=2)
+    assert message.traffic(across, 4) == message.Traffic(staying=0, leaving=4, chain=2)
     nobody = message.grid_neighbours((1, 8), 0, 1, periodic=True)
-    assert message.traffic(nobody, 4) == message.Traffic(0, within=False, flows=0, chain=0)
+    assert message.traffic(nobody, 4) == message.Traffic(staying=0, leaving=0, chain=0)
 
 
 def test_chain_of_a_line_and_of_a_star() -> None:
@@ -240,11 +238,11 @@ def test_chain_of_a_line_and_of_a_star() -> None:
 
 def test_exchange_takes_the_slowest_tier() -> None:
     within, between = [SizeClass(None, 1.0, 0.0)], [SizeClass(None, 5.0, 0.0)]
-    both = message.Traffic(8, within=True, flows=1, chain=8)
+    both = message.Traffic(staying=3, leaving=1, chain=8)
     assert message.exchange_time(1.0, both, within, between) == 5.0
-    inside = message.Traffic(8, within=True, flows=0, chain=8)
+    inside = message.Traffic(staying=8, leaving=0, chain=8)
     assert message.exchange_time(1.0, inside, within, None) == 1.0
-    nothing = message.Traffic(0, within=False, flows=0, chain=0)
+    nothing = message.Traffic(staying=0, leaving=0, chain=0)
     assert message.exchange_time(1.0, nothing, None, None) == 0.0
 
 
