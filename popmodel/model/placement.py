@@ -271,8 +271,6 @@ def _layouts(per_node: int, threads: int, topology: Topology) -> list[_Layout]:
     )
     sizes = {size for size in (threads, per_domain, per_socket, most) if threads <= size <= most}
     layouts = [_layout(per_node, threads, size, None, topology) for size in sizes]
-    if all(one.sockets_spanned == 1 for one in layouts) or threads > topology.cores_per_socket:
-        return layouts
     share, rest = divmod(per_node, topology.sockets)
     if rest == 0 and threads <= per_socket:
         by_socket = {size for size in (threads, per_domain, per_socket) if threads <= size}
@@ -281,6 +279,8 @@ def _layouts(per_node: int, threads: int, topology: Topology) -> list[_Layout]:
             *layouts,
             *(_layout(per_node, threads, size, share, topology) for size in sizes),
         ]
+    if all(one.sockets_spanned == 1 for one in layouts) or threads > topology.cores_per_socket:
+        return layouts
     return [_layout(per_node, threads, size, None, topology) for size in range(threads, most + 1)]
 
 
