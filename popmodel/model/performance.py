@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, is_symbolic
-from popmodel.machine.profile import Profile
+from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.model import amounts, grid
 from popmodel.model.communication import Communication
 from popmodel.model.computation import Computation, Counts, Schedule, Section, Writes
@@ -197,7 +197,12 @@ class Model:
     def _sequence(self, body: tuple[Item, ...]) -> Work:
         total = Work()
         for item in body:
-            once = self.work_of(item)
+            try:
+                once = self.work_of(item)
+            except MissingQuantity as error:
+                if isinstance(item, Loop):  # what is in it is named already
+                    raise
+                raise error.needed_by(item.name) from None
             every = self.amount(item, "every")
             once = once if _is_one(every) else once.times(1 / every)
             self._check_finite(once, item)
