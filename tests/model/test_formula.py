@@ -193,7 +193,7 @@ def test_symbols_have_values_intervals_and_origins() -> None:
 
 
 def test_the_side_of_a_threshold_is_that_of_the_point() -> None:
-    text = "[[program]]\nserial = { trip = 'N', bytes.MEM = 'if_fits(N, 1, 64)' }\n"
+    text = "[[program]]\nserial = { trip = 'N', bytes.MEM = 'if_fits(1*N, 1, 64)' }\n"
     for size, traffic in ((1e5, 1), (1e6, 64)):
         one = program(text, params=f"N = {size}")
         found = formula(one, machine(), (1, 1))
