@@ -203,6 +203,16 @@ def test_the_side_of_a_threshold_is_that_of_the_point() -> None:
         assert "kappa" not in loop.text
 
 
+def test_parameters_have_the_unit_that_the_signature_states() -> None:
+    one = program(
+        "[[program]]\ntask = { count = 'n', seconds = 'once' }\n",
+        params="n = 3\nonce = { value = 2e-8, low = 1e-8, high = 3e-8, unit = 's' }",
+    )
+    found = formula(one, complete(), (1, 1)).symbols
+    units = {symbol.name: symbol.unit for symbol in found}
+    assert (units["n"], units["once"]) == ("", "s")
+
+
 def test_names_of_a_signature_keep_their_names() -> None:
     text = "[[program]]\nserial = { trip = 'b_1*f_1*q', bytes.MEM = 8 }\n"
     one = program(text, params="b_1 = 100\nf_1 = 7\nq = 3")
