@@ -311,6 +311,17 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
         ),
         ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "it has: N, steps"),
         ((*RUN, "--max-memory", "lots"), "'lots'", None),
+        (
+            (*RUN, "--max-memory", "1KiB"),
+            "stencil3d: no split of 64 cores keeps to the memory allowed: 64 x 1: needs 33.5 MiB "
+            "per process\n",
+            "allow more memory, or ask for more cores",
+        ),
+        (
+            ("sweep", "--efficiency", "100%"),
+            "stencil3d: no number of cores keeps a parallel efficiency of 100 %",
+            "a little less on 1 core is the most",
+        ),
     ],
 )
 def test_wrong_usage_is_told(

@@ -240,3 +240,10 @@ def test_one_process_needs_no_replay_beside_others_that_are_replayed() -> None:
     assert (1, 16) in checked.not_replayed
     assert checked.trusted == "replay"
     assert {one.source for one in node.candidates if one.split != (1, 16)} == {"replay"}
+
+
+def test_a_limit_of_a_memory_that_nobody_knows_is_told() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(program(SERIAL), machine(), [2], max_memory=1e9)
+    assert caught.value.message.endswith("the signature does not tell the memory of a process")
+    assert caught.value.hint == "say memory_per_rank in its limits, or leave --max-memory out"
