@@ -20,7 +20,7 @@ class Action(IntEnum):
     RECEIVE = 3
     IRECEIVE = 4
     SENDRECEIVE = 5  #: posts its receive, sends blocking, waits for the receive
-    START = 6  #: starts persistent sends and receives
+    START = 6  #: starts sends and receives at once
     WAIT = 7  #: completes the receives that the trace shows, else the oldest open request
     WAITALL = 8  #: completes the receives that the trace shows, and all open requests
     COLLECTIVE = 9
@@ -47,6 +47,9 @@ _BY_NAME = {
     "MPI_Sendrecv_replace": Action.SENDRECEIVE,
     "MPI_Start": Action.START,
     "MPI_Startall": Action.START,
+    # Like these it posts a receive and sends without waiting for either.
+    "MPI_Isendrecv": Action.START,
+    "MPI_Isendrecv_replace": Action.START,
     "MPI_Wait": Action.WAIT,
     "MPI_Waitany": Action.WAIT,
     "MPI_Waitsome": Action.WAIT,

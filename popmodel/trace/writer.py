@@ -123,21 +123,16 @@ class TraceWriter:
 
     def lines(self) -> Iterable[str]:
         """Yield the lines of the trace, records in order of time; those of equal time as added."""
-        duration = self._end if self._duration is None else self._duration
-        suffix = "_ns" if self._unit == "ns" else ""
-        cpus = ",".join(map(str, self._nodes))
-        nodes = f"{len(self._nodes)}({cpus})" if self._nodes else "0"
-        tasks = ",".join(
-            f"{threads}:{node + 1}"
-            for threads, node in zip(self._threads, self._node_of, strict=True)
+        duration = self._time(self._end if self._duration is None else self._duration)
+        stated = f"{duration}_ns" if self._unit == "ns" else f"{duration}"
+        yield from header_lines(
+            "01/01/2000 at 00:00",
+            stated,
+            self._nodes,
+            self._threads,
+            self._node_of,
+            self._communicators,
         )
-        yield (
-            f"#Paraver (01/01/2000 at 00:00):{self._time(duration)}{suffix}:{nodes}:1:"
-            f"{len(self._threads)}({tasks}),{len(self._communicators)}"
-        )
-        for number, ranks in self._communicators.items():
-            members = "".join(f":{rank + 1}" for rank in ranks)
-            yield f"c:1:{number}:{len(ranks)}{members}"
         for _, line in sorted(self._records, key=itemgetter(0)):
             yield line
 
@@ -156,13 +151,50 @@ class TraceWriter:
         if target.suffix == ".gz":
             text = gzip.compress(text, mtime=0)
         _replace(target, text)
-        if self._labels is not None:
-            _replace(beside(target, ".pcf"), "".join(_pcf(self._labels)).encode())
-        if self._names is not None:
-            rows = "".join(f"{name}\n" for name in self._names)
-            _replace(
-                beside(target, ".row"), f"LEVEL THREAD SIZE {len(self._names)}\n{rows}".encode()
-            )
+        write_beside(target, self._labels, self._names)
+
+
+def header_lines(
+    date: str,
+    duration: str,
+    nodes: Sequence[int],
+    threads: Sequence[int],
+    node_of_process: Sequence[int],
+    communicators: Mapping[int, Sequence[int]],
+) -> Iterable[str]:
+    """Yield the first lines of a trace of one application, without their line ends.
+
+    Parameters
+    ----------
+    date : str
+        As ``dd/mm/yyyy at hh:mm``.
+    duration : str
+        With ``_ns`` where the times are nanoseconds.
+    nodes : sequence of int
+        CPUs of each node; may be empty.
+    threads, node_of_process : sequence of int
+        Threads and node (from 0) of each process.
+    communicators : mapping of int to sequence of int
+        Ranks of each.
+    """
+    cpus = ",".join(map(str, nodes))
+    listed = f"{len(nodes)}({cpus})" if nodes else "0"
+    tasks = ",".join(
+        f"{count}:{node + 1}" for count, node in zip(threads, node_of_process, strict=True)
+    )
+    yield f"#Paraver ({date}):{duration}:{listed}:1:{len(threads)}({tasks}),{len(communicators)}"
+    for number, ranks in communicators.items():
+        members = "".join(f":{rank + 1}" for rank in ranks)
+        yield f"c:1:{number}:{len(ranks)}{members}"
+
+
+def write_beside(path: Path, labels: Labels | None, names: Sequence[str] | None) -> None:
+    """Write the ``.pcf`` and the ``.row`` file of a trace."""
+    if labels is not None:
+        _replace(beside(path, ".pcf"), "".join(_pcf(labels)).encode())
+    if names is not None:
+        rows = "".join(f"{name}\n" for name in names)
+        _replace(beside(path, ".row"), f"LEVEL THREAD SIZE {len(names)}\n{rows}".encode())
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -1,0 +1,193 @@
+/* Windows: the part of a thread's file that is mapped and written to.
+ *
+ * The file is mapped shared, so that what was recorded is there whatever becomes of the process.
+ * Its blocks are reserved before they are mapped: on a full disk reserving fails, while storing
+ * into a hole would end the program with a bus error. Windows grow with the file: a thread that
+ * records little takes little room. A new window begins in the page where the old one was left, so
+ * that the records follow each other without a gap.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "meta.h"
+#include "process.h"
+
+#define SMALLEST_WINDOW ((size_t)64 << 10) /* a multiple of every page size in use */
+#define LARGEST_WINDOW ((size_t)2 << 20)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+bool within_limit(int file, size_t more)
+{
+    struct rlimit limit;
+    struct stat is;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return true;
+    if (fstat(file, &is) != 0)
+        return false;
+    if ((uint64_t)is.st_size + more <= limit.rlim_cur)
+        return true;
+    errno = EFBIG;
+    return false;
+}
+
+/* Reserves the blocks of the file up to `size`. */
+static bool reserve(int file, uint64_t offset, size_t more)
+{
+    struct stat is;
+    if (fstat(file, &is) != 0)
+        return false;
+    uint64_t size = offset + more;
+    if (size > (uint64_t)is.st_size && !within_limit(file, size - (uint64_t)is.st_size))
+        return false;
+    int why;
+    do
+        why = posix_fallocate(file, (off_t)offset, (off_t)more);
+    while (why == EINTR);
+    errno = why;
+    return why == 0;
+}
+
+static void *map(struct thread *t, uint64_t offset, size_t size)
+{
+    int file = open(t->path, O_RDWR | O_CLOEXEC);
+    if (file < 0)
+        return NULL;
+    void *at = MAP_FAILED;
+    if (reserve(file, offset, size))
+        at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)offset);
+    int why = errno;
+    close(file);
+    errno = why;
+    if (at == MAP_FAILED)
+        return NULL;
+    /* Not worth an error: without them a forked child holds the pages, and they fault in one by
+     * one. */
+    (void)madvise(at, size, MADV_DONTFORK);
+    (void)madvise(at, size, MADV_POPULATE_WRITE);
+    return at;
+}
+
+static uint64_t position(const struct thread *t)
+{
+    return t->offset + (uint64_t)((char *)t->next - t->window);
+}
+
+static void count(struct thread *t)
+{
+    t->records = (position(t) - sizeof(struct header)) / sizeof(struct record);
+}
+
+static void nowhere(struct thread *t)
+{
+    t->stopped = true;
+    t->missed = NULL;
+    t->next = t->nowhere;
+    t->end = t->nowhere + MOST_ROOM;
+}
+
+static void tell_full(struct thread *t, int why)
+{
+    struct line line;
+    line_begin(&line, "full");
+    line_number(&line, "thread", t->number);
+    line_number(&line, "lost_from", (int64_t)now());
+    line_text(&line, "why", strerror(why));
+    line_end(&line);
+    complain("%s: %s; what this thread does from now on is not in the trace, make room or name "
+             "another directory in POPMODEL_TRACE_DIR",
+             t->path, strerror(why));
+}
+
+/* Cuts the file to what was recorded. The thread may still be running (at the exit of the process):
+ * what it stores from now on goes into memory that is nobody's, in place of the file's. */
+static void cut(struct thread *t)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t used = (size_t)((char *)t->next - t->window);
+    size_t kept = (used + page - 1) / page * page;
+    uint64_t length = position(t);
+    if (kept < t->window_size &&
+        mmap(t->window + kept, t->window_size - kept, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return; /* no memory for it: the file keeps its tail of zeros, which readers know */
+    if (truncate(t->path, (off_t)length) != 0)
+        note("a file could not be cut to its length; it ends with zeros");
+}
+
+void buffer_open(struct thread *t)
+{
+    t->window_size = SMALLEST_WINDOW;
+    t->offset = 0;
+    int file = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0)
+        close(file);
+    t->window = file >= 0 ? map(t, 0, t->window_size) : NULL;
+    if (!t->window) {
+        int why = errno;
+        nowhere(t);
+        tell_full(t, why);
+        return;
+    }
+    t->next = (struct record *)(t->window + sizeof(struct header));
+    t->end = (struct record *)(t->window + t->window_size);
+}
+
+/* Called when there is too little room: maps the next window. */
+void advance(struct thread *t)
+{
+    int kept = errno;
+    if (t->stopped) {
+        nowhere(t);
+        return;
+    }
+    process_lock();
+    uint64_t from = now();
+    count(t);
+    t->missed = NULL; /* it can no longer be taken back */
+    if (atomic_load(&phase) != RECORDING) {
+        nowhere(t);
+        process_unlock();
+        return;
+    }
+    uint64_t at = position(t);
+    uint64_t offset = at / SMALLEST_WINDOW * SMALLEST_WINDOW;
+    size_t size = t->window_size < LARGEST_WINDOW ? 2 * t->window_size : t->window_size;
+    char *window = map(t, offset, size);
+    int why = errno;
+    if (window) {
+        munmap(t->window, t->window_size);
+        t->window = window;
+        t->window_size = size;
+        t->offset = offset;
+        t->next = (struct record *)(window + (at - offset));
+        t->end = (struct record *)(window + size);
+        put(t, from, FLUSH_BEGIN, 0, 0, 0, 0);
+        put(t, now(), FLUSH_END, 0, 0, 0, 0);
+    } else {
+        cut(t);
+        munmap(t->window, t->window_size);
+        nowhere(t);
+    }
+    process_unlock();
+    if (!window)
+        tell_full(t, why);
+    errno = kept;
+}
+
+void buffer_close(struct thread *t)
+{
+    if (t->stopped)
+        return;
+    count(t);
+    cut(t);
+}

@@ -1,0 +1,147 @@
+/* What every wrapper of an MPI call does before and after it.
+ *
+ *     struct thread *t = call_begin();
+ *     if (!t)
+ *         return NEXT(Send)(...);              // MPI calls itself, or nothing is recorded
+ *     struct communicator *c = communicator_of(t, comm);
+ *     call_enter(t, CALL_Send, c->id);
+ *     ...                                      // up to 12 records at t->time
+ *     int result = NEXT(Send)(...);
+ *     call_return(t);
+ *     ...                                      // up to 6 records at t->time, more after room_at()
+ *     call_leave(t, CALL_Send, 0);
+ *     return result;
+ *
+ * Calls with counts are compiled twice, the second time with LARGE defined, for MPI_Count.
+ */
+#ifndef POPMODEL_CALL_H
+#define POPMODEL_CALL_H
+
+#include <mpi.h>
+
+#include "next.h"
+#include "state.h"
+
+#ifdef LARGE
+#define COUNT MPI_Count
+#define DISPLACEMENT MPI_Aint
+#define MPI(name) MPI_##name##_c
+#define NEXT(name) NEXT_LARGE(name)
+#else
+#define COUNT int
+#define DISPLACEMENT int
+#define MPI(name) MPI_##name
+#define NEXT(name) NEXT_PLAIN(name)
+#endif
+
+#define WRAPPER EXPORTED int
+
+extern bool mpi_ready; /* between the end of MPI_Init and that of MPI_Finalize (init.c) */
+
+/* Before and after that: makes sure that the call can be passed on. NULL. */
+struct thread *call_unready(void);
+
+static inline struct thread *call_begin(void)
+{
+    if (UNLIKELY(!mpi_ready))
+        return call_unready();
+    struct thread *t = thread_here();
+    return LIKELY(t && t->depth == 0) ? t : NULL;
+}
+
+static inline void enter_at(struct thread *t, uint64_t time, int call, uint32_t communicator,
+                            int64_t sent, int64_t received)
+{
+    int watched = watching();
+    t->time = time;
+    t->entered = !(watched & PAUSED);
+    if (UNLIKELY(!t->entered))
+        return;
+    put(t, time, ENTER, call, communicator, sent, received);
+    if (UNLIKELY(watched & COUNTING))
+        put_counters(t, time);
+}
+
+/* When a call begins: what has to be found out for its ENTER is then a part of it. */
+static inline uint64_t call_open(struct thread *t)
+{
+    t->depth = 1;
+    room(t, 16);
+    return now();
+}
+
+static inline void call_enter(struct thread *t, int call, uint32_t communicator)
+{
+    enter_at(t, call_open(t), call, communicator, 0, 0);
+}
+
+static inline void call_return(struct thread *t)
+{
+    room(t, 8);
+    t->time = now();
+}
+
+static inline struct record *leave_at(struct thread *t, int call, uint32_t state, int64_t calls,
+                                      int64_t gaps)
+{
+    struct record *leave = NULL;
+    if (LIKELY(t->entered)) {
+        leave = t->next;
+        put(t, t->time, LEAVE, call, state, calls, gaps);
+        if (UNLIKELY(watching() & COUNTING))
+            put_counters(t, t->time);
+    }
+    t->depth = 0;
+    return leave;
+}
+
+static inline void call_leave(struct thread *t, int call, uint32_t state)
+{
+    leave_at(t, call, state, 0, 0);
+}
+
+/* A program that waits by testing tests a million times a second. As long as there is less than
+ * this between two tests, it does nothing else: they become one call. */
+#define POLL_GAP 1000u /* ns */
+
+static inline void poll_enter(struct thread *t, int call, uint32_t communicator)
+{
+    uint64_t time = call_open(t);
+    struct record *missed = t->missed;
+    int length = watching() & COUNTING ? 2 : 1;
+    t->misses = t->gaps = 0;
+    if (missed && t->next - missed == length && missed->call == call &&
+        t->missed_on == communicator && time - missed->time < POLL_GAP) {
+        t->misses = missed->b ? missed->b : 1;
+        t->gaps = missed->c + (int64_t)(time - missed->time);
+        t->entered = true;
+        for (int i = length - 1; i >= 0; i--)
+            missed[i].kind = 0; /* should the process end here, the file ends here */
+        t->next = missed;
+    } else {
+        enter_at(t, time, call, communicator, 0, 0);
+    }
+    t->missed = NULL;
+    t->missed_on = communicator;
+}
+
+static inline void poll_leave(struct thread *t, int call, bool found)
+{
+    struct record *leave =
+        leave_at(t, call, found, t->misses ? t->misses + 1 : 0, t->misses ? t->gaps : 0);
+    t->missed = found ? NULL : leave;
+}
+
+/* Bytes of so many elements. The type of none may be anything. */
+static inline int64_t bytes_of(int64_t count, MPI_Datatype type)
+{
+    if (count <= 0)
+        return 0;
+    int size;
+    if (LIKELY(pmpi.Type_size(type, &size) == MPI_SUCCESS && size != MPI_UNDEFINED))
+        return count * size;
+    MPI_Count large;
+    return pmpi.Type_size_x(type, &large) == MPI_SUCCESS && large > 0 ? count * (int64_t)large : 0;
+}
+
+#endif

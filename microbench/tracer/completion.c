@@ -1,0 +1,313 @@
+/* The ends of requests.
+ *
+ * MPI overwrites the handles of what has completed, so they are looked up before the call. The
+ * statuses of receives are needed even where the program ignores them: then MPI is given ours.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "messages.h"
+#include "meta.h"
+
+static bool is_cancelled(const MPI_Status *status)
+{
+    int flag = 0;
+    return pmpi.Test_cancelled(status, &flag) == MPI_SUCCESS && flag;
+}
+
+/* A request that MPI has completed; `received` tells whether a receive has got its message. Up to
+ * two records. */
+static void complete(struct thread *t, struct request *r, const MPI_Status *status, bool received)
+{
+    if (r->kind == RECEIVE_REQUEST && r->active) {
+        if (r->told)
+            put_told_receive(t, r);
+        else if (received && !(r->cancelled && is_cancelled(status)))
+            put_receive(t, r->communicator, status, r->number);
+    } else if (r->kind == COLLECTIVE_REQUEST && t->entered) {
+        put(t, t->time, COLLECTED, 0, 0, r->number, 0);
+    } else if (r->kind == DUPLICATE_REQUEST) {
+        communicator_keep(*r->duplicate, r->communicator);
+    }
+    if (r->persistent)
+        r->active = false;
+    else
+        request_remove(r);
+}
+
+/* Memory of at least `size` bytes that this thread keeps; NULL if there is none. */
+static void *scratch(struct thread *t, int which, size_t size)
+{
+    if (t->scratch_size[which] < size) {
+        void *more = realloc(t->scratch[which], 2 * size);
+        if (!more) {
+            note("no memory for a call on many requests: what it completed is not recorded");
+            return NULL;
+        }
+        t->scratch[which] = more;
+        t->scratch_size[which] = 2 * size;
+    }
+    return t->scratch[which];
+}
+
+/* Requests of a call that are known, NULL where none is; NULL if there are none at all. */
+static struct request **known(struct thread *t, int n, const MPI_Request requests[])
+{
+    if (n <= 0 || atomic_load_explicit(&requests_known, memory_order_relaxed) == 0)
+        return NULL;
+    struct request **all = scratch(t, 0, (size_t)n * sizeof *all);
+    bool any = false;
+    for (int i = 0; all && i < n; i++) {
+        all[i] = request_lookup(requests[i]);
+        any = any || all[i];
+    }
+    return any ? all : NULL;
+}
+
+static MPI_Status *own_statuses(struct thread *t, int n, MPI_Status *given,
+                                struct request ***requests)
+{
+    if (given != MPI_STATUSES_IGNORE || !*requests)
+        return given;
+    MPI_Status *own = scratch(t, 1, (size_t)n * sizeof *own);
+    if (!own)
+        *requests = NULL;
+    return own ? own : given;
+}
+
+/* Whether a call on many requests has told the state of each, though some may have failed. */
+static bool has_told(int result)
+{
+    int class = MPI_SUCCESS;
+    if (LIKELY(result == MPI_SUCCESS))
+        return true;
+    return pmpi.Error_class(result, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS;
+}
+
+/* MPI sets the field only if it says that some have failed. */
+static int error_of(int result, const MPI_Status *status)
+{
+    return result == MPI_SUCCESS ? MPI_SUCCESS : status->MPI_ERROR;
+}
+
+static void complete_all(struct thread *t, int n, struct request **all, int result,
+                         const MPI_Status *statuses)
+{
+    if (!all || !has_told(result))
+        return;
+    for (int i = 0; i < n; i++) {
+        int error = error_of(result, &statuses[i]);
+        if (!all[i] || error == MPI_ERR_PENDING)
+            continue;
+        t->time = room_at(t, 8, t->time);
+        complete(t, all[i], &statuses[i], has_received(error));
+    }
+}
+
+static void complete_some(struct thread *t, int n, struct request **all, const int *indices,
+                          int result, const MPI_Status *statuses)
+{
+    for (int i = 0; all && i < n; i++) {
+        if (!all[indices[i]])
+            continue;
+        t->time = room_at(t, 8, t->time);
+        complete(t, all[indices[i]], &statuses[i], has_received(error_of(result, &statuses[i])));
+    }
+}
+
+/* One request, or one of many: here the call fails with the error of the request itself. */
+static void complete_one(struct thread *t, struct request *r, int result, MPI_Request after,
+                         const MPI_Status *status)
+{
+    if (r && (has_received(result) || (after == handles.no_request && !r->persistent)))
+        complete(t, r, status, has_received(result));
+}
+
+WRAPPER MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Wait)(request, status);
+    struct request *r = request_find(*request);
+    MPI_Status own;
+    if (r && status == MPI_STATUS_IGNORE)
+        status = &own;
+    call_enter(t, CALL_Wait, 0);
+    int result = NEXT(Wait)(request, status);
+    call_return(t);
+    complete_one(t, r, result, *request, status);
+    call_leave(t, CALL_Wait, 0);
+    return result;
+}
+
+WRAPPER MPI_Waitall(int n, MPI_Request requests[], MPI_Status *statuses)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Waitall)(n, requests, statuses);
+    struct request **all = known(t, n, requests);
+    statuses = own_statuses(t, n, statuses, &all);
+    call_enter(t, CALL_Waitall, 0);
+    int result = NEXT(Waitall)(n, requests, statuses);
+    call_return(t);
+    complete_all(t, n, all, result, statuses);
+    call_leave(t, CALL_Waitall, 0);
+    return result;
+}
+
+WRAPPER MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *status)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Waitany)(n, requests, index, status);
+    struct request **all = known(t, n, requests);
+    MPI_Status own;
+    if (all && status == MPI_STATUS_IGNORE)
+        status = &own;
+    call_enter(t, CALL_Waitany, 0);
+    int result = NEXT(Waitany)(n, requests, index, status);
+    call_return(t);
+    if (all && has_received(result) && *index != MPI_UNDEFINED)
+        complete_one(t, all[*index], result, requests[*index], status);
+    call_leave(t, CALL_Waitany, 0);
+    return result;
+}
+
+WRAPPER MPI_Waitsome(int n, MPI_Request requests[], int *count, int indices[],
+                     MPI_Status *statuses)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Waitsome)(n, requests, count, indices, statuses);
+    struct request **all = known(t, n, requests);
+    statuses = own_statuses(t, n, statuses, &all);
+    call_enter(t, CALL_Waitsome, 0);
+    int result = NEXT(Waitsome)(n, requests, count, indices, statuses);
+    call_return(t);
+    if (has_told(result) && *count != MPI_UNDEFINED)
+        complete_some(t, *count, all, indices, result, statuses);
+    call_leave(t, CALL_Waitsome, 0);
+    return result;
+}
+
+WRAPPER MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Test)(request, flag, status);
+    struct request *r = request_find(*request);
+    MPI_Status own;
+    if (r && status == MPI_STATUS_IGNORE)
+        status = &own;
+    poll_enter(t, CALL_Test, 0);
+    int result = NEXT(Test)(request, flag, status);
+    call_return(t);
+    bool done = has_received(result) && *flag;
+    if (done)
+        complete_one(t, r, result, *request, status);
+    poll_leave(t, CALL_Test, done);
+    return result;
+}
+
+WRAPPER MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status *statuses)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Testall)(n, requests, flag, statuses);
+    struct request **all = known(t, n, requests);
+    statuses = own_statuses(t, n, statuses, &all);
+    poll_enter(t, CALL_Testall, 0);
+    int result = NEXT(Testall)(n, requests, flag, statuses);
+    call_return(t);
+    bool done = has_told(result) && (*flag || result != MPI_SUCCESS);
+    if (done)
+        complete_all(t, n, all, result, statuses);
+    poll_leave(t, CALL_Testall, done);
+    return result;
+}
+
+WRAPPER MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Testany)(n, requests, index, flag, status);
+    struct request **all = known(t, n, requests);
+    MPI_Status own;
+    if (all && status == MPI_STATUS_IGNORE)
+        status = &own;
+    poll_enter(t, CALL_Testany, 0);
+    int result = NEXT(Testany)(n, requests, index, flag, status);
+    call_return(t);
+    bool done = has_received(result) && *flag && *index != MPI_UNDEFINED;
+    if (all && done)
+        complete_one(t, all[*index], result, requests[*index], status);
+    poll_leave(t, CALL_Testany, done);
+    return result;
+}
+
+WRAPPER MPI_Testsome(int n, MPI_Request requests[], int *count, int indices[],
+                     MPI_Status *statuses)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Testsome)(n, requests, count, indices, statuses);
+    struct request **all = known(t, n, requests);
+    statuses = own_statuses(t, n, statuses, &all);
+    poll_enter(t, CALL_Testsome, 0);
+    int result = NEXT(Testsome)(n, requests, count, indices, statuses);
+    call_return(t);
+    bool done = has_told(result) && *count != MPI_UNDEFINED && *count > 0;
+    if (done)
+        complete_some(t, *count, all, indices, result, statuses);
+    poll_leave(t, CALL_Testsome, done);
+    return result;
+}
+
+/* Completes nothing: the request is still to be waited for. */
+WRAPPER MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Request_get_status)(request, flag, status);
+    poll_enter(t, CALL_Request_get_status, 0);
+    int result = NEXT(Request_get_status)(request, flag, status);
+    call_return(t);
+    poll_leave(t, CALL_Request_get_status, result == MPI_SUCCESS && *flag);
+    return result;
+}
+
+WRAPPER MPI_Request_free(MPI_Request *request)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Request_free)(request);
+    struct request *r = request_find(*request);
+    call_enter(t, CALL_Request_free, 0);
+    int result = NEXT(Request_free)(request);
+    call_return(t);
+    if (r && result == MPI_SUCCESS) {
+        if (r->active && r->kind == RECEIVE_REQUEST)
+            note("a receive was given up with MPI_Request_free: whether it got a message is not "
+                 "known");
+        request_remove(r);
+    }
+    call_leave(t, CALL_Request_free, 0);
+    return result;
+}
+
+WRAPPER MPI_Cancel(MPI_Request *request)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Cancel)(request);
+    struct request *r = request_find(*request);
+    if (r && r->kind == RECEIVE_REQUEST)
+        r->cancelled = true;
+    else
+        note("MPI_Cancel of a send: if it succeeded, its message is in the trace all the same");
+    call_enter(t, CALL_Cancel, 0);
+    int result = NEXT(Cancel)(request);
+    call_return(t);
+    call_leave(t, CALL_Cancel, 0);
+    return result;
+}

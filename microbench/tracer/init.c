@@ -1,0 +1,161 @@
+/* MPI's start and end, and the switch that programs have for tools (MPI_Pcontrol).
+ *
+ * The end is noticed in the callback of an attribute of MPI_COMM_SELF, which MPI_Finalize deletes
+ * before all else: it is called whatever language the program is written in, and MPI still works.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "clocks.h"
+#include "communicators.h"
+#include "messages.h"
+#include "meta.h"
+#include "mpi_start.h"
+#include "process.h"
+
+bool mpi_ready;
+static int own_rank;
+
+struct thread *call_unready(void)
+{
+    if (!next_found)
+        next_find();
+    return NULL;
+}
+
+static int at_finalize(MPI_Comm comm, int key, void *value, void *state)
+{
+    (void)comm, (void)key, (void)value, (void)state;
+    if (!mpi_ready)
+        return MPI_SUCCESS;
+    clocks_end(own_rank);
+    struct line line;
+    line_begin(&line, "finalize");
+    line_number(&line, "time", (int64_t)now());
+    line_end(&line);
+    return MPI_SUCCESS;
+}
+
+static int copy_nothing(MPI_Comm comm, int key, void *state, void *in, void *out, int *flag)
+{
+    (void)comm, (void)key, (void)state, (void)in, (void)out;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+static void watch_for_finalize(void)
+{
+    int key = MPI_KEYVAL_INVALID;
+    pmpi.Comm_create_keyval(copy_nothing, at_finalize, &key, NULL);
+    pmpi.Comm_set_attr(handles.self, key, NULL);
+}
+
+static void tell_mpi(int rank, int size, int level)
+{
+    char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+    int length;
+    pmpi.Get_library_version(library, &length);
+    library[strcspn(library, "\n")] = '\0';
+    MPI_Comm parent = handles.no_comm;
+    pmpi.Comm_get_parent(&parent);
+
+    struct line line;
+    line_begin(&line, "mpi");
+    line_number(&line, "rank", rank);
+    line_number(&line, "size", size);
+    line_number(&line, "thread_level", level);
+    line_text(&line, "library", library);
+    line_number(&line, "spawned", parent != handles.no_comm);
+    line_number(&line, "time", (int64_t)now());
+    line_end(&line);
+    if (parent != handles.no_comm)
+        note("this process was spawned: messages with those that spawned it are not matched");
+}
+
+struct thread *mpi_begin(int call)
+{
+    if (!next_found)
+        next_find();
+    if (mpi_ready || !process_start())
+        return NULL;
+    struct thread *t = thread_here();
+    if (!t || t->depth)
+        return NULL;
+    call_enter(t, call, 1);
+    return t;
+}
+
+void mpi_begun(struct thread *t, int call, int result)
+{
+    if (result == MPI_SUCCESS) {
+        int size, level = MPI_THREAD_SINGLE;
+        pmpi.Comm_rank(handles.world, &own_rank);
+        pmpi.Comm_size(handles.world, &size);
+        pmpi.Query_thread(&level);
+        many_threads = level == MPI_THREAD_MULTIPLE;
+        tell_mpi(own_rank, size, level);
+        communicators_start(own_rank, size);
+        watch_for_finalize();
+        clocks_start(own_rank, size);
+        mpi_ready = true;
+    }
+    call_return(t);
+    call_leave(t, call, 0);
+}
+
+void mpi_ended(struct thread *t, int result)
+{
+    if (result == MPI_SUCCESS)
+        mpi_ready = false;
+    call_return(t);
+    call_leave(t, CALL_Finalize, 0);
+}
+
+WRAPPER MPI_Init(int *count, char ***arguments)
+{
+    struct thread *t = mpi_begin(CALL_Init);
+    int result = NEXT(Init)(count, arguments);
+    if (t)
+        mpi_begun(t, CALL_Init, result);
+    return result;
+}
+
+WRAPPER MPI_Init_thread(int *count, char ***arguments, int required, int *provided)
+{
+    struct thread *t = mpi_begin(CALL_Init_thread);
+    int result = NEXT(Init_thread)(count, arguments, required, provided);
+    if (t)
+        mpi_begun(t, CALL_Init_thread, result);
+    return result;
+}
+
+WRAPPER MPI_Finalize(void)
+{
+    struct thread *t = call_begin();
+    if (!t)
+        return NEXT(Finalize)();
+    call_enter(t, CALL_Finalize, 1);
+    int result = NEXT(Finalize)();
+    mpi_ended(t, result);
+    return result;
+}
+
+/* The last that is heard of this process. */
+WRAPPER MPI_Abort(MPI_Comm comm, int code)
+{
+    struct thread *t = call_begin();
+    if (t) {
+        call_enter(t, CALL_Abort, communicator_of(t, comm)->id);
+        process_end("abort");
+    }
+    return NEXT(Abort)(comm, code);
+}
+
+WRAPPER MPI_Pcontrol(const int level, ...)
+{
+    /* What follows the level is not for us, and cannot be passed on. */
+    if (!next_found)
+        next_find();
+    tracing(level != 0);
+    return pmpi.Pcontrol(level);
+}

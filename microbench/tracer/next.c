@@ -1,0 +1,129 @@
+/* Finding MPI: see next.h. */
+#define _GNU_SOURCE
+#include "next.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "meta.h"
+
+function *next_plain[CALLS], *next_large[CALLS];
+struct helpers pmpi;
+struct handles handles;
+bool next_found;
+
+#define MOST_LIBRARIES 1024
+static struct {
+    char *names[MOST_LIBRARIES];
+    int count;
+} loaded;
+
+static int collect(struct dl_phdr_info *info, size_t size, void *ignored)
+{
+    (void)size;
+    (void)ignored;
+    if (info->dlpi_name && strstr(info->dlpi_name, ".so") && loaded.count < MOST_LIBRARIES)
+        loaded.names[loaded.count++] = strdup(info->dlpi_name);
+    return 0;
+}
+
+/* Handle of a library that has this symbol though the program does not share it; it was opened by
+ * dlopen(). NULL if there is none. */
+static void *library_with(const char *symbol)
+{
+    void *found = NULL;
+    /* Opening one inside the walk would need a lock that the walk may hold. */
+    dl_iterate_phdr(collect, NULL);
+    for (int i = 0; i < loaded.count; i++) {
+        void *library = loaded.names[i] ? dlopen(loaded.names[i], RTLD_LAZY | RTLD_NOLOAD) : NULL;
+        if (library && !found && dlsym(library, symbol))
+            found = library; /* and stays open */
+        else if (library)
+            dlclose(library);
+        free(loaded.names[i]);
+    }
+    loaded.count = 0;
+    return found;
+}
+
+static function *symbol(void *library, const char *prefix, const char *name, const char *suffix)
+{
+    char whole[64] = "";
+    strcat(strcat(strcat(whole, prefix), name), suffix);
+    void *object = dlsym(library, whole);
+    function *f;
+    memcpy(&f, &object, sizeof f); /* ISO C has no cast from one to the other */
+    return f;
+}
+
+/* Exits without running what would only fail again. */
+static _Noreturn void give_up(const char *problem)
+{
+    complain("%s; trace with the library that popmodel builds for the MPI of this program "
+             "(MPICC names its compiler)",
+             problem);
+    _exit(1);
+}
+
+#ifdef OPEN_MPI
+
+/* A program that names a variable of a library has a copy of it, which the library uses as well:
+ * the one that is found first, before those behind this library. */
+static void *variable(void *library, const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (!found)
+        found = dlsym(library, name);
+    if (!found)
+        give_up("this tracer was built for Open MPI, and the program runs with another MPI");
+    return found;
+}
+
+static void find_handles(void *library)
+{
+    handles.world = variable(library, "ompi_mpi_comm_world");
+    handles.self = variable(library, "ompi_mpi_comm_self");
+    handles.no_comm = variable(library, "ompi_mpi_comm_null");
+    handles.no_request = variable(library, "ompi_request_null");
+    handles.byte = variable(library, "ompi_mpi_byte");
+}
+#else
+static void find_handles(void *library)
+{
+    if (dlsym(library, "ompi_mpi_comm_world"))
+        give_up("this tracer was not built for Open MPI, and the program runs with Open MPI");
+    handles.world = MPI_COMM_WORLD;
+    handles.self = MPI_COMM_SELF;
+    handles.no_comm = MPI_COMM_NULL;
+    handles.no_request = MPI_REQUEST_NULL;
+    handles.byte = MPI_BYTE;
+}
+#endif
+
+static void find(void)
+{
+    void *library = dlsym(RTLD_NEXT, "PMPI_Init") ? RTLD_NEXT : library_with("PMPI_Init");
+    if (!library)
+        give_up("the program calls MPI, but no library with its profiling interface (PMPI) is "
+                "loaded");
+#define X(name, number, type, value, family) \
+    next_plain[CALL_##name] = symbol(library, "PMPI_", #name, ""); \
+    next_large[CALL_##name] = symbol(library, "PMPI_", #name, "_c");
+    POPMODEL_CALLS(X)
+#undef X
+#define X(name) pmpi.name = (__typeof__(MPI_##name) *)symbol(library, "PMPI_", #name, "");
+    HELPERS(X)
+#undef X
+    find_handles(library);
+    next_found = true;
+}
+
+void next_find(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find);
+}

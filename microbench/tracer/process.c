@@ -1,0 +1,379 @@
+/* From the first record to the end of the process: see process.h.
+ *
+ * Nothing is created before there is something to record. Shells, launchers and interpreters
+ * inherit LD_PRELOAD as well, and must not notice.
+ */
+#define _GNU_SOURCE
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "meta.h"
+
+#define META_RESERVED (64 << 10)
+#define MOST_ARGUMENTS ((size_t)16 << 10)
+#define MOST_HOOKS 8
+#define MOST_NAMESAKES 1000
+
+_Atomic int phase = DORMANT;
+_Atomic int watch = 0;
+void (*put_counters)(struct thread *, uint64_t time);
+__thread struct thread *this_thread __attribute__((tls_model("initial-exec")));
+struct process process;
+
+static __thread bool ended; /* this thread has, though destructors of its may still run */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t at_thread_end;
+static struct thread *threads;
+static unsigned thread_count;
+static hook *start_hooks[MOST_HOOKS], *end_hooks[MOST_HOOKS];
+
+void process_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void process_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void add_hook(hook **hooks, hook *one)
+{
+    int i = 0;
+    while (i < MOST_HOOKS - 1 && hooks[i])
+        i++;
+    hooks[i] = one;
+}
+
+void at_start(hook *one)
+{
+    add_hook(start_hooks, one);
+}
+
+void at_end(hook *one)
+{
+    add_hook(end_hooks, one);
+}
+
+static void run_hooks(hook **hooks)
+{
+    for (int i = 0; i < MOST_HOOKS && hooks[i]; i++)
+        hooks[i]();
+}
+
+/* Reads up to `size` - 1 bytes of a file and ends them with a zero; -1 if it cannot be read. */
+static ssize_t read_small(const char *path, char *to, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return -1;
+    size_t length = 0;
+    ssize_t got = 0;
+    while (length < size - 1 && (got = read(file, to + length, size - 1 - length)) > 0)
+        length += (size_t)got;
+    close(file);
+    to[length] = '\0';
+    return got < 0 ? -1 : (ssize_t)length;
+}
+
+static void tell_arguments(struct line *line)
+{
+    char *arguments = malloc(MOST_ARGUMENTS);
+    ssize_t length = arguments ? read_small("/proc/self/cmdline", arguments, MOST_ARGUMENTS) : -1;
+    line_key(line, "argv");
+    line_raw(line, "[");
+    for (ssize_t i = 0; i < length; i += (ssize_t)strlen(arguments + i) + 1) {
+        line_raw(line, i ? "," : "");
+        line_string(line, arguments + i);
+    }
+    line_raw(line, "]");
+    free(arguments);
+}
+
+static uint64_t realtime(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void tell_start(void)
+{
+    char exe[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[length > 0 ? length : 0] = '\0';
+    /* Processes of one boot have one CLOCK_MONOTONIC, whatever their hosts are called. */
+    char boot[64];
+    ssize_t known = read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    boot[strcspn(boot, "\n")] = '\0';
+
+    struct line line;
+    line_begin(&line, "start");
+    line_number(&line, "version", RAW_VERSION);
+    line_text(&line, "host", process.host);
+    line_text(&line, "boot", known > 0 ? boot : NULL);
+    line_number(&line, "pid", getpid());
+    line_text(&line, "exe", exe);
+    tell_arguments(&line);
+    line_number(&line, "monotonic", (int64_t)now());
+    line_number(&line, "realtime", (int64_t)realtime());
+    line_end(&line);
+}
+
+/* The name of this host as it may stand in the name of a file. POPMODEL_TRACE_HOST names it where
+ * several machines believe to be called the same. */
+static void name_host(void)
+{
+    const char *given = getenv("POPMODEL_TRACE_HOST");
+    if (given && *given)
+        snprintf(process.host, sizeof process.host, "%s", given);
+    else if (gethostname(process.host, sizeof process.host - 1) != 0)
+        snprintf(process.host, sizeof process.host, "unknown");
+    for (char *c = process.host; *c; c++)
+        if (*c == '/' || *c == '.')
+            *c = '-';
+}
+
+/* Creates the meta file under a name of its own: a process that calls exec() keeps its id. */
+static bool create_meta(const char *directory)
+{
+    for (int namesake = 1; namesake <= MOST_NAMESAKES; namesake++) {
+        char suffix[16] = "";
+        if (namesake > 1)
+            snprintf(suffix, sizeof suffix, "_%d", namesake);
+        if (asprintf(&process.stem, "%s/%s.%d%s", directory, process.host, (int)getpid(),
+                     suffix) < 0)
+            return false;
+        if (asprintf(&process.meta, "%s.meta", process.stem) < 0)
+            return false;
+        int file = open(process.meta, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file >= 0) {
+            /* Room to say later that the disk is full. Not every file system can do so. */
+            if (within_limit(file, META_RESERVED))
+                (void)fallocate(file, FALLOC_FL_KEEP_SIZE, 0, META_RESERVED);
+            close(file);
+            return true;
+        }
+        int why = errno;
+        free(process.stem);
+        free(process.meta);
+        process.stem = process.meta = NULL;
+        errno = why;
+        if (why != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+static void before_fork(void)
+{
+    process_lock();
+}
+
+static void in_parent(void)
+{
+    process_unlock();
+}
+
+/* The windows are not there in a child (MADV_DONTFORK), and what it does is another program. */
+static void in_child(void)
+{
+    process_unlock();
+    if (atomic_load(&phase) == RECORDING)
+        atomic_store(&phase, OVER);
+    this_thread = NULL;
+}
+
+static void thread_end(void *thread)
+{
+    struct thread *t = thread;
+    ended = true;
+    this_thread = NULL;
+    room(t, 1);
+    put(t, now(), END, 0, 0, 0, 0);
+    process_lock();
+    if (atomic_load(&phase) == RECORDING)
+        buffer_close(t);
+    if (!t->stopped)
+        munmap(t->window, t->window_size);
+    t->stopped = true;
+    free(t->scratch[0]);
+    free(t->scratch[1]);
+    process_unlock();
+}
+
+static bool start(void)
+{
+    const char *given = getenv("POPMODEL_TRACE_DIR");
+    if (!given || !*given)
+        return false;
+    char *directory = realpath(given, NULL);
+    name_host();
+    if (!directory || !create_meta(directory)) {
+        complain("POPMODEL_TRACE_DIR=%s: %s; nothing is recorded, name a directory that exists and "
+                 "can be written",
+                 given, strerror(errno));
+        free(directory);
+        return false;
+    }
+    free(directory);
+    if (pthread_key_create(&at_thread_end, thread_end) != 0 ||
+        pthread_atfork(before_fork, in_parent, in_child) != 0) {
+        complain("%s: no memory to begin with; nothing is recorded", process.meta);
+        return false;
+    }
+    tell_start();
+    return true;
+}
+
+bool process_start(void)
+{
+    int now_in = atomic_load(&phase);
+    if (now_in != DORMANT)
+        return now_in == RECORDING;
+    int kept = errno;
+    process_lock();
+    bool first = atomic_load(&phase) == DORMANT;
+    if (first)
+        atomic_store(&phase, start() ? RECORDING : OVER);
+    process_unlock();
+    bool recording = atomic_load(&phase) == RECORDING;
+    if (first && recording)
+        run_hooks(start_hooks);
+    errno = kept;
+    return recording;
+}
+
+static void tell_thread(const struct thread *t, pid_t id, uint64_t begin)
+{
+    struct line line;
+    line_begin(&line, "thread");
+    line_number(&line, "number", t->number);
+    line_number(&line, "tid", id);
+    line_number(&line, "time", (int64_t)begin);
+    line_end(&line);
+}
+
+static void write_header(struct header *header, unsigned number, pid_t id, uint64_t begin)
+{
+    *header = (struct header){.mark = RAW_MARK,
+                              .version = RAW_VERSION,
+                              .header_size = sizeof(struct header),
+                              .record_size = sizeof(struct record),
+                              .process = (uint32_t)getpid(),
+                              .thread = number,
+                              .thread_id = (uint64_t)id,
+                              .begin = begin};
+    memcpy(header->magic, RAW_MAGIC, sizeof header->magic);
+}
+
+struct thread *thread_begin(void)
+{
+    if (ended || atomic_load(&phase) != RECORDING)
+        return NULL;
+    int kept = errno;
+    struct thread *t = calloc(1, sizeof *t);
+    if (!t) {
+        note("no memory for a thread: it is not recorded");
+        return NULL;
+    }
+    process_lock();
+    t->number = thread_count;
+    if (atomic_load(&phase) != RECORDING ||
+        asprintf(&t->path, "%s.t%u.raw", process.stem, t->number) < 0) {
+        process_unlock();
+        free(t);
+        return NULL;
+    }
+    thread_count++;
+    buffer_open(t);
+    t->following = threads;
+    threads = t;
+    process_unlock();
+
+    pid_t id = (pid_t)syscall(SYS_gettid);
+    uint64_t begin = now();
+    if (!t->stopped)
+        write_header((struct header *)t->window, t->number, id, begin);
+    tell_thread(t, id, begin);
+    pthread_setspecific(at_thread_end, t);
+    this_thread = t;
+    if (t->number == 0 && watching() & PAUSED) /* switched off before the first record */
+        put(t, begin, TRACING, 0, 0, 0, 0);
+    errno = kept;
+    return t;
+}
+
+void tracing(bool on)
+{
+    struct thread *t = atomic_load(&phase) == RECORDING ? thread_here() : NULL;
+    int before = on ? atomic_fetch_and(&watch, ~PAUSED) : atomic_fetch_or(&watch, PAUSED);
+    bool was_on = !(before & PAUSED);
+    if (!t || was_on == on)
+        return;
+    room(t, 1);
+    put(t, now(), TRACING, 0, on, 0, 0);
+}
+
+static void tell_end(const char *reason, uint64_t time)
+{
+    struct line line;
+    line_begin(&line, "end");
+    line_number(&line, "time", (int64_t)time);
+    line_text(&line, "reason", reason);
+    line_key(&line, "records");
+    line_raw(&line, "{");
+    for (const struct thread *t = threads; t; t = t->following) {
+        char one[64];
+        snprintf(one, sizeof one, "%s\"%u\":%" PRIu64, t == threads ? "" : ",", t->number,
+                 t->records);
+        line_raw(&line, one);
+    }
+    line_raw(&line, "}");
+    line_end(&line);
+}
+
+void process_end(const char *reason)
+{
+    if (atomic_load(&phase) != RECORDING)
+        return;
+    run_hooks(end_hooks);
+    struct thread *here = this_thread;
+    uint64_t time = now();
+    if (here) {
+        room(here, 1);
+        time = now();
+        put(here, time, END, 0, 0, 0, 0);
+    }
+    this_thread = NULL;
+    ended = true;
+    /* exit() may be called by a signal's handler that interrupted one who holds the lock. */
+    struct timespec patience;
+    clock_gettime(CLOCK_REALTIME, &patience);
+    patience.tv_sec += 1;
+    if (pthread_mutex_timedlock(&lock, &patience) != 0)
+        return;
+    if (atomic_exchange(&phase, OVER) == RECORDING) {
+        for (struct thread *t = threads; t; t = t->following)
+            buffer_close(t);
+        notes_write();
+        tell_end(reason, time);
+    }
+    process_unlock();
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    process_end("exit");
+}

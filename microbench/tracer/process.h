@@ -1,0 +1,43 @@
+/* A process that records: from when there is something to record to its end. */
+#ifndef POPMODEL_PROCESS_H
+#define POPMODEL_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "state.h"
+
+struct process {
+    char *stem; /* DIRECTORY/HOST.PID, of all its files */
+    char *meta; /* its meta file */
+    char host[256];
+};
+extern struct process process;
+
+/* Creates the files of this process, once. True if it records: it does not where the environment
+ * names no directory, in forked children, and after the end. Call it where something begins that is
+ * worth a trace: MPI_Init, a parallel region, a user's region. */
+bool process_start(void);
+
+/* Ends the recording: cuts the files to their length and says why in the meta file. */
+void process_end(const char *reason);
+
+/* Called at the start (before any record) and the end of the recording; set by constructors of
+ * those that need it. */
+typedef void hook(void);
+void at_start(hook *);
+void at_end(hook *);
+
+/* Whether a file may grow by so much: the limit of the shell (ulimit -f) is a signal otherwise, and
+ * that signal would end the program. Sets errno. */
+bool within_limit(int file, size_t more);
+
+/* buffer.c: the first window of a thread's file, and the end of the file. */
+void buffer_open(struct thread *);
+void buffer_close(struct thread *);
+
+/* Held by those who change which files there are, or where a thread's window is. */
+void process_lock(void);
+void process_unlock(void);
+
+#endif

@@ -1,0 +1,154 @@
+/* A thread that records, and how it puts records: the fast path.
+ *
+ * A record is 32 bytes written into a window of the thread's file that is mapped into memory; there
+ * is no lock and no system call. Whoever puts a group of records asks for room first and takes the
+ * time afterwards: taking room may need a new window and takes time itself.
+ *
+ *     struct thread *t = thread_here();
+ *     if (!t)
+ *         return;              // dormant, in a forked child, after the end
+ *     room(t, 2);
+ *     uint64_t time = now();
+ *     put(t, time, OMP_ENTER, BARRIER, number, 0, 0);
+ *     ...
+ */
+#ifndef POPMODEL_STATE_H
+#define POPMODEL_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "calls.h"
+#include "record.h"
+
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Visible to the program: all else is hidden (-fvisibility=hidden). */
+#define EXPORTED __attribute__((visibility("default")))
+
+enum phase {
+    DORMANT,   /* nothing is created yet */
+    RECORDING, /* there are files */
+    OVER       /* for ever: the process ends, is a forked child, or has no directory */
+};
+
+/* Most records that one call of room() may ask for. */
+#define MOST_ROOM 64
+
+#define KNOWN 16 /* communicators that a thread remembers */
+
+struct communicator;
+
+struct thread {
+    struct record *next; /* goes here */
+    struct record *end;  /* of the window */
+    int depth;           /* above 0 in a call of MPI: what MPI calls itself is not recorded */
+    bool entered;        /* the call has an ENTER, so it gets a LEAVE */
+    uint64_t time;       /* of that ENTER */
+
+    /* Tests that find nothing, one after the other, are one call (call.h). */
+    struct record *missed; /* the LEAVE of such a test */
+    uint32_t missed_on;    /* communicator */
+    int64_t misses, gaps;  /* calls before the one under way, and ns between them */
+
+    /* Communicators by handle, forgotten when any was freed (communicators.h). */
+    uint64_t generation;
+    struct {
+        uintptr_t handle;
+        struct communicator *communicator;
+    } known[KNOWN];
+
+    /* What calls on many requests work with (completion.c), grown as needed. */
+    void *scratch[2];
+    size_t scratch_size[2];
+
+    /* The file (buffer.c). */
+    char *window;
+    size_t window_size;
+    uint64_t offset; /* of the window in the file */
+    uint64_t records;
+    bool stopped; /* no more room: records go into `nowhere` and are lost */
+    unsigned number;
+    char *path;
+    struct thread *following; /* all threads, newest first (process.c) */
+    struct record nowhere[MOST_ROOM];
+};
+
+extern _Atomic int phase;
+extern __thread struct thread *this_thread __attribute__((tls_model("initial-exec")));
+
+/* What an ENTER or a LEAVE has to look at, in one word. */
+enum watch {
+    PAUSED = 1,  /* the user has switched tracing off */
+    COUNTING = 2 /* counters are read at every ENTER and LEAVE */
+};
+extern _Atomic int watch;
+
+/* Reads the counters of this thread and puts COUNTERS at this time; counters.c sets it together
+ * with COUNTING. There is room for the record. */
+extern void (*put_counters)(struct thread *, uint64_t time);
+
+/* Switches the recording of this process on and off, with a TRACING record. */
+void tracing(bool on);
+
+/* Makes this thread one that records; NULL if nothing is recorded (any more). */
+struct thread *thread_begin(void);
+
+/* Maps more of the file, see buffer.c. */
+void advance(struct thread *);
+
+static inline uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* The thread if this process records, else NULL. Starts nothing: process_start() does. */
+static inline struct thread *thread_here(void)
+{
+    struct thread *t = this_thread;
+    return LIKELY(t != NULL) ? t : thread_begin();
+}
+
+/* Makes room for so many records, at most MOST_ROOM. */
+static inline void room(struct thread *t, int records)
+{
+    if (UNLIKELY(t->end - t->next < records))
+        advance(t);
+}
+
+/* The same where a time was taken already: returns it, or a later one if taking room took time. */
+static inline uint64_t room_at(struct thread *t, int records, uint64_t time)
+{
+    if (LIKELY(t->end - t->next >= records))
+        return time;
+    advance(t);
+    return now();
+}
+
+/* A process can be killed between any two instructions: the kind is written last, and a record
+ * without a kind ends the file. */
+static inline void put(struct thread *t, uint64_t time, enum kind kind, int call, uint32_t a,
+                       int64_t b, int64_t c)
+{
+    struct record *record = t->next++;
+    record->time = time;
+    record->call = (uint16_t)call;
+    record->a = a;
+    record->b = b;
+    record->c = c;
+    atomic_signal_fence(memory_order_release);
+    record->kind = (uint16_t)kind;
+}
+
+static inline int watching(void)
+{
+    return atomic_load_explicit(&watch, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,307 @@
+"""The events of a thread, with the types and values that Extrae gives them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.trace.names import (
+    BYTES_RECEIVED,
+    BYTES_SENT,
+    COMMUNICATOR,
+    CYCLES,
+    INSTRUCTIONS,
+    IS_ROOT,
+)
+from popmodel.tracer.calls import INCOMPLETE
+from popmodel.tracer.ends import global_ids
+from popmodel.tracer.in_calls import CallTables, InCalls
+from popmodel.tracer.nesting import after, nests
+from popmodel.tracer.openings import Openings, still_open
+from popmodel.tracer.records import RECORD, Construct, Kind
+
+__all__ = ["PAIR", "EventMaker", "Tables"]
+
+PARALLEL, WORK_SHARING, BARRIER, JOIN = 60000001, 60000002, 60000005, 60000016
+NAMED_CRITICAL, CRITICAL, SET_LOCK = 60000006, 60000007, 60000008
+OVERHEAD, ORDERED = 60000010, 60000033
+OUTLINED, LINE, REGION = 60000018, 60000118, 60000019
+TASKWAIT, TASK, NEW_TASK, TASKGROUP = 60000022, 60000023, 60000024, 60000027
+FLUSH, TRACING, MISSES = 40000003, 40000012, 50000304
+
+PAIR = np.dtype(
+    [("time", np.int64), ("value", np.int64), ("type", np.uint32), ("joined", np.uint32)]
+)
+"""One event; `joined` if it stands on the line of the one before it."""
+
+NESTED = "nested parallel regions, taken as part of the one around them"
+UNBEGUN = "ends of the user's regions that were not begun, left out"
+BACKWARDS = "readings of hardware counters below the one before, taken as 0"
+
+_WAITING, _LOCKED = 3, 6  # Extrae's values of critical sections and locks
+_CONSTRUCTS: Mapping[Construct, tuple[int, int]] = {
+    Construct.BARRIER: (BARRIER, 1),
+    Construct.IMPLICIT_BARRIER: (BARRIER, 1),
+    Construct.CRITICAL_WAIT: (CRITICAL, _WAITING),
+    Construct.CRITICAL_HOLD: (CRITICAL, _LOCKED),
+    Construct.LOCK_WAIT: (SET_LOCK, _WAITING),
+    Construct.LOCK_HOLD: (SET_LOCK, _LOCKED),
+    Construct.SINGLE: (WORK_SHARING, 6),
+    Construct.SECTIONS: (WORK_SHARING, 5),
+    Construct.SCHEDULING: (OVERHEAD, 1),
+    Construct.ORDERED: (ORDERED, 1),
+    Construct.TASKWAIT: (TASKWAIT, 1),
+    Construct.TASKGROUP: (TASKGROUP, 1),
+    Construct.JOIN: (JOIN, 1),
+}
+_SLOTS = 16  # events of one record, at most
+
+Values = NDArray[np.int64] | NDArray[np.bool_] | int
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Numbers in the trace of what a process's records name.
+
+    Attributes
+    ----------
+    calls : CallTables
+    communicators : int64[n]
+        By local id.
+    functions, regions : mapping of int to int
+        By address, and by the id of the name; they have a number for everything.
+    with_lines : bool
+        Whether source lines of functions are known.
+    """
+
+    calls: CallTables
+    communicators: NDArray[np.int64]
+    functions: Mapping[int, int]
+    regions: Mapping[int, int]
+    with_lines: bool = False
+
+
+class EventMaker:
+    """Makes the events of one thread of the trace.
+
+    Parameters
+    ----------
+    tables : Tables
+    counts : Counter
+        Takes what is not as it should be.
+    """
+
+    def __init__(self, tables: Tables, counts: Counter[str]) -> None:
+        self._tables = tables
+        self._counts = counts
+        self._regions = np.empty(0, RECORD)
+        self._read: tuple[int, int] | None = None
+
+    def restart(self) -> None:
+        """Another thread of the system goes on: its counters begin anew."""
+        self._read = None
+
+    def make(
+        self,
+        records: NDArray[np.void],
+        when: NDArray[np.int64],
+        calls: InCalls,
+        open_: NDArray[np.void],
+    ) -> NDArray[np.void]:
+        """Events of some records, in order.
+
+        Parameters
+        ----------
+        records : RECORD[n]
+            Well nested.
+        when : int64[n]
+            Their times.
+        calls : InCalls
+            The calls among them.
+        open_ : RECORD[m]
+            What is open before them.
+        """
+        events = _Lines(when)
+        kind = records["kind"]
+        self._add_calls(events, records, calls)
+        if (kind >= Kind.PARALLEL_BEGIN).any():
+            self._add_openmp(events, records, open_)
+            self._add_regions(events, records)
+            events.add(np.flatnonzero(kind == Kind.FLUSH_BEGIN), 0, FLUSH, 1)
+            events.add(np.flatnonzero(kind == Kind.FLUSH_END), 0, FLUSH, 0)
+            switched = np.flatnonzero(kind == Kind.TRACING)
+            events.add(switched, 0, TRACING, records["a"][switched] != 0)
+            self._add_counters(events, records)
+        return events.rows()
+
+    def _add_calls(self, events: _Lines, records: NDArray[np.void], calls: InCalls) -> None:
+        tables = self._tables.calls
+        call = records["call"][calls.enter]
+        events.add(
+            calls.enter, 0, tables.type[call], tables.value[call] + INCOMPLETE * calls.missed
+        )
+        events.add(calls.leave, 0, tables.type[call], 0)
+        misses = calls.times - ~calls.missed
+        events.add(calls.leave[misses > 0], 1, MISSES, misses[misses > 0])
+        sized = calls.enter[tables.sized[call] & (records["a"][calls.enter] > 0)]
+        if not len(sized):
+            return
+        some = records[sized]
+        number = global_ids(some["a"], self._tables.communicators)
+        events.add(sized, 1, BYTES_SENT, some["b"])
+        events.add(sized, 2, BYTES_RECEIVED, some["c"])
+        events.add(sized, 3, COMMUNICATOR, number)
+        roots = np.flatnonzero(records["kind"] == Kind.ROOT)
+        roots = roots[calls.hold(roots)]
+        events.add(calls.around(roots)[0], 4, IS_ROOT, 1)
+
+    def _add_openmp(
+        self, events: _Lines, records: NDArray[np.void], open_: NDArray[np.void]
+    ) -> None:
+        kind = records["kind"]
+        tasks = (kind == Kind.TASK_BEGIN).astype(np.int64) - (kind == Kind.TASK_END)
+        outermost = np.cumsum(tasks) + np.count_nonzero(open_["kind"] == Kind.TASK_BEGIN) == 0
+        begins, ends = kind == Kind.PARALLEL_BEGIN, kind == Kind.PARALLEL_END
+        # A region inside a region is part of it: in a trace only the outermost one is open.
+        events.add(np.flatnonzero(begins & outermost), 0, PARALLEL, 3)
+        events.add(np.flatnonzero(ends & outermost), 0, PARALLEL, 0)
+        self._counts[NESTED] += int(np.count_nonzero(begins & ~outermost))
+        self._add_functions(events, records, open_, OUTLINED, Kind.TASK_BEGIN, Kind.TASK_END)
+        self._add_functions(events, records, open_, TASK, Kind.TASK_RUN, Kind.TASK_STOP)
+        made = np.flatnonzero(kind == Kind.TASK_CREATE)
+        events.add(made, 0, NEW_TASK, _numbers(records["b"][made], self._tables.functions))
+        rows = np.flatnonzero((kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE))
+        construct, entered = records["call"][rows], kind[rows] == Kind.OMP_ENTER
+        for number in np.unique(construct).tolist():
+            type_, value = _CONSTRUCTS[Construct(number)]
+            chosen = construct == number
+            types = np.full(np.count_nonzero(chosen), type_)
+            if type_ == CRITICAL:
+                types[records["b"][rows[chosen]] != 0] = NAMED_CRITICAL
+            events.add(rows[chosen], 0, types, np.where(entered[chosen], value, 0))
+
+    def _add_functions(
+        self,
+        events: _Lines,
+        records: NDArray[np.void],
+        open_: NDArray[np.void],
+        type_: int,
+        begin: Kind,
+        end: Kind,
+    ) -> None:
+        """Events of a function that runs; when it ends, the one around it goes on."""
+        kind = records["kind"]
+        rows = np.flatnonzero((kind == begin) | (kind == end))
+        if not len(rows):
+            return
+        step = np.where(kind[rows] == begin, 1, -1).astype(np.int8)
+        functions = self._tables.functions
+        function = _numbers(records["b"][rows], functions)
+        stack = _numbers(open_["b"][open_["kind"] == begin], functions)
+        running = after(step, function, stack.tolist(), 0)
+        events.add(rows, 0, type_, running)
+        if type_ == OUTLINED and self._tables.with_lines:
+            events.add(rows, 1, LINE, running)  # lines have the numbers of their functions
+
+    def _add_regions(self, events: _Lines, records: NDArray[np.void]) -> None:
+        kind = records["kind"]
+        rows = np.flatnonzero((kind == Kind.USER_BEGIN) | (kind == Kind.USER_END))
+        if not len(rows):
+            return
+        some = records[rows]
+        step = np.where(some["kind"] == Kind.USER_BEGIN, 1, -1).astype(np.int8)
+        group = some["a"].astype(np.int64)
+        stack = self._regions["a"].astype(np.int64)
+        if nests(step, group, stack):
+            number = _numbers(group, self._tables.regions)
+            running = after(step, number, _numbers(stack, self._tables.regions).tolist(), 0)
+            self._regions = still_open(some, Openings(step, group, number), self._regions)
+        else:
+            running = self._crossing_regions(some)
+        events.add(rows, 0, REGION, running)
+
+    def _crossing_regions(self, records: NDArray[np.void]) -> NDArray[np.int64]:
+        """Regions that do not lie inside each other: the one that was begun last is shown."""
+        open_ = list(self._regions)
+        shown = np.zeros(len(records), np.int64)
+        for row, record in enumerate(records):
+            if record["kind"] == Kind.USER_BEGIN:
+                open_.append(record)
+            else:
+                mine = [i for i, each in enumerate(open_) if each["a"] == record["a"]]
+                self._counts[UNBEGUN] += not mine
+                if mine:
+                    del open_[mine[-1]]
+            if open_:
+                shown[row] = self._tables.regions[int(open_[-1]["a"])]
+        self._regions = np.array(open_, RECORD)
+        return shown
+
+    def _add_counters(self, events: _Lines, records: NDArray[np.void]) -> None:
+        """Counts since the reading before, on the line of the record that they follow."""
+        kind = records["kind"]
+        rows = np.flatnonzero(kind == Kind.COUNTERS)
+        if not len(rows):
+            return
+        front = np.maximum(rows - 1, 0)
+        joins = (kind[front] != Kind.COUNTERS) & (events.when[front] == events.when[rows])
+        owner = np.where(joins, front, rows)
+        # What was counted before a thread's first reading is not of the traced time.
+        skipped = self._read is None
+        before = self._read or (0, 0)
+        for slot, (type_, name) in enumerate(((INSTRUCTIONS, "b"), (CYCLES, "c"))):
+            counted = np.diff(records[name][rows], prepend=before[slot])[skipped:]
+            self._counts[BACKWARDS] += int(np.count_nonzero(counted < 0))
+            counted = np.maximum(counted, 0)
+            events.add(owner[skipped:], 8 + slot, type_, counted, at=rows[skipped:])
+        self._read = int(records["b"][rows[-1]]), int(records["c"][rows[-1]])
+
+
+def _numbers(values: NDArray[np.int64], table: Mapping[int, int]) -> NDArray[np.int64]:
+    """Numbers in the trace of what a process names."""
+    distinct, place = np.unique(values, return_inverse=True)
+    numbers = [table[each] for each in distinct.tolist()]
+    return np.array(numbers, np.int64)[place.reshape(-1)]
+
+
+class _Lines:
+    """Events as they are found, kind by kind; `rows` gives them in order, line by line."""
+
+    def __init__(self, when: NDArray[np.int64]) -> None:
+        self.when = when
+        self._found: list[tuple[NDArray[np.int64], ...]] = []
+
+    def add(
+        self,
+        rows: NDArray[np.int64],
+        slot: int,
+        types: NDArray[np.int64] | int,
+        values: Values,
+        at: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Add an event to each of these records, or at the time of others."""
+        if len(rows):
+            self._found.append(
+                (
+                    rows * _SLOTS + slot,
+                    self.when[rows if at is None else at],
+                    np.broadcast_to(np.asarray(types, np.int64), len(rows)),
+                    np.broadcast_to(np.asarray(values).astype(np.int64), len(rows)),
+                )
+            )
+
+    def rows(self) -> NDArray[np.void]:
+        """All events."""
+        if not self._found:
+            return np.empty(0, PAIR)
+        key, time, type_, value = (np.concatenate(each) for each in zip(*self._found, strict=True))
+        order = np.argsort(key, kind="stable")
+        key, time = key[order] // _SLOTS, time[order]
+        rows = np.zeros(len(order), PAIR)
+        rows["time"], rows["type"], rows["value"] = time, type_[order], value[order]
+        rows["joined"][1:] = (key[1:] == key[:-1]) & (time[1:] == time[:-1])
+        return rows

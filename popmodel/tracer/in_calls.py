@@ -1,0 +1,129 @@
+"""The MPI calls among some records: where they begin and end, and which of them found nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.tracer.calls import calls
+from popmodel.tracer.records import Kind
+from popmodel.tracer.states import states_of_calls
+
+__all__ = ["CallTables", "InCalls"]
+
+# A send is over when its call returns, but these calls send and then do something else.
+_SENT_AT_ENTRY = (
+    *("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace"),
+    *("Start", "Startall"),
+)
+# A receive is posted when its call begins; of these, a trace names the end.
+_POSTED_AT_EXIT = ("Irecv", "Imrecv")
+# A matched probe has taken the message before; a trace names the call that receives it.
+_RECEIVE_BEGINS = ("Mrecv",)
+_SIZED = ("collective", "icollective")
+
+
+class CallTables:
+    """What the conversion asks of MPI calls, by their number.
+
+    Attributes
+    ----------
+    type, value : int64[65536]
+        Of the event.
+    state : int64[65536]
+        Of the thread.
+    sized : bool[65536]
+        Whether the call tells bytes and communicator of a collective.
+    may_miss : bool[65536]
+        Whether it can return without having found anything.
+    sent_at_entry, posted_at_exit, receive_begins : bool[65536]
+        By which of its ends a trace names it.
+    """
+
+    def __init__(self) -> None:
+        self.type = np.zeros(1 << 16, np.int64)
+        self.value = np.zeros(1 << 16, np.int64)
+        self.sized = np.zeros(1 << 16, bool)
+        self.may_miss = np.zeros(1 << 16, bool)
+        for number, call in calls().items():
+            self.type[number], self.value[number] = call.type, call.value
+            self.sized[number] = call.family in _SIZED
+            self.may_miss[number] = call.may_miss
+        self.state = states_of_calls()
+        self.sent_at_entry = _flags(_SENT_AT_ENTRY)
+        self.posted_at_exit = _flags(_POSTED_AT_EXIT)
+        self.receive_begins = _flags(_RECEIVE_BEGINS)
+
+
+def _flags(names: Iterable[str]) -> NDArray[np.bool_]:
+    flags = np.zeros(1 << 16, bool)
+    chosen = set(names)
+    flags[[number for number, call in calls().items() if call.name in chosen]] = True
+    return flags
+
+
+@dataclass(frozen=True)
+class InCalls:
+    """Calls among some records.
+
+    Attributes
+    ----------
+    enter, leave : int64[n]
+        Rows of the records that begin and end them.
+    missed : bool[n]
+        Whether the call found nothing.
+    times : int64[n]
+        How many calls it stands for: those in a row that found nothing are recorded as one, the
+        one after them that did find something included.
+    between : int64[n]
+        Time between these, ns.
+    """
+
+    enter: NDArray[np.int64]
+    leave: NDArray[np.int64]
+    missed: NDArray[np.bool_]
+    times: NDArray[np.int64]
+    between: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, records: NDArray[np.void], time: NDArray[np.int64], tables: CallTables) -> InCalls:
+        """Find the calls; each has its begin and its end."""
+        enter = np.flatnonzero(records["kind"] == Kind.ENTER)
+        leave = np.flatnonzero(records["kind"] == Kind.LEAVE)
+        ends = records[leave]
+        may_miss = tables.may_miss[ends["call"]]
+        length = time[leave] - time[enter]
+        return cls(
+            enter,
+            leave,
+            may_miss & (ends["a"] == 0),
+            np.where(may_miss, np.maximum(ends["b"], 1), 1),
+            np.where(may_miss, np.clip(ends["c"], 0, length), 0),
+        )
+
+    def times_of(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Times of all records, where calls that are recorded as one follow without a pause.
+
+        The time between them is the user's. Where it lay is not recorded: it goes in front of calls
+        that found something, because the end of that one is known, and else behind them.
+        """
+        when = time.copy()
+        when[self.leave[self.missed]] -= self.between[self.missed]
+        when[self.enter[~self.missed]] += self.between[~self.missed]
+        return when
+
+    def around(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows that begin and end the call around each row; any where it is in none."""
+        if not len(self.enter):
+            return np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        call = np.maximum(np.searchsorted(self.enter, rows) - 1, 0)
+        return self.enter[call], self.leave[call]
+
+    def hold(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether there is a call around each row."""
+        enter, leave = self.around(rows)
+        inside: NDArray[np.bool_] = (enter < rows) & (rows < leave)
+        return inside

@@ -1,0 +1,412 @@
+"""The raw directory of a traced run: which processes and threads there are, and their records.
+
+Records are read by `os.pread`, not mapped: a file that another process cuts short meanwhile, or a
+file server that fails, then is an error that can be told and no SIGBUS.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.errors import TraceError
+from popmodel.trace.trace import TraceWarning
+from popmodel.tracer.calls import calls
+from popmodel.tracer.meta import AGAIN, Meta, read_meta
+from popmodel.tracer.records import HEADER, IS_KIND, MAGIC, MARK, RECORD, VERSION, Construct, Kind
+
+_META = re.compile(r"(?P<process>.+\.\d+)\.meta")
+_RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
+_BLOCK = 1 << 17
+_SWAPPED = int.from_bytes(MARK.to_bytes(4, "little"), "big")
+
+
+class RawThread:
+    """Records of one thread.
+
+    Attributes
+    ----------
+    path : Path
+    number : int
+        Of the thread in its process; 0 is the one that recorded first.
+    count : int
+        Records.
+    surplus : str, optional
+        What is wrong with the end of the file, where something is.
+    """
+
+    def __init__(self, path: Path, number: int) -> None:
+        self.path = path
+        self.number = number
+        self.surplus: str | None = None
+        with self._opened() as file:
+            size = os.fstat(file).st_size
+            self._check_header(file, size)
+            self.count = self._whole(file, (size - HEADER.size) // RECORD.itemsize)
+        if (size - HEADER.size) % RECORD.itemsize:
+            self.surplus = "threads whose file ends in the middle of a record, which is left out"
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """Descriptor of the file, which is open only while it is read: there can be thousands."""
+        try:
+            file = self.path.open("rb", buffering=0)
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+        with file:
+            yield file.fileno()
+
+    def read(self, begin: int, end: int) -> NDArray[np.void]:
+        """Return some records."""
+        with self._opened() as file:
+            return self._read(file, begin, end)
+
+    def _read(self, file: int, begin: int, end: int) -> NDArray[np.void]:
+        records = np.empty(end - begin, RECORD)
+        view = memoryview(records.view(np.uint8).data).cast("B") if begin < end else memoryview(b"")
+        at = HEADER.size + begin * RECORD.itemsize
+        while view:
+            try:
+                size = os.preadv(file, [view], at)
+            except OSError as error:
+                raise _unreadable(self.path, error) from None
+            if not size:
+                raise TraceError(self.path, "the file became shorter while it was read", hint=AGAIN)
+            view, at = view[size:], at + size
+        return records
+
+    def first(self, count: int = 1 << 12) -> NDArray[np.void]:
+        """Return the first records, not more than `count`."""
+        return self.read(0, min(count, self.count))
+
+    @property
+    def last_time(self) -> int:
+        """Time of the last record, on the clock of its host; 0 where there is none."""
+        return int(self.read(self.count - 1, self.count)["time"][0]) if self.count else 0
+
+    def _check_header(self, file: int, size: int) -> None:
+        again = "the file is damaged or of something else: " + AGAIN
+        if size < HEADER.size:
+            raise TraceError(
+                self.path, f"the file is too short for its header: {size} B", hint=AGAIN
+            )
+        text = os.pread(file, HEADER.size, 0)
+        magic, mark, version, header_size, record_size, _, thread, _, _ = HEADER.unpack(text)
+        if magic != MAGIC:
+            raise TraceError(self.path, "no raw file of popmodel's tracer", hint=again)
+        if mark == _SWAPPED:
+            raise TraceError(
+                self.path,
+                "written on a machine with another byte order",
+                hint="merge the run on a machine of the kind that it was traced on",
+            )
+        if mark != MARK or (header_size, record_size) != (HEADER.size, RECORD.itemsize):
+            raise TraceError(self.path, "the header is damaged", hint=again)
+        if version != VERSION:
+            raise TraceError(
+                self.path,
+                f"written in version {version} of the format, this popmodel reads {VERSION}",
+                hint="merge the run with the popmodel that traced it",
+            )
+        if thread != self.number:
+            raise TraceError(
+                self.path, f"its header says that it is of thread {thread}", hint=again
+            )
+
+    def _whole(self, file: int, count: int) -> int:
+        """How many records come before the part of the last window that was never filled."""
+
+        class Kinds:
+            def __len__(_) -> int:
+                return count
+
+            def __getitem__(_, i: int) -> bool:
+                return not self._read(file, i, i + 1)["kind"][0]
+
+        used = bisect_left(Kinds(), True)
+        for begin in range(used + 1, count, _BLOCK):  # a record that was being written may be torn
+            rest = self._read(file, begin, min(begin + _BLOCK, count))
+            if rest.view(np.uint64).any():
+                raise TraceError(
+                    self.path,
+                    f"there are records behind a gap at record {used}",
+                    hint="the file is damaged: " + AGAIN,
+                )
+        return used
+
+    def chunks(self, size: int) -> Iterator[NDArray[np.void]]:
+        """Yield all records, some at a time, checked: known kinds, in order of time.
+
+        A chunk never ends inside an MPI call, nor between a record and its counters, unless the
+        file does.
+        """
+        begin, want, last = 0, size, 0
+        with self._opened() as file:
+            while begin < self.count:
+                end = min(begin + want, self.count)
+                records = self._read(file, begin, end)
+                if end < self.count:
+                    records = records[: _cut(records)]
+                    if not len(records):  # one call with very many messages
+                        want *= 2
+                        continue
+                self._check(records, begin, last)
+                last = int(records["time"][-1])
+                begin, want = begin + len(records), size
+                yield records
+
+    def _check(self, records: NDArray[np.void], begin: int, last: int) -> None:
+        time = records["time"].astype(np.int64)
+        kind = records["kind"]
+        known = IS_KIND[kind]
+        constructs = (kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE)
+        odd = constructs & ~np.isin(records["call"], list(Construct))
+        strange = ((kind == Kind.ENTER) | (kind == Kind.LEAVE)) & ~_is_call()[records["call"]]
+        before = np.empty_like(time)
+        before[0], before[1:] = last, time[:-1]
+        sized = (kind == Kind.SEND) | (kind == Kind.RECEIVE)
+        negative = sized & (records["c"] < 0)
+        wrong = np.flatnonzero(~known | strange | odd | negative | (time < before))
+        if not len(wrong):
+            return
+        row = int(wrong[0])
+        if not known[row]:
+            what = f"is of kind {kind[row]}, which there is not"
+        elif strange[row]:
+            what = f"is of MPI call {records['call'][row]}, which there is not"
+        elif odd[row]:
+            what = f"is of OpenMP construct {records['call'][row]}, which there is not"
+        elif negative[row]:
+            what = f"is of a message of {records['c'][row]} bytes"
+        else:
+            what = f"is {before[row] - time[row]} ns before the one in front of it"
+        raise TraceError(
+            self.path, f"record {begin + row} {what}", hint="the file is damaged: " + AGAIN
+        )
+
+
+@cache
+def _is_call() -> NDArray[np.bool_]:
+    """Whether a number is an MPI call."""
+    known = np.zeros(1 << 16, bool)
+    known[list(calls())] = True
+    return known
+
+
+def _cut(records: NDArray[np.void]) -> int:
+    """Where to end a chunk that is not the last one.
+
+    Before an MPI call that is open at its end. Else before the last record and what belongs to it,
+    because the chunk does not show whether its counters follow.
+    """
+    kind = records["kind"]
+    enters = np.flatnonzero(kind == Kind.ENTER)
+    leaves = np.flatnonzero(kind == Kind.LEAVE)
+    if len(enters) and (not len(leaves) or leaves[-1] < enters[-1]):
+        return int(enters[-1])
+    others = np.flatnonzero(kind != Kind.COUNTERS)
+    end = int(others[-1]) if len(others) else 0
+    if kind[end] == Kind.LEAVE:
+        return int(enters[-1]) if len(enters) else end
+    return end - 1 if kind[end] == Kind.RECEIVED and end else end
+
+
+@dataclass(frozen=True)
+class Process:
+    """A traced process.
+
+    Attributes
+    ----------
+    rank : int
+        In MPI_COMM_WORLD, or its place in the order of start where there is no MPI.
+    meta : Meta
+    threads : tuple of RawThread
+        In order of their numbers.
+    """
+
+    rank: int
+    meta: Meta
+    threads: tuple[RawThread, ...]
+
+    @property
+    def end(self) -> int:
+        """When the process ended, on the clock of its host: what it said, or its last record."""
+        last = max((thread.last_time for thread in self.threads), default=self.meta.begin)
+        return max(last, self.meta.end or 0, self.meta.begin)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A traced run.
+
+    Attributes
+    ----------
+    directory : Path
+    size : int
+        Processes of the run, whether there are records of them or not.
+    processes : tuple of Process
+        Those with records, by rank.
+    missing : tuple of int
+        Ranks of the others.
+    warnings : tuple of TraceWarning
+    """
+
+    directory: Path
+    size: int
+    processes: tuple[Process, ...]
+    missing: tuple[int, ...]
+    warnings: tuple[TraceWarning, ...]
+
+
+def read(directory: str | os.PathLike[str]) -> Raw:
+    """Find the processes and threads of a raw directory.
+
+    Raises
+    ------
+    TraceError
+        It is no raw directory, it holds several runs, or a file in it is damaged.
+    """
+    folder = Path(directory)
+    metas, files, aliens = _listing(folder)
+    if not metas and not files:
+        raise TraceError(
+            folder,
+            "there are no raw files of popmodel's tracer in it",
+            hint="give the directory that POPMODEL_TRACE_DIR named; nothing is written into it "
+            "before the program calls MPI_Init or enters a parallel region",
+        )
+    warnings: Counter[str] = Counter()
+    warnings["files that are none of the tracer's, passed over"] += aliens
+    warnings["processes without a .meta file, left out"] += len(files.keys() - metas.keys())
+    found = []
+    for name, path in sorted(metas.items()):
+        meta, said = read_meta(path)
+        for each in said:
+            warnings[each.text] += each.count
+        if name in files:
+            found.append((meta, files[name]))
+        else:
+            warnings["processes without records, left out"] += 1
+    ranked = _ranked(folder, found, warnings)
+    if not ranked:
+        raise TraceError(folder, "none of its processes has any records", hint="trace it again")
+    size = max((meta.size or 0 for meta, _ in found), default=0) or len(ranked)
+    processes = tuple(_open(rank, meta, paths, warnings) for rank, meta, paths in ranked)
+    present = {process.rank for process in processes}
+    missing = tuple(rank for rank in range(size) if rank not in present)
+    if missing:
+        text = (
+            "processes of which there is nothing: did they end before MPI_Init, or on a host that "
+            f"cannot write to the directory? (the first is rank {missing[0]})"
+        )
+        warnings[text] += len(missing)
+    return Raw(
+        folder,
+        size,
+        processes,
+        missing,
+        tuple(TraceWarning(text, count) for text, count in warnings.items() if count),
+    )
+
+
+def _listing(folder: Path) -> tuple[dict[str, Path], dict[str, dict[int, Path]], int]:
+    """Files of the tracer by process, and how many others there are."""
+    metas: dict[str, Path] = {}
+    files: dict[str, dict[int, Path]] = defaultdict(dict)
+    aliens = 0
+    try:
+        entries = sorted(folder.iterdir())
+    except NotADirectoryError:
+        raise TraceError(
+            folder, "is a file, not a raw directory", hint="give the directory of the raw files"
+        ) from None
+    except FileNotFoundError:
+        raise TraceError(
+            folder, "no such directory", hint="give the directory that POPMODEL_TRACE_DIR named"
+        ) from None
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    for path in entries:
+        if raw := _RAW.fullmatch(path.name):
+            files[raw["process"]][int(raw["thread"])] = path
+        elif meta := _META.fullmatch(path.name):
+            metas[meta["process"]] = path
+        else:
+            aliens += 1
+    return metas, dict(files), aliens
+
+
+Found = list[tuple[Meta, dict[int, Path]]]
+
+
+def _ranked(
+    folder: Path, found: Found, warnings: Counter[str]
+) -> list[tuple[int, Meta, dict[int, Path]]]:
+    """Processes with their ranks, in that order."""
+    with_mpi = [(meta, files) for meta, files in found if meta.rank is not None]
+    if not with_mpi:
+        # Programs without MPI, one after the other or side by side: processes of one trace.
+        found.sort(key=lambda each: (each[0].realtime, each[0].host, each[0].pid))
+        if len(found) > 1:
+            warnings["programs without MPI, taken as processes in the order of their start"] += len(
+                found
+            )
+        return [(rank, meta, files) for rank, (meta, files) in enumerate(found)]
+    warnings["processes without MPI beside those with it, left out"] += len(found) - len(with_mpi)
+    one_each = "a directory holds one run: trace each run into a directory of its own"
+    first = with_mpi[0][0]
+    by_rank: dict[int, tuple[Meta, dict[int, Path]]] = {}
+    for meta, files in with_mpi:
+        if meta.size != first.size:
+            raise TraceError(
+                folder,
+                f"process {first.pid} on {first.host} was one of {first.size}, "
+                f"process {meta.pid} on {meta.host} one of {meta.size}",
+                hint=one_each,
+            )
+        rank = meta.rank
+        assert rank is not None
+        if rank in by_rank:
+            other = by_rank[rank][0]
+            raise TraceError(
+                folder,
+                f"process {other.pid} on {other.host} and process {meta.pid} on {meta.host} "
+                f"were both rank {rank}",
+                hint=one_each,
+            )
+        by_rank[rank] = meta, files
+    return [(rank, *by_rank[rank]) for rank in sorted(by_rank)]
+
+
+def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str]) -> Process:
+    threads = []
+    for number, path in sorted(files.items()):
+        thread = RawThread(path, number)
+        if thread.surplus:
+            warnings[thread.surplus] += 1
+        lost = meta.records.get(number, 0) - thread.count
+        if lost > 0:
+            warnings["records that a process wrote and that its files lack"] += lost
+        if number in meta.lost_from:
+            warnings["threads whose last records are lost: there was no room on the disk"] += 1
+        threads.append(thread)
+    if meta.end is None or meta.reason == "signal":
+        warnings["processes that were killed or crashed, whose trace ends there"] += 1
+    for text, count in meta.notes.items():
+        warnings[text] += count
+    return Process(rank, meta, tuple(threads))
+
+
+def _unreadable(path: Path, error: OSError) -> TraceError:
+    reason = (error.strerror or str(error)).lower()
+    return TraceError(path, f"cannot be read: {reason}", hint="look at its permissions")

@@ -1,0 +1,82 @@
+"""What a raw file of the tracer holds: the numbers of ``microbench/tracer/record.h``.
+
+That header explains them; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+
+import numpy as np
+
+MAGIC = b"popmodel"
+MARK = 0x01020304
+VERSION = 1
+
+HEADER = struct.Struct("=8s6I2Q16x")
+"""Magic, mark, version, header size, record size, process, thread, thread id, begin."""
+
+RECORD = np.dtype(
+    [
+        ("time", np.uint64),
+        ("kind", np.uint16),
+        ("call", np.uint16),
+        ("a", np.uint32),
+        ("b", np.int64),
+        ("c", np.int64),
+    ]
+)
+
+
+class Kind(IntEnum):
+    """Kinds of records."""
+
+    ENTER = 1
+    LEAVE = 2
+    SEND = 3
+    POST = 4
+    RECEIVE = 5
+    RECEIVED = 6
+    ROOT = 7
+    COLLECT = 8
+    COLLECTED = 9
+    PARALLEL_BEGIN = 16
+    PARALLEL_END = 17
+    TASK_BEGIN = 18
+    TASK_END = 19
+    OMP_ENTER = 20
+    OMP_LEAVE = 21
+    TASK_CREATE = 22
+    TASK_RUN = 23
+    TASK_STOP = 24
+    USER_BEGIN = 32
+    USER_END = 33
+    TRACING = 34
+    COUNTERS = 40
+    FLUSH_BEGIN = 48
+    FLUSH_END = 49
+    END = 63
+
+
+class Construct(IntEnum):
+    """Constructs of OpenMP in OMP_ENTER and OMP_LEAVE."""
+
+    BARRIER = 1
+    IMPLICIT_BARRIER = 2
+    CRITICAL_WAIT = 3
+    CRITICAL_HOLD = 4
+    LOCK_WAIT = 5
+    LOCK_HOLD = 6
+    SINGLE = 7
+    SCHEDULING = 8
+    SECTIONS = 9
+    ORDERED = 10
+    TASKWAIT = 11
+    TASKGROUP = 12
+    JOIN = 13
+
+
+IS_KIND = np.zeros(1 << 16, dtype=bool)
+"""Whether a number is a kind of record."""
+IS_KIND[list(Kind)] = True

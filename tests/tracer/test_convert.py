@@ -1,0 +1,290 @@
+"""States and events of a thread: what is open, whatever order things end in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tracer.builder import NUMBER
+
+from popmodel.tracer.convert import NOT_RETURNED, Row
+from popmodel.tracer.events import BACKWARDS, UNBEGUN, Tables
+from popmodel.tracer.in_calls import CallTables
+from popmodel.tracer.nesting import after, nests
+from popmodel.tracer.openings import Openings, still_open
+from popmodel.tracer.records import RECORD, Construct, Kind
+from popmodel.tracer.states import IDLE, RUNNING
+
+TABLES = Tables(
+    CallTables(), np.array([0, 1, 2]), {a: a for a in range(100)}, {a: a for a in range(9)}
+)
+MENDED = "begins of which the end is not recorded, ended at the next record that shows it"
+DROPPED = "ends of which the begin is not recorded, left out"
+
+
+def records(*rows: tuple[int, ...]) -> np.ndarray:
+    """Rows of (time, kind, call, a, b, c), the last ones 0 by default."""
+    return np.array([tuple([*row, 0, 0, 0, 0][:6]) for row in rows], RECORD)
+
+
+def convert(*rows: tuple[int, ...], end: int = 1000, base: int = RUNNING, step: int = 0):
+    """States and events of a thread that runs from 0 to `end`; the row, too."""
+    row = Row(0, TABLES)
+    states, events = [row.begin(0, base)], []
+    every = records(*rows)
+    cuts = list(range(step, len(every), step)) if step else []
+    parts = np.split(every, cuts)
+    for i, part in enumerate(parts):
+        done = row.feed(part, end if i == len(parts) - 1 else None)
+        states.append(done.states)
+        events.append(done.events)
+    states.append(row.end(end))
+    return (
+        [tuple(each) for each in np.concatenate(states).tolist()],
+        [(t, type_, v) for t, v, type_, _ in np.concatenate(events).tolist()],
+        row,
+    )
+
+
+def counts(row: Row) -> dict[str, int]:
+    return dict(+row.counts)
+
+
+# What is open -------------------------------------------------------------------------------------
+
+STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=40)
+
+
+@given(st.lists(st.integers(0, 2), max_size=3), STEPS)
+def test_nesting_is_that_of_a_stack(stack: list[int], steps: list[tuple[bool, int]]) -> None:
+    step = np.array([1 if opens else -1 for opens, _ in steps], np.int8)
+    group = np.array([g for _, g in steps], np.int64)
+    open_ = [(g, -1 - i) for i, g in enumerate(stack)]
+    good, innermost = True, []
+    for i, (opens, g) in enumerate(steps):
+        if opens:
+            open_.append((g, i))
+        elif not open_ or open_.pop()[0] != g:
+            good = False
+            break
+        innermost.append(open_[-1][1] if open_ else 777)
+    assert nests(step, group, np.array(stack, np.int64)) == good
+    if good:
+        value = np.arange(len(steps))
+        before = [-1 - i for i in range(len(stack))]
+        assert after(step, value, before, 777).tolist() == innermost
+        old = np.zeros(len(stack), RECORD)
+        old["b"] = before
+        new = np.zeros(len(steps), RECORD)
+        new["b"] = value
+        left = still_open(new, Openings(step, group, value), old)
+        assert left["b"].tolist() == [i for _, i in open_]
+
+
+# Well nested --------------------------------------------------------------------------------------
+
+REGION = [
+    (100, Kind.PARALLEL_BEGIN, 0, 2, 7, 1),
+    (110, Kind.TASK_BEGIN, 1, 0, 7, 1),
+    (150, Kind.ENTER, NUMBER["Barrier"], 1),
+    (160, Kind.LEAVE, NUMBER["Barrier"]),
+    (200, Kind.OMP_ENTER, Construct.IMPLICIT_BARRIER),
+    (220, Kind.OMP_LEAVE, Construct.IMPLICIT_BARRIER),
+    (230, Kind.TASK_END, 1, 0, 7, 1),
+    (240, Kind.PARALLEL_END, 0, 0, 7, 1),
+]
+
+
+@pytest.mark.parametrize("step", [0, 2, 4, 6])
+def test_states_follow_from_what_is_open_innermost(step: int) -> None:
+    states, events, row = convert(*REGION, step=step)
+    assert states == [
+        (0, 100, 1), (100, 110, 7), (110, 150, 1), (150, 160, 13), (160, 200, 1), (200, 220, 5),
+        (220, 230, 1), (230, 240, 7), (240, 1000, 1),
+    ]  # fmt: skip
+    assert events == [
+        (100, 60000001, 3), (110, 60000018, 7), (150, 50000002, 8), (150, 50100001, 0),
+        (150, 50100002, 0), (150, 50100004, 1), (160, 50000002, 0), (200, 60000005, 1),
+        (220, 60000005, 0), (230, 60000018, 0), (240, 60000001, 0),
+    ]  # fmt: skip
+    assert counts(row) == {}
+
+
+def test_tests_that_found_nothing_are_apart_from_the_one_that_did() -> None:
+    test = NUMBER["Test"]
+    states, events, row = convert(
+        (100, Kind.ENTER, test),
+        (200, Kind.LEAVE, test, 0, 5, 60),
+        (300, Kind.ENTER, test),
+        (340, Kind.LEAVE, test, 1, 3, 30),
+    )
+    assert states == [
+        (0, 100, 1), (100, 140, 6), (140, 330, 1), (330, 340, 8), (340, 1000, 1),
+    ]  # fmt: skip
+    assert events == [
+        (100, 50000003, 10039), (140, 50000003, 0), (140, 50000304, 5),
+        (330, 50000003, 39), (340, 50000003, 0), (340, 50000304, 2),
+    ]  # fmt: skip
+    assert row.calls[test] == 8
+
+
+def test_of_changes_at_one_time_the_last_counts() -> None:
+    send = NUMBER["Send"]
+    states, events, _ = convert(
+        (100, Kind.ENTER, send), (100, Kind.LEAVE, send), (100, Kind.ENTER, send),
+        (150, Kind.LEAVE, send),
+    )  # fmt: skip
+    assert states == [(0, 100, 1), (100, 150, 4), (150, 1000, 1)]
+    assert [time for time, _, _ in events] == [100, 100, 100, 150]
+
+
+# Not nested ---------------------------------------------------------------------------------------
+
+
+def test_a_call_whose_end_is_lost_ends_with_the_next_one() -> None:
+    send, recv = NUMBER["Send"], NUMBER["Recv"]
+    states, events, row = convert(
+        (100, Kind.ENTER, send), (200, Kind.ENTER, recv), (250, Kind.LEAVE, recv)
+    )
+    assert states == [(0, 100, 1), (100, 200, 4), (200, 250, 3), (250, 1000, 1)]
+    assert [value for _, _, value in events] == [1, 0, 2, 0]
+    assert counts(row) == {MENDED: 1}
+
+
+def test_an_end_without_a_begin_is_left_out() -> None:
+    states, events, row = convert((100, Kind.LEAVE, 1), (200, Kind.TASK_END, 1, 0, 7))
+    assert states == [(0, 1000, 1)]
+    assert events == []
+    assert counts(row) == {DROPPED: 2}
+
+
+def test_a_call_that_never_returned_ends_with_its_thread() -> None:
+    states, events, row = convert((100, Kind.ENTER, 1))
+    assert states == [(0, 100, 1), (100, 1000, 4)]
+    assert events == [(100, 50000001, 1), (1000, 50000001, 0)]
+    assert counts(row) == {NOT_RETURNED: 1}
+
+
+def test_a_task_of_the_team_before_ends_when_the_next_one_begins() -> None:
+    states, events, row = convert(
+        (100, Kind.TASK_BEGIN, 1, 1, 7), (300, Kind.TASK_BEGIN, 1, 1, 8),
+        (400, Kind.TASK_END, 1, 1, 8), base=IDLE,
+    )  # fmt: skip
+    assert states == [(0, 100, 0), (100, 400, 1), (400, 1000, 0)]
+    assert [each[2] for each in events] == [7, 0, 8, 0]
+    assert counts(row) == {MENDED: 1}
+
+
+def test_switching_tracing_off_ends_what_is_open() -> None:
+    states, events, row = convert(
+        (100, Kind.TASK_BEGIN, 1, 1, 7), (200, Kind.TRACING, 0, 0), (500, Kind.TRACING, 0, 1),
+        (600, Kind.TRACING, 0, 1), (700, Kind.TASK_END, 1, 1, 7), base=IDLE,
+    )  # fmt: skip
+    assert states == [(0, 100, 0), (100, 200, 1), (200, 500, 14), (500, 1000, 0)]
+    assert (200, 40000012, 0) in events
+    assert (500, 40000012, 1) in events
+    assert counts(row) == {DROPPED: 1}
+
+
+def test_a_task_that_waits_can_be_left_for_another_one() -> None:
+    wait = Construct.TASKWAIT
+    states, events, row = convert(
+        (100, Kind.TASK_RUN, 0, 0, 7, 1), (200, Kind.OMP_ENTER, wait),
+        (210, Kind.TASK_STOP, 0, 0, 7, 1),
+        (220, Kind.TASK_RUN, 0, 0, 8, 2), (300, Kind.TASK_STOP, 0, 0, 8, 2),
+        (310, Kind.TASK_RUN, 0, 0, 7, 1), (320, Kind.OMP_LEAVE, wait),
+        (400, Kind.TASK_STOP, 0, 0, 7, 1),
+        base=IDLE,
+    )  # fmt: skip
+    assert states == [
+        (0, 100, 0), (100, 200, 1), (200, 210, 5), (210, 220, 0), (220, 300, 1), (300, 310, 0),
+        (310, 400, 1), (400, 1000, 0),
+    ]  # fmt: skip
+    tasks = [(time, value) for time, type_, value in events if type_ == 60000023]
+    assert tasks == [(100, 7), (210, 0), (220, 8), (300, 0), (310, 7), (400, 0)]
+    assert counts(row) == {DROPPED: 1}
+
+
+def test_what_is_open_at_the_end_of_a_chunk_is_mended_in_the_next() -> None:
+    states, _, row = convert(
+        (50, Kind.TASK_CREATE, 0, 0, 9), (100, Kind.PARALLEL_BEGIN, 0, 2, 7, 1),
+        (110, Kind.TASK_BEGIN, 1, 0, 7, 1), (200, Kind.PARALLEL_END, 0, 0, 7, 1),
+        (300, Kind.ENTER, 1), (310, Kind.LEAVE, 1), step=3,
+    )  # fmt: skip
+    assert states == [
+        (0, 100, 1), (100, 110, 7), (110, 300, 1), (300, 310, 4), (310, 1000, 1),
+    ]  # fmt: skip
+    assert counts(row) == {MENDED: 1}
+
+
+KINDS = st.sampled_from(
+    [
+        (Kind.ENTER, 1), (Kind.LEAVE, 1), (Kind.PARALLEL_BEGIN, 0), (Kind.PARALLEL_END, 0),
+        (Kind.TASK_BEGIN, 1), (Kind.TASK_END, 1), (Kind.TASK_BEGIN, 2), (Kind.TASK_END, 2),
+        (Kind.OMP_ENTER, 1), (Kind.OMP_LEAVE, 1), (Kind.OMP_ENTER, 4), (Kind.TASK_RUN, 0),
+        (Kind.TASK_STOP, 0), (Kind.USER_BEGIN, 0), (Kind.USER_END, 0), (Kind.SEND, 0),
+        (Kind.FLUSH_BEGIN, 0), (Kind.FLUSH_END, 0), (Kind.TRACING, 0), (Kind.COUNTERS, 0),
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(KINDS, st.integers(0, 3), st.integers(0, 3)), max_size=60))
+def test_any_records_become_states_that_tile(rows) -> None:
+    time, made = 0, []
+    for (kind, call), gap, a in rows:
+        time += gap
+        made.append((time, kind, call, a, a, 5))
+    states, events, _ = convert(*made, end=time + 1)
+    assert states[0][0] == 0
+    assert states[-1][1] == time + 1
+    assert all(before[1] == next_[0] for before, next_ in pairwise(states))
+    assert all(begin < end for begin, end, _ in states)
+    assert [each[0] for each in events] == sorted(each[0] for each in events)
+    balance = Counter(value != 0 for _, type_, value in events if type_ == 50000001)
+    assert balance[True] == balance[False]
+
+
+# Events of one's own ------------------------------------------------------------------------------
+
+
+def test_regions_inside_each_other_come_back_to_the_outer_one() -> None:
+    _, events, row = convert(
+        (100, Kind.USER_BEGIN, 0, 1), (200, Kind.USER_BEGIN, 0, 2), (300, Kind.USER_END, 0, 2),
+        (400, Kind.USER_END, 0, 1), step=1,
+    )  # fmt: skip
+    assert [(time, value) for time, _, value in events] == [(100, 1), (200, 2), (300, 1), (400, 0)]
+    assert counts(row) == {}
+
+
+@pytest.mark.parametrize("step", [0, 1, 3])
+def test_regions_that_cross_show_the_one_begun_last(step: int) -> None:
+    _, events, row = convert(
+        (100, Kind.USER_BEGIN, 0, 1), (200, Kind.USER_BEGIN, 0, 2), (300, Kind.USER_END, 0, 1),
+        (400, Kind.USER_END, 0, 2), (500, Kind.USER_END, 0, 3), step=step,
+    )  # fmt: skip
+    values = [(time, value) for time, _, value in events]
+    assert values == [(100, 1), (200, 2), (300, 2), (400, 0), (500, 0)]
+    assert counts(row) == {UNBEGUN: 1}
+
+
+@pytest.mark.parametrize("step", [0, 3, 6])
+def test_counters_are_differences_on_the_line_of_their_record(step: int) -> None:
+    _, events, row = convert(
+        (100, Kind.ENTER, 1), (100, Kind.COUNTERS, 0, 0, 50, 500), (200, Kind.LEAVE, 1),
+        (200, Kind.COUNTERS, 0, 0, 70, 900), (300, Kind.USER_BEGIN, 0, 1),
+        (300, Kind.COUNTERS, 0, 0, 65, 950), step=step,
+    ) if step == 0 else convert(
+        (100, Kind.ENTER, 1), (200, Kind.LEAVE, 1), (200, Kind.COUNTERS, 0, 0, 50, 500),
+        (250, Kind.ENTER, 1), (260, Kind.LEAVE, 1), (260, Kind.COUNTERS, 0, 0, 70, 900),
+        (300, Kind.USER_BEGIN, 0, 1), (300, Kind.COUNTERS, 0, 0, 65, 950), step=step,
+    )  # fmt: skip
+    read = [(time, type_, value) for time, type_, value in events if 42000000 < type_ < 43000000]
+    at = 200 if step == 0 else 260
+    assert read == [
+        (at, 42000050, 20), (at, 42000059, 400), (300, 42000050, 0), (300, 42000059, 50),
+    ]  # fmt: skip
+    assert counts(row) == {BACKWARDS: 1}

@@ -1,0 +1,344 @@
+"""Raw directories: what is usable, and one clear line for what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tracer.builder import Run, post, receive, send
+from tracer.plan import Plan
+
+from popmodel.errors import TraceError
+from popmodel.tracer import calls as calls_module
+from popmodel.tracer import raw
+from popmodel.tracer.calls import calls
+from popmodel.tracer.merge import merge
+from popmodel.tracer.records import HEADER, RECORD, Kind
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A raw directory of two processes."""
+    return Plan(2).finish().write(tmp_path / "raw")
+
+
+def first_file(folder: Path, suffix: str) -> Path:
+    return sorted(folder.glob(f"*{suffix}"))[0]
+
+
+def refused(folder: Path) -> TraceError:
+    with pytest.raises(TraceError) as error:
+        merge(folder, folder.parent / "x.prv")
+    assert "\n" not in error.value.message
+    assert error.value.hint
+    return error.value
+
+
+def told(folder: Path) -> dict[str, int]:
+    done = merge(folder, folder.parent / "x.prv")
+    return {warning.text: warning.count for warning in done.warnings}
+
+
+def change(path: Path, at: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+def change_record(path: Path, row: int, **fields: int) -> None:
+    record = np.frombuffer(path.read_bytes()[64 + 32 * row :][:32], RECORD).copy()
+    for name, value in fields.items():
+        record[name] = value
+    change(path, 64 + 32 * row, record.tobytes())
+
+
+def test_processes_and_threads_are_found(folder: Path) -> None:
+    found = raw.read(folder)
+    assert [process.rank for process in found.processes] == [0, 1]
+    assert [thread.number for thread in found.processes[0].threads] == [0]
+    assert found.size == 2
+    assert found.missing == ()
+    assert found.warnings == ()
+    meta = found.processes[1].meta
+    assert (meta.host, meta.library, meta.reason) == ("node1", "Some MPI", "exit")
+    assert meta.arguments == ("app",)
+
+
+@pytest.mark.parametrize("padding", [1, 1000])
+def test_room_that_was_never_filled_is_passed_over(tmp_path: Path, padding: int) -> None:
+    run = Plan(2).finish()
+    plain = merge(run.write(tmp_path / "a"), tmp_path / "a.prv")
+    padded = merge(run.write(tmp_path / "b", padding=padding), tmp_path / "b.prv")
+    assert padded.records == plain.records
+    assert padded.path.read_bytes() == plain.path.read_bytes()
+
+
+def test_a_record_that_was_being_written_is_passed_over(tmp_path: Path) -> None:
+    folder = Plan(1).finish().write(tmp_path / "raw", padding=3)
+    path = first_file(folder, ".raw")
+    count = (path.stat().st_size - 64) // 32 - 3
+    change_record(path, count, time=7_000_000)  # its kind is still 0
+    assert told(folder) == {}
+
+
+def test_records_behind_a_gap_are_refused(tmp_path: Path) -> None:
+    folder = Plan(1).finish().write(tmp_path / "raw", padding=3)
+    path = first_file(folder, ".raw")
+    count = (path.stat().st_size - 64) // 32 - 3
+    change_record(path, count + 2, time=7_000_000, kind=1)
+    error = refused(folder)
+    assert error.message == f"{path}: there are records behind a gap at record {count}"
+
+
+def test_a_file_that_ends_inside_a_record(folder: Path) -> None:
+    path = first_file(folder, ".raw")
+    os.truncate(path, path.stat().st_size - 5)
+    assert told(folder) == {
+        "threads whose file ends in the middle of a record, which is left out": 1,
+        "records that a process wrote and that its files lack": 1,
+        "MPI calls that had not returned when their thread ended, ended there": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"kind": 62}, "is of kind 62, which there is not"),
+        ({"kind": Kind.ENTER, "call": 999}, "is of MPI call 999, which there is not"),
+        ({"kind": Kind.OMP_ENTER, "call": 99}, "is of OpenMP construct 99, which there is not"),
+        ({"kind": Kind.SEND, "c": -1}, "is of a message of -1 bytes"),
+        ({"time": 4_999_000}, "is 2000 ns before the one in front of it"),
+    ],
+)
+def test_impossible_records_are_named(folder: Path, fields: dict[str, int], what: str) -> None:
+    path = first_file(folder, ".raw")
+    change_record(path, 1, **fields)
+    change_record(path, 0, time=5_001_000)
+    error = refused(folder)
+    assert error.message == f"{path}: record 1 {what}"
+    assert error.hint is not None
+    assert "the file is damaged" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("at", "data", "message"),
+    [
+        (0, b"POPMODEL", "no raw file of popmodel's tracer"),
+        (8, struct.pack(">I", 0x01020304), "written on a machine with another byte order"),
+        (8, struct.pack("=I", 5), "the header is damaged"),
+        (16, struct.pack("=I", 128), "the header is damaged"),
+        (12, struct.pack("=I", 9), "written in version 9 of the format, this popmodel reads 1"),
+        (28, struct.pack("=I", 3), "its header says that it is of thread 3"),
+    ],
+)
+def test_headers_are_checked(folder: Path, at: int, data: bytes, message: str) -> None:
+    path = first_file(folder, ".raw")
+    change(path, at, data)
+    assert refused(folder).message == f"{path}: {message}"
+
+
+def test_a_file_without_a_header_is_refused(folder: Path) -> None:
+    path = first_file(folder, ".raw")
+    path.write_bytes(b"popmodel")
+    assert refused(folder).message == f"{path}: the file is too short for its header: 8 B"
+
+
+def test_a_file_that_gets_shorter_is_told(folder: Path) -> None:
+    thread = raw.RawThread(first_file(folder, ".raw"), 0)
+    os.truncate(thread.path, HEADER.size + 32)
+    with pytest.raises(TraceError, match="the file became shorter while it was read"):
+        thread.read(0, thread.count)
+
+
+def test_other_files_are_passed_over(folder: Path) -> None:
+    (folder / "core.17").write_text("x")
+    (folder / "node1.7.t0.raw").write_bytes(first_file(folder, ".raw").read_bytes())
+    (folder / "node1.8.meta").write_text(first_file(folder, ".meta").read_text())
+    assert told(folder) == {
+        "files that are none of the tracer's, passed over": 1,
+        "processes without a .meta file, left out": 1,
+        "processes without records, left out": 1,
+    }
+
+
+def test_an_empty_directory_is_told(tmp_path: Path) -> None:
+    error = refused(tmp_path)
+    assert error.message == f"{tmp_path}: there are no raw files of popmodel's tracer in it"
+    assert "MPI_Init" in str(error.hint)
+
+
+def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    where = tmp_path / "no"
+    assert refused(where).message == f"{where}: no such directory"
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    where = tmp_path / "file"
+    where.write_text("")
+    assert refused(where).message == f"{where}: is a file, not a raw directory"
+
+
+def test_only_processes_without_records_are_told(folder: Path) -> None:
+    for path in folder.glob("*.raw"):
+        path.unlink()
+    assert refused(folder).message == f"{folder}: none of its processes has any records"
+
+
+def test_two_runs_in_one_directory_are_refused(folder: Path) -> None:
+    run = Plan(2).finish()
+    for process in run.processes:
+        process.pid = process.events[0]["pid"] = process.pid + 50
+    run.write(folder)
+    error = refused(folder)
+    assert error.message == (
+        f"{folder}: process 100 on node1 and process 150 on node1 were both rank 0"
+    )
+    assert error.hint is not None
+    assert "a directory of its own" in error.hint
+
+
+def test_runs_of_different_size_are_refused(folder: Path) -> None:
+    run = Plan(3).finish()
+    for process in run.processes:
+        process.pid = process.events[0]["pid"] = process.pid + 50
+    run.write(folder)
+    assert refused(folder).message == (
+        f"{folder}: process 100 on node1 was one of 2, process 150 on node1 one of 3"
+    )
+
+
+def test_processes_without_mpi_beside_those_with_it_are_left_out(tmp_path: Path) -> None:
+    run = Plan(2).finish()
+    helper = run.process(pid=7)
+    helper.thread().put(10, Kind.PARALLEL_BEGIN)
+    helper.end(100)
+    assert told(run.write(tmp_path / "raw")) == {
+        "processes without MPI beside those with it, left out": 1
+    }
+
+
+def test_a_full_disk_that_the_tracer_met_is_told(tmp_path: Path) -> None:
+    run = Plan(2).finish()
+    run.processes[0].say("full", thread=0, lost_from=5_000_100)
+    for count in (1, 3):  # when first seen, and at the end
+        run.processes[1].say("note", text="datatypes of unknown size", count=count)
+    run.processes[1].say("colour", value=1)
+    assert told(run.write(tmp_path / "raw")) == {
+        "threads whose last records are lost: there was no room on the disk": 1,
+        "datatypes of unknown size": 3,
+        "events of a kind 'colour' that popmodel does not know": 1,
+    }
+
+
+def lines_of(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
+    path = first_file(folder, ".meta")
+    path.write_text(path.read_text()[:-10])
+    assert told(folder) == {
+        "processes whose description ends in the middle of a line, which is left out": 1,
+        "processes that were killed or crashed, whose trace ends there": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "message"),
+    [
+        (2, "{", "the line is damaged: Expecting property name"),
+        (2, '{"event":"mpi","rank":0}', "the line is damaged: no 'size'"),
+        (2, '{"event":"mpi","rank":5,"size":2}', "the line is damaged: rank 5 of 2"),
+        (2, "[]", "the line is damaged: list indices must be integers"),
+        (1, '{"event":"end"}', "the line is damaged: the first event is 'end', not 'start'"),
+        (
+            1,
+            '{"event":"start","version":8}',
+            "the line is damaged: written in version 8 of the format, this popmodel reads 1",
+        ),
+    ],
+)
+def test_damaged_descriptions_are_named_by_line(
+    folder: Path, line: int, text: str, message: str
+) -> None:
+    path = first_file(folder, ".meta")
+    lines = path.read_text().splitlines()
+    lines[line - 1] = text
+    path.write_text("\n".join(lines) + "\n")
+    assert refused(folder).message.startswith(f"{path}:{line}: {message}")
+
+
+def test_an_empty_description_is_refused(folder: Path) -> None:
+    path = first_file(folder, ".meta")
+    path.write_text("")
+    assert refused(folder).message == f"{path}: the file is empty: its process wrote nothing"
+
+
+def test_a_directory_in_place_of_a_file_is_told(folder: Path) -> None:
+    for suffix in (".raw", ".meta"):
+        path = first_file(folder, suffix)
+        path.unlink()
+        path.mkdir()
+        assert refused(folder).message == f"{path}: cannot be read: is a directory"
+
+
+def test_a_thread_with_an_impossible_number_is_refused(tmp_path: Path) -> None:
+    run = Plan(1).finish()
+    worker = run.processes[0].thread()
+    worker.put(5_000_100, Kind.TASK_BEGIN, 1, 1 << 20)
+    folder = run.write(tmp_path / "raw")
+    path = folder / "node1.100.t1.raw"
+    assert refused(folder).message == f"{path}: a thread has number 1048576 in its team"
+
+
+def test_a_table_of_calls_that_is_not_there_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(calls_module, "sources", lambda: tmp_path)
+    calls.cache_clear()
+    try:
+        with pytest.raises(Exception, match=r"calls\.h: the table of MPI calls cannot be read"):
+            calls()
+    finally:
+        calls.cache_clear()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100])
+def test_chunks_cut_neither_calls_nor_readings(tmp_path: Path, size: int) -> None:
+    run = Run(1)
+    thread = run.process(0).thread()
+    for number in range(1, 6):
+        at = 1000 * number
+        thread.call("Irecv", at, at + 10, post(number))
+        thread.call("Send", at + 20, at + 30, send(0, 1, 5))
+        thread.put(at + 30, Kind.COUNTERS, b=number)
+        # With tracing off there are no calls around these.
+        for kind, a, b, c in receive(0, 1, 5, number):
+            thread.put(at + 40, kind, 0, a, b, c)
+        thread.put(at + 50, Kind.USER_BEGIN)
+        thread.put(at + 50, Kind.COUNTERS, b=number)
+    found = raw.RawThread(first_file(run.write(tmp_path / "raw"), ".raw"), 0)
+    chunks = list(found.chunks(size))
+    assert np.concatenate(chunks).tolist() == [tuple(row) for row in thread.rows]
+    for chunk in chunks:
+        kinds = chunk["kind"].tolist()
+        assert kinds[0] not in (Kind.COUNTERS, Kind.LEAVE, Kind.POST, Kind.SEND, Kind.RECEIVED)
+        assert kinds[-1] != Kind.RECEIVE
+        assert kinds.count(Kind.ENTER) == kinds.count(Kind.LEAVE)
+
+
+def test_one_call_can_be_longer_than_a_chunk(tmp_path: Path) -> None:
+    run = Run(1)
+    thread = run.process(0).thread()
+    thread.call("Startall", 10, 20, *(send(0, 1, 5) for _ in range(50)))
+    for at in range(30, 130):
+        thread.call("Barrier", at, at + 1)
+    found = raw.RawThread(first_file(run.write(tmp_path / "raw"), ".raw"), 0)
+    first, *others = found.chunks(4)
+    assert len(first) >= 52
+    assert sum(map(len, others)) == 252 - len(first)
+    assert max(map(len, others)) <= 4
