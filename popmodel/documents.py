@@ -65,9 +65,12 @@ class Bundled:
 
 
 def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) -> str:
-    """Text of a file in UTF-8; raises `error` if there is none."""
+    """Text of a file in UTF-8; raises `error` if there is none.
+
+    The byte order mark that spreadsheets and some editors begin a file with is no part of it.
+    """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as reason:
         raise error(path, f"cannot be read: {reason.strerror}") from None
     except UnicodeDecodeError:

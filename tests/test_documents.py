@@ -53,6 +53,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         documents.read_text(tmp_path / "binary")
 
 
+def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path: Path) -> None:
+    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfa = 1\n")
+    assert documents.read_text(tmp_path / "marked") == "a = 1\n"
+
+
 def test_toml_with_a_mistake_names_its_line() -> None:
     with pytest.raises(FileError) as caught:
         documents.parse_toml("a = 1\nb = = 2\n", "x.toml")

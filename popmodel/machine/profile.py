@@ -43,6 +43,10 @@ _PARTS = {
 class MissingQuantity(PopmodelError):
     """A computation needs something that the profile does not know."""
 
+    def needed_by(self, what: str) -> MissingQuantity:
+        """Make the same error with what needs it."""
+        return MissingQuantity(f"{self.message} (needed by {what!r})", self.hint)
+
 
 @dataclass(frozen=True)
 class Profile:

@@ -94,6 +94,7 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
     mistakes += findings.out_of_range(signature, results, written, lines)
     remarks = list(findings.excluding_nothing(runs, lines))
     remarks += findings.without_value(results, written, lines)
+    remarks += findings.sometimes_out_of_range(results, written, lines)
     remarks += findings.too_rare(results, written, lines)
     remarks += findings.unused(signature, formulas, lines)
     remarks += findings.unfamiliar(formulas, lines)

@@ -1,8 +1,8 @@
 """The closed form of a sweep checked by replays.
 
 The best splits and the usual default are replayed. If the closed form is wrong for one of them by
-more than `popmodel.model.agreement.GAP`, all splits are replayed and compared as the replay says,
-since one yardstick has to measure all.
+more than `popmodel.model.agreement.GAP`, all splits are replayed and compared as the replay says.
+One yardstick has to measure all: where some are too large to be replayed, the closed form does.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def check(study: Study, drawn: Draws, found: Sequence[Evaluated]) -> tuple[list[
     Returns
     -------
     list of Evaluated
-        The same splits, by the replay if that is to be trusted.
+        The same splits, by the replay if that is to be trusted and there is one of each.
     Check
         What was replayed.
     """
@@ -95,7 +95,9 @@ def check(study: Study, drawn: Draws, found: Sequence[Evaluated]) -> tuple[list[
     for one in found:
         if _split(one) not in first:
             replay(one)
-    shown = [
+    if any(split not in agreements for split in map(_split, found) if split[0] > 1):
+        return list(found), Check(_gaps(agreements), reasons, CLOSED_FORM)
+    shown = [  # one process waits for nobody: nothing of it is to be replayed
         _as_replayed(study, drawn, one, agreements[_split(one)])
         if _split(one) in agreements
         else one

@@ -22,7 +22,7 @@ from popmodel.expressions.elementary import Value
 from popmodel.model.grid import best_grid
 from popmodel.model.keys import key_at
 from popmodel.model.placement import MOST_PROCESSES, ImpossibleSplit
-from popmodel.model.signature import Signature
+from popmodel.model.program import Signature
 from popmodel.model.signature_reader import EXTENTS
 from popmodel.model.toml_lines import Path
 
@@ -36,6 +36,9 @@ MOST_SEARCHED_GRIDS = 512
 
 SAMPLES = 48
 """Numbers of processes for which formulas are evaluated."""
+
+SOME_THREADS = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""Numbers of threads for which they are evaluated if no condition is about threads."""
 
 Truth: TypeAlias = NDArray[np.bool_]
 
@@ -122,13 +125,14 @@ class Outcome:
         Its place.
     values : ndarray of float
         One for each of `processes`; not finite where it has none.
-    processes : ndarray of float
-        Numbers of processes, the same one with several numbers of threads.
+    processes, threads : ndarray of float
+        Numbers of processes and of threads, every pair once.
     """
 
     path: Path
     values: NDArray[np.float64]
     processes: NDArray[np.float64]
+    threads: NDArray[np.float64]
 
 
 def possible(
@@ -197,7 +201,7 @@ def outcomes(
         for branch in branches:
             result = _evaluate(expression, values, branch)
             sized = np.broadcast_to(np.asarray(result, dtype=np.float64), processes.shape)
-            found.append(Outcome(path, sized, processes))
+            found.append(Outcome(path, sized, processes, threads))
     return found
 
 
@@ -283,7 +287,7 @@ def _samples(
     pairs = [
         (runs.processes[row], thread)
         for row in rows[np.unique(spread)]
-        for thread in ((1.0, 2.0, 16.0) if runs.threads.size == 1 else runs.threads[allowed[row]])
+        for thread in (SOME_THREADS if runs.threads.size == 1 else runs.threads[allowed[row]])
     ]
     processes, threads = np.array(pairs).T
     return processes, threads

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from popmodel.expressions import Expression
 from popmodel.expressions.algebra import Algebra, Functions
 from popmodel.model.keys import key_at, label_of
-from popmodel.model.signature import Signature
+from popmodel.model.program import Signature
 from popmodel.model.signature_reader import EXTENTS
 from popmodel.model.toml_lines import Path
 

@@ -243,11 +243,16 @@ class Notebook:
         Names some quantities by the thread counts that it has.
     quantities : mapping of str to Quantity
         By path: what may become a symbol.
+    units : mapping of str to str
+        By path: units that the signature states for parameters.
     """
 
-    def __init__(self, profile: Profile, quantities: Mapping[str, Quantity]) -> None:
+    def __init__(
+        self, profile: Profile, quantities: Mapping[str, Quantity], units: Mapping[str, str]
+    ) -> None:
         self.profile = profile
         self.quantities = quantities
+        self.units = units
         self.equations: dict[str, Equation] = {}
         self.symbols: dict[str, Given] = {}
         self._by_path: dict[str, Traced] = {}
@@ -257,7 +262,7 @@ class Notebook:
         if path not in self._by_path:
             quantity = self.quantities[path]
             known = explain(path)
-            unit = "" if known is None else known.unit
+            unit = self.units.get(path, "") if known is None else known.unit
             self._by_path[path] = self.given(
                 self._short(path), path, self._meaning(path), unit, quantity
             )
@@ -490,7 +495,8 @@ def derive(
     """
     run = study.run(placement, study.sources(draws=0))
     expected = _result(family, metric)(run.modelled)
-    notebook = Notebook(study.profile, _quantities(study))
+    units = {f"params.{name}": unit for name, unit in study.signature.units.items()}
+    notebook = Notebook(study.profile, _quantities(study), units)
     aggregates = _aggregates(study, placement, notebook)
     if family is None:
         meaning = AGGREGATES[RUNTIME].meaning

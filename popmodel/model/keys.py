@@ -309,7 +309,13 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
     "pipeline": (
         Key("dims", "", None, "list of the grid dimensions that the wave runs through"),
         Key("blocks", "1", None, "blocks of the sweep of a process", ONE_OR_MORE),
-        Key("seconds", "s", None, "time of the whole sweep of a process", NOT_NEGATIVE),
+        Key(
+            "seconds",
+            "s",
+            None,
+            "time of the whole sweep of a process, by the master thread",
+            NOT_NEGATIVE,
+        ),
         Key("bytes", "B", None, "message to the next process after each block", NOT_NEGATIVE),
         *_COMMON,
     ),

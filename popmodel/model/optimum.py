@@ -25,6 +25,7 @@ from popmodel.model.prediction import Estimate
 from popmodel.model.splits import evaluate, evaluate_all
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
+from popmodel.units import plural
 
 WITHIN = 0.01
 """Values of a parameter that are no more than this part slower than the best are as good."""
@@ -143,11 +144,17 @@ def largest_cores(study: Study, target: float, max_memory: float | None = None) 
     keeping = [rung for rung in rungs if counts.efficiency(rung) >= target]
     if not keeping:
         best = max(rungs, key=counts.efficiency, default=None)
-        most = None if best is None else f"{100 * counts.efficiency(best):.1f} %"
+        hint = None
+        if best is not None:
+            most = f"{100 * counts.efficiency(best):.1f}"
+            near = float(most) >= 100 * target  # as it is printed it would be enough
+            hint = (
+                f"{'a little less' if near else f'{most} %'} on {plural(best, 'core')} is the most"
+            )
         raise UsageError(
             f"{study.signature.name}: no number of cores keeps a parallel efficiency of "
             f"{100 * target:g} %",
-            None if most is None else f"{most} on {best} cores is the most",
+            hint,
         )
     low, high = keeping[-1], next((rung for rung in rungs if rung > keeping[-1]), None)
     if high is None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, maximum
+from popmodel.machine.profile import MissingQuantity
 from popmodel.model import amounts, grid
 from popmodel.model.communication import Communication
 from popmodel.model.computation import Computation, Counts, Schedule, Section, Writes
@@ -181,7 +182,12 @@ class Model:
     def _sequence(self, body: tuple[Item, ...]) -> Work:
         total, looped = Work(), 0.0
         for item in body:
-            once = self.work_of(item)
+            try:
+                once = self.work_of(item)
+            except MissingQuantity as error:
+                if isinstance(item, Loop):  # what is in it is named already
+                    raise
+                raise error.needed_by(item.name) from None
             every = self.amount(item, "every")
             once = once if _is_one(every) else once.times(1 / every)
             self._check_finite(once, item)

@@ -11,6 +11,7 @@ very layout, so a run that follows them is the run that was predicted.
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass
 
 import numpy as np
@@ -270,8 +271,6 @@ def _layouts(per_node: int, threads: int, topology: Topology) -> list[_Layout]:
     )
     sizes = {size for size in (threads, per_domain, per_socket, most) if threads <= size <= most}
     layouts = [_layout(per_node, threads, size, None, topology) for size in sizes]
-    if all(one.sockets_spanned == 1 for one in layouts) or threads > topology.cores_per_socket:
-        return layouts
     share, rest = divmod(per_node, topology.sockets)
     if rest == 0 and threads <= per_socket:
         by_socket = {size for size in (threads, per_domain, per_socket) if threads <= size}
@@ -280,6 +279,8 @@ def _layouts(per_node: int, threads: int, topology: Topology) -> list[_Layout]:
             *layouts,
             *(_layout(per_node, threads, size, share, topology) for size in sizes),
         ]
+    if all(one.sockets_spanned == 1 for one in layouts) or threads > topology.cores_per_socket:
+        return layouts
     return [_layout(per_node, threads, size, None, topology) for size in range(threads, most + 1)]
 
 
@@ -348,7 +349,7 @@ def launch_line(placement: Placement, program: str) -> str:
     placement : Placement
         Where to run.
     program : str
-        What to run.
+        What to run; quoted if a shell would read it as more than one word.
 
     Returns
     -------
@@ -361,7 +362,7 @@ def launch_line(placement: Placement, program: str) -> str:
         f"srun -N {placement.nodes} -n {placement.processes} -c {placement.cores_per_process}",
         f"--ntasks-per-node={placement.per_node}",
         f"--distribution=block:{on_sockets}" if placement.per_node > 1 else "",
-        f"--cpu-bind=cores {program}",
+        f"--cpu-bind=cores {shlex.quote(program)}",
     ]
     return f"{_environment(placement)} \\\n" + " ".join(word for word in words if word)
 
@@ -376,7 +377,7 @@ def mpirun_line(placement: Placement, program: str) -> str:
     return f"{_environment(placement)} \\\n" + (
         f"mpirun -np {placement.processes} {exported} "
         f"--map-by ppr:{where}:PE={placement.cores_per_process} "
-        f"--bind-to core {program}"
+        f"--bind-to core {shlex.quote(program)}"
     )
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from popmodel.documents import Bundled, parse_toml, read_text
 from popmodel.model import toml_lines
+from popmodel.model.dimensions import infer
 from popmodel.model.program import Signature
+from popmodel.model.signature_findings import of_clash
 from popmodel.model.signature_reader import SignatureError, SignatureReader
 
 __all__ = ["DEFAULT", "Signature", "SignatureError", "bundled", "from_text", "load", "read"]
@@ -60,4 +62,10 @@ def from_text(text: str, path: str = "signature", *, is_bundled: bool = False) -
         As `load`.
     """
     document = parse_toml(text, path, SignatureError)
-    return SignatureReader(path, toml_lines.key_lines(text)).signature(document, is_bundled)
+    reader = SignatureReader(path, toml_lines.key_lines(text))
+    signature = reader.signature(document, is_bundled)
+    dimensions = infer(signature, reader.formulas)
+    for clash in dimensions.clashes:  # a number in the wrong unit would pass for a prediction
+        found = of_clash(clash, dimensions, reader.lines)
+        raise SignatureError(path, found.message, line=found.line, hint=found.hint)
+    return signature

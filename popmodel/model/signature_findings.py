@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.expressions import Expression
 from popmodel.model.constraints import Outcome, Possible, closure
 from popmodel.model.dimensions import Clash, Dimensions
 from popmodel.model.keys import key_at, label_of
 from popmodel.model.placement import MOST_PROCESSES
-from popmodel.model.signature import Signature, SignatureError
-from popmodel.model.signature_reader import EXTENTS
+from popmodel.model.program import Signature
+from popmodel.model.signature_reader import EXTENTS, SignatureError
 from popmodel.model.toml_lines import Path, line_of
 
 Lines: TypeAlias = Mapping[Path, int]
@@ -186,17 +187,46 @@ def without_value(
 ) -> Iterator[Finding]:
     """Formulas that have no value for some of the possible runs."""
     for result in results:
-        finite = np.isfinite(result.values)
-        if finite.any() and not finite.all():
-            missing = np.unique(result.processes[~finite])
-            some = ", ".join(f"{count:g}" for count in missing[:3])
-            more = ", ..." if missing.size > 3 else ""
+        missing = ~np.isfinite(result.values)
+        if missing.any() and not missing.all():
             yield Finding(
                 f"{_key(result.path)}: {formulas[result.path].text!r} has no finite value "
-                f"with P = {some}{more}",
+                f"with {_where(result, missing)}",
                 line_of(lines, result.path),
                 hint="such as a division by zero; a condition in limits.require can exclude them",
             )
+
+
+def sometimes_out_of_range(
+    results: list[Outcome],
+    formulas: Formulas,
+    lines: Lines,
+) -> Iterator[Finding]:
+    """Formulas whose value makes no sense for some of the possible runs."""
+    for result in results:
+        key = key_at(result.path)
+        domain = None if key is None else key.domain
+        if domain is None:
+            continue
+        finite = np.isfinite(result.values)
+        outside = finite & ~np.asarray(domain.holds(result.values), dtype=bool)
+        if outside.any() and (finite & ~outside).any():
+            first = result.values[outside][0]
+            yield Finding(
+                f"{_key(result.path)}: {formulas[result.path].text!r} is out of range "
+                f"with {_where(result, outside)}: {first:g}, where it should be {domain.text}",
+                line_of(lines, result.path),
+                hint="a condition in limits.require can exclude them",
+            )
+
+
+def _where(result: Outcome, those: NDArray[np.bool_]) -> str:
+    """Name the runs by their threads if these alone decide, else by their processes."""
+    threads = np.unique(result.threads[those])
+    decide = np.array_equal(np.isin(result.threads, threads), those)
+    numbers = threads if decide else np.unique(result.processes[those])
+    some = ", ".join(f"{count:g}" for count in numbers[:3])
+    return f"{'T' if decide else 'P'} = {some}{', ...' if numbers.size > 3 else ''}"
 
 
 def too_rare(

@@ -23,6 +23,9 @@ from popmodel.units import format_size
 MOST_CORES = 10**9
 """More than any machine has; the divisors of such a number are found at once."""
 
+UNKNOWN_MEMORY = "the signature does not tell the memory of a process"
+NEEDS = "needs"  # what begins the reason of a split that takes more memory than is allowed
+
 _REACH = 1000  # how far to look for the nearest number of cores
 
 
@@ -160,9 +163,9 @@ def _check_limit(memory: float | None, limit: float | None) -> None:
     if limit is None:
         return
     if memory is None:
-        raise UsageError("the signature does not tell the memory of a process")
+        raise UsageError(UNKNOWN_MEMORY)
     if memory > limit:
-        raise UsageError(f"needs {format_size(memory, digits=3)} per process")
+        raise UsageError(f"{NEEDS} {format_size(memory, digits=3)} per process")
 
 
 def _short(message: str) -> str:
@@ -175,6 +178,18 @@ def impossible(
 ) -> UsageError:
     """Give the error for cores none of whose splits is possible, with the nearest that have one."""
     near = [str(n) for n in nearest_possible(study, count, max_memory)]
+    limited = [one for one in refused if one.why == UNKNOWN_MEMORY or one.why.startswith(NEEDS)]
+    if limited:
+        one = limited[0]
+        return UsageError(
+            f"{study.signature.name}: no split of {count} cores keeps to the memory allowed: "
+            f"{one.processes} x {one.threads}: {one.why}",
+            "say memory_per_rank in its limits, or leave --max-memory out"
+            if one.why == UNKNOWN_MEMORY
+            else f"possible: {' or '.join(near)} cores for {study.signature.name}"
+            if near
+            else "allow more memory, or ask for more cores",
+        )
     hint = f"possible: {' or '.join(near)} cores for {study.signature.name}" if near else None
     return UsageError(
         f"{study.signature.name}: no split of {count} cores is possible: {refused[0].why}", hint

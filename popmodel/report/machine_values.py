@@ -15,6 +15,7 @@ _SCALES: Mapping[str, tuple[tuple[str, float], ...]] = {
     "s/B": (("ps/B", 1e-12), ("ns/B", 1e-9), ("us/B", 1e-6)),
     "Hz": (("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)),
 }
+_LEAST_FIGURE = 0.00995  # what is smaller has one digit beside figures that are not
 _WRITTEN = {"1/cycle": "per cycle", "cycle": "cycles", "1": ""}
 
 
@@ -32,7 +33,10 @@ def interval_text(quantity: Quantity, unit: str) -> str:
     if quantity.low is None or quantity.high is None:
         return "-"
     _, factor = _scale(_magnitude(quantity), unit)
-    return f"{figure(quantity.low / factor)} .. {figure(quantity.high / factor)}"
+    low, high = quantity.low / factor, quantity.high / factor
+    if max(abs(low), abs(high)) < _LEAST_FIGURE:  # of a unit without prefixes
+        return f"{low:.3g} .. {high:.3g}"
+    return f"{figure(low)} .. {figure(high)}"
 
 
 def percent_text(share: float) -> str:
@@ -55,7 +59,7 @@ def figure(number: float) -> str:
     """A number with three digits, none behind the point from 100 on, fewer below a hundredth."""
     if abs(number) >= 99.95:
         return f"{number:.0f}"
-    return f"{number:.3g}" if abs(number) >= 0.00995 or not number else f"{number:.1g}"
+    return f"{number:.3g}" if abs(number) >= _LEAST_FIGURE or not number else f"{number:.1g}"
 
 
 def host_text(value: str | int | float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +37,7 @@ from popmodel.units import format_size, format_time, plural
 
 BAR_WIDTH = 20
 SCALING = "scaling"
+_WORD = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")  # of a shell: quotes keep it together
 _TOLD = 0.05  # of a loss: a smaller cause is not worth a word
 _FUZZ = 1e-6  # of a point: what rounding in the computation may add to 100
 
@@ -139,7 +141,8 @@ def launch_lines(command: str, width: int) -> list[str]:
     Words that fit nowhere stand on a line of their own.
     """
     parts = [
-        shell_lines(given.split(), width) for given in command.replace("\\\n", "\n").splitlines()
+        shell_lines(_WORD.findall(given), width)
+        for given in command.replace("\\\n", "\n").splitlines()
     ]
     return [
         line if part is parts[-1] or line.endswith("\\") else f"{line} \\"

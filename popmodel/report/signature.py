@@ -146,7 +146,8 @@ def _sections(explained: Entry) -> Iterator[tuple[str, list[str]]]:
 def _parameter(entry: Entry) -> str:
     text = f"{entry['name']} = {_value(entry)}"
     if "low" in entry:
-        text += f", 90 %: {entry['low']:g} .. {entry['high']:g}"
+        ends = (_value({**entry, "value": entry[end]}) for end in ("low", "high"))
+        text += f", 90 %: {' .. '.join(ends)}"
     return text if entry["origin"] == "user" else f"{text} (from {entry['origin']})"
 
 
@@ -306,7 +307,8 @@ def _pipeline(item: Entry) -> str:
     noun = "dimension" if len(item["dims"]) == 1 else "dimensions"
     return (
         f"a wavefront through grid {noun} {dims}: a process has "
-        f"{_many(item['blocks'], 'block')} that take {_quantity(item['seconds'])} together, "
+        f"{_many(item['blocks'], 'block')} that take the master thread "
+        f"{_quantity(item['seconds'])} together, "
         f"and sends {_quantity(item['bytes'])} on after each"
     )
 

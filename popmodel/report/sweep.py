@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from popmodel.model.agreement import GAP
 from popmodel.model.validity import EXTRAPOLATED, OUTSIDE
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
@@ -297,14 +298,23 @@ def _advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
 def _checked(checked: Entry) -> str:
     """What replays say of the closed form."""
     count, gap = len(checked["replayed"]), checked["largest_gap"]
+    others = [one for one in checked["not_replayed"] if one["split"][0] > 1]
+    reason = ""
+    if others:
+        reason = f"{split_name(others[0]['split'])}: {others[0]['why']}"
+        if len(others) > 1:
+            reason += f"; {plural(len(others) - 1, 'other split')} likewise"
     if gap is None:
-        reasons = dict.fromkeys(one["why"] for one in checked["not_replayed"])
-        return f"no replay: {', '.join(reasons)}"
+        return f"no replay: {reason or checked['not_replayed'][0]['why']}"
     text = (
         f"{plural(count, 'split')} replayed; largest gap in PE "
         f"{100 * gap['parallel_efficiency']:+.1f} points ({split_name(gap['split'])})"
     )
-    return f"{text}: replays are shown" if checked["trusted"] == "replay" else text
+    if checked["trusted"] == "replay":
+        return f"{text}: replays are shown"
+    if abs(gap["parallel_efficiency"]) > GAP:
+        return f"{text}; the closed form is shown, for lack of a replay of {reason}"
+    return text
 
 
 def _doubt(choice: Entry, taken: Entry) -> str:
@@ -329,8 +339,9 @@ def _largest(document: Document) -> str:
     low, high = efficiency["low"], efficiency["high"]
     interval = "" if low is None else f", 90 %: {percent(low)} .. {percent(high)}"
     text = (
-        f"{plural(largest['cores'], 'core')} keep a parallel efficiency of "
-        f"{100 * largest['parallel_efficiency']:g} % ({split_name(fastest)} has "
+        f"{plural(largest['cores'], 'core')} {'keeps' if largest['cores'] == 1 else 'keep'} a "
+        f"parallel efficiency of {100 * largest['parallel_efficiency']:g} % with the fastest split "
+        f"({split_name(fastest)} has "
         f"{percent(largest['reached'])} %{interval})"
     )
     beyond = largest["beyond"]

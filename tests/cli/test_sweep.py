@@ -190,12 +190,37 @@ def test_the_largest_number_of_cores_that_keeps_an_efficiency(
     assert out.splitlines()[0].endswith(" 128 cores")
     told = " ".join(out[out.index("largest  ") : out.index("  P x T")].split())
     assert re.fullmatch(
-        r"largest 128 cores keep a parallel efficiency of 80 % \(64 x 2 has 8\d\.\d %, "
-        r"90 %: \d\d\.\d \.\. \d\d\.\d\); 144 cores have 6\d\.\d %",
+        r"largest 128 cores keep a parallel efficiency of 80 % with the fastest split "
+        r"\(64 x 2 has 8\d\.\d %, 90 %: \d\d\.\d \.\. \d\d\.\d\); 144 cores have 6\d\.\d %",
         told,
     )
     all_of_it = popmodel("sweep", "cannon", "--efficiency", "0.8", "--format", "markdown")[1]
     assert "; the machine has no more\n" in all_of_it
+
+
+def test_splits_that_are_too_large_for_a_replay_are_told_once(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("popmodel.model.exchange.MOST_AT_ONCE", 1000)
+    told = _checked(popmodel(*RUN)[1])
+    assert "; the closed form is shown, for lack of a replay of 64 x 1: halo takes some " in told
+    monkeypatch.setattr("popmodel.model.exchange.MOST_AT_ONCE", 1)
+    told = _checked(popmodel(*RUN)[1])
+    assert told.startswith("no replay: 64 x 1: halo takes some ")
+    assert told.endswith("; 4 other splits likewise")
+
+
+def _checked(screen: str) -> str:
+    """What the line says that begins so."""
+    (line,) = [line for line in screen.splitlines() if line.startswith("checked ")]
+    return line.removeprefix("checked").strip()
+
+
+def test_one_core_keeps(popmodel: Call, tmp_path: Path) -> None:
+    (tmp_path / "wave.toml").write_text(WAVE.replace("blocks = 2", "blocks = 1"))
+    told = popmodel("sweep", str(tmp_path / "wave.toml"), "--efficiency", "0.99")[1]
+    assert "\nlargest  1 core keeps a parallel efficiency of 99 % with the fastest split" in told
 
 
 def test_a_parameter_is_tuned(popmodel: Call, tmp_path: Path) -> None:
@@ -286,6 +311,17 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
         ),
         ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "it has: N, steps"),
         ((*RUN, "--max-memory", "lots"), "'lots'", None),
+        (
+            (*RUN, "--max-memory", "1KiB"),
+            "stencil3d: no split of 64 cores keeps to the memory allowed: 64 x 1: needs 33.5 MiB "
+            "per process\n",
+            "allow more memory, or ask for more cores",
+        ),
+        (
+            ("sweep", "--efficiency", "100%"),
+            "stencil3d: no number of cores keeps a parallel efficiency of 100 %",
+            "a little less on 1 core is the most",
+        ),
     ],
 )
 def test_wrong_usage_is_told(

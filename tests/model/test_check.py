@@ -206,6 +206,25 @@ def test_a_mistake(checked: Check, text: str, line: int, message: str, hint: str
             None,
         ),
         (
+            HEAD + "[[program]]\nserial = { trip = '1 + 1/(4 - T)**2' }\n",
+            5,
+            "trip: '1 + 1/(4 - T)**2' has no finite value with T = 4",
+            None,
+        ),
+        (
+            HEAD + "[[program]]\nserial = { trip = '8 - P' }\n",
+            5,
+            "trip: '8 - P' is out of range with P = 10, 14, 19, ...: -2, where it should be "
+            "at least 0",
+            "a condition in limits.require can exclude them",
+        ),
+        (
+            HEAD + "[[program]]\nparallel = { trip = '2 - T' }\n",
+            5,
+            "trip: '2 - T' is out of range with T = 2, 4, 8, ...: 0, where it should be above 0",
+            None,
+        ),
+        (
             HEAD + "[[program]]\nserial = { trip = 1, bytes = { mem = 8 } }\n",
             5,
             "bytes: 'mem' is no usual level of memory",

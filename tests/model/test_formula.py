@@ -195,7 +195,7 @@ def test_symbols_have_values_intervals_and_origins() -> None:
 
 
 def test_the_side_of_a_threshold_is_that_of_the_point() -> None:
-    text = "[[program]]\nserial = { trip = 'N', bytes.MEM = 'if_fits(N, 1, 64)' }\n"
+    text = "[[program]]\nserial = { trip = 'N', bytes.MEM = 'if_fits(1*N, 1, 64)' }\n"
     for size, traffic in ((1e5, 1), (1e6, 64)):
         one = program(text, params=f"N = {size}")
         found = formula(one, machine(), (1, 1))
@@ -203,6 +203,16 @@ def test_the_side_of_a_threshold_is_that_of_the_point() -> None:
         bytes_of_all = "N" if traffic == 1 else f"{traffic}*N"
         assert f"{bytes_of_all}/b_1" in loop.text
         assert "kappa" not in loop.text
+
+
+def test_parameters_have_the_unit_that_the_signature_states() -> None:
+    one = program(
+        "[[program]]\ntask = { count = 'n', seconds = 'once' }\n",
+        params="n = 3\nonce = { value = 2e-8, low = 1e-8, high = 3e-8, unit = 's' }",
+    )
+    found = formula(one, complete(), (1, 1)).symbols
+    units = {symbol.name: symbol.unit for symbol in found}
+    assert (units["n"], units["once"]) == ("", "s")
 
 
 def test_names_of_a_signature_keep_their_names() -> None:

@@ -155,7 +155,7 @@ def test_blocks_of_a_pipeline_are_those_of_the_closed_form(blocks: int) -> None:
 def test_no_whole_number_near_is_faster(best: int) -> None:
     valley = program(
         '[[program]]\npipeline = { name = "w", dims = [0], blocks = 1, '
-        f'seconds = "1 + abs(log(x/{best}))", bytes = 8 }}\n'
+        f'seconds = "1 + 1*abs(log(x/{best}))", bytes = 8 }}\n'
         "[[program]]\nserial = { trip = 1, flops = 1 }\n",
         params="x = 10",
         **LINE,
@@ -166,7 +166,7 @@ def test_no_whole_number_near_is_faster(best: int) -> None:
 def test_a_parameter_that_is_no_whole_number() -> None:
     valley = program(
         '[[program]]\npipeline = { name = "w", dims = [0], blocks = 1, '
-        'seconds = "1 + log(x/0.37)**2", bytes = 8 }\n'
+        'seconds = "1 + 1*log(x/0.37)**2", bytes = 8 }\n'
         "[[program]]\nserial = { trip = 1, flops = 1 }\n",
         params="x = 0.5",
         **LINE,

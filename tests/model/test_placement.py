@@ -241,6 +241,22 @@ def test_launch_lines_scatter_processes_over_a_node_that_is_not_full() -> None:
     assert "srun -N 1 -n 1 -c 4 --ntasks-per-node=1 --cpu-bind" in launch_line(alone, "./a")
 
 
+def test_a_program_is_one_word_of_the_shell() -> None:
+    placement = place(16, 4, NODES)
+    for line in (launch_line(placement, "./a b; c $D"), mpirun_line(placement, "./a b; c $D")):
+        assert line.endswith(" './a b; c $D'")
+
+
+@pytest.mark.parametrize(("processes", "active"), [(2, 1), (6, 3), (10, 5), (12, 6), (14, 7)])
+def test_sockets_of_a_node_that_is_not_full_have_as_many_processes(
+    processes: int, active: int
+) -> None:
+    placement = place(processes, 1, NODES)
+    assert placement.active == active
+    balanced = placement.per_socket == active or placement.cores_per_process * active >= 8
+    assert balanced
+
+
 def test_processes_that_would_straddle_sockets_are_shared_out_by_socket() -> None:
     """4 cores times 4 leave two of 18: the fifth process begins on the next socket."""
     wide = Topology(4, 36, 2, 2, ())

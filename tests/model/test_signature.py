@@ -43,6 +43,20 @@ def test_cannon_is_read_as_written() -> None:
     assert (shift_a.dim, shift_b.dim) == (1, 0)
 
 
+def test_units_that_clash_are_refused_before_anything_is_predicted() -> None:
+    text = (
+        HEAD
+        + "[params]\nN = { value = 4, unit = 'cells' }\n"
+        + "[[program]]\ncollective = { op = 'bcast', bytes = 'N' }\n"
+    )
+    with pytest.raises(SignatureError) as refused:
+        signature.from_text(text, "demo.toml")
+    (line,) = [n for n, one in enumerate(text.splitlines(), 1) if "bcast" in one]
+    assert refused.value.message == f"demo.toml:{line}: bytes: 'N' gives a number, not bytes"
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("N is a number in line ")
+
+
 def test_parameters_may_state_their_unit() -> None:
     params = "[params]\nN = { value = 4, unit = 'cells' }\nw = { value = 8, unit = 'B' }\nk = 2\n"
     demo = signature.from_text(HEAD + params + BODY)

@@ -15,6 +15,7 @@ from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import from_document
 from popmodel.model import signature
+from popmodel.model.agreement import GAP
 from popmodel.model.changes import WHAT_IF, factors_of
 from popmodel.model.predict import predict
 from popmodel.model.splits import divisors
@@ -224,3 +225,33 @@ def test_the_document_has_what_the_contract_names() -> None:
         math.isnan(one["runtime"]["value"]) or np.isinf(one["runtime"]["value"])
         for one in document["candidates"]
     )
+
+
+def test_splits_are_compared_by_replays_only_if_all_can_be_replayed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One yardstick for all: the closed form, where a split is too large for a replay."""
+    all_of_them = sweep(STENCIL, PRESET, [64], draws=20)
+    assert {one.source for one in all_of_them.candidates} == {"replay"}
+    monkeypatch.setattr("popmodel.model.exchange.MOST_AT_ONCE", 1000)
+    some = sweep(STENCIL, PRESET, [64], draws=20)
+    (checked,) = some.checks
+    assert (64, 1) in checked.not_replayed
+    assert any(abs(gap) > GAP for gap in checked.gaps.values())
+    assert checked.trusted == "closed form"
+    assert {one.source for one in some.candidates} == {"closed form"}
+
+
+def test_one_process_needs_no_replay_beside_others_that_are_replayed() -> None:
+    node = sweep(STENCIL, PRESET, [16], {"N": 64}, draws=20)
+    (checked,) = node.checks
+    assert (1, 16) in checked.not_replayed
+    assert checked.trusted == "replay"
+    assert {one.source for one in node.candidates if one.split != (1, 16)} == {"replay"}
+
+
+def test_a_limit_of_a_memory_that_nobody_knows_is_told() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(program(SERIAL), machine(), [2], max_memory=1e9)
+    assert caught.value.message.endswith("the signature does not tell the memory of a process")
+    assert caught.value.hint == "say memory_per_rank in its limits, or leave --max-memory out"

@@ -242,3 +242,8 @@ def test_message_times_by_size_and_tier() -> None:
     lines = page(one)
     assert line(lines, "half round trip") == "half round trip one node 90 %"
     assert line(lines, "1 KiB") == "1 KiB 300 ns 285 .. 315"
+
+
+def test_ends_of_a_small_interval_without_prefix_can_be_told_apart() -> None:
+    assert interval_text(Quantity(2e-8, 1.8e-8, 2.3e-8), "1") == "1.8e-08 .. 2.3e-08"
+    assert interval_text(Quantity(2e-8, 1.8e-8, 2.3e-8), "s") == "18 .. 23"

@@ -10,7 +10,7 @@ from popmodel.machine import profile
 from popmodel.model import signature
 from popmodel.model.predict import predict
 from popmodel.model.scaling import ReferenceRun
-from popmodel.report.predict import markdown, screen
+from popmodel.report.predict import launch_lines, markdown, screen
 from popmodel.report.terminal import Style
 
 MAIN = ["hybrid-additive"]
@@ -148,3 +148,12 @@ def test_masters_tell_the_reference_of_their_global_efficiency() -> None:
         signature.load("stencil3d"), profile.load(profile.DEFAULT_PRESET), 8, 1, draws=10
     )
     assert any(line.startswith("reference  1 x 1, ") for line in shown(alone.to_dict(), "mpi"))
+
+
+@pytest.mark.parametrize("width", [20, 30, 80])
+def test_what_a_launch_line_quotes_stays_on_one_line(width: int) -> None:
+    command = "A=1 \\\nsrun -n 2 --cpu-bind=cores './a  b; c' \"it's d\" -e './f'\"'\"' g'"
+    lines = launch_lines(command, width)
+    assert any("'./a  b; c'" in line for line in lines)
+    assert any('"it\'s d"' in line for line in lines)
+    assert any("'./f'\"'\"' g'" in line for line in lines)

@@ -163,7 +163,7 @@ def test_every_kind_and_every_key_that_has_to_be_there_is_in_the_table() -> None
             "pipeline",
             {"blocks": "4", "seconds": '"1*x/P"', "bytes": '"n1*8"'},
             "pipeline: a wavefront through grid dimension 0: a process has 4 blocks that take "
-            "1*x/P seconds together, and sends n1*8 bytes on after each",
+            "the master thread 1*x/P seconds together, and sends n1*8 bytes on after each",
         ),
     ],
 )  # fmt: skip
