@@ -18,7 +18,7 @@ import typer
 from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
-    from popmodel.model.placement import Allocation
+    from popmodel.model.run.placement import Allocation
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -140,7 +140,7 @@ def allocation(nodes: str | None, cores_per_node: str | None) -> Allocation:
     UsageError
         If one is no whole number from 1.
     """
-    from popmodel.model.placement import Allocation
+    from popmodel.model.run.placement import Allocation
 
     return Allocation(
         None if nodes is None else whole_number("--nodes", nodes),

@@ -104,7 +104,7 @@ def command(
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
     changed = settings(set_ or [])
     if formula is not None:
-        from popmodel.model import formula as formulas
+        from popmodel.model.formula import derivation as formulas
         from popmodel.report.formula import VIEWS
 
         written = formulas.formula(

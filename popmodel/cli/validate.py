@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from popmodel.model.measured import Measurement
-    from popmodel.model.placement import Allocation
+    from popmodel.model.run.placement import Allocation
     from popmodel.model.validate import Predicted
 
 EXAMPLES = (
@@ -113,8 +113,8 @@ def _predictions(
     """Names, input files and predictions, read from a file or made for the sizes of the runs."""
     from popmodel.machine import profile as profiles
     from popmodel.model import signature as signatures
-    from popmodel.model.placement import WHOLE
     from popmodel.model.predict import predict
+    from popmodel.model.run.placement import WHOLE
     from popmodel.model.validate import from_document
 
     if source.lower().endswith(".json"):

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from popmodel.expressions.elementary import Value
-from popmodel.model.course import delays
-from popmodel.model.placement import Placement
-from popmodel.model.program import Item, Loop
+from popmodel.model.run.course import delays
+from popmodel.model.run.placement import Placement
+from popmodel.model.run.work import Work
+from popmodel.model.signature.program import Item, Loop
 from popmodel.model.study import Evaluation, Study
 from popmodel.model.uncertainty import nominal
-from popmodel.model.work import Work
 
 UNEQUAL = "unequal work"
 WAITING = "waiting for others"

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value
-from popmodel.model.agreement import Agreement
 from popmodel.model.changes import GROUPS
-from popmodel.model.observe import Modelled
-from popmodel.model.placement import Placement
 from popmodel.model.prediction import Elasticity
+from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.run.observe import Modelled
+from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study, expand
 from popmodel.model.uncertainty import Draws
 

@@ -8,9 +8,9 @@ from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.causes import causes
 from popmodel.model.elasticity import elasticities
-from popmodel.model.observe import Modelled
-from popmodel.model.placement import WHOLE, Allocation
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
+from popmodel.model.run.observe import Modelled
+from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature import Signature
 from popmodel.model.study import Study, estimate, multithreading

@@ -7,8 +7,8 @@ from typing import Any
 
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.scaling import Mode
-from popmodel.model.agreement import Agreement
-from popmodel.model.placement import Placement, launch_line, mpirun_line
+from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.run.placement import Placement, launch_line, mpirun_line
 from popmodel.model.validity import Validity
 
 SCHEMA = "popmodel/predict/1"

@@ -17,10 +17,10 @@ from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.scaling import against, of_masters
-from popmodel.model import grid
-from popmodel.model.observe import Modelled
-from popmodel.model.placement import Placement
 from popmodel.model.prediction import DEFAULT_REFERENCE, Reference
+from popmodel.model.run import grid
+from popmodel.model.run.observe import Modelled
+from popmodel.model.run.placement import Placement
 from popmodel.model.study import Evaluation, Study, estimate
 
 

@@ -15,22 +15,31 @@ from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.observables import NO_MPI
-from popmodel.model import changes, choices, grid
-from popmodel.model.agreement import Agreement
+from popmodel.model import changes
 from popmodel.model.changes import REMEDIES
-from popmodel.model.course import Course, closed_form, corrected, delays
-from popmodel.model.exchange import NotUnrolled
-from popmodel.model.observe import Modelled, observe
-from popmodel.model.parameters import Parameters, Use
-from popmodel.model.performance import Model, prepare
-from popmodel.model.placement import WHOLE, Allocation, ImpossibleSplit, Placement, place, remarks
 from popmodel.model.prediction import Estimate
-from popmodel.model.program import COMMUNICATION, items
+from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.replayed.exchange import NotUnrolled
+from popmodel.model.replayed.simulate import simulate
+from popmodel.model.run import grid
+from popmodel.model.run import nearest as choices
+from popmodel.model.run.course import Course, closed_form, corrected, delays
+from popmodel.model.run.observe import Modelled, observe
+from popmodel.model.run.parameters import Parameters, Use
+from popmodel.model.run.performance import Model, prepare
+from popmodel.model.run.placement import (
+    WHOLE,
+    Allocation,
+    ImpossibleSplit,
+    Placement,
+    place,
+    remarks,
+)
+from popmodel.model.run.work import Work
 from popmodel.model.signature import Signature
-from popmodel.model.simulate import simulate
+from popmodel.model.signature.program import COMMUNICATION, items
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import Array, Draws, group, interval, nominal, shares
-from popmodel.model.work import Work
 from popmodel.units import format_size, plural
 
 _NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a line

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from popmodel.machine.profile import Profile
-from popmodel.model.parameters import Use
-from popmodel.model.placement import Placement
+from popmodel.model.run.parameters import Use
+from popmodel.model.run.placement import Placement
 from popmodel.units import format_size
 
 INSIDE, EXTRAPOLATED, OUTSIDE = "inside", "extrapolated", "outside"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from popmodel.model.agreement import GAP
+from popmodel.model.replayed.agreement import GAP
 from popmodel.model.validity import EXTRAPOLATED, OUTSIDE
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title

@@ -202,10 +202,10 @@ def test_splits_that_are_too_large_for_a_replay_are_told_once(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("popmodel.model.exchange.MOST_AT_ONCE", 1000)
+    monkeypatch.setattr("popmodel.model.replayed.exchange.MOST_AT_ONCE", 1000)
     told = _checked(popmodel(*RUN)[1])
     assert "; the closed form is shown, for lack of a replay of 64 x 1: halo takes some " in told
-    monkeypatch.setattr("popmodel.model.exchange.MOST_AT_ONCE", 1)
+    monkeypatch.setattr("popmodel.model.replayed.exchange.MOST_AT_ONCE", 1)
     told = _checked(popmodel(*RUN)[1])
     assert told.startswith("no replay: 64 x 1: halo takes some ")
     assert told.endswith("; 4 other splits likewise")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from real_mpi import Mpi
 
-from popmodel.model.grid import best_grid
+from popmodel.model.run.grid import best_grid
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 

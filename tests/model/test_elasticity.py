@@ -15,10 +15,10 @@ from popmodel.machine.profile import Profile
 from popmodel.model import signature
 from popmodel.model.changes import GROUPS
 from popmodel.model.elasticity import elasticities
-from popmodel.model.observe import Modelled
-from popmodel.model.placement import place
 from popmodel.model.predict import predict
 from popmodel.model.prediction import Elasticity
+from popmodel.model.run.observe import Modelled
+from popmodel.model.run.placement import place
 from popmodel.model.signature import Signature
 from popmodel.model.study import Study
 

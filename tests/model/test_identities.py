@@ -14,9 +14,9 @@ from popmodel.machine import profile as profiles
 from popmodel.machine.profile import Profile
 from popmodel.metrics.family import Family
 from popmodel.metrics.hierarchy import load_families
-from popmodel.model.exchange import NotUnrolled
-from popmodel.model.observe import PARTS, Modelled
-from popmodel.model.placement import place
+from popmodel.model.replayed.exchange import NotUnrolled
+from popmodel.model.run.observe import PARTS, Modelled
+from popmodel.model.run.placement import place
 from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature import Signature
 from popmodel.model.study import Study

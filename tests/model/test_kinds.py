@@ -11,14 +11,14 @@ import pytest
 from model.demo import exact, machine, program
 
 from popmodel.machine.profile import Profile, from_document
-from popmodel.model.communication import Communication
-from popmodel.model.parameters import Parameters
-from popmodel.model.performance import prepare
-from popmodel.model.placement import place
 from popmodel.model.predict import predict
+from popmodel.model.run.communication import Communication
+from popmodel.model.run.parameters import Parameters
+from popmodel.model.run.performance import prepare
+from popmodel.model.run.placement import place
+from popmodel.model.run.work import Work
 from popmodel.model.signature import Signature
 from popmodel.model.terms import critical, schedule, task
-from popmodel.model.work import Work
 from popmodel.network import collectives
 from popmodel.network.network import PRESETS
 from popmodel.replay import replay

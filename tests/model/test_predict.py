@@ -20,12 +20,12 @@ from popmodel.machine.profile import Profile
 from popmodel.machine.topology import Cache, Topology
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model import signature
-from popmodel.model.course import closed_form
-from popmodel.model.observe import PARTS, observe
-from popmodel.model.placement import place
 from popmodel.model.predict import Prediction, predict
+from popmodel.model.run.course import closed_form
+from popmodel.model.run.observe import PARTS, observe
+from popmodel.model.run.placement import place
+from popmodel.model.run.work import Work
 from popmodel.model.signature import Signature
-from popmodel.model.work import Work
 
 BALANCED = """
 [[program]]

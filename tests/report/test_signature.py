@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from popmodel.model.check import check
-from popmodel.model.keys import KEYS
-from popmodel.model.program import Item
 from popmodel.model.signature import bundled
+from popmodel.model.signature.check import check
+from popmodel.model.signature.keys import KEYS
+from popmodel.model.signature.program import Item
 from popmodel.report.signature import markdown, records, screen, sentence
 from popmodel.report.terminal import Style
 

@@ -1,0 +1,1 @@
+"""Predictions as formulas: derived, written down, and checked."""

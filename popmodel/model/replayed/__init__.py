@@ -1,0 +1,1 @@
+"""A signature carried out step by step and replayed."""

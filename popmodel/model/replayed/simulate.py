@@ -1,0 +1,194 @@
+"""A prediction carried out: the program of a signature replayed with and without its network.
+
+The closed form has all processes wait for the slowest in every step. Where they wait for their
+neighbours only, where sends wait for late receivers, or blocks of a pipeline differ, the replay
+knows better (model of S. Boehm and C. Engelmann, and of LogGOPSim: a longest path through all
+operations). Long loops are carried out in part; what is left takes as long per step as the second
+half of what was carried out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from popmodel.model.replayed.exchange import NotUnrolled
+from popmodel.model.replayed.script import Script, script
+from popmodel.model.replayed.unroll import Carried, Outline, carry_out, outline, transient_scores
+from popmodel.model.run.course import Course, computation
+from popmodel.model.run.performance import Model
+from popmodel.model.run.work import Work
+from popmodel.model.signature.program import Item, Loop
+from popmodel.model.uncertainty import nominal
+from popmodel.replay.charges import Charges
+from popmodel.replay.engine import ends
+from popmodel.replay.program import Program
+
+MOST_OPERATIONS = 400_000
+"""Operations of all processes that replays carry out at most: some tenths of a second."""
+MOST_REPEATS = 8
+"""Random programs at most: the mean of their runtimes is within a part in a thousand or so."""
+LEAST_STEPS = 20
+"""Iterations of a loop that say at least how long the others take."""
+_TOO_MANY = 5  # times as many as wanted are more than anybody waits for
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a replay found.
+
+    Attributes
+    ----------
+    course : Course
+        Of the whole run; numbers.
+    part : float
+        Part of the iterations that were carried out, 0 to 1.
+    repeats : int
+        Random programs of which the course is the mean.
+    operations : int
+        MPI operations that were carried out in all of them, over all processes.
+    """
+
+    course: Course
+    part: float
+    repeats: int
+    operations: int
+
+
+def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> Simulation:
+    """Replay a program on the machine's network and on one that costs nothing.
+
+    Parameters
+    ----------
+    model : Model
+        With numbers for its values, not draws.
+    work : Work
+        What an average process does in the whole program.
+    spread : mapping of str to value
+        ``persistent_cv`` and ``transient_cv``; those missing are 0.
+    seed : int
+        Decides which processes are slow, and when.
+
+    Raises
+    ------
+    NotUnrolled
+        If the program cannot be carried out, or is too large.
+    """
+    items = script(model)
+    total = items.operations({})
+    if not total:
+        raise NotUnrolled("no process has another to send to")
+    counts = _shortened(items, MOST_OPERATIONS / total) if total > MOST_OPERATIONS else {}
+    done = items.operations(counts)
+    if done > _TOO_MANY * MOST_OPERATIONS:
+        raise NotUnrolled(
+            f"{model.placement.processes} processes carry out {done:.1g} operations in "
+            f"{LEAST_STEPS} steps"
+        )
+    repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
+    if not any(nominal(value) for value in spread.values()):
+        repeats = 1  # nothing is random
+    long = outline(items, counts)
+    missing = [
+        _Missing(outline(items, counts | {loop: half}), (items.repeated[loop] - count) / half)
+        for loop, count in counts.items()
+        for half in [count // 2]
+    ]
+    courses = [
+        _course(long, missing, work, spread, seed * MOST_REPEATS + repeat)
+        for repeat in range(repeats)
+    ]
+    means = (
+        float(np.mean([getattr(course, name) for course in courses]))
+        for name in ("computing", "ideal", "runtime")
+    )
+    return Simulation(Course(*means), done / total, repeats, round(done) * repeats)
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """What is left of a loop that is carried out in part.
+
+    Attributes
+    ----------
+    half : Outline
+        The program with half of that part.
+    times : float
+        Iterations left over those of the half.
+    """
+
+    half: Outline
+    times: float
+
+
+def _course(
+    long: Outline, missing: Sequence[_Missing], work: Work, spread: Mapping[str, Any], seed: int
+) -> Course:
+    """Course of one random program."""
+    carried = carry_out(long, spread, seed)
+    shown = _both(carried.program, long.charges)
+    ideal, runtime = shown
+    for loop in missing:
+        before = _both(carry_out(loop.half, spread, seed).program, loop.half.charges)
+        ideal += loop.times * (shown[0] - before[0])
+        runtime += loop.times * (shown[1] - before[1])
+    computing = _slowest(long, carried, nominal(computation(work)), spread, seed)
+    # estimates from a part of the steps may cross by a little
+    ideal = max(ideal, computing + nominal(work.overhead))
+    return Course(computing, ideal, max(runtime, ideal))
+
+
+def _both(program: Program, charges: Charges) -> tuple[float, float]:
+    """Runtime without and with the costs of the network, s."""
+    nothing = {
+        name: np.zeros_like(getattr(charges, name))
+        for name in ("transfer", "send_overhead", "collective_cost", "member_cost")
+    }
+    ideal, run = (float(ends(program, one).max()) for one in (replace(charges, **nothing), charges))
+    return ideal, run
+
+
+def _shortened(items: Script, part: float) -> dict[int, int]:
+    """Iterations of the outermost loops that can be carried out in part, by ``id``."""
+    counts: dict[int, int] = {}
+
+    def visit(body: Sequence[Item]) -> None:
+        for item in body:
+            if not isinstance(item, Loop) or id(item) not in items.repeated:
+                continue
+            count = items.repeated[id(item)]
+            period = 2 * _period(items, item.body)  # both halves see the same
+            wanted = max(math.floor(part * count), LEAST_STEPS)
+            wanted = max(wanted // period, 1) * period
+            if wanted < count:
+                counts[id(item)] = wanted
+            else:
+                visit(item.body)
+
+    visit(items.model.signature.program)
+    return counts
+
+
+def _period(items: Script, body: Sequence[Item]) -> int:
+    """After how many iterations everything that happens in some of them only comes again."""
+    numbers = (items.every[id(item)] for item in body)
+    return math.lcm(*(round(every) for every in numbers if every >= 1 and every == round(every)))
+
+
+def _slowest(
+    long: Outline, carried: Carried, work: float, spread: Mapping[str, Any], seed: int
+) -> float:
+    """Computation of the process that has the most of it in the whole run, s."""
+    average = long.average()
+    rest = work - average
+    if rest <= 1e-9 * work:
+        return float(carried.computing.max())
+    processes = carried.computing.size
+    transient = nominal(spread.get("transient_cv", 0.0)) / math.sqrt(long.steps * rest / average)
+    scores = transient_scores(processes, np.random.default_rng([seed, processes, 2]))
+    computing = carried.computing + rest * (1 + carried.lasting + transient * scores)
+    return float(computing.max())

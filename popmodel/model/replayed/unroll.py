@@ -1,0 +1,314 @@
+"""A signature as the program of its processes: every iteration carried out, for the replay.
+
+Computation comes from the terms of the model, spread over processes and steps by the imbalance of
+the signature; communication is described once per item (`popmodel.model.replayed.exchange`) and
+repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.model.replayed.exchange import Exchange, NotUnrolled
+from popmodel.model.replayed.script import Compute, NewStep, Script
+from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.model.uncertainty import nominal
+from popmodel.replay.charges import Charges
+from popmodel.replay.program import Collectives, Messages, Op, Program
+
+_NS = 1e9
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One execution of a communication in a program.
+
+    Attributes
+    ----------
+    step : int
+        The step in which it is.
+    acting, first : int64[k]
+        Processes that do something in it, and their first operation in the whole program.
+    where, process : int64[n]
+        Operations before which something is computed inside, and their processes.
+    burst : float64[n]
+        What an average process computes there, ns.
+    tail : float64[P] or None
+        What it computes after its last operation, ns; None if nothing.
+    """
+
+    step: int
+    acting: Whole
+    first: Whole
+    where: Whole
+    process: Whole
+    burst: Array
+    tail: Array | None
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A program whose computation is that of an average process.
+
+    Attributes
+    ----------
+    program, charges : Program, Charges
+        What all processes do and what the machine's network charges; nothing is computed yet.
+    parts : tuple of Part
+        Communications in order.
+    work : tuple of tuples of (int, float)
+        Before each part and after the last one: step and computation that grows with the work of
+        a process, ns.
+    overhead : tuple of float
+        The rest of what is computed there, ns.
+    inside : float64[steps, P]
+        Computation inside of parts, ns.
+    loops : tuple of int
+        Of each step, the loop of which it is an iteration.
+    """
+
+    program: Program
+    charges: Charges
+    parts: tuple[Part, ...]
+    work: tuple[tuple[tuple[int, float], ...], ...]
+    overhead: tuple[float, ...]
+    inside: Array
+    loops: tuple[int, ...]
+
+    @property
+    def steps(self) -> int:
+        """Steps in which processes are slow in turns."""
+        return len(self.inside)
+
+    def average(self) -> float:
+        """Computation of an average process, s."""
+        before = sum(work for segments in self.work for _, work in segments)
+        return float(before + self.inside.mean(axis=1).sum()) / _NS
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A program of processes that have more and less to do.
+
+    Attributes
+    ----------
+    program : Program
+        What all processes do.
+    computing : float64[P]
+        Computation of each process, overhead of OpenMP not included, s.
+    lasting : float64[P]
+        By which part each process is slower than the average in every step.
+    """
+
+    program: Program
+    computing: Array
+    lasting: Array
+
+
+def persistent_scores(processes: int, rng: np.random.Generator) -> Array:
+    """Give standard normal scores for processes that are slow in every step.
+
+    The scores that a sample of P has on average (G. Blom, 1958), in random order, centred, and
+    scaled so that the largest one is the expected maximum q(P): one replay then stands for many.
+    """
+    normal = NormalDist()
+    ranks = (np.arange(processes) + 1 - 0.375) / (processes + 0.25)
+    scores = np.array([normal.inv_cdf(float(p)) for p in ranks])
+    if processes > 1:
+        scores *= expected_maximum(processes) / scores[-1]
+    return rng.permutation(scores)
+
+
+def transient_scores(processes: int, rng: np.random.Generator) -> Array:
+    """Give standard normal scores for a step, less their mean: the whole work stays the same."""
+    scores: Array = rng.standard_normal(processes)
+    scores -= scores.mean()
+    return scores
+
+
+def outline(script: Script, counts: Mapping[int, int]) -> Outline:
+    """Carry out a program step by step.
+
+    Parameters
+    ----------
+    script : Script
+        Its items.
+    counts : mapping of int to int
+        Iterations to carry out instead of all, by ``id`` of the loop.
+
+    Raises
+    ------
+    NotUnrolled
+        If no communication is carried out.
+    """
+    processes = script.model.placement.processes
+    exchanges: list[tuple[Exchange, int]] = []  # what is done, and in which step
+    work: list[list[tuple[int, float]]] = [[]]
+    overhead = [0.0]
+    step = -1
+    loops: list[int] = []
+    for event in script.events(counts):
+        match event:
+            case NewStep():
+                step += 1
+                loops.append(event.loop)
+            case Compute():
+                work[-1].append((step, event.work * _NS))
+                overhead[-1] += event.overhead * _NS
+            case Exchange():
+                exchanges.append((event, step))
+                work.append([])
+                overhead.append(0.0)
+    if not exchanges:  # such as what is done every 5th time in a loop of 4
+        raise NotUnrolled("the program is too short to communicate")
+    inside = np.zeros((step + 1, processes))
+    for event, when in exchanges:
+        inside[when] += event.program.compute()
+    program, charges, parts = _joined(exchanges, script.model.placement.per_node)
+    merged = tuple(_by_step(segments) for segments in work)
+    return Outline(program, charges, parts, merged, tuple(overhead), inside, tuple(loops))
+
+
+def _by_step(segments: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    """Add up what is computed in the same step."""
+    total: dict[int, float] = {}
+    for step, work in segments:
+        total[step] = total.get(step, 0.0) + work
+    return tuple(total.items())
+
+
+def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried:
+    """Give some processes more to do than others.
+
+    Parameters
+    ----------
+    outline : Outline
+        The program of average processes.
+    spread : mapping of str to value
+        ``persistent_cv`` and ``transient_cv``; those missing are 0.
+    seed : int
+        Decides which processes are slow, and when.
+    """
+    program = outline.program
+    processes = program.processes
+    rng = np.random.default_rng([seed, processes])
+    persistent, transient = (
+        nominal(spread.get(name, 0.0)) for name in ("persistent_cv", "transient_cv")
+    )
+    lasting = persistent * persistent_scores(processes, rng)
+    turns = np.zeros((outline.steps, processes))
+    if transient:
+        # loops draw from streams of their own: fewer iterations of one change no other
+        streams = {
+            loop: np.random.default_rng([seed, processes, 1, loop]) for loop in set(outline.loops)
+        }
+        turns = transient * np.array(
+            [transient_scores(processes, streams[loop]) for loop in outline.loops]
+        )
+    factors = np.maximum(1 + lasting + turns, 0.0)  # nobody has less than nothing to do
+    burst, pending = np.zeros(program.operations), np.zeros(processes)
+    computing = (outline.inside * factors).sum(axis=0)
+    for part, segments, rest in zip(
+        (*outline.parts, None), outline.work, outline.overhead, strict=True
+    ):
+        for step, work in segments:
+            mine = work * factors[step]
+            computing += mine
+            pending += mine
+        pending += rest
+        if part is None:
+            break
+        if part.where.size:
+            burst[part.where] = part.burst * factors[part.step][part.process]
+        burst[part.first] += pending[part.acting]
+        pending[part.acting] = 0.0
+        if part.tail is not None:
+            pending += part.tail * factors[part.step]
+    return Carried(replace(program, burst=burst, tail=pending), computing / _NS, lasting)
+
+
+def _joined(
+    exchanges: Sequence[tuple[Exchange, int]], per_node: int
+) -> tuple[Program, Charges, tuple[Part, ...]]:
+    """Put exchanges one after the other."""
+    one_of_each = {id(one): one for one, _ in exchanges}
+    processes = exchanges[0][0].program.processes
+    counts = {key: np.diff(one.program.offsets) for key, one in one_of_each.items()}
+    total = sum((counts[id(one)] for one, _ in exchanges), np.zeros(processes, dtype=np.int64))
+    offsets = np.concatenate([[0], np.cumsum(total)]).astype(np.int64)
+    size = int(offsets[-1])
+    kind, target = np.empty(size, np.uint8), np.empty(size, np.int32)
+    cursor = offsets[:-1].copy()
+    messages = collectives = 0
+    parts: list[Part] = []
+    for exchange, step in exchanges:
+        one, count = exchange.program, counts[id(exchange)]
+        process = np.repeat(np.arange(processes), count)
+        where = np.arange(one.operations) - one.offsets[process] + cursor[process]
+        kind[where] = one.kind
+        target[where] = one.target + np.where(one.kind >= Op.COLLECTIVE, collectives, messages)
+        acting = np.flatnonzero(count)
+        computes = np.flatnonzero(one.burst)
+        parts.append(
+            Part(
+                step,
+                acting,
+                cursor[acting],
+                where[computes],
+                process[computes],
+                one.burst[computes],
+                one.tail if one.tail.any() else None,
+            )
+        )
+        cursor += count
+        messages += len(one.messages)
+        collectives += len(one.collectives)
+    communicators = {0: np.arange(processes, dtype=np.int32)}
+    renamed = {key: _renamed(one.program, communicators) for key, one in one_of_each.items()}
+    names = tuple(op.name.lower() for op in Op)
+    program = Program(
+        offsets=offsets,
+        kind=kind,
+        target=target,
+        burst=np.zeros(size),
+        tail=np.zeros(processes),
+        messages=Messages(*_columns([one.program.messages for one, _ in exchanges], Messages)),
+        collectives=Collectives(*_columns([renamed[id(one)] for one, _ in exchanges], Collectives)),
+        call=kind.astype(np.int32),
+        call_name=names,
+        call_code=np.arange(len(names), dtype=np.int32),
+        call_time=np.zeros(len(names), dtype=np.int64),
+        communicators=communicators,
+        nodes=(np.arange(processes) // per_node).astype(np.int32),
+    )
+    fields = [name for name in Charges.__annotations__ if name != "sender_waits_for_transfer"]
+    every = {
+        name: np.concatenate([getattr(one.charges, name) for one, _ in exchanges])
+        for name in fields
+    }
+    return program, Charges(**every, sender_waits_for_transfer=True), tuple(parts)
+
+
+def _renamed(part: Program, communicators: dict[int, NDArray[np.int32]]) -> Collectives:
+    """Give the communicators of a part numbers that no other part uses, and add them."""
+    first = len(communicators) - 1
+    own = part.collectives.communicator
+    communicators |= {
+        number + first: members for number, members in part.communicators.items() if number
+    }
+    return replace(part.collectives, communicator=np.where(own > 0, own + first, 0))
+
+
+def _columns(tables: Sequence[Any], kind: type) -> list[NDArray[Any]]:
+    return [
+        np.concatenate([getattr(table, name) for table in tables]) for name in kind.__annotations__
+    ]

@@ -1,0 +1,339 @@
+"""With which processes and threads an application can run, and what its formulas give there.
+
+All numbers of processes up to a limit are tried at once where conditions depend on nothing but
+processes, so that "never" is no guess. Where the threads count too, or every number of processes
+needs a grid of its own, a choice of numbers is tried that conditions are usually about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.expressions import Expression
+from popmodel.expressions.algebra import NumericAlgebra
+from popmodel.expressions.elementary import Value
+from popmodel.model.run.grid import best_grid
+from popmodel.model.run.placement import MOST_PROCESSES, ImpossibleSplit
+from popmodel.model.signature.keys import key_at
+from popmodel.model.signature.program import Signature
+from popmodel.model.signature.reader import EXTENTS
+from popmodel.model.signature.toml_lines import Path
+
+MOST_THREADS = 256
+
+ALL_SMALL = 4096
+"""Every number of processes up to this one is tried where not all can be."""
+
+MOST_SEARCHED_GRIDS = 512
+"""As `ALL_SMALL`, where each number of processes needs a search for its grid."""
+
+SAMPLES = 48
+"""Numbers of processes for which formulas are evaluated."""
+
+SOME_THREADS = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""Numbers of threads for which they are evaluated if no condition is about threads."""
+
+Truth: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition and where it holds.
+
+    Attributes
+    ----------
+    path : path
+        Its place in the signature.
+    text : str
+        As written.
+    holds : ndarray of bool
+        By processes (rows) and threads (columns; a single one if they do not matter).
+    """
+
+    path: Path
+    text: str
+    holds: Truth
+
+
+@dataclass(frozen=True)
+class Possible:
+    """What was tried, and what of it every condition allows.
+
+    Attributes
+    ----------
+    processes, threads : ndarray of float
+        Numbers that were tried.
+    conditions : tuple of Condition
+        Those of ``limits.require``, and last that of a given grid.
+    is_complete : bool
+        Whether all numbers of processes up to `MOST_PROCESSES` were tried.
+    """
+
+    processes: NDArray[np.float64]
+    threads: NDArray[np.float64]
+    conditions: tuple[Condition, ...]
+    is_complete: bool
+
+    @cached_property
+    def allowed(self) -> Truth:
+        """Whether all conditions hold, by processes (rows) and threads (columns)."""
+        allowed = np.ones((self.processes.size, self.threads.size), dtype=bool)
+        for condition in self.conditions:
+            allowed = allowed & condition.holds
+        return allowed
+
+    def smallest(self, number: int) -> list[int]:
+        """Give the smallest possible numbers of processes, with some number of threads."""
+        return [int(one) for one in self.processes[self.allowed.any(axis=1)][:number]]
+
+    def first_conflict(self) -> tuple[Condition, Condition | None] | None:
+        """Give the first condition that excludes the last runs that are left.
+
+        Returns
+        -------
+        tuple or None
+            The condition, and the one before it that it contradicts; that is None if it contradicts
+            no single one but several together. None if some run is possible. Conditions that never
+            hold by themselves do not count.
+        """
+        sensible = [one for one in self.conditions if one.holds.any()]
+        left = np.ones((self.processes.size, 1), dtype=bool)
+        for index, condition in enumerate(sensible):
+            left = left & condition.holds
+            if not left.any():
+                opposed = (
+                    one for one in sensible[:index] if not (one.holds & condition.holds).any()
+                )
+                return condition, next(opposed, None)
+        return None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a formula gives at the defaults, where the application can run.
+
+    Attributes
+    ----------
+    path : path
+        Its place.
+    values : ndarray of float
+        One for each of `processes`; not finite where it has none.
+    processes, threads : ndarray of float
+        Numbers of processes and of threads, every pair once.
+    """
+
+    path: Path
+    values: NDArray[np.float64]
+    processes: NDArray[np.float64]
+    threads: NDArray[np.float64]
+
+
+def possible(
+    signature: Signature, require: Mapping[Path, Expression], params: Mapping[str, float]
+) -> Possible:
+    """Try numbers of processes and threads.
+
+    Parameters
+    ----------
+    signature : Signature
+        Its names and its grid.
+    require : mapping of path to Expression
+        The conditions of ``limits.require``.
+    params : mapping of str to float
+        A value for every parameter.
+    """
+    grid = signature.grid
+    dims = () if grid is None or grid.dims is None else grid.dims
+    used = closure(signature, [*require.values(), *dims])
+    searches = grid is not None and grid.dims is None and bool(EXTENTS & used)
+    with_threads = "T" in used
+    processes = _candidates(with_threads=with_threads, searches=searches)
+    threads: NDArray[np.float64] = np.ones(1)
+    if with_threads:
+        some = 2 ** np.arange(9) if searches else np.arange(1, MOST_THREADS + 1)
+        threads = some.astype(np.float64)
+    extents = searches or bool(dims)
+    values = environment(signature, processes[:, None], threads[None, :], params, with_grid=extents)
+    conditions = [
+        Condition(path, expression.text, _truth(expression, values, processes.size))
+        for path, expression in require.items()
+    ]
+    if dims:
+        text = " x ".join(expression.text for expression in dims)
+        fits = _fits(processes[:, None], [values[f"P{index}"] for index in range(len(dims))])
+        conditions.append(Condition(("decomp", "grid"), text, fits))
+    complete = not (with_threads or searches)
+    return Possible(processes, threads, tuple(conditions), complete)
+
+
+def outcomes(
+    signature: Signature,
+    formulas: Mapping[Path, Expression],
+    params: Mapping[str, float],
+    runs: Possible,
+) -> list[Outcome]:
+    """Evaluate all formulas but conditions for some of the possible runs.
+
+    A working set is taken to fit in the cache and not to: a formula with ``if_fits`` has an outcome
+    for either.
+    """
+    processes, threads = _samples(signature, runs)
+    values = environment(signature, processes, threads, params)
+    if "P0" in values:
+        there = np.isfinite(np.asarray(values["P0"], dtype=np.float64))
+        if there.any() and not there.all():  # some numbers have no grid of whole cells
+            processes, threads = processes[there], threads[there]
+            values = environment(signature, processes, threads, params)
+    values |= {"rank": np.zeros(1)}
+    found = []
+    for path, expression in formulas.items():
+        key = key_at(path)
+        if key is not None and not key.unit:  # a condition
+            continue
+        branches = (1, 2) if "if_fits" in expression.calls else (1,)
+        for branch in branches:
+            result = _evaluate(expression, values, branch)
+            sized = np.broadcast_to(np.asarray(result, dtype=np.float64), processes.shape)
+            found.append(Outcome(path, sized, processes, threads))
+    return found
+
+
+def environment(
+    signature: Signature,
+    processes: NDArray[np.float64],
+    threads: NDArray[np.float64],
+    params: Mapping[str, float],
+    *,
+    with_grid: bool = True,
+) -> dict[str, Value]:
+    """Evaluate let and the decomposition for arrays of P and T that broadcast together.
+
+    What has no value is not finite. Without `with_grid` the extents of the grid are left out: to
+    search for it takes long.
+    """
+    values: dict[str, Value] = {"P": processes, "T": threads, **params}
+    for name, expression in signature.let:
+        values[name] = _evaluate(expression, values)
+    if signature.grid is None or not with_grid:
+        return values
+    cells = [_evaluate(one, values) for one in signature.grid.cells or ()]
+    if signature.grid.dims is None:
+        extents = _searched(processes, cells, signature.grid.periodic)
+    else:
+        extents = [_evaluate(one, values) for one in signature.grid.dims]
+    with np.errstate(all="ignore"):
+        values |= {f"P{index}": extent for index, extent in enumerate(extents)}
+        values |= {f"n{index}": cell / extents[index] for index, cell in enumerate(cells)}
+    return values
+
+
+def closure(signature: Signature, expressions: Iterable[Expression]) -> set[str]:
+    """Give the names that formulas depend on, also by way of ``let`` and of the grid."""
+    let = dict(signature.let)
+    used: set[str] = set()
+    waiting = [name for expression in expressions for name in expression.names]
+    while waiting:
+        name = waiting.pop()
+        if name not in used:
+            used.add(name)
+            waiting += let[name].names if name in let else _behind(signature, name)
+    return used
+
+
+def _behind(signature: Signature, name: str) -> set[str]:
+    """Give the names that an extent of the grid or of the local cells comes from."""
+    grid = signature.grid
+    if grid is None or name not in EXTENTS:
+        return set()
+    sources = [*(grid.dims or ()), *(grid.cells or ())]
+    return {"P", *(one for expression in sources for one in expression.names)}
+
+
+def _candidates(*, with_threads: bool, searches: bool) -> NDArray[np.float64]:
+    """Give the numbers of processes to try, all where that is affordable."""
+    if not (with_threads or searches):
+        return np.arange(1.0, MOST_PROCESSES + 1)
+    small = np.arange(1, (MOST_SEARCHED_GRIDS if searches else ALL_SMALL) + 1)
+    most = ALL_SMALL if searches else MOST_PROCESSES
+    powers = 2 ** np.arange(21)
+    multiples = np.outer(powers, (1, 3, 5, 6, 7, 9, 12, 28, 36, 48, 56, 64)).ravel()
+    squares = np.arange(1, 1025) ** 2
+    cubes = np.arange(1, 102) ** 3
+    every = np.unique(np.concatenate([small, multiples, squares, cubes]))
+    return every[every <= most].astype(np.float64)
+
+
+def _samples(
+    signature: Signature, runs: Possible
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Choose some possible runs, evenly over the orders of magnitude, the smallest among them.
+
+    If no run is possible, which is said elsewhere, some of those that were tried.
+    """
+    allowed = runs.allowed if runs.allowed.any() else np.ones_like(runs.allowed)
+    rows = np.flatnonzero(allowed.any(axis=1))
+    if signature.grid is not None and signature.grid.dims is None:
+        # the search for a grid takes the longer the larger it is
+        small = rows[runs.processes[rows] <= ALL_SMALL]
+        rows = small if small.size else rows[:1]
+    spread = np.geomspace(1, rows.size, SAMPLES).astype(int) - 1
+    pairs = [
+        (runs.processes[row], thread)
+        for row in rows[np.unique(spread)]
+        for thread in (SOME_THREADS if runs.threads.size == 1 else runs.threads[allowed[row]])
+    ]
+    processes, threads = np.array(pairs).T
+    return processes, threads
+
+
+def _searched(
+    processes: NDArray[np.float64], cells: list[Value], periodic: tuple[bool, ...]
+) -> list[Value]:
+    """Give the extents of the grid of least surface, by P."""
+    number, *sizes = np.broadcast_arrays(processes, *cells)
+    cases = list(zip(number.flat, *(size.flat for size in sizes), strict=True))
+    with np.errstate(all="ignore"):  # cells without a value have no surface
+        known = {case: _grid_or_none(*case, periodic=periodic) for case in set(cases)}
+    extents = np.array([known[case] for case in cases], dtype=np.float64)
+    return [extents[:, dim].reshape(number.shape) for dim in range(len(cells))]
+
+
+def _grid_or_none(processes: float, *cells: float, periodic: tuple[bool, ...]) -> tuple[float, ...]:
+    """Give the extents of the grid of least surface; not finite where there is none."""
+    if not all(map(math.isfinite, cells)):
+        return (math.nan,) * len(cells)
+    try:
+        return best_grid(int(processes), cells, periodic)
+    except ImpossibleSplit:
+        return (math.nan,) * len(cells)
+
+
+def _fits(processes: NDArray[np.float64], extents: list[Value]) -> Truth:
+    product: Value = 1.0
+    whole: Value = True
+    for extent in extents:
+        product = product * extent
+        whole = whole & (extent == np.rint(extent)) & (extent >= 1)
+    result: Truth = whole & (product == processes)
+    return result
+
+
+def _truth(expression: Expression, values: Mapping[str, Value], rows: int) -> Truth:
+    """Evaluate a condition; what has no value does not hold."""
+    result = np.asarray(_evaluate(expression, values))
+    holds = result if result.dtype == bool else (result != 0) & ~np.isnan(result)
+    return np.broadcast_to(holds, np.broadcast_shapes(holds.shape, (rows, 1)))
+
+
+def _evaluate(expression: Expression, values: Mapping[str, Value], branch: int = 1) -> Value:
+    """Evaluate a formula elementwise; what has no value is not finite."""
+    algebra = NumericAlgebra({"if_fits": lambda *given: given[branch]})
+    with np.errstate(all="ignore"):
+        return expression.walk(values, algebra)

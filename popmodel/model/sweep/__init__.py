@@ -1,0 +1,1 @@
+"""All splits of some cores into processes and threads, judged and searched."""

@@ -1,0 +1,223 @@
+"""The splits of some cores into processes and threads: which are possible, what each takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from popmodel.errors import UsageError
+from popmodel.expressions import ExpressionError
+from popmodel.machine.profile import MissingQuantity
+from popmodel.metrics.hierarchy import load_families
+from popmodel.model.prediction import MAIN_FAMILY
+from popmodel.model.run import grid
+from popmodel.model.run.placement import Placement
+from popmodel.model.study import Evaluation, Study
+from popmodel.model.sweep.choice import CLOSED_FORM, Evaluated
+from popmodel.model.uncertainty import Draws
+from popmodel.model.validity import assess
+from popmodel.units import format_size
+
+MOST_CORES = 10**9
+"""More than any machine has; the divisors of such a number are found at once."""
+
+UNKNOWN_MEMORY = "the signature does not tell the memory of a process"
+NEEDS = "needs"  # what begins the reason of a split that takes more memory than is allowed
+
+_REACH = 1000  # how far to look for the nearest number of cores
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A split that is not possible.
+
+    Attributes
+    ----------
+    processes, threads : int
+        The split.
+    why : str
+        What stands against it.
+    """
+
+    processes: int
+    threads: int
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the split as JSON types."""
+        return {"processes": self.processes, "threads": self.threads, "why": self.why}
+
+
+def evaluate_all(
+    study: Study,
+    drawn: Draws,
+    cores: int,
+    max_memory: float | None = None,
+    step: Callable[[], None] | None = None,
+) -> tuple[list[Evaluated], list[Refused]]:
+    """Evaluate every split of some cores.
+
+    Parameters
+    ----------
+    study, drawn, max_memory
+        As for `evaluate`.
+    cores : int
+        Cores to be shared by processes and threads.
+    step : callable, optional
+        Called after every split.
+
+    Returns
+    -------
+    found : list of Evaluated
+        Those that are possible, by rising threads.
+    refused : list of Refused
+        The others.
+    """
+    found: list[Evaluated] = []
+    refused: list[Refused] = []
+    for threads in divisors(cores):
+        try:
+            found.append(evaluate(study, drawn, cores // threads, threads, max_memory))
+        except UsageError as error:
+            refused.append(Refused(cores // threads, threads, _short(error.message)))
+        if step is not None:
+            step()
+    return found, refused
+
+
+def evaluate(
+    study: Study, drawn: Draws, processes: int, threads: int, max_memory: float | None = None
+) -> Evaluated:
+    """Evaluate one split.
+
+    Parameters
+    ----------
+    study : Study
+        Program and machine.
+    drawn : Draws
+        From ``study.sources``.
+    processes, threads : int
+        P and T.
+    max_memory : float, optional
+        Bytes that a process may take at most.
+
+    Raises
+    ------
+    UsageError
+        If the split is not possible.
+    """
+    placement = study.admit(processes, threads)
+    run = study.run(placement, drawn)
+    _check_limit(run.memory, max_memory)
+    return evaluated(study, placement, run)
+
+
+def evaluated(
+    study: Study, placement: Placement, run: Evaluation, source: str = CLOSED_FORM
+) -> Evaluated:
+    """Give what an evaluation of the model says of a split.
+
+    Parameters
+    ----------
+    study : Study
+        Program and machine.
+    placement : Placement
+        The split.
+    run : Evaluation
+        From ``study.run``, or that corrected by a replay.
+    source : str
+        What it comes from.
+    """
+    family = load_families()[MAIN_FAMILY]
+    metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent)
+    efficiency = metrics.values["parallel_efficiency"]
+    return Evaluated(
+        placement,
+        run.extent,
+        run.memory,
+        run.modelled.runtime,
+        efficiency,
+        assess(study.profile, placement, run.used),
+        source,
+    )
+
+
+def divisors(number: int) -> list[int]:
+    """Give the divisors of a number of cores, rising.
+
+    Raises
+    ------
+    UsageError
+        If it is more than `MOST_CORES`.
+    """
+    if number > MOST_CORES:
+        raise UsageError(
+            f"{number} cores are more than any machine has", f"ask for at most {MOST_CORES}"
+        )
+    return grid.divisors(number)
+
+
+def _check_limit(memory: float | None, limit: float | None) -> None:
+    if limit is None:
+        return
+    if memory is None:
+        raise UsageError(UNKNOWN_MEMORY)
+    if memory > limit:
+        raise UsageError(f"{NEEDS} {format_size(memory, digits=3)} per process")
+
+
+def _short(message: str) -> str:
+    """The reason alone, without the split that it is about."""
+    return message.partition(" is not possible: ")[2] or message
+
+
+def impossible(
+    study: Study, count: int, refused: Sequence[Refused], max_memory: float | None = None
+) -> UsageError:
+    """Give the error for cores none of whose splits is possible, with the nearest that have one."""
+    near = [str(n) for n in nearest_possible(study, count, max_memory)]
+    limited = [one for one in refused if one.why == UNKNOWN_MEMORY or one.why.startswith(NEEDS)]
+    if limited:
+        one = limited[0]
+        return UsageError(
+            f"{study.signature.name}: no split of {count} cores keeps to the memory allowed: "
+            f"{one.processes} x {one.threads}: {one.why}",
+            "say memory_per_rank in its limits, or leave --max-memory out"
+            if one.why == UNKNOWN_MEMORY
+            else f"possible: {' or '.join(near)} cores for {study.signature.name}"
+            if near
+            else "allow more memory, or ask for more cores",
+        )
+    hint = f"possible: {' or '.join(near)} cores for {study.signature.name}" if near else None
+    return UsageError(
+        f"{study.signature.name}: no split of {count} cores is possible: {refused[0].why}", hint
+    )
+
+
+def is_possible(study: Study, cores: int, max_memory: float | None = None) -> bool:
+    """Tell whether some split of the cores fits machine and application."""
+
+    def fits(processes: int, threads: int) -> bool:
+        try:
+            placement = study.admit(processes, threads)
+            _check_limit(None if max_memory is None else study.memory(placement), max_memory)
+        except (UsageError, ExpressionError, MissingQuantity):
+            return False
+        return True
+
+    return any(fits(cores // threads, threads) for threads in divisors(cores))
+
+
+def nearest_possible(study: Study, count: int, max_memory: float | None = None) -> list[int]:
+    """Give the nearest numbers of cores below and above of which some split is possible."""
+    top = math.prod(study.allocation.available(study.profile.topology))
+    start = min(count - 1, top)
+    below = range(start, max(start - _REACH, 0), -1)
+    above = range(count + 1, min(count + _REACH, top) + 1)
+    found = (
+        next((n for n in side if is_possible(study, n, max_memory)), None)
+        for side in (below, above)
+    )
+    return [n for n in found if n is not None]

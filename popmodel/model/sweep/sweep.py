@@ -1,0 +1,212 @@
+"""All splits of some cores into processes and threads, evaluated in the same draws.
+
+`popmodel.model.sweep.choice` judges them and says which to take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from popmodel.errors import UsageError
+from popmodel.machine.profile import Profile
+from popmodel.model.changes import factors_of
+from popmodel.model.run.placement import WHOLE, Allocation
+from popmodel.model.signature import Signature
+from popmodel.model.study import Study
+from popmodel.model.sweep import optimum
+from popmodel.model.sweep.checking import Check, check
+from popmodel.model.sweep.choice import Candidate, Choice, choose, growth, judge
+from popmodel.model.sweep.optimum import Largest, Tuned
+from popmodel.model.sweep.splits import Refused, divisors, evaluate_all, impossible
+from popmodel.model.uncertainty import DEFAULT_COUNT
+
+SCHEMA = "popmodel/sweep/1"
+
+Step = Callable[[int, int], None]
+"""Told how many splits of how many are done."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All splits of some numbers of cores; made by `sweep`.
+
+    Attributes
+    ----------
+    signature, profile : Signature, Profile
+        Program and machine.
+    settings : mapping of str to float
+        Value of every parameter of the application.
+    what_if : mapping of str to float
+        Factors that were applied.
+    candidates : tuple of Candidate
+        By cores, then by rising threads.
+    refused : tuple of Refused
+        Splits that are not possible, with the reason.
+    choices : tuple of Choice
+        One per number of cores.
+    checks : tuple of Check
+        What replays say, one per number of cores.
+    largest : Largest or None
+        Why this number of cores, if it was searched.
+    tuned : tuple of Tuned
+        Best value of a parameter for each of the choices; empty if none was asked for.
+    draws, seed : int
+        Draws behind the intervals and probabilities.
+    """
+
+    signature: Signature
+    profile: Profile
+    settings: Mapping[str, float]
+    what_if: Mapping[str, float]
+    candidates: tuple[Candidate, ...]
+    refused: tuple[Refused, ...]
+    choices: tuple[Choice, ...]
+    checks: tuple[Check, ...]
+    largest: Largest | None
+    tuned: tuple[Tuned, ...]
+    draws: int
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the document, schema ``popmodel/sweep/1``, without provenance."""
+        return {
+            "schema": SCHEMA,
+            "application": {
+                "name": self.signature.name,
+                "path": self.signature.path,
+                "bundled": self.signature.is_bundled,
+                "settings": dict(self.settings),
+            },
+            "machine": {
+                "name": self.profile.name,
+                "path": self.profile.path,
+                "preset": self.profile.is_preset,
+                "origin": self.profile.origin,
+                "cores_per_node": self.profile.topology.cores_per_node,
+            },
+            "what_if": dict(self.what_if),
+            "candidates": [candidate.to_dict() for candidate in self.candidates],
+            "refused": [one.to_dict() for one in self.refused],
+            "best": [list(one.split) for choice in self.choices for one in choice.tied],
+            "choices": [
+                {**choice.to_dict(f"./{self.signature.name}"), "checked": checked.to_dict()}
+                for choice, checked in zip(self.choices, self.checks, strict=True)
+            ],
+            "growth": [one.to_dict() for one in growth(self.choices)],
+            "largest": None if self.largest is None else self.largest.to_dict(),
+            "tuned": [one.to_dict() for one in self.tuned],
+            "draws": self.draws,
+            "seed": self.seed,
+        }
+
+
+def sweep(
+    signature: Signature,
+    profile: Profile,
+    cores: Sequence[int] | None,
+    settings: Mapping[str, float] | None = None,
+    *,
+    what_if: Mapping[str, float] | None = None,
+    allocation: Allocation = WHOLE,
+    max_memory: float | None = None,
+    efficiency: float | None = None,
+    tune: str | None = None,
+    draws: int = DEFAULT_COUNT,
+    seed: int = 0,
+    step: Step | None = None,
+) -> Sweep:
+    """Evaluate every split of some cores into P processes with T threads, P T = cores.
+
+    Parameters
+    ----------
+    signature, profile : Signature, Profile
+        Application and machine.
+    cores : sequence of int or None
+        Numbers of cores to be used; None for the largest that keeps `efficiency`.
+    settings : mapping of str to float, optional
+        Values instead of the signature's parameters.
+    what_if : mapping of str to float, optional
+        Factors by the words of `popmodel.model.changes.WHAT_IF`.
+    allocation : Allocation, optional
+        What of the machine may be used; all of it by default.
+    max_memory : float, optional
+        Bytes that a process may take at most.
+    efficiency : float, optional
+        Parallel efficiency to be kept; only if `cores` is None.
+    tune : str, optional
+        Parameter of the application to find the best value of, for each split to take.
+    draws, seed : int
+        Draws of the uncertain inputs, and their seed.
+    step : callable, optional
+        Called after every split with the number of splits done and that of all.
+
+    Raises
+    ------
+    UsageError
+        If no split of a number of cores is possible; the message says why the first is not. If
+        there is no parameter to be tuned, or no number of cores keeps the efficiency.
+    MissingQuantity
+        If the profile does not know something that the application needs.
+    """
+    changes = dict(what_if or {})
+    known = dict(settings or {})
+
+    def study_with(more: Mapping[str, float]) -> Study:
+        values = {**known, **more}
+        return Study(signature, profile, values, draws, seed, factors_of(changes), allocation)
+
+    study = study_with({})
+    if tune is not None:
+        optimum.parameter(study, tune)  # a wrong name is told before the work
+    largest: Largest | None = None
+    if cores is None:
+        if efficiency is None:
+            raise UsageError("neither cores nor an efficiency to keep", "say one of them")
+        largest = optimum.largest_cores(study, efficiency, max_memory)
+        cores = [largest.cores]
+    drawn = study.sources()
+    counts = list(dict.fromkeys(cores))
+    total, done = sum(len(divisors(count)) for count in counts), 0
+
+    def one_more() -> None:
+        nonlocal done
+        done += 1
+        if step is not None:
+            step(done, total)
+
+    candidates: list[list[Candidate]] = []
+    checks: list[Check] = []
+    refused: list[Refused] = []
+    for count in counts:
+        found, no = evaluate_all(study, drawn, count, max_memory, one_more)
+        if not found:
+            raise impossible(study, count, no, max_memory)
+        found, checked = check(study, drawn, found)
+        candidates.append(judge(found))
+        checks.append(checked)
+        refused += no
+    scores = study.scores(drawn)
+    choices = tuple(choose(mine, profile.topology, scores) for mine in candidates)
+    tuned = tuple(
+        optimum.tune(
+            study, tune, choice.taken.placement, lambda value: study_with({tune: value}), max_memory
+        )
+        for choice in choices
+        if tune is not None
+    )
+    return Sweep(
+        signature,
+        profile,
+        {name: quantity.value for name, quantity in study.params.items()},
+        changes,
+        tuple(one for mine in candidates for one in mine),
+        tuple(refused),
+        choices,
+        tuple(checks),
+        largest,
+        tuned,
+        draws,
+        seed,
+    )

@@ -1,0 +1,349 @@
+"""Formulas: what is printed gives what is predicted, for every metric and kind of item."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+
+import pytest
+import sympy
+from model.demo import exact, machine, program
+
+from popmodel.errors import UsageError
+from popmodel.expressions import parse
+from popmodel.machine import profile
+from popmodel.machine.profile import Profile
+from popmodel.metrics.hierarchy import load_families
+from popmodel.model import signature
+from popmodel.model.formula import derivation as formulas
+from popmodel.model.formula import notation
+from popmodel.model.formula.derivation import Formula, FormulaError, choose, derive
+from popmodel.model.predict import predict
+from popmodel.model.prediction import MAIN_FAMILY
+from popmodel.model.run.placement import place
+from popmodel.model.run.work import Work
+from popmodel.model.signature import Signature
+from popmodel.model.study import Study
+
+PRESET = profile.load(profile.DEFAULT_PRESET)
+FAMILIES = load_families()
+ARGUMENTS = {"q": 1, "mva": 3}
+BUNDLED = {name: signature.load(name) for name in ("stencil3d", "cannon")}
+
+
+def formula(one: Signature, on: Profile, split: tuple[int, int], asked: str = "runtime") -> Formula:
+    return formulas.formula(one, on, *split, asked)
+
+
+def evaluate(document: Mapping[str, object]) -> float:
+    """Compute the asked value from the printed texts and the values of the symbols alone."""
+    texts = {one["name"]: one["text"] for one in document["parts"]}  # type: ignore[attr-defined]
+    known = {one["name"]: one["value"] for one in document["symbols"]}  # type: ignore[attr-defined]
+
+    def value(name: str) -> float:
+        if name not in known:
+            expression = parse(texts[name], ARGUMENTS)
+            inputs = {used: value(used) for used in expression.names}
+            known[name] = expression.evaluate(inputs, formulas.FUNCTIONS)
+        return float(known[name])
+
+    return value(document["parts"][0]["name"])  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [("stencil3d", (16, 4)), ("cannon", (1, 16))],
+)
+def test_the_text_gives_the_value_of_every_metric(name: str, split: tuple[int, int]) -> None:
+    study = Study(BUNDLED[name], PRESET, {}, 0, 0)
+    where = place(*split, PRESET.topology)
+    modelled = study.run(where, study.sources(draws=0)).modelled
+    found = derive(study, where, None)
+    assert evaluate(found.to_dict()) == pytest.approx(float(modelled.runtime), rel=1e-9)
+    for family in FAMILIES.values():
+        sampled = family.evaluate_samples(modelled.aggregates, modelled.absent)
+        for metric, expected in sampled.values.items():
+            document = derive(study, where, family, metric).to_dict()
+            assert document["value"] == pytest.approx(float(expected), rel=1e-9)
+            assert evaluate(document) == pytest.approx(float(expected), rel=1e-9), metric
+
+
+EVERY_KIND = """
+[[program]]
+loop = { count = "steps", body = [
+  { parallel = { name = "even", trip = "N", inner = "N/2", flops = 2, loads = 1, bytes.MEM = 8 } },
+  { parallel = { name = "chunks", trip = "N", flops = 2e3, schedule = "dynamic", chunk = 3 } },
+  { parallel = { name = "guided", trip = "N", flops = 2e3, schedule = "guided" } },
+  { parallel = { name = "locked", trip = "N", critical = { entries = 3, seconds = 2e-7 } } },
+  { parallel = { name = "barred", trip = "N", flops = 9, constructs = { barrier = 1 } } },
+  { parallel = { name = "chained", trip = "N", chain = 4, iteration_cv = 0.2, mode = "ecm" } },
+  { parallel = { name = "shared", trip = 9, shared_writes = { count = 9, bytes = 8, chunk = 1 } } },
+  { halo = { name = "sent by two", width = 1, bytes_per_cell = 8, comm_threads = "min(2, T)" } },
+  { collective = { name = "rows", op = "allreduce", bytes = 8, comm = "dim1" } },
+  { serial = { name = "fits", trip = "N", bytes = { L3 = 8, MEM = "if_fits(8*N**2, 0, 16)" } } },
+  { task = { name = "tasks", count = 50, seconds = 1e-5, span = 3e-5 } },
+  { halo = { name = "faces", width = 1, bytes_per_cell = 8, pack = "parallel" } },
+  { pipeline = { name = "wave", dims = [0, 1], blocks = "n1", seconds = 1e-3, bytes = "8*n0" } },
+  { shift = { name = "turn", dim = 0, by = 1, bytes = "8*n0" } },
+  { p2p = { name = "ring", to = "(rank + 1) % P", bytes = "64*N" } },
+  { p2p = { name = "to the last", to = "P - 1", bytes = 8, mode = "sendrecv", every = 4 } },
+  { collective = { name = "sum", op = "allreduce", bytes = "8*N", every = 5 } },
+  { collective = { op = "bcast", bytes = 8, comm = "node" } },
+  { collective = { op = "alltoall", bytes = 8 } },
+  { collective = { op = "barrier" } },
+] }
+"""
+SECTIONS = {
+    "params": "N = 1000\nsteps = 7",
+    "let": 'half = "N/2"\nspare = "half - 2*N"\nroot = "sqrt(P)"',
+    "decomp": 'global = ["N", "half"]\nperiodic = [true, false]',
+    "imbalance": "persistent_cv = 0.05\ntransient_cv = 0.1\ngrowth_exponent = 0.3\n",
+}
+
+
+def complete() -> Profile:
+    document = {**machine().document}
+    document["openmp"] = {
+        construct: {"T": [1, 2, 8], "seconds": [exact(seconds * n) for n in (1, 2, 5)]}
+        for construct, seconds in {
+            "parallel_for": 1e-7,
+            "parallel": 1e-7,
+            "barrier": 5e-8,
+            "critical": 3e-8,
+            "task": 4e-8,
+            "dynamic_chunk": 2e-8,
+            "guided_chunk": 3e-8,
+        }.items()
+    }
+    document["memory"] = {
+        **document["memory"],
+        "copy_bw": exact(5e9),
+        "line": 64,
+        "line_transfer": {"near": exact(5e-8), "far": exact(1e-7)},
+        "kappa_fs": exact(0.5),
+    }
+    more = {"thread_factor": exact(0.3), "multiple_overhead": exact(1e-7)}
+    tiers = {tier: document["net"][tier] | {"os": exact(2e-7)} for tier in ("intra", "inter")}
+    document["net"] = {**document["net"], **more, **tiers}
+    return profile.from_document(document)
+
+
+@pytest.mark.parametrize(
+    ("split", "overlap"),
+    [
+        ((1, 1), "none"),
+        ((1, 8), "none"),
+        ((4, 2), "full"),
+        ((6, 3), "ecm"),
+        ((16, 4), "none"),
+        ((64, 1), "ecm"),
+    ],
+)
+def test_every_kind_of_item_has_a_formula(split: tuple[int, int], overlap: str) -> None:
+    document = {**complete().document}
+    document["core"] = {**document["core"], "overlap": overlap}
+    on = profile.from_document(document)
+    demo = program(EVERY_KIND, **SECTIONS)
+    for asked in ("runtime", "hybrid-additive.parallel_efficiency", "talp.mpi_load_balance_in"):
+        try:
+            found = formula(demo, on, split, asked)
+        except UsageError as absent:
+            assert "has no value" in absent.message
+            continue
+        assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value, rel=1e-9)
+
+
+def test_a_formula_reads_as_a_person_writes_it() -> None:
+    found = formula(BUNDLED["stencil3d"], PRESET, (16, 4))
+    texts = {one.name: one.text for one in found.equations}
+    assert texts["runtime"] == (
+        "t_overhead + t_transfer + (t_busiest + t_serial)*(sqrt(sigma_p**2 + sigma_t**2)*q(P) + 1)"
+    )
+    assert texts["n0"] == "N/2"
+    assert texts["sigma_p"] == "cv_p*(P/P_ref)**H"
+    kinds = [one.kind for one in found.equations]
+    assert kinds == sorted(kinds, key=formulas.KINDS.index)
+    assert "expected maximum" in "\n".join(found.notes)
+
+
+def test_every_part_of_the_work_has_a_name() -> None:
+    assert set(formulas.WORK) == {entry.name for entry in fields(Work)}
+
+
+def test_every_name_is_defined_once_and_needed() -> None:
+    for name, split in (("stencil3d", (16, 4)), ("cannon", (4, 2))):
+        found = formula(BUNDLED[name], PRESET, split, "parallel_efficiency")
+        defined = [one.name for one in found.equations]
+        given = [one.name for one in found.symbols]
+        assert len({*defined, *given}) == len(defined) + len(given)
+        used = {word for one in found.equations for word in parse(one.text, ARGUMENTS).names}
+        assert used == {*defined[1:], *given}
+        assert all(one.meaning for one in (*found.equations, *found.symbols))
+
+
+def test_symbols_have_values_intervals_and_origins() -> None:
+    found = {one.name: one for one in formula(BUNDLED["stencil3d"], PRESET, (16, 4)).symbols}
+    bandwidth = found["b_sat"]
+    assert bandwidth.path == "memory.bsat"
+    assert bandwidth.quantity == PRESET.get("memory.bsat")
+    assert bandwidth.unit == "B/s"
+    assert found["P"].quantity.origin == "request"
+    assert found["N"].quantity.value == 512
+    assert found["O_for_4"].meaning == "overhead of for at 4 threads"
+    assert found["alpha_inter_1"].meaning.endswith(", between nodes, up to 8 KiB")
+    assert found["alpha_inter_2"].meaning.endswith(", between nodes, above 8 KiB")
+
+
+def test_the_side_of_a_threshold_is_that_of_the_point() -> None:
+    text = "[[program]]\nserial = { trip = 'N', bytes.MEM = 'if_fits(1*N, 1, 64)' }\n"
+    for size, traffic in ((1e5, 1), (1e6, 64)):
+        one = program(text, params=f"N = {size}")
+        found = formula(one, machine(), (1, 1))
+        (loop,) = [each for each in found.equations if each.kind == "item"]
+        bytes_of_all = "N" if traffic == 1 else f"{traffic}*N"
+        assert f"{bytes_of_all}/b_1" in loop.text
+        assert "kappa" not in loop.text
+
+
+def test_parameters_have_the_unit_that_the_signature_states() -> None:
+    one = program(
+        "[[program]]\ntask = { count = 'n', seconds = 'once' }\n",
+        params="n = 3\nonce = { value = 2e-8, low = 1e-8, high = 3e-8, unit = 's' }",
+    )
+    found = formula(one, complete(), (1, 1)).symbols
+    units = {symbol.name: symbol.unit for symbol in found}
+    assert (units["n"], units["once"]) == ("", "s")
+
+
+def test_names_of_a_signature_keep_their_names() -> None:
+    text = "[[program]]\nserial = { trip = 'b_1*f_1*q', bytes.MEM = 8 }\n"
+    one = program(text, params="b_1 = 100\nf_1 = 7\nq = 3")
+    found = formula(one, machine(), (1, 1))
+    given = {symbol.name: symbol.path for symbol in found.symbols}
+    assert given["b_1"] == "params.b_1"
+    assert given["f_1"] == "params.f_1"
+    assert given["b_1_2"] == "memory.b1"
+    assert given["q_2"] == "params.q"  # q( ) is a function of formulas
+    assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value)
+
+
+def test_elasticities_are_those_of_the_metric() -> None:
+    one = BUNDLED["stencil3d"]
+    run = predict(one, PRESET, 16, 4, draws=0)
+    assert formula(one, PRESET, (16, 4)).elasticities == run.elasticities
+    transfer = formula(one, PRESET, (16, 4), "process_transfer_efficiency").elasticities
+    adapter = next(one for one in transfer if one.name == "adapter")
+    assert adapter.value > 0
+
+
+def test_a_metric_that_is_not_positive_has_no_elasticities() -> None:
+    text = "[[program]]\np2p = { to = 'rank + 1', bytes = 1e9, mode = 'sendrecv' }\n"
+    found = formula(program(text), machine(), (2, 1), "mpi.parallel_efficiency")
+    assert found.equations[0].value == 0
+    assert found.elasticities == ()
+    assert "a result of 0 has no elasticity" in found.notes
+
+
+def test_what_if_factors_are_in_the_values() -> None:
+    study = Study(BUNDLED["cannon"], PRESET, {}, 0, 0, {"memory.bsat": 2.0})
+    found = derive(study, place(16, 4, PRESET.topology), None)
+    bandwidth = next(one for one in found.symbols if one.name == "b_sat")
+    assert bandwidth.quantity.value == 2 * PRESET.get("memory.bsat").value
+    assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value)
+
+
+def test_the_closed_form_says_so_where_the_replay_is_shown() -> None:
+    both = [
+        "{ shift = { dim = 0, by = 1, bytes = 8 } }",
+        "{ shift = { dim = 0, by = -1, bytes = 8 } }",
+    ]
+    steps = ["{ parallel = { trip = 64, inner = 1000, flops = 2 } }", *both]
+    text = f"[[program]]\nloop = {{ count = 100, body = [{', '.join(steps)}] }}\n"
+    one = program(text, decomp="grid = ['P']\nperiodic = true", imbalance="transient_cv = 0.1")
+    found = formula(one, machine(), (64, 1))
+    assert any("popmodel predict shows the replay" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "chosen"),
+    [
+        ("runtime", (None, "runtime")),
+        ("parallel_efficiency", ("hybrid-additive", "parallel_efficiency")),
+        ("Load balance", ("mpi", "load_balance")),
+        ("talp.mpi_load_balance", ("talp", "mpi_load_balance")),
+    ],
+)
+def test_what_may_be_asked_for(asked: str, chosen: tuple[str | None, str]) -> None:
+    family, metric = choose(asked, FAMILIES, MAIN_FAMILY)
+    assert (None if family is None else family.id, metric) == chosen
+
+
+@pytest.mark.parametrize(
+    ("asked", "message", "hint"),
+    [
+        ("runtim", "--formula: no metric is called 'runtim'", "did you mean runtime?"),
+        ("mpi.lod_balance", "--formula: no metric is called 'lod_balance'", "did you mean load"),
+        ("tulp.x", "--formula: no family of metrics is called 'tulp'", "families: mpi, "),
+    ],
+)
+def test_unknown_names_have_a_suggestion(asked: str, message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        choose(asked, FAMILIES, MAIN_FAMILY)
+    assert caught.value.message == message
+    assert (caught.value.hint or "").startswith(hint)
+
+
+def test_a_metric_without_a_value_says_why() -> None:
+    alone = program("[[program]]\nparallel = { trip = 100, flops = 2 }\n")
+    with pytest.raises(UsageError) as caught:
+        formula(alone, machine(), (1, 4), "mpi.transfer_efficiency")
+    assert caught.value.message == "--formula: mpi.transfer_efficiency has no value: no MPI calls"
+
+
+def test_a_run_that_is_not_possible_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannon cannot run with 15 processes"):
+        formula(BUNDLED["cannon"], PRESET, (15, 1))
+
+
+def test_a_formula_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = notation.text
+    monkeypatch.setattr(notation, "text", lambda formula: re.sub("N/2", "N/3", printed(formula)))
+    with pytest.raises(FormulaError, match=r"n0 is 256, but its formula gives 170\.6"):
+        formula(BUNDLED["stencil3d"], PRESET, (16, 4))
+
+
+# -- notation
+
+
+@pytest.mark.parametrize(
+    ("name", "latex"),
+    [
+        ("N", "N"),
+        ("n0", "n_{0}"),
+        ("b_sat", r"b_{\mathrm{sat}}"),
+        ("alpha_inter_1", r"\alpha_{\mathrm{inter},1}"),
+        ("sigma_p", r"\sigma_{p}"),
+        ("cv_p", r"\mathrm{cv}_{p}"),
+        ("steps", r"\text{steps}"),
+        ("load_balance", r"\text{load balance}"),
+        ("in_openmp_mean", r"\text{in openmp mean}"),
+        ("t_share_shift_A", r"t_{\mathrm{share},\mathrm{shift},A}"),
+    ],
+)
+def test_names_in_latex(name: str, latex: str) -> None:
+    assert notation.latex_name(name) == latex
+
+
+def test_numbers_in_text_and_latex() -> None:
+    n = sympy.Symbol("n0", positive=True)
+    formula = sympy.Float(1.5e-7) * n + sympy.Float(0.035)
+    assert parse(notation.text(formula)).evaluate({"n0": 2.0}) == 1.5e-7 * 2 + 0.035
+    assert r"1.5 \cdot 10^{-7}" in notation.latex(formula)
+    assert notation.text(sympy.Rational(1, 5) * n) == "n0/5"
+
+
+def test_common_factors_are_taken_out_where_that_is_shorter() -> None:
+    a, b, c = sympy.symbols("a b c", positive=True)
+    assert notation.text(notation.tidy(4 * a * b + 4 * a * c)) == "4*a*(b + c)"
+    assert notation.text(notation.tidy(a * b + c)) == "a*b + c"

@@ -1,0 +1,229 @@
+"""What a refusal offers instead: every choice that a hint names is tried."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from model.demo import machine, program
+
+from popmodel.errors import PopmodelError
+from popmodel.machine import profile
+from popmodel.machine.profile import Profile, from_document
+from popmodel.model import signature
+from popmodel.model.predict import predict
+from popmodel.model.run import nearest as choices
+from popmodel.model.run.placement import Allocation, ImpossibleSplit, place
+from popmodel.model.signature import Signature
+from popmodel.model.study import Study
+
+CANNON = signature.load("cannon")
+STENCIL = signature.load("stencil3d")
+PRESET = profile.load(profile.DEFAULT_PRESET)
+SERIAL = "[[program]]\nserial = { trip = 5 }\n"
+FIXED = program(SERIAL, decomp="grid = [2, 3]")
+EVEN = program(SERIAL, limits="require = ['T % 2 == 0', 'P < 40']")
+
+
+def offered(hint: str) -> tuple[list[tuple[int, int]], list[int]]:
+    """Read splits and numbers of nodes from a hint."""
+    splits = [(int(p), int(t)) for p, t in re.findall(r"(\d+) x (\d+)", hint)]
+    return splits, [int(count) for count in re.findall(r"--nodes (\d+)", hint)]
+
+
+def sized(nodes: int, cores: int, domains: int, memory: int) -> Profile:
+    document = dict(machine().document)
+    document["topology"] = dict(document["topology"]) | {
+        "nodes": nodes,
+        "cores_per_node": cores,
+        "domains": domains,
+        "memory_per_node": memory,
+    }
+    return from_document(document)
+
+
+@given(
+    st.sampled_from([CANNON, STENCIL, FIXED, EVEN]),
+    st.integers(1, 3000),
+    st.integers(1, 70),
+    st.integers(1, 40),
+    st.integers(1, 64),
+    st.integers(1, 4),
+    st.sampled_from([2**24, 2**28, 2**36]),
+    st.none() | st.integers(1, 60),
+    st.none() | st.integers(1, 64),
+)
+@settings(max_examples=150, deadline=None)
+def test_what_a_hint_offers_works(
+    application: Signature,
+    processes: int,
+    threads: int,
+    nodes: int,
+    cores: int,
+    domains: int,
+    memory: int,
+    wanted: int | None,
+    usable: int | None,
+) -> None:
+    assume(usable is None or usable <= cores)
+    small = {"N": 240.0} if "N" in application.params else {}
+    allocation = Allocation(wanted, usable)
+    on = sized(nodes, cores, min(domains, cores), memory)
+    study = Study(application, on, small, 0, 0, allocation=allocation)
+    try:
+        study.admit_or_advise(processes, threads)
+    except ImpossibleSplit as error:
+        splits, counts = offered(error.hint or "")
+        for split in splits:
+            assert split != (processes, threads)
+            study.admit(*split)
+        for count in counts:
+            study.admit(processes, threads, Allocation(count, usable))
+
+
+@given(st.integers(1, 1100))
+@settings(deadline=None)
+def test_the_choices_of_a_square_are_its_neighbours(processes: int) -> None:
+    study = Study(CANNON, PRESET, {}, 0, 0)
+    try:
+        study.admit_or_advise(processes, 1)
+    except ImpossibleSplit as error:
+        splits, _ = offered(error.hint or "")
+        squares = [n * n for n in range(1, 33) if study.is_possible(n * n, 1)]
+        below = [square for square in squares if square < processes]
+        above = [square for square in squares if square > processes]
+        assert [p for p, _ in splits] == below[-1:] + above[:1]
+
+
+@pytest.mark.parametrize(
+    ("application", "processes", "threads", "allocation", "message", "hint"),
+    [
+        (
+            CANNON,
+            5,
+            1,
+            Allocation(),
+            "cannon cannot run with 5 processes: it requires is_square(P)",
+            "possible: 4 x 1 or 9 x 1 (processes x threads)",
+        ),
+        (
+            STENCIL,
+            2,
+            32,
+            Allocation(),
+            "2 x 32 is not possible: a node has 16 cores, fewer than 32 threads",
+            "possible: 2 x 16 (processes x threads)",
+        ),
+        (
+            STENCIL,
+            100,
+            16,
+            Allocation(),
+            "100 x 16 is not possible: it needs 100 nodes, the profile has 64",
+            "possible: 64 x 16 (processes x threads), or --nodes 100 if the machine has as many",
+        ),
+        (
+            STENCIL,
+            2000,
+            32,
+            Allocation(),
+            "2000 x 32 is not possible: a node has 16 cores, fewer than 32 threads",
+            "possible: 64 x 16 (processes x threads)",
+        ),
+        (
+            STENCIL,
+            9,
+            4,
+            Allocation(nodes=4),
+            "9 x 4 is not possible: 3 on a node fill 3 of 4 nodes",
+            "possible: 8 x 4 or 10 x 4 (processes x threads), or --nodes 5",
+        ),
+        (
+            FIXED,
+            900,
+            1,
+            Allocation(),
+            "demo: its grid is 2 x 3 = 6 processes, not 900",
+            "possible: 6 x 1 (processes x threads)",
+        ),
+        (
+            EVEN,
+            4,
+            3,
+            Allocation(),
+            "demo cannot run with 4 processes of 3 threads: it requires T % 2 == 0",
+            "possible: 4 x 2 or 4 x 4 (processes x threads)",
+        ),
+    ],
+)
+def test_hints(
+    application: Signature,
+    processes: int,
+    threads: int,
+    allocation: Allocation,
+    message: str,
+    hint: str,
+) -> None:
+    with pytest.raises(ImpossibleSplit) as caught:
+        predict(application, PRESET, processes, threads, allocation=allocation, draws=0)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_too_much_memory_offers_more_processes_or_more_nodes() -> None:
+    with pytest.raises(ImpossibleSplit) as caught:
+        predict(CANNON, PRESET, 16, 4, {"N": 8e4}, draws=0)
+    assert caught.value.message == (
+        "cannon needs 59.6 GiB on a node (4 processes), a node has 32 GiB"
+    )
+    assert caught.value.hint == "possible: 36 x 4 (processes x threads), or --nodes 8"
+
+
+def test_nothing_possible_offers_nothing() -> None:
+    never = program(SERIAL, limits="require = ['P < 0']")
+    with pytest.raises(ImpossibleSplit) as caught:
+        predict(never, PRESET, 4, 1, draws=0)
+    assert caught.value.hint is None
+
+
+def test_no_choice_needs_a_network_that_is_not_known() -> None:
+    document = dict(machine().document)
+    document["net"] = {key: value for key, value in document["net"].items() if key != "inter"}
+    alone = from_document(document)
+    with pytest.raises(ImpossibleSplit) as caught:
+        predict(CANNON, alone, 7, 2, {"N": 64.0}, draws=0)
+    assert caught.value.hint == "possible: 4 x 2 (processes x threads)"
+    with pytest.raises(PopmodelError, match=r"does not know net\.inter") as refused:
+        predict(CANNON, alone, 4, 1, {"N": 64.0}, allocation=Allocation(nodes=2), draws=0)
+    assert "popmodel bench --only p2p" in (refused.value.hint or "")
+
+
+def test_a_formula_without_a_value_is_no_choice() -> None:
+    odd = program(SERIAL, let="x = '1/(P - 3)'", limits="require = ['x > 0', 'P != 4']")
+    study = Study(odd, PRESET, {}, 0, 0)
+    assert not study.is_possible(3, 1)
+    with pytest.raises(ImpossibleSplit) as caught:
+        study.admit_or_advise(4, 1)
+    assert caught.value.hint == "possible: 5 x 1 (processes x threads)"
+
+
+@pytest.mark.parametrize("processes", [10**6, 10**9, 10**18])
+def test_the_search_ends_soon(processes: int) -> None:
+    never = program(SERIAL, limits="require = ['P < 0']")
+    study = Study(never, PRESET, {}, 0, 0, allocation=Allocation(nodes=2**20))
+    start = time.process_time()
+    with pytest.raises(ImpossibleSplit):
+        study.admit_or_advise(processes, 1)
+    assert time.process_time() - start < 5.0
+
+
+def test_more_nodes_leave_more_room() -> None:
+    topology = PRESET.topology
+    counts = list(choices.more_nodes(16, 4, topology, Allocation()))
+    assert counts == [4, 6, 8, 16]
+    shares = [place(16, 4, topology, Allocation(nodes=count)).per_node for count in counts]
+    assert shares == [4, 3, 2, 1]
+    assert list(choices.more_nodes(16, 4, topology, Allocation(nodes=8))) == [16]
+    assert list(choices.more_nodes(16, 32, topology, Allocation())) == []

@@ -1,0 +1,364 @@
+"""Placement, grids and requirements: figures, and the words of every refusal."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from popmodel.errors import UsageError
+from popmodel.machine.topology import Cache, Topology
+from popmodel.model import signature
+from popmodel.model.run.grid import best_grid, check_requirements, divisors, names
+from popmodel.model.run.placement import (
+    Allocation,
+    ImpossibleSplit,
+    launch_line,
+    mpirun_line,
+    place,
+    remarks,
+)
+
+NODES = Topology(4, 16, 2, 2, (Cache("L3", 2**24, 8),))
+HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
+BODY = "[[program]]\nserial = { trip = 5 }\n"
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "per_node", "nodes"),
+    [(16, 4, 4, 4), (64, 1, 16, 4), (4, 16, 1, 4), (1, 1, 1, 1), (9, 5, 3, 3), (3, 4, 3, 1)],
+)
+def test_place(processes: int, threads: int, per_node: int, nodes: int) -> None:
+    placement = place(processes, threads, NODES)
+    assert (placement.per_node, placement.nodes) == (per_node, nodes)
+    assert placement.cores == processes * threads
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "words", "hint"),
+    [
+        (0, 1, "0 processes are not possible", "at least 1"),
+        (1, 0, "0 threads are not possible", "at least 1"),
+        (2, 32, "2 x 32 is not possible: a node has 16 cores", "at most 16 threads"),
+        (9, 16, "needs 9 nodes, the profile has 4", "at most 4 processes of 16 threads"),
+    ],
+)
+def test_refusals(processes: int, threads: int, words: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        place(processes, threads, NODES)
+    assert caught.value.exit_status == 2
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "allocation", "words", "hint"),
+    [
+        (8, 1, Allocation(nodes=0), "0 nodes are not possible", "ask for at least 1 node"),
+        (
+            8,
+            1,
+            Allocation(cores_per_node=17),
+            "17 cores per node are not possible: a node has 16",
+            "ask for 1 to 16 cores per node",
+        ),
+        (
+            2,
+            8,
+            Allocation(cores_per_node=4),
+            "2 x 8 is not possible: 4 cores of a node may be used, fewer than 8 threads",
+            "at most 4 threads per process",
+        ),
+        (
+            9,
+            1,
+            Allocation(nodes=4),
+            "9 x 1 is not possible: 3 on a node fill 3 of 4 nodes",
+            None,
+        ),
+        (3, 1, Allocation(nodes=4), "3 x 1 is not possible: of 4 nodes some would have no", None),
+        (
+            40,
+            4,
+            Allocation(nodes=5),
+            "40 x 4 is not possible: a node has room for 4 processes of 4 threads, 5 nodes would",
+            "at most 20 processes of 4 threads",
+        ),
+        (
+            2**20 + 1,
+            1,
+            Allocation(nodes=2**19),
+            "no more than 1048576 processes are modelled",
+            "at most 1048576 processes",
+        ),
+    ],
+)
+def test_allocations_are_refused(
+    processes: int, threads: int, allocation: Allocation, words: str, hint: str | None
+) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        place(processes, threads, NODES, allocation)
+    assert caught.value.hint == hint
+
+
+def test_a_number_of_nodes_is_used_evenly_even_beyond_the_profile() -> None:
+    placement = place(16, 2, NODES, Allocation(nodes=8))
+    assert (placement.per_node, placement.nodes) == (2, 8)
+    assert place(17, 1, NODES, Allocation(nodes=2)).per_node == 9
+    assert place(17, 1, NODES).per_node == 16
+
+
+def test_cores_of_a_node_may_stay_idle() -> None:
+    placement = place(8, 2, NODES, Allocation(cores_per_node=4))
+    assert (placement.per_node, placement.nodes) == (2, 4)
+    assert placement.active == 2  # one process on each of two domains
+    assert placement.active_serial == 1
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "owned", "active", "serial", "sockets"),
+    [
+        (4, 4, 4, 8, 2, 1),  # full
+        (2, 4, 8, 4, 1, 1),  # one process on each socket
+        (1, 4, 4, 4, 1, 1),  # threads stay together
+        (3, 4, 4, 8, 2, 1),  # five cores each would be one across the sockets
+        (3, 5, 5, 8, 2, 2),  # 15 of 16 cores in use: cannot be avoided
+        (1, 12, 16, 6, 1, 2),  # six on each socket
+        (1, 9, 16, 5, 1, 2),
+        (1, 16, 16, 8, 1, 2),
+        (4, 1, 4, 2, 2, 1),
+    ],
+)
+def test_cores_of_a_process(
+    processes: int, threads: int, owned: int, active: int, serial: int, sockets: int
+) -> None:
+    placement = place(processes, threads, NODES, Allocation(nodes=1))
+    assert placement.cores_per_process == owned
+    assert (placement.active, placement.active_serial) == (active, serial)
+    assert placement.sockets_spanned == sockets
+
+
+def spread_out(cores: range, threads: int, sockets: int) -> list[int]:
+    """Cores of threads that are dealt out to sockets in turns, and apart from each other there."""
+    size = len(cores) // sockets
+    found = []
+    for socket in range(sockets):
+        share = (socket + 1) * threads // sockets - socket * threads // sockets
+        found += [cores[socket * size + turn * size // share] for turn in range(share)]
+    return found
+
+
+@given(
+    st.integers(1, 300),
+    st.integers(1, 64),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(1, 16),
+    st.none() | st.integers(1, 40),
+)
+def test_a_placement_is_possible_on_the_machine(
+    processes: int, threads: int, sockets: int, split: int, size: int, nodes: int | None
+) -> None:
+    """Against every core of a node written out."""
+    topology = Topology(1000, sockets * split * size, sockets, sockets * split, ())
+    try:
+        placement = place(processes, threads, topology, Allocation(nodes=nodes))
+    except ImpossibleSplit:
+        return
+    assert placement.nodes == (nodes or placement.nodes)
+    assert (placement.nodes - 1) * placement.per_node < processes
+    assert processes <= placement.nodes * placement.per_node
+    first = [rank * placement.cores_per_process for rank in range(placement.per_node)]
+    if placement.per_socket is not None:
+        assert placement.per_socket * sockets == placement.per_node
+        assert placement.per_socket * placement.cores_per_process <= split * size
+        first = [
+            socket * split * size + rank * placement.cores_per_process
+            for socket in range(sockets)
+            for rank in range(placement.per_socket)
+        ]
+    owned = [range(core, core + placement.cores_per_process) for core in first]
+    assert max(cores[-1] for cores in owned) < topology.cores_per_node
+    used = [cores[:threads] for cores in owned]
+    if placement.spread:
+        assert placement.cores_per_process % (split * size) == 0
+        turns = range(placement.cores_per_process // (split * size))
+        used = [spread_out(cores, threads, len(turns)) for cores in owned]
+    busy = [core for cores in used for core in cores]
+    assert len(set(busy)) == placement.per_node * threads
+    domains = [core // size for core in busy]
+    assert placement.active == max(domains.count(domain) for domain in domains)
+    masters = [cores[0] // size for cores in owned]
+    assert placement.active_serial == max(masters.count(domain) for domain in masters)
+    assert placement.sockets_spanned == max(
+        len({core // (size * split) for core in cores}) for cores in used
+    )
+    fits = topology.cores_per_socket // threads * sockets >= placement.per_node
+    if placement.per_node % sockets == 0 and fits:
+        assert placement.sockets_spanned == 1
+    if placement.per_node % topology.domains == 0:  # processes are scattered as the formula says
+        assert placement.active == math.ceil(len(busy) / topology.domains)
+
+
+def test_threads_that_are_apart_are_noted() -> None:
+    assert remarks(place(4, 4, NODES), NODES) == []
+    assert remarks(place(1, 12, NODES), NODES) == [
+        "threads of a process are on 2 sockets: one has 8 cores"
+    ]
+    assert remarks(place(5, 3, NODES), NODES) == [
+        "threads of a process are on 2 sockets: 5 processes of 3 threads fill a node that way"
+    ]
+    fine = Topology(1, 16, 1, 4, ())
+    assert remarks(place(1, 8, fine), fine) == [
+        "threads of a process are on 2 memory domains: one has 4 cores"
+    ]
+
+
+def test_launch_lines() -> None:
+    placement = place(16, 4, NODES)
+    assert launch_line(placement, "./a") == (
+        "OMP_NUM_THREADS=4 OMP_PLACES=cores OMP_PROC_BIND=close \\\n"
+        "srun -N 4 -n 16 -c 4 --ntasks-per-node=4 --distribution=block:block --cpu-bind=cores ./a"
+    )
+    assert mpirun_line(placement, "./a").endswith(
+        "mpirun -np 16 -x OMP_NUM_THREADS -x OMP_PLACES -x OMP_PROC_BIND "
+        "--map-by ppr:4:node:PE=4 --bind-to core ./a"
+    )
+
+
+def test_launch_lines_scatter_processes_over_a_node_that_is_not_full() -> None:
+    placement = place(8, 2, NODES, Allocation(nodes=4))
+    assert "OMP_NUM_THREADS=2 " in launch_line(placement, "./a")
+    assert "srun -N 4 -n 8 -c 8 --ntasks-per-node=2 " in launch_line(placement, "./a")
+    assert " --map-by ppr:2:node:PE=8 " in mpirun_line(placement, "./a")
+    wide = place(1, 12, NODES)
+    assert "OMP_PLACES=sockets OMP_PROC_BIND=spread " in launch_line(wide, "./a")
+    assert "srun -N 1 -n 1 -c 16 " in launch_line(wide, "./a")
+    assert " --map-by ppr:1:node:PE=16 " in mpirun_line(wide, "./a")
+    alone = place(1, 4, NODES)
+    assert "srun -N 1 -n 1 -c 4 --ntasks-per-node=1 --cpu-bind" in launch_line(alone, "./a")
+
+
+def test_a_program_is_one_word_of_the_shell() -> None:
+    placement = place(16, 4, NODES)
+    for line in (launch_line(placement, "./a b; c $D"), mpirun_line(placement, "./a b; c $D")):
+        assert line.endswith(" './a b; c $D'")
+
+
+@pytest.mark.parametrize(("processes", "active"), [(2, 1), (6, 3), (10, 5), (12, 6), (14, 7)])
+def test_sockets_of_a_node_that_is_not_full_have_as_many_processes(
+    processes: int, active: int
+) -> None:
+    placement = place(processes, 1, NODES)
+    assert placement.active == active
+    balanced = placement.per_socket == active or placement.cores_per_process * active >= 8
+    assert balanced
+
+
+def test_processes_that_would_straddle_sockets_are_shared_out_by_socket() -> None:
+    """4 cores times 4 leave two of 18: the fifth process begins on the next socket."""
+    wide = Topology(4, 36, 2, 2, ())
+    placement = place(8, 4, wide)
+    assert (placement.per_socket, placement.sockets_spanned, placement.active) == (4, 1, 16)
+    assert " --distribution=block:cyclic " in launch_line(placement, "./a")
+    assert " --map-by ppr:4:socket:PE=4 " in mpirun_line(placement, "./a")
+    uneven = place(5, 4, wide)  # six cores each, three of them on the first socket
+    assert (uneven.per_socket, uneven.cores_per_process, uneven.sockets_spanned) == (None, 6, 1)
+
+
+@given(st.integers(1, 400), st.integers(1, 3))
+def test_best_grid_uses_all_processes(processes: int, dimensions: int) -> None:
+    extent = best_grid(processes, [400.0, 500.0, 600.0][:dimensions], [False] * dimensions)
+    assert math.prod(extent) == processes
+    assert len(extent) == dimensions
+
+
+@given(st.integers(1, 2000), st.integers(1, 3), st.booleans())
+def test_best_grid_has_the_least_surface(processes: int, dimensions: int, wraps: bool) -> None:
+    """Against all grids, one by one."""
+    cells = [40.0, 70.0, 100.0][:dimensions]
+    grids = [
+        grid
+        for grid in itertools.product(divisors(processes), repeat=dimensions)
+        if math.prod(grid) == processes
+        and all(count <= size for count, size in zip(grid, cells, strict=True))
+    ]
+    if not grids:
+        with pytest.raises(ImpossibleSplit, match="each process needs at least one"):
+            best_grid(processes, cells, [wraps] * dimensions)
+        return
+
+    def surface(grid: tuple[int, ...]) -> float:
+        block = [size / count for size, count in zip(cells, grid, strict=True)]
+        faces = [math.prod(block) / side for side in block]
+        sides = [0 if n == 1 else 2 if wraps or n > 2 else 1 for n in grid]
+        return sum(n * face for n, face in zip(sides, faces, strict=True))
+
+    found = best_grid(processes, cells, [wraps] * dimensions)
+    assert found in grids
+    assert surface(found) == pytest.approx(min(map(surface, grids)))
+
+
+@given(st.integers(1, 5000))
+def test_divisors(number: int) -> None:
+    assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]
+
+
+def test_divisors_of_a_large_number_take_no_search_through_it() -> None:
+    assert divisors(999_999_937) == [1, 999_999_937]
+    assert len(divisors(10**12)) == 169
+
+
+def test_best_grid_cuts_the_longest_side_first() -> None:
+    assert best_grid(16, [512, 512, 512], [False] * 3) == (2, 2, 4)
+    assert best_grid(16, [512, 512, 512], [True] * 3) == (1, 4, 4)
+    assert best_grid(4, [1000, 10], [False] * 2) == (4, 1)
+    assert best_grid(1, [5, 5], [True] * 2) == (1, 1)
+
+
+def test_names_of_cannon() -> None:
+    cannon = signature.load("cannon")
+    values, extent = names(cannon, 16, 4, {"N": 4096.0, "w": 8.0})
+    assert extent == (4, 4)
+    assert values["nb"] == 1024
+    assert values["P0"] == 4
+    assert values["P"] == 16
+
+
+def test_local_extents_of_an_automatic_grid() -> None:
+    demo = signature.from_text(HEAD + "[decomp]\nglobal = [64, 32]\n" + BODY)
+    values, extent = names(demo, 8, 1, {})
+    assert extent == (4, 2)
+    assert (values["n0"], values["n1"]) == (16, 16)
+
+
+def test_requirements_of_processes_and_threads() -> None:
+    cannon = signature.load("cannon")
+    check_requirements(cannon, 9, 1, {"N": 100.0, "w": 8.0})
+    with pytest.raises(ImpossibleSplit, match=r"with 12 processes: it requires is_square"):
+        check_requirements(cannon, 12, 1, {"N": 100.0, "w": 8.0})
+    even = signature.from_text(HEAD + "[limits]\nrequire = ['T % 2 == 0']\n" + BODY)
+    with pytest.raises(ImpossibleSplit, match=r"with 1 process of 3 threads: it requires T % 2"):
+        check_requirements(even, 1, 3, {})
+
+
+def test_a_grid_must_have_all_processes() -> None:
+    demo = signature.from_text(HEAD + "[decomp]\ngrid = [2, 3]\n" + BODY)
+    with pytest.raises(ImpossibleSplit, match="its grid is 2 x 3 = 6 processes, not 8") as caught:
+        names(demo, 8, 1, {})
+    assert caught.value.processes == 6
+    odd = signature.from_text(HEAD + "[decomp]\ngrid = ['P/2', 2]\n" + BODY)
+    with pytest.raises(ImpossibleSplit, match=r"a grid extent is 'P/2' = 2\.5, which is no number"):
+        names(odd, 5, 1, {})
+
+
+def test_every_process_needs_a_cell() -> None:
+    small = signature.from_text(HEAD + "[decomp]\nglobal = [4, 5]\n" + BODY)
+    assert names(small, 20, 1, {})[1] == (4, 5)
+    with pytest.raises(ImpossibleSplit, match="no grid of 7 processes fits 4 x 5 cells: each"):
+        names(small, 7, 1, {})
+    given_grid = "[decomp]\nglobal = [4, 5]\ngrid = ['P', 1]\n"
+    with pytest.raises(ImpossibleSplit, match="grid of 5 x 1 processes has more of them than cell"):
+        names(signature.from_text(HEAD + given_grid + BODY), 5, 1, {})

@@ -1,0 +1,214 @@
+"""The grammar of signatures: one table of keys, the page that shows it, the values it refuses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import popmodel.model
+from popmodel.model import signature
+from popmodel.model.signature import SignatureError
+from popmodel.model.signature.keys import (
+    KEYS,
+    NOT_NEGATIVE,
+    ONE_OR_MORE,
+    POSITIVE,
+    SHARE,
+    Key,
+    key_of,
+)
+from popmodel.model.signature.program import Costs, Item, Parallel, SharedWrites
+from popmodel.model.signature.reader import COMMUNICATORS, MODES, ROOTED, SCHEDULES
+from popmodel.network.collectives import DEFAULT_ALGORITHM
+
+PAGE = (Path(popmodel.model.__file__).parent / "signature" / "bundled" / "README.md").read_text()
+HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
+
+
+def tables() -> dict[str, list[list[str]]]:
+    """Rows of the page by heading, in the order of the page."""
+    found: dict[str, list[list[str]]] = {}
+    for heading, text in re.findall(r"^### (.*?)\n(.*?)(?=^##|\Z)", PAGE, re.M | re.S):
+        rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+        assert [cell.strip() for cell in rows[0]] == ["key", "unit", "default", "values", "meaning"]
+        found[heading] = [[cell.strip() for cell in row] for row in rows[2:]]
+    return found
+
+
+def row(key: Key) -> list[str]:
+    values = "" if key.domain is None else key.domain.text
+    default = "required" if key.default is None else key.default
+    return [f"`{key.name}`", key.unit, default, values, key.meaning]
+
+
+def test_the_page_has_a_table_for_everything() -> None:
+    assert list(tables()) == [name or "the document" for name in KEYS]
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_the_page_says_what_the_reader_does(name: str) -> None:
+    assert tables()[name or "the document"] == [row(key) for key in KEYS[name]]
+
+
+def test_words_with_a_meaning_are_on_the_page() -> None:
+    for words, name, key in (
+        (SCHEDULES, "parallel", "schedule"),
+        (MODES, "serial", "mode"),
+        (COMMUNICATORS, "collective", "comm"),
+        (DEFAULT_ALGORITHM, "collective", "op"),
+        (ROOTED, "collective", "root"),
+    ):
+        assert all(word in key_of(name, key).meaning for word in words)
+
+
+def test_the_example_of_the_page_is_read() -> None:
+    for text in re.findall(r"```toml\n(.*?)```", PAGE, re.S):
+        assert signature.from_text(text).program
+
+
+def test_what_an_item_holds_has_a_key() -> None:
+    for kind in Item.__args__:
+        names = {entry.name for entry in fields(kind)}
+        if "costs" in names:
+            names = names - {"costs"} | {entry.name for entry in fields(Costs)}
+        assert names == {key.name for key in KEYS[kind.kind]}
+
+
+def test_domains() -> None:
+    assert POSITIVE.holds(1e-9)
+    assert not POSITIVE.holds(0.0)
+    assert not POSITIVE.holds(float("nan"))
+    assert NOT_NEGATIVE.holds(0)
+    assert not ONE_OR_MORE.holds(0.5)
+    assert SHARE.holds(np.array([-0.1, 0.0, 1.0, 1.1])).tolist() == [False, True, True, False]
+
+
+# -- values that are wrong whatever the run is
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ("serial = { trip = 0 }", "trip is 0; it should be above 0"),
+        ("serial = { trip = '1/0' }", "trip: expression '1/0': has no finite value"),
+        ("serial = { trip = 1, flops = -1 }", "flops is -1; it should be at least 0"),
+        ("serial = { trip = 1, bytes.MEM = -8 }", "MEM is -8; it should be at least 0"),
+        ("serial = { trip = 1, chain = -8 }", "chain is -8; it should be at least 0"),
+        ("loop = { count = -3, body = [{ serial = { trip = 1 } }] }", "count is -3; it should be"),
+        ("loop = { count = 3, body = [{ serial = { trip = 1, every = 0 } }] }", "every is 0; it"),
+        ("parallel = { trip = 1, inner = 0 }", "inner is 0; it should be above 0"),
+        ("parallel = { trip = 1, chunk = 0 }", "chunk is 0; it should be at least 1"),
+        ("parallel = { trip = 1, iteration_cv = -1 }", "iteration_cv is -1; it should be at"),
+        ("parallel = { trip = 1, constructs = { barrier = -1 } }", "barrier is -1; it should be"),
+        (
+            "parallel = { trip = 1, critical = { entries = 1, seconds = -1 } }",
+            "seconds is -1; it should be at least 0",
+        ),
+        (
+            "parallel = { trip = 1, shared_writes = { count = 1, bytes = 0, chunk = 1 } }",
+            "bytes is 0; it should be above 0",
+        ),
+        ("task = { count = 0, seconds = 1 }", "count is 0; it should be above 0"),
+        ("halo = { width = 0, bytes_per_cell = 8 }", "width is 0; it should be above 0"),
+        (
+            "halo = { width = 1, bytes_per_cell = 8, overlap = 2 }",
+            "overlap is 2; it should be between 0 and 1",
+        ),
+        (
+            "halo = { width = 1, bytes_per_cell = 8, comm_threads = 0 }",
+            "comm_threads is 0; it should be at least 1",
+        ),
+        (
+            "pipeline = { dims = [0], blocks = 0, seconds = 1, bytes = 1 }",
+            "blocks is 0; it should be at least 1",
+        ),
+        ("collective = { op = 'bcast', bytes = -1 }", "bytes is -1; it should be at least 0"),
+        ("collective = { op = 'bcast', bytes = 1, root = -1 }", "root is -1; it should be at"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(item: str, words: str) -> None:
+    with pytest.raises(SignatureError, match=words) as caught:
+        signature.from_text(HEAD + "[decomp]\nglobal = [8]\n[[program]]\n" + item, "demo.toml")
+    assert re.match(r"demo\.toml:[67]: ", caught.value.message)  # 6 for what is inside a body
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("item", "words", "hint"),
+    [
+        (
+            "serial = { trip = 1, every = 5 }",
+            "every counts the iterations of a loop, and 'serial' is in none",
+            "put it into the body of a loop, or leave every out",
+        ),
+        (
+            "collective = { op = 'barrier', comm_threads = 2 }",
+            "comm_threads in collective: a collective is called by one thread",
+            "several threads can send the messages of halo, shift and p2p",
+        ),
+        (
+            "pipeline = { dims = [0], blocks = 1, seconds = 1, bytes = 1, comm_threads = 'T' }",
+            "comm_threads in pipeline: the blocks of a pipeline are sent one after the other",
+            "several threads can send the messages of halo, shift and p2p",
+        ),
+        (
+            "collective = { op = 'bcast', bytes = 1, comm = 'dim1' }",
+            "comm should be world, node, leaders or grid dimensions, not 'dim1'",
+            "dimensions of this decomp: dim0",
+        ),
+        (
+            "collective = { op = 'bcast', bytes = 1, comm = ['dim0', 'dim0'] }",
+            "comm should be world, node, leaders or grid dimensions, not .'dim0', 'dim0'.",
+            "dimensions of this decomp: dim0",
+        ),
+        (
+            "collective = { op = 'allreduce', bytes = 1, root = 0 }",
+            "allreduce has no root",
+            "bcast, reduce, gather, scatter have one",
+        ),
+        (
+            "serial = { trip = 1, mode = 'fast' }",
+            "mode should be sum, ecm or roofline, not 'fast'",
+            None,
+        ),
+        ("parallel = { trip = 1, shared_writes = 3 }", "shared_writes should be a table", None),
+        (
+            "parallel = { trip = 1, shared_writes = { count = 1, bytes = 8 } }",
+            "chunk is missing in shared_writes",
+            None,
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_advice(item: str, words: str, hint: str | None) -> None:
+    with pytest.raises(SignatureError, match=words) as caught:
+        signature.from_text(HEAD + "[decomp]\nglobal = [8]\n[[program]]\n" + item, "demo.toml")
+    assert caught.value.line == 7
+    assert caught.value.hint == hint
+
+
+def test_grid_dimensions_need_a_grid() -> None:
+    text = HEAD + "[[program]]\ncollective = { op = 'bcast', bytes = 1, comm = 'dim0' }"
+    with pytest.raises(SignatureError, match="not 'dim0'") as caught:
+        signature.from_text(text)
+    assert caught.value.hint == "grid dimensions need a decomp"
+
+
+def test_further_keys_are_read() -> None:
+    text = HEAD + (
+        "[decomp]\nglobal = [8, 8]\n[[program]]\n"
+        "parallel = { trip = 9, iteration_cv = 0.1, chain = 4, instructions = 12, mode = 'ecm', "
+        "shared_writes = { count = 9, bytes = 8, chunk = 1 } }\n"
+        "[[program]]\ncollective = { op = 'reduce', bytes = 8, comm = ['dim1', 'dim0'], root = 3 }"
+    )
+    loop, reduction = signature.from_text(text).program
+    assert isinstance(loop, Parallel)
+    assert isinstance(loop.shared_writes, SharedWrites)
+    assert (loop.iteration_cv.text, loop.costs.chain.text) == ("0.1", "4")
+    assert loop.costs.instructions is not None
+    assert loop.costs.mode == "ecm"
+    assert getattr(reduction, "comm") == (0, 1)  # noqa: B009 - an item of any kind
+    assert getattr(reduction, "root").text == "3"  # noqa: B009

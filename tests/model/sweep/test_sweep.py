@@ -1,0 +1,257 @@
+"""All splits of some cores: what is possible, what is best, how sure that is."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model.demo import exact, machine, program
+
+from popmodel.errors import UsageError
+from popmodel.machine import profile
+from popmodel.machine.profile import from_document
+from popmodel.model import signature
+from popmodel.model.changes import WHAT_IF, factors_of
+from popmodel.model.predict import predict
+from popmodel.model.replayed.agreement import GAP
+from popmodel.model.sweep.splits import divisors
+from popmodel.model.sweep.sweep import sweep
+
+STENCIL = signature.load("stencil3d")
+CANNON = signature.load("cannon")
+PRESET = profile.load(profile.DEFAULT_PRESET)
+
+SERIAL = """
+[[program]]
+serial = { trip = 1e6, flops = 2 }
+[[program]]
+parallel = { trip = 6400, inner = 1e4, flops = 2, constructs = { parallel_for = 1 } }
+"""
+
+
+@given(st.sampled_from([1, 2, 6, 12, 16, 48, 64, 96]))
+@settings(max_examples=8, deadline=None)
+def test_every_split_is_a_candidate_or_refused(cores: int) -> None:
+    found = sweep(STENCIL, PRESET, [cores], draws=20)
+    splits = [(one.placement.processes, one.placement.threads) for one in found.candidates]
+    splits += [(one.processes, one.threads) for one in found.refused]
+    assert sorted(splits) == [(d, cores // d) for d in range(1, cores + 1) if cores % d == 0]
+
+
+@given(st.sampled_from([4, 16, 64]), st.integers(0, 3))
+@settings(max_examples=12, deadline=None)
+def test_probabilities_and_regret(cores: int, seed: int) -> None:
+    found = sweep(STENCIL, PRESET, [cores], draws=100, seed=seed)
+    assert sum(one.probability_best for one in found.candidates) == pytest.approx(1)
+    assert all(one.probability_tied >= one.probability_best for one in found.candidates)
+    assert all(one.regret >= 0 for one in found.candidates)
+    (choice,) = found.choices
+    assert choice.taken.regret == min(one.regret for one in found.candidates)
+    assert choice.tied[0] is choice.taken
+
+
+def test_a_candidate_is_what_predict_says() -> None:
+    found = sweep(CANNON, PRESET, [64])
+    for one in found.candidates:
+        alone = predict(CANNON, PRESET, one.placement.processes, one.placement.threads)
+        assert alone.agreement is None or not alone.agreement.trusts_replay
+        assert one.runtime == alone.runtime
+        assert one.grid == alone.grid
+        assert one.parallel_efficiency == alone.metrics["hybrid-additive"]["parallel_efficiency"]
+        assert one.memory_per_process == alone.memory_per_process
+
+
+def test_without_uncertainty_the_fastest_is_certain() -> None:
+    found = sweep(program(SERIAL), machine(), [8], draws=50)
+    best = min(found.candidates, key=lambda one: one.runtime.value)
+    assert [one.probability_best for one in found.candidates if one is not best] == [0.0] * (
+        len(found.candidates) - 1
+    )
+    assert best.probability_best == 1.0
+    assert found.choices[0].taken is best
+    assert best.regret == 0.0
+    assert found.choices[0].doubt is None
+
+
+def test_what_is_common_to_all_splits_does_not_blur_the_choice() -> None:
+    """A clock between 1 and 4 GHz changes all runtimes, and none of their order."""
+    known = from_document(
+        copy.deepcopy(dict(machine().document))
+        | {
+            "core": dict(machine().document["core"])
+            | {"freq": {"1": exact(2e9) | {"low": 1e9, "high": 4e9}}}
+        }
+    )
+    found = sweep(program(SERIAL), known, [8], draws=200)
+    best = found.choices[0].taken
+    assert best.runtime.high is not None
+    assert best.runtime.low is not None
+    assert best.runtime.high > 3 * best.runtime.low
+    assert best.probability_best > 0.95
+
+
+def test_defaults_are_compared_with_what_to_take() -> None:
+    found = sweep(STENCIL, PRESET, [64])
+    (choice,) = found.choices
+    by_threads = {one.placement.threads: one for one in found.candidates}
+    assert [(one.name, one.split) for one in choice.defaults] == [
+        ("all MPI", (64, 1)),
+        ("one process per socket", (8, 8)),
+        ("one process per node", (4, 16)),
+    ]
+    for default in choice.defaults:
+        ratio = by_threads[default.split[1]].runtime.value / choice.taken.runtime.value
+        assert default.loss is not None
+        assert default.loss.value == ratio - 1
+
+
+def test_a_default_that_is_not_possible_is_told() -> None:
+    (choice,) = sweep(CANNON, PRESET, [64]).choices
+    assert [one.loss is None for one in choice.defaults] == [False, True, False]
+
+
+def test_what_does_not_fit_is_refused_with_the_reason() -> None:
+    found = sweep(CANNON, PRESET, [64], max_memory=200 * 2**20)
+    reasons = {(one.processes, one.threads): one.why for one in found.refused}
+    assert reasons[32, 2] == "cannon cannot run with 32 processes: it requires is_square(P)"
+    assert reasons[2, 32] == "a node has 16 cores, fewer than 32 threads"
+    assert reasons[4, 16] == "needs 640 MiB per process"
+    assert [one.placement.processes for one in found.candidates] == [64, 16]
+
+
+def test_cores_whose_processes_are_too_large_name_the_nearest_that_are_not() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(CANNON, PRESET, [9], max_memory=200 * 2**20)
+    assert "needs 284 MiB per process" in caught.value.message
+    # 9 processes are possible, but 16 are the fewest that are small enough
+    assert caught.value.hint == "possible: 16 cores for cannon"
+
+
+def test_a_limit_of_memory_needs_to_know_it() -> None:
+    with pytest.raises(UsageError, match="the signature does not tell the memory of a process"):
+        sweep(program(SERIAL), machine(), [8], max_memory=1e9)
+
+
+def test_cores_without_any_split_name_the_nearest() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(CANNON, PRESET, [34])
+    assert caught.value.message == (
+        "cannon: no split of 34 cores is possible: cannon cannot run with 34 processes: "
+        "it requires is_square(P)"
+    )
+    assert caught.value.hint == "possible: 32 or 36 cores for cannon"
+
+
+def test_more_cores_than_the_machine_has() -> None:
+    with pytest.raises(UsageError, match="no split of 128 cores is possible: it needs") as caught:
+        sweep(program(SERIAL), machine(), [128])
+    assert caught.value.hint is not None
+    assert "64" in caught.value.hint
+
+
+def test_more_cores_than_any_machine_has() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(program(SERIAL), machine(), [10**18])
+    assert caught.value.message == "1000000000000000000 cores are more than any machine has"
+    assert caught.value.hint == "ask for at most 1000000000"
+
+
+@given(st.integers(1, 5000))
+def test_divisors(number: int) -> None:
+    assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]
+
+
+def test_every_split_is_told_when_it_is_done() -> None:
+    told: list[tuple[int, int]] = []
+    sweep(STENCIL, PRESET, [4, 64], draws=0, step=lambda done, total: told.append((done, total)))
+    assert told == [(number, 10) for number in range(1, 11)]
+
+
+def test_more_cores_are_compared_with_fewer() -> None:
+    document = sweep(STENCIL, PRESET, [128, 64], draws=50).to_dict()
+    (grown,) = document["growth"]
+    runtimes = {
+        choice["cores"]: next(
+            one["runtime"]["value"]
+            for one in document["candidates"]
+            if [one["processes"], one["threads"]] == choice["take"]
+        )
+        for choice in document["choices"]
+    }
+    assert grown["cores"] == [64, 128]
+    assert grown["speedup"]["value"] == runtimes[64] / runtimes[128]
+    assert 1 < grown["speedup"]["low"] <= grown["speedup"]["high"] < 2
+
+
+@pytest.mark.parametrize("name", sorted(WHAT_IF))
+def test_a_better_machine_is_no_slower(name: str) -> None:
+    better = {"latency": 0.5, "openmp": 0.5, "imbalance": 0.5}.get(name, 2.0)
+    before, after = (
+        sweep(STENCIL, PRESET, [64], what_if=changes, draws=0).candidates
+        for changes in ({}, {name: better})
+    )
+    for one, other in zip(before, after, strict=True):
+        assert other.runtime.value <= one.runtime.value
+    assert any(a.runtime.value < b.runtime.value for b, a in zip(before, after, strict=True))
+
+
+def test_a_factor_acts_on_the_quantities_it_means() -> None:
+    assert factors_of({"bandwidth": 2.0})["net.inter.beta"] == 0.5
+    assert factors_of({"latency": 0.5, "clock": 2.0})["core.freq"] == 2.0
+
+
+def test_the_document_has_what_the_contract_names() -> None:
+    document = sweep(STENCIL, PRESET, [16, 64], {"N": 256.0}, draws=50).to_dict()
+    assert document["schema"] == "popmodel/sweep/1"
+    assert document["application"]["settings"] == {"N": 256.0, "steps": 100.0}
+    first = document["candidates"][0]
+    assert set(first) >= {
+        "processes",
+        "threads",
+        "runtime",
+        "parallel_efficiency",
+        "probability_best",
+    }
+    assert set(first["runtime"]) >= {"value", "low", "high"}
+    assert all(len(pair) == 2 for pair in document["best"])
+    assert [choice["cores"] for choice in document["choices"]] == [16, 64]
+    assert all(choice["take"] in document["best"] for choice in document["choices"])
+    assert "srun" in document["choices"][0]["launch"]
+    assert not any(
+        math.isnan(one["runtime"]["value"]) or np.isinf(one["runtime"]["value"])
+        for one in document["candidates"]
+    )
+
+
+def test_splits_are_compared_by_replays_only_if_all_can_be_replayed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One yardstick for all: the closed form, where a split is too large for a replay."""
+    all_of_them = sweep(STENCIL, PRESET, [64], draws=20)
+    assert {one.source for one in all_of_them.candidates} == {"replay"}
+    monkeypatch.setattr("popmodel.model.replayed.exchange.MOST_AT_ONCE", 1000)
+    some = sweep(STENCIL, PRESET, [64], draws=20)
+    (checked,) = some.checks
+    assert (64, 1) in checked.not_replayed
+    assert any(abs(gap) > GAP for gap in checked.gaps.values())
+    assert checked.trusted == "closed form"
+    assert {one.source for one in some.candidates} == {"closed form"}
+
+
+def test_one_process_needs_no_replay_beside_others_that_are_replayed() -> None:
+    node = sweep(STENCIL, PRESET, [16], {"N": 64}, draws=20)
+    (checked,) = node.checks
+    assert (1, 16) in checked.not_replayed
+    assert checked.trusted == "replay"
+    assert {one.source for one in node.candidates if one.split != (1, 16)} == {"replay"}
+
+
+def test_a_limit_of_a_memory_that_nobody_knows_is_told() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(program(SERIAL), machine(), [2], max_memory=1e9)
+    assert caught.value.message.endswith("the signature does not tell the memory of a process")
+    assert caught.value.hint == "say memory_per_rank in its limits, or leave --max-memory out"
