@@ -19,20 +19,39 @@ from popmodel._version import __version__
 
 if TYPE_CHECKING:
     from popmodel.errors import PopmodelError
+    from popmodel.machine.profile import load as load_machine
     from popmodel.metrics.hierarchy import load_families
     from popmodel.metrics.measure import analyse
+    from popmodel.model.predict import predict
+    from popmodel.model.signature.files import load as load_signature
+    from popmodel.model.sweep.sweep import sweep
     from popmodel.network.network import Network
     from popmodel.trace import read
 
 _HOMES = {
-    "Network": "popmodel.network.network",
-    "PopmodelError": "popmodel.errors",
-    "analyse": "popmodel.metrics.measure",
-    "load_families": "popmodel.metrics.hierarchy",
-    "read": "popmodel.trace",
+    "Network": "popmodel.network.network.Network",
+    "PopmodelError": "popmodel.errors.PopmodelError",
+    "analyse": "popmodel.metrics.measure.analyse",
+    "load_families": "popmodel.metrics.hierarchy.load_families",
+    "load_machine": "popmodel.machine.profile.load",
+    "load_signature": "popmodel.model.signature.files.load",
+    "predict": "popmodel.model.predict.predict",
+    "read": "popmodel.trace.read",
+    "sweep": "popmodel.model.sweep.sweep.sweep",
 }
 
-__all__ = ["Network", "PopmodelError", "__version__", "analyse", "load_families", "read"]
+__all__ = [
+    "Network",
+    "PopmodelError",
+    "__version__",
+    "analyse",
+    "load_families",
+    "load_machine",
+    "load_signature",
+    "predict",
+    "read",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -41,7 +60,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'popmodel' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(_HOMES[name]), name)
+    module, _, attribute = _HOMES[name].rpartition(".")
+    value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
 

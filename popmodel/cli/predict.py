@@ -75,10 +75,10 @@ def command(
     from popmodel.cli.output import target
     from popmodel.machine import profile as profiles
     from popmodel.metrics.hierarchy import load_families
-    from popmodel.model import signature as signatures
     from popmodel.model.predict import predict
     from popmodel.model.prediction import MAIN_FAMILY
     from popmodel.model.scaling import ReferenceRun
+    from popmodel.model.signature import files as signatures
     from popmodel.report.predict import views
 
     goal = target(output, format, force=force)

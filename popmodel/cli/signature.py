@@ -54,8 +54,9 @@ def command(
     """
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.model.signature import SignatureError, bundled
     from popmodel.model.signature.check import check
+    from popmodel.model.signature.files import bundled
+    from popmodel.model.signature.reader import SignatureError
     from popmodel.report.signature import CHECKED
     from popmodel.units import plural
 

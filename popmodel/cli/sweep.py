@@ -103,7 +103,7 @@ def command(
     from popmodel.cli.output import target
     from popmodel.cli.progress import counted
     from popmodel.machine import profile as profiles
-    from popmodel.model import signature as signatures
+    from popmodel.model.signature import files as signatures
     from popmodel.model.sweep.sweep import sweep
     from popmodel.report.sweep import VIEWS
     from popmodel.units import parse_size

@@ -112,9 +112,9 @@ def _predictions(
 ) -> tuple[dict[str, str], list[str], list[Predicted]]:
     """Names, input files and predictions, read from a file or made for the sizes of the runs."""
     from popmodel.machine import profile as profiles
-    from popmodel.model import signature as signatures
     from popmodel.model.predict import predict
     from popmodel.model.run.placement import WHOLE
+    from popmodel.model.signature import files as signatures
     from popmodel.model.validate import from_document
 
     if source.lower().endswith(".json"):

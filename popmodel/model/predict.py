@@ -12,7 +12,7 @@ from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
 from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.scaling import ReferenceRun, compare
-from popmodel.model.signature import Signature
+from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study, estimate, multithreading
 from popmodel.model.uncertainty import DEFAULT_COUNT, nominal
 from popmodel.model.validity import assess
@@ -35,7 +35,7 @@ def predict(
     Parameters
     ----------
     signature : Signature
-        The application; `popmodel.model.signature.load` reads one.
+        The application; `popmodel.model.signature.files.load` reads one.
     profile : Profile
         The machine; `popmodel.machine.profile.load` reads one.
     processes, threads : int

@@ -36,8 +36,7 @@ from popmodel.model.run.placement import (
     remarks,
 )
 from popmodel.model.run.work import Work
-from popmodel.model.signature import Signature
-from popmodel.model.signature.program import COMMUNICATION, items
+from popmodel.model.signature.program import COMMUNICATION, Signature, items
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import Array, Draws, group, interval, nominal, shares
 from popmodel.units import format_size, plural

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from popmodel.machine import profile
-from popmodel.model import signature
 from popmodel.model.measured import read_table
 from popmodel.model.predict import predict
+from popmodel.model.signature import files as signature
 from popmodel.model.validate import compare, from_document, summary
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"

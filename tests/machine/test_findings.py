@@ -20,8 +20,9 @@ from popmodel.machine.findings import (
 )
 from popmodel.machine.jobs import PARTS
 from popmodel.machine.quantity import Quantity
-from popmodel.model import signature, symbols
+from popmodel.model import symbols
 from popmodel.model.predict import predict
+from popmodel.model.signature import files as signature
 
 GREEDY = """
 schema = "popmodel/signature/1"

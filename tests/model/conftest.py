@@ -6,8 +6,8 @@ import pytest
 
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
-from popmodel.model import signature
-from popmodel.model.signature import Signature
+from popmodel.model.signature import files as signature
+from popmodel.model.signature.program import Signature
 
 
 @pytest.fixture(scope="session")

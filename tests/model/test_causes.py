@@ -6,9 +6,9 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.machine.profile import Profile
-from popmodel.model import signature
 from popmodel.model.predict import Prediction, predict
 from popmodel.model.prediction import MAIN_FAMILY
+from popmodel.model.signature import files as signature
 
 TWO_LEVELS = """
 [[program]]

@@ -18,7 +18,7 @@ from popmodel.model.replayed.exchange import NotUnrolled
 from popmodel.model.run.observe import PARTS, Modelled
 from popmodel.model.run.placement import place
 from popmodel.model.scaling import ReferenceRun, compare
-from popmodel.model.signature import Signature
+from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
 

@@ -17,7 +17,7 @@ from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.performance import prepare
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
-from popmodel.model.signature import Signature
+from popmodel.model.signature.program import Signature
 from popmodel.model.terms import critical, schedule, task
 from popmodel.network import collectives
 from popmodel.network.network import PRESETS

@@ -19,13 +19,13 @@ from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.machine.topology import Cache, Topology
 from popmodel.metrics.hierarchy import load_families
-from popmodel.model import signature
 from popmodel.model.predict import Prediction, predict
 from popmodel.model.run.course import closed_form
 from popmodel.model.run.observe import PARTS, observe
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
-from popmodel.model.signature import Signature
+from popmodel.model.signature import files as signature
+from popmodel.model.signature.program import Signature
 
 BALANCED = """
 [[program]]
@@ -321,7 +321,7 @@ def test_a_prediction_needs_neither_sympy_nor_scipy() -> None:
     code = """
 import sys
 from popmodel.machine import profile
-from popmodel.model import signature
+from popmodel.model.signature import files as signature
 from popmodel.model.predict import predict
 predict(signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 16, 4)
 print(sorted({"sympy", "scipy", "pandas"} & set(sys.modules)))

@@ -10,7 +10,7 @@ from popmodel.machine import profile as profiles
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.model.predict import Prediction, predict
 from popmodel.model.scaling import ReferenceRun
-from popmodel.model.signature import Signature
+from popmodel.model.signature.program import Signature
 
 BODY = """
 [[program]]

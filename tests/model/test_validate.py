@@ -13,9 +13,9 @@ import pytest
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
 from popmodel.metrics.measure import analyse
-from popmodel.model import signature
 from popmodel.model.measured import Measurement, TableError, from_run, read_table
 from popmodel.model.predict import predict
+from popmodel.model.signature import files as signature
 from popmodel.model.validate import Predicted, Row, compare, from_document, summary
 from popmodel.trace import read
 

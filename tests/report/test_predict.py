@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from popmodel.machine import profile
-from popmodel.model import signature
 from popmodel.model.predict import predict
 from popmodel.model.scaling import ReferenceRun
+from popmodel.model.signature import files as signature
 from popmodel.report.predict import launch_lines, markdown, screen
 from popmodel.report.terminal import Style
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from popmodel.model.signature import bundled
 from popmodel.model.signature.check import check
+from popmodel.model.signature.files import bundled
 from popmodel.model.signature.keys import KEYS
 from popmodel.model.signature.program import Item
 from popmodel.report.signature import markdown, records, screen, sentence

@@ -35,8 +35,7 @@ from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.performance import Model
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.run.work import Work
-from popmodel.model.signature import Signature
-from popmodel.model.signature.program import Item, Loop
+from popmodel.model.signature.program import Item, Loop, Signature
 from popmodel.model.study import Evaluation, Study
 from popmodel.model.symbols import SYMBOLS, explain, short_name
 from popmodel.model.terms.critical import random_round

@@ -10,8 +10,9 @@ import numpy as np
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
 from popmodel.model.run.placement import ImpossibleSplit
-from popmodel.model.signature import Signature, amounts
+from popmodel.model.signature import amounts
 from popmodel.model.signature.keys import key_of
+from popmodel.model.signature.program import Signature
 from popmodel.units import plural
 
 

@@ -23,7 +23,7 @@ from popmodel.model.run.computation import Computation, Counts, Schedule, Sectio
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work
-from popmodel.model.signature import Signature, amounts
+from popmodel.model.signature import amounts
 from popmodel.model.signature.keys import key_of
 from popmodel.model.signature.program import (
     Collective,
@@ -38,6 +38,7 @@ from popmodel.model.signature.program import (
     Serial,
     SharedWrites,
     Shift,
+    Signature,
     Task,
 )
 from popmodel.model.terms import halo, memory, pipeline

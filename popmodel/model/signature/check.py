@@ -8,14 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from popmodel.documents import parse_toml
-from popmodel.model import signature as signatures
-from popmodel.model.signature import SignatureError, toml_lines
-from popmodel.model.signature import findings as findings
+from popmodel.model.signature import files as signatures
+from popmodel.model.signature import findings, toml_lines
 from popmodel.model.signature.constraints import outcomes, possible
 from popmodel.model.signature.description import described
 from popmodel.model.signature.dimensions import infer
 from popmodel.model.signature.findings import Finding
-from popmodel.model.signature.reader import SignatureReader
+from popmodel.model.signature.reader import SignatureError, SignatureReader
 from popmodel.model.study import with_settings
 
 

@@ -7,11 +7,18 @@ from dataclasses import fields
 from typing import Any
 
 from popmodel.expressions import Expression
-from popmodel.model.signature import Signature
 from popmodel.model.signature.constraints import Possible, closure
 from popmodel.model.signature.dimensions import Dimensions
 from popmodel.model.signature.keys import key_of
-from popmodel.model.signature.program import Costs, Critical, Grid, Halo, Item, SharedWrites
+from popmodel.model.signature.program import (
+    Costs,
+    Critical,
+    Grid,
+    Halo,
+    Item,
+    SharedWrites,
+    Signature,
+)
 
 SHOWN = 8
 """Smallest possible numbers of processes that are listed."""

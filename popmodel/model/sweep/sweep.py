@@ -13,7 +13,7 @@ from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.model.changes import factors_of
 from popmodel.model.run.placement import WHOLE, Allocation
-from popmodel.model.signature import Signature
+from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.sweep import optimum
 from popmodel.model.sweep.checking import Check, check

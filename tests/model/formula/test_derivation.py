@@ -15,7 +15,6 @@ from popmodel.expressions import parse
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
-from popmodel.model import signature
 from popmodel.model.formula import derivation as formulas
 from popmodel.model.formula import notation
 from popmodel.model.formula.derivation import Formula, FormulaError, choose, derive
@@ -23,7 +22,8 @@ from popmodel.model.predict import predict
 from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
-from popmodel.model.signature import Signature
+from popmodel.model.signature import files as signature
+from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 
 PRESET = profile.load(profile.DEFAULT_PRESET)

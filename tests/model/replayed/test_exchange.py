@@ -20,7 +20,7 @@ from popmodel.model.run.course import Course, closed_form
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.performance import Model, prepare
 from popmodel.model.run.placement import place
-from popmodel.model.signature import Signature
+from popmodel.model.signature.program import Signature
 from popmodel.replay.program import Op
 
 PERIODIC = """

@@ -19,7 +19,7 @@ from popmodel.model.replayed.script import script
 from popmodel.model.replayed.simulate import Simulation, simulate
 from popmodel.model.replayed.unroll import carry_out, outline, persistent_scores, transient_scores
 from popmodel.model.run.course import closed_form
-from popmodel.model.signature import Signature
+from popmodel.model.signature.program import Signature
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.network.network import PRESETS
 from popmodel.replay import replay

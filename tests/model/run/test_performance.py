@@ -16,7 +16,7 @@ from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.performance import prepare
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
-from popmodel.model.signature import Signature
+from popmodel.model.signature.program import Signature
 
 
 def walk(

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
-from popmodel.model import signature
-from popmodel.model.signature import SignatureError
+from popmodel.model.signature import files as signature
 from popmodel.model.signature.check import Checked, check
+from popmodel.model.signature.reader import SignatureError
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"

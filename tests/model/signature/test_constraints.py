@@ -9,7 +9,7 @@ from popmodel.documents import parse_toml
 from popmodel.expressions import Expression
 from popmodel.model.run.grid import names
 from popmodel.model.run.placement import MOST_PROCESSES
-from popmodel.model.signature import Signature, toml_lines
+from popmodel.model.signature import toml_lines
 from popmodel.model.signature.constraints import (
     Possible,
     closure,
@@ -17,6 +17,7 @@ from popmodel.model.signature.constraints import (
     outcomes,
     possible,
 )
+from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import SignatureReader
 from popmodel.model.signature.toml_lines import Path
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from popmodel.documents import parse_toml
-from popmodel.model import signature
+from popmodel.model.signature import files as signature
 from popmodel.model.signature import toml_lines
 from popmodel.model.signature.dimensions import BYTE, NUMBER, SECOND, Dimensions, Unit, infer
 from popmodel.model.signature.keys import KEYS

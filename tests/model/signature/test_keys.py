@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import popmodel.model
-from popmodel.model import signature
-from popmodel.model.signature import SignatureError
+from popmodel.model.signature import files as signature
 from popmodel.model.signature.keys import (
     KEYS,
     NOT_NEGATIVE,
@@ -22,7 +21,7 @@ from popmodel.model.signature.keys import (
     key_of,
 )
 from popmodel.model.signature.program import Costs, Item, Parallel, SharedWrites
-from popmodel.model.signature.reader import COMMUNICATORS, MODES, ROOTED, SCHEDULES
+from popmodel.model.signature.reader import COMMUNICATORS, MODES, ROOTED, SCHEDULES, SignatureError
 from popmodel.network.collectives import DEFAULT_ALGORITHM
 
 PAGE = (Path(popmodel.model.__file__).parent / "signature" / "bundled" / "README.md").read_text()

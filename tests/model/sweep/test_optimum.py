@@ -11,8 +11,8 @@ from model.demo import machine, program
 from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
-from popmodel.model import signature
-from popmodel.model.signature import Signature
+from popmodel.model.signature import files as signature
+from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.sweep.optimum import Largest, Tuned, largest_cores
 from popmodel.model.sweep.splits import evaluate_all

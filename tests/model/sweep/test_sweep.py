@@ -14,10 +14,10 @@ from model.demo import exact, machine, program
 from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import from_document
-from popmodel.model import signature
 from popmodel.model.changes import WHAT_IF, factors_of
 from popmodel.model.predict import predict
 from popmodel.model.replayed.agreement import GAP
+from popmodel.model.signature import files as signature
 from popmodel.model.sweep.splits import divisors
 from popmodel.model.sweep.sweep import sweep
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.errors import UsageError
-from popmodel.model import signature
-from popmodel.model.signature import SignatureError
+from popmodel.model.signature import files as signature
 from popmodel.model.signature.program import (
     Collective,
     Loop,
@@ -19,6 +18,7 @@ from popmodel.model.signature.program import (
     Shift,
     items,
 )
+from popmodel.model.signature.reader import SignatureError
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"

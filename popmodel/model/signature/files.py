@@ -1,0 +1,71 @@
+"""What an application does, as expressions of its parameters, P and T.
+
+The format is TOML, schema ``popmodel/signature/1``; `load` reads a file or a bundled signature.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from popmodel.documents import Bundled, parse_toml, read_text
+from popmodel.model.signature import toml_lines
+from popmodel.model.signature.dimensions import infer
+from popmodel.model.signature.findings import of_clash
+from popmodel.model.signature.program import Signature
+from popmodel.model.signature.reader import SignatureError, SignatureReader
+
+__all__ = ["DEFAULT", "Signature", "SignatureError", "bundled", "from_text", "load", "read"]
+
+DEFAULT = "stencil3d"
+
+
+_BUNDLED = Bundled(
+    Path(__file__).parent / "bundled",
+    ".toml",
+    "application",
+    "neither a signature file nor a bundled signature",
+)
+
+
+def bundled() -> list[str]:
+    """Give the names of the bundled signatures."""
+    return _BUNDLED.names()
+
+
+def load(source: str | os.PathLike[str]) -> Signature:
+    """Read a signature from a file, or a bundled one by its name.
+
+    Raises
+    ------
+    SignatureError
+        If the file cannot be read or is no valid signature; the message has file and line.
+    UsageError
+        If there is neither such a file nor such a bundled signature.
+    """
+    path, is_bundled, text = read(source)
+    return from_text(text, path, is_bundled=is_bundled)
+
+
+def read(source: str | os.PathLike[str]) -> tuple[str, bool, str]:
+    """Find a signature: its path, whether it is bundled, and its text; raises as `load`."""
+    path, is_bundled = _BUNDLED.find(source)
+    return os.fspath(path), is_bundled, read_text(path, SignatureError)
+
+
+def from_text(text: str, path: str = "signature", *, is_bundled: bool = False) -> Signature:
+    """Read a signature from its TOML text.
+
+    Raises
+    ------
+    SignatureError
+        As `load`.
+    """
+    document = parse_toml(text, path, SignatureError)
+    reader = SignatureReader(path, toml_lines.key_lines(text))
+    signature = reader.signature(document, is_bundled)
+    dimensions = infer(signature, reader.formulas)
+    for clash in dimensions.clashes:  # a number in the wrong unit would pass for a prediction
+        found = of_clash(clash, dimensions, reader.lines)
+        raise SignatureError(path, found.message, line=found.line, hint=found.hint)
+    return signature
