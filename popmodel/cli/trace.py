@@ -202,7 +202,7 @@ def _trace(
         raw_directory.clear(raw)
         raise
     try:
-        _finish(arguments, raw, target, library, command, keep_raw=keep_raw)
+        _finish(arguments, raw, target, library, _nothing(command, status), keep_raw=keep_raw)
     except PopmodelError as error:
         if status == 0:
             raise
@@ -219,11 +219,11 @@ def _finish(
     raw: Path,
     target: Path,
     library: Library,
-    command: Command,
+    nothing: PopmodelError,
     *,
     keep_raw: bool,
 ) -> None:
-    """Make the trace of what was recorded, and say what it is."""
+    """Make the trace of what was recorded, and say what it is; `nothing` if there is none."""
     from popmodel import provenance
     from popmodel.report.render import Format, render
     from popmodel.report.trace import VIEWS, document
@@ -231,9 +231,10 @@ def _finish(
 
     if not raw_directory.files(raw):
         raw_directory.clear(raw)
-        raise _nothing_recorded(command)
-    merged = _merged(raw, target)
-    notes = () if library.without_mpi is None else (f"MPI is not traced: {library.without_mpi}",)
+        raise nothing
+    merged, notes = _merged(raw, target)
+    if library.without_mpi is not None:
+        notes += (f"MPI is not traced: {library.without_mpi}",)
     if not keep_raw:
         _remove(raw)
     result = document(
@@ -264,24 +265,29 @@ def _merge(
     goal = target(None, format, force=force)
     raw = Path(words[0])
     name = output or f"{raw.absolute().name.removesuffix(raw_directory.SUFFIX)}.prv.gz"
-    merged = _merged(raw, _checked(name, force=force), keeps=False)
-    result = document(merged, raw=str(raw), cost=None)
+    merged, notes = _merged(raw, _checked(name, force=force), keeps=False)
+    result = document(merged, raw=str(raw), cost=None, notes=notes)
     goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, VIEWS)
 
 
-def _merged(raw: Path, target: Path, *, keeps: bool = True) -> Merged:
-    """Merge, with a line of progress; says where the records are if that does not succeed."""
+def _merged(raw: Path, target: Path, *, keeps: bool = True) -> tuple[Merged, tuple[str, ...]]:
+    """Merge, with a line of progress; gives the trace, and what could not be found out.
+
+    Says where the records are if that does not succeed.
+    """
     from popmodel.cli.progress import Line
     from popmodel.cli.streams import remark
     from popmodel.tracer.merge import merge
+    from popmodel.tracer.source_lines import SourceLines
 
-    line = Line()
+    line, lines = Line(), SourceLines()
 
     def draw(done: float) -> None:
         line.draw(lambda width: f"merging {100 * done:3.0f} %"[:width])
 
     try:
-        return merge(raw, target, progress=draw)
+        merged = merge(raw, target, locate=lines, progress=draw)
+        return merged, () if lines.problem is None else (lines.problem,)
     except BaseException:
         line.clear()
         if keeps:
@@ -320,7 +326,7 @@ def _print_environment(
     target = _checked(output or DEFAULT, force=force)
     library = _library(None)
     raw = raw_directory.of_output(target)
-    raw_directory.create(raw, force=force)
+    raw_directory.create(raw, force=force, reuse=True)
     given = variables(library.path, raw, settings)
     write_out("".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items()))
     remark("give them to the program alone: mpirun -n 4 env $(popmodel trace --print-env) ./app")
@@ -426,14 +432,20 @@ def _remove(raw: Path) -> None:
         remark(f"the records in {_shown(raw)} are no longer needed, but stay there: {reason}")
 
 
-def _nothing_recorded(command: Command) -> PopmodelError:
-    what = command.words[0] if command.program is None else command.program.name
+def _nothing(command: Command, status: int) -> PopmodelError:
+    """The error for a run of which nothing was recorded."""
+    name = command.words[command.start] if command.program is None else command.program.name
+    if status != 0:
+        return PopmodelError(
+            f"{name}: it ended with status {status} before it called MPI_Init or entered a "
+            "parallel region: nothing was recorded",
+            "run it without popmodel: if it fails as well, nothing is wrong with the tracing",
+        )
     return PopmodelError(
-        f"{what}: nothing was recorded: no process called MPI_Init or entered a parallel region "
+        f"{name}: nothing was recorded: no process called MPI_Init or entered a parallel region "
         "with the tracer loaded",
-        "is it built with MPI or OpenMP, and linked with its shared libraries (ldd)? "
-        "A script that sets LD_PRELOAD itself or starts ranks on other hosts has to pass on what "
-        "popmodel trace --print-env prints",
+        "a program uses MPI or OpenMP and links their shared libraries (ldd shows them); a script "
+        "that starts ranks elsewhere hands on what popmodel trace --print-env prints",
     )
 
 

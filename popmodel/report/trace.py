@@ -121,8 +121,9 @@ def _mpi(document: Document) -> str:
     calls = plural(sum(document["calls"].values()), "call")
     size = format_size(document["message_bytes"], digits=3)
     messages = plural(document["messages"], "message")
+    sent = f"{messages} of {size} in all" if document["messages"] else "no messages"
     make = document["library"].partition(",")[0]
-    return f"{make}: {calls}, {messages} of {size} in all"
+    return f"{make}: {calls}, {sent}"
 
 
 def _openmp(document: Document) -> str:

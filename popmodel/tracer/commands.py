@@ -13,6 +13,7 @@ import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +25,8 @@ Words = Sequence[str]
 
 EXAMPLE = "popmodel trace -- mpirun -n 4 ./app"
 
+_HEAD = 1 << 16  # bytes of a program that are looked at
+_INTERPRETER = 3  # PT_INTERP: the loader of libraries
 _PATIENCE = 20.0  # seconds for a launcher to say who it is
 _BY_NAME: Mapping[str, Family] = {
     "srun": "srun",
@@ -36,9 +39,15 @@ _BY_NAME: Mapping[str, Family] = {
     "mpiexec.mpich": "Hydra",
     "mpiexec.hydra": "Hydra",
 }
-_ASKED = {"mpirun", "mpiexec"}
-_OF_OTHERS = {"ibrun", "jsrun", "mpiexec_mpt", "mpirun_rsh", "poe"}
+_ASKED = re.compile(r"(mpirun|mpiexec)([-._].*)?")
+"""Names that launchers of several makes have."""
+_OF_OTHERS = {"ibrun", "jsrun", "mpirun_rsh", "poe"}
 """Launchers that hand on their own environment, as far as is known."""
+_BEFORE = {
+    *("env", "time", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf"),
+    *("numactl", "taskset", "chrt", "setarch", "catchsegv"),
+}
+"""Programs that start what their arguments name, and are none to be traced."""
 
 
 class CommandError(PopmodelError):
@@ -55,6 +64,8 @@ class Command:
         As the user gave them.
     path : str
         The file of the first word.
+    start : int
+        The word that is the launcher, or the program; before it may be ``env``, ``time`` or such.
     is_launcher : bool
         Whether it starts ranks of MPI.
     family : str or None
@@ -65,6 +76,7 @@ class Command:
 
     words: tuple[str, ...]
     path: str
+    start: int
     is_launcher: bool
     family: Family | None
     program: Path | None
@@ -81,16 +93,20 @@ def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Com
     if not words:
         raise UsageError("trace: no command is given", EXAMPLE)
     first = words[0]
-    path = shutil.which(first, path=environment.get("PATH", os.defpath))
+    path = shutil.which(first, path=_path_of(environment))
     if path is None:
         raise UsageError(*_missing(first))
-    name = Path(first).name
-    if not (name in _BY_NAME or name in _ASKED or name in _OF_OTHERS):
-        return Command(tuple(words), path, False, None, Path(path))
-    if not any(_may_be_program(words)):
+    start = _start(words, environment)
+    launcher = shutil.which(words[start], path=_path_of(environment))
+    name = Path(words[start]).name
+    if launcher is None or not _is_launcher(name):
+        program = None if launcher is None or name in _BEFORE else Path(launcher)
+        return Command(tuple(words), path, start, False, None, program)
+    behind = words[start:]
+    if not any(_may_be_program(behind)):
         raise UsageError(f"{' '.join(words)}: the launcher is given no program to start", EXAMPLE)
-    family = _family(path, name, environment)
-    return Command(tuple(words), path, True, family, _program(words, environment))
+    family = _family(launcher, name, environment)
+    return Command(tuple(words), path, start, True, family, _program(behind, environment))
 
 
 def refuse_untraceable(program: Path) -> None:
@@ -104,11 +120,9 @@ def refuse_untraceable(program: Path) -> None:
     """
     try:
         status = program.stat()
-        with program.open("rb") as file:
-            head = file.read(64)
-            kind = _elf(head, file.read(1 << 16))
     except OSError:
-        return  # what may be executed and not read is started and not looked into
+        return  # it was there a moment ago: to start it fails with the system's own words
+    kind = _kind(program)
     for bit, owner, own, what in (
         (0o4000, status.st_uid, os.geteuid(), "user"),
         (0o2000, status.st_gid, os.getegid(), "group"),
@@ -132,6 +146,11 @@ def refuse_untraceable(program: Path) -> None:
         )
 
 
+def is_dynamic(program: Path) -> bool:
+    """Whether a program is one that loads libraries, and not a script."""
+    return _kind(program) == "dynamic"
+
+
 def _missing(word: str) -> tuple[str, str]:
     if word.startswith("-"):
         return f"trace: no such option: {word}", EXAMPLE
@@ -146,8 +165,30 @@ def _missing(word: str) -> tuple[str, str]:
     return f"there is no program {word}", f"write for example {EXAMPLE}"
 
 
+def _path_of(environment: Mapping[str, str]) -> str:
+    return environment.get("PATH", os.defpath)
+
+
+def _is_launcher(name: str) -> bool:
+    return name in _BY_NAME or name in _OF_OTHERS or _ASKED.fullmatch(name) is not None
+
+
+def _start(words: Words, environment: Mapping[str, str]) -> int:
+    """The word behind ``env``, ``time`` and such that is started; 0 where it cannot be told."""
+    start = 0
+    while Path(words[start]).name in _BEFORE:
+        for number in range(start + 1, len(words)):
+            word = words[number]
+            if not word.startswith("-") and shutil.which(word, path=_path_of(environment)):
+                start = number
+                break
+        else:
+            return 0
+    return start
+
+
 def _family(path: str, name: str, environment: Mapping[str, str]) -> Family | None:
-    if name not in _ASKED:
+    if name in _BY_NAME or name in _OF_OTHERS:
         return _BY_NAME.get(name)
     said = output_of([path, "--version"], timeout=_PATIENCE, environment=environment).text
     if re.search(r"Open ?MPI|OpenRTE|PRTE|PRRTE", said):
@@ -159,7 +200,7 @@ def _family(path: str, name: str, environment: Mapping[str, str]) -> Family | No
 
 def _may_be_program(words: Words) -> Iterator[bool]:
     """Of each word behind a launcher, whether it may name a program: no option, nor its number."""
-    for before, word in zip(words, words[1:], strict=False):
+    for before, word in pairwise(words):
         value = before.startswith("-") and "/" not in word and before != "--"
         yield not word.startswith("-") and not (value and re.fullmatch(r"[\d,.:-]+", word))
 
@@ -171,10 +212,10 @@ def _program(words: Words, environment: Mapping[str, str]) -> Path | None:
     program of that name as well: it counts only if there is nothing better.
     """
     second_best = None
-    for before, word in zip(words, words[1:], strict=False):
+    for before, word in pairwise(words):
         if word.startswith("-"):
             continue
-        found = shutil.which(word, path=environment.get("PATH", os.defpath))
+        found = shutil.which(word, path=_path_of(environment))
         if found is None:
             continue
         if "/" in word or not before.startswith("-"):
@@ -183,25 +224,31 @@ def _program(words: Words, environment: Mapping[str, str]) -> Path | None:
     return second_best
 
 
-def _elf(head: bytes, more: bytes) -> Literal["dynamic", "static", "foreign", "script"]:
+Kind = Literal["dynamic", "static", "foreign", "script", "unknown"]
+
+
+def _kind(program: Path) -> Kind:
     """Kind of an executable file: of programs for this processor, whether they load libraries."""
+    try:
+        head = _first_bytes(program, _HEAD)
+    except OSError:
+        return "unknown"  # what may be executed and not read is started and not looked into
     if not head.startswith(b"\x7fELF") or len(head) < 64:
         return "script"
-    with Path(sys.executable).open("rb") as file:
-        own = file.read(20)
+    own = _first_bytes(Path(sys.executable), 20)
     if head[4:6] + head[18:20] != own[4:6] + own[18:20]:  # word length, byte order, processor
         return "foreign"
     order = "<" if head[5] == 1 else ">"
     wide = head[4] == 2
-    table, size, count = (
-        *struct.unpack_from(f"{order}Q" if wide else f"{order}I", head, 32 if wide else 28),
-        *struct.unpack_from(f"{order}HH", head, 54 if wide else 42),
-    )
-    whole = head + more
-    kinds = {
-        struct.unpack_from(f"{order}I", whole, table + size * number)[0]
-        for number in range(count)
-        if table + size * number + 4 <= len(whole)
-    }
-    interpreter = 3  # PT_INTERP
-    return "dynamic" if interpreter in kinds or not kinds else "static"
+    table = struct.unpack_from(f"{order}Q" if wide else f"{order}I", head, 32 if wide else 28)[0]
+    size, number = struct.unpack_from(f"{order}HH", head, 54 if wide else 42)
+    places = range(table, table + size * number, size or 1)
+    if not number or places[-1] + 4 > len(head):
+        return "unknown"  # tools that change programs move the table to the end
+    kinds = {struct.unpack_from(f"{order}I", head, place)[0] for place in places}
+    return "dynamic" if _INTERPRETER in kinds else "static"
+
+
+def _first_bytes(path: Path, number: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(number)

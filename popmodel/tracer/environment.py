@@ -87,11 +87,12 @@ def place(command: Command, variables: Mapping[str, str], environment: Mapping[s
     given[PRELOAD] = _behind(given[PRELOAD], environment.get(PRELOAD))
     if command.family == "srun":
         if not any("," in value or "'" in value for value in variables.values()):
-            return Call(_srun(words, given, environment), {})
+            return Call(_srun(words, command.start, given, environment), {})
     elif command.family is not None:
-        words, own = _without_own(words, command.family)
+        before, behind = words[: command.start], words[command.start :]
+        behind, own = _without_own(behind, command.family)
         given[PRELOAD] = _behind(variables[PRELOAD], own or environment.get(PRELOAD))
-        return Call(_with_flags(words, _flags(command.family, given)), {})
+        return Call([*before, *_with_flags(behind, _flags(command.family, given))], {})
     return Call(words, given)
 
 
@@ -122,33 +123,37 @@ def _with_flags(words: Sequence[str], flags: Sequence[str]) -> list[str]:
 
 
 def _without_own(words: Sequence[str], family: str) -> tuple[list[str], str | None]:
-    """A command without the user's own LD_PRELOAD for the program, and the value of that.
+    """A launcher's words without the user's own LD_PRELOAD for the program, and its value.
 
     Launchers take the first or the last of two values, or refuse them.
     """
-    left = list(words)
+    left: list[str] = []
     own = None
-    if family == "Hydra":
-        for number, word in enumerate(words[:-2]):
-            if word in ("-genv", "-env", "--genv", "--env") and words[number + 1] == PRELOAD:
-                own = words[number + 2]
-                left[number : number + 3] = ["", "", ""]
-    else:
-        flag = "-x" if family == "Open MPI" else "-e"
-        for number, word in enumerate(words[:-1]):
-            name, sign, value = words[number + 1].partition("=")
-            if word == flag and name == PRELOAD:
-                own = value if sign else None
-                left[number : number + 2] = ["", ""]
-    return [word for word, before in zip(left, words, strict=True) if word or not before], own
+    number = 0
+    while number < len(words):
+        word, *behind = words[number : number + 3]
+        if family == "Hydra" and word.lstrip("-") in ("genv", "env") and behind[:1] == [PRELOAD]:
+            own = behind[1] if len(behind) == 2 else None
+            number += 3
+        elif word == {"Open MPI": "-x", "aprun": "-e"}.get(family) and _names_preload(behind):
+            own = behind[0].partition("=")[2] or None
+            number += 2
+        else:
+            left.append(word)
+            number += 1
+    return left, own
+
+
+def _names_preload(behind: Sequence[str]) -> bool:
+    return bool(behind) and behind[0].partition("=")[0] == PRELOAD
 
 
 def _srun(
-    words: list[str], variables: Mapping[str, str], environment: Mapping[str, str]
+    words: list[str], start: int, variables: Mapping[str, str], environment: Mapping[str, str]
 ) -> list[str]:
-    """srun's words: the list of variables that its ranks get is added to the user's own."""
+    """Words of a command with srun: the list of variables that its ranks get is added to the user's own."""
     made = list(words)
-    for number, word in enumerate(words[1:], start=1):
+    for number, word in enumerate(words[start + 1 :], start=start + 1):
         if word.startswith("--export="):
             made[number] = f"--export={_exported(word.partition('=')[2], variables)}"
             return made
@@ -156,7 +161,7 @@ def _srun(
             made[number + 1] = _exported(words[number + 1], variables)
             return made
     listed = _exported(environment.get("SLURM_EXPORT_ENV") or "ALL", variables)
-    return _with_flags(made, [f"--export={listed}"])
+    return [*made[:start], *_with_flags(made[start:], [f"--export={listed}"])]
 
 
 def _exported(listed: str, variables: Mapping[str, str]) -> str:

@@ -29,7 +29,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if _OURS.fullmatch(path.name))
 
 
-def create(folder: Path, *, force: bool) -> None:
+def create(folder: Path, *, force: bool, reuse: bool = False) -> None:
     """Make an empty raw directory.
 
     Parameters
@@ -38,34 +38,33 @@ def create(folder: Path, *, force: bool) -> None:
         What to make.
     force : bool
         Whether the records of an earlier run in it may be removed.
+    reuse : bool
+        Whether it may be there already, empty.
 
     Raises
     ------
     UsageError
-        It holds records already.
+        It is there already: there are records in it, or another run has just made it.
     FileError
         It holds files of something else, or cannot be made.
     """
+    hint = "name another trace with -o: records go to a directory beside it"
     try:
-        if not folder.exists():
-            folder.mkdir()
-            return
-        others = sorted({*folder.iterdir()} - {*files(folder)})
-        if others:
-            raise FileError(
-                folder,
-                f"holds files that the tracer did not write, such as {others[0].name}",
-                hint="name another trace with -o: records go to a directory beside it",
-            )
-        if files(folder) and not force:
-            raise UsageError(
-                f"{folder}: holds the records of an earlier run",
-                f"make a trace of them: popmodel trace merge {folder}; --force removes them",
-            )
-        clear(folder)
+        if folder.exists():
+            there, ours = list(folder.iterdir()), files(folder)
+            if others := sorted(path.name for path in there if path not in ours):
+                problem = f"holds files that the tracer did not write, such as {others[0]}"
+                raise FileError(folder, problem, hint=hint)
+            if not there and reuse:
+                return
+            if not force:
+                raise UsageError(
+                    f"{folder}: there are records of an earlier run or of one that goes on",
+                    f"make a trace of them: popmodel trace merge {folder}; --force removes them",
+                )
+            clear(folder)
         folder.mkdir()
     except OSError as error:
-        hint = "name another place with -o: records go to a directory beside the trace"
         problem = f"cannot be made: {(error.strerror or str(error)).lower()}"
         raise FileError(folder, problem, hint=hint) from error
 

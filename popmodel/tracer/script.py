@@ -29,9 +29,9 @@ _TEXT = """\
 #   submit   sbatch {script}
 #   then     popmodel trace merge RAW -o {output}
 #
-# RAW is a directory beside this file, one for each job, which names it at the end of its output. Add
-# what your site wants (account, partition, time) to sbatch or as #SBATCH lines, and load below the
-# modules that the program needs. The tracer beside this file is for {mpi}.
+# RAW is a directory beside this file, one for each job, which names it at the end of its output.
+# Add what your site wants (account, partition, time) to sbatch or as #SBATCH lines, and load below
+# the modules that the program needs. The tracer beside this file is for {mpi}.
 #
 #SBATCH --job-name={name}
 {sizes}
@@ -144,7 +144,9 @@ def _command(job: Job, library: Path) -> str:
     if not command.is_launcher:
         # srun of a job does not take over --cpus-per-task of sbatch by itself since Slurm 22.05.
         flags = [] if job.threads is None else [f"--cpus-per-task={job.threads}"]
-        command = Command(("srun", *flags, *command.words), "srun", True, "srun", command.program)
+        command = Command(
+            ("srun", *flags, *command.words), "srun", 0, True, "srun", command.program
+        )
     # The environment of the job is not that of this moment.
     call = place(command, variables(library, Path(_RAW), job.settings), {})
     words = [f"{name}={_quoted(value)}" for name, value in call.environment.items()]
