@@ -131,7 +131,7 @@ def command(
     elif build_only:
         _build(ctx.obj, given, output, format)
     elif print_env:
-        _print_environment(given, output, settings, force=force)
+        _print_environment(output, settings, force=force)
     elif script is not None:
         numbers = {
             option: None if text is None else whole_number(option, text)
@@ -167,7 +167,7 @@ def _refuse_contradictions(
         if value is not None and script is None:
             raise UsageError(
                 f"{option}: goes with --script",
-                "a command says itself how many ranks it starts: popmodel trace -- mpirun -n 4 ./app",
+                "a command says itself how many ranks it starts, for example mpirun -n 4 ./app",
             )
     if words and "--print-env" in asked:
         raise UsageError(
@@ -314,9 +314,7 @@ def _build(
     goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, BUILT)
 
 
-def _print_environment(
-    words: Sequence[str], output: str | None, settings: Settings, *, force: bool
-) -> None:
+def _print_environment(output: str | None, settings: Settings, *, force: bool) -> None:
     import shlex
 
     from popmodel.cli.streams import remark, write_out

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.info import describe_threads
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Style, pairs
-from popmodel.report.warnings import warning_lines, warning_text
+from popmodel.report.terminal import Style, pairs, paragraph
 from popmodel.tracer.merge import Merged
+from popmodel.tracer.summary import RECORD_COST, not_seen, overhead
 from popmodel.units import count, format_size, format_time, plural
 
 _OPENMP = {"ompt": "by its tools interface", "gomp": "by the calls of libgomp"}
@@ -18,7 +19,7 @@ _NEXT = ("metrics", "replay")
 
 
 def document(
-    merged: Merged, *, raw: str | None, cost: float | None, notes: tuple[str, ...] = ()
+    merged: Merged, *, raw: str | None, cost: float | None, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The plain data of a traced run, ``popmodel/trace/1``.
 
@@ -29,13 +30,11 @@ def document(
     raw : str or None
         The raw directory, where it is kept.
     cost : float or None
-        Seconds that recording a record costs, where that was measured.
-    notes : tuple of str
-        What was not observed, and why, beyond what the trace tells.
+        Seconds that a record cost where the run was made; what it usually costs if None.
+    notes : sequence of str
+        What was not seen, and why, beyond what the trace tells.
     """
-    # Every record was written by one thread, so this is the part of the time of all of them.
-    time = sum(merged.threads) * merged.duration * 1e-9
-    share = None if cost is None or not time else merged.records * cost / time
+    each = RECORD_COST if cost is None else cost
     return {
         "schema": "popmodel/trace/1",
         "trace": str(merged.path),
@@ -52,19 +51,24 @@ def document(
         "message_bytes": merged.message_bytes,
         "library": merged.library,
         "openmp": dict(merged.openmp),
-        "counters": dict(merged.counters),
+        "counters": merged.counters.get("", 0),
         "clock_residual": None if merged.clock_residual is None else merged.clock_residual * 1e-9,
-        "overhead": {"per_record": cost, "share": share},
-        "warnings": [
-            *({"text": text, "count": 1} for text in notes),
-            *({"text": each.text, "count": each.count} for each in merged.warnings),
-        ],
+        "overhead": {
+            "share": overhead(merged, each),
+            "per_record": each,
+            "measured": cost is not None,
+        },
+        "not_seen": [*notes, *not_seen(merged)],
     }
 
 
 def screen(document: Document, style: Style) -> list[str]:
-    """The run on a terminal, its warnings, and what to do next."""
-    lines = [*pairs(_facts(document), style), *warning_lines(document["warnings"], style)]
+    """The run on a terminal, what was not seen of it, and what to do next."""
+    lines = pairs(_facts(document), style)
+    if document["not_seen"]:
+        lines += ["", "not seen"]
+        for text in document["not_seen"]:
+            lines += paragraph(text, style, first=" ! ")
     # Commands are there to be pasted: they are never shortened.
     name = shlex.quote(document["trace"])
     return [*lines, "", *(f"popmodel {verb} {name}" for verb in _NEXT)]
@@ -78,7 +82,7 @@ def records(document: Document) -> list[Record]:
     rows.append(("trace", "threads", sum(document["threads"])))
     rows += [("overhead", name, value) for name, value in document["overhead"].items()]
     rows += [("calls", name, value) for name, value in document["calls"].items()]
-    rows += [("warnings", entry["text"], entry["count"]) for entry in document["warnings"]]
+    rows += [("not_seen", text, 1) for text in document["not_seen"]]
     return [
         {"trace": document["trace"], "group": group, "name": name, "value": value}
         for group, name, value in rows
@@ -88,8 +92,8 @@ def records(document: Document) -> list[Record]:
 def markdown(document: Document) -> list[str]:
     """The same as the screen, as Markdown."""
     lines = markdown_table(["traced run", ""], _facts(document))
-    warned = [(warning_text(entry),) for entry in document["warnings"]]
-    return [*lines, "", *markdown_table(["warning"], warned)] if warned else lines
+    lacking = [(text,) for text in document["not_seen"]]
+    return [*lines, "", *markdown_table(["not seen"], lacking)] if lacking else lines
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
@@ -134,22 +138,16 @@ def _openmp(document: Document) -> str:
 
 
 def _counters(document: Document) -> str:
-    reasons = dict(document["counters"])
-    read = reasons.pop("", 0)
-    if reasons:
-        why = "; ".join(sorted(reasons))
-        return f"not read: {why}" if not read else f"read in {count(read)} processes only: {why}"
-    return "instructions and cycles" if read else "not asked for"
+    return "instructions and cycles" if document["counters"] else "none"
 
 
 def _overhead(document: Document) -> str:
+    given = document["overhead"]
+    each = format_time(given["per_record"], digits=2)
     number = plural(document["records"], "record")
-    cost, share = document["overhead"]["per_record"], document["overhead"]["share"]
-    if cost is None or share is None:
-        return f"{number}; what one costs was not measured"
-    each = format_time(cost, digits=2)
-    percent = "less than 0.01" if share < 1e-4 else f"about {100 * share:.2g}"
-    return f"{percent} % of the time: {number} of {each}"
+    percent = "less than 0.01" if given["share"] < 1e-4 else f"about {100 * given['share']:.2g}"
+    how = "measured here" if given["measured"] else "usually"
+    return f"{percent} % of the time: {number}, {each} each ({how})"
 
 
 VIEWS = Views(screen, records, markdown)

@@ -151,7 +151,7 @@ def _names_preload(behind: Sequence[str]) -> bool:
 def _srun(
     words: list[str], start: int, variables: Mapping[str, str], environment: Mapping[str, str]
 ) -> list[str]:
-    """Words of a command with srun: the list of variables that its ranks get is added to the user's own."""
+    """Words of a command with srun: what its ranks get is added to the user's own list."""
     made = list(words)
     for number, word in enumerate(words[start + 1 :], start=start + 1):
         if word.startswith("--export="):
