@@ -146,7 +146,7 @@ def build_tracer(
     if mpi is None:
         files = [path for path in files if not _needs_mpi(path)]
     flags = [
-        *("-std=c11", "-O2", "-fPIC", "-fvisibility=hidden"),
+        *("-std=c11", "-D_GNU_SOURCE=", "-O2", "-fPIC", "-fvisibility=hidden"),
         *_words("CFLAGS", environment),
         "-c",
         *map(str, files),

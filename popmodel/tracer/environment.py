@@ -8,11 +8,13 @@ command starts inherits them: there the library sleeps until a program calls MPI
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from popmodel.errors import FileError
 from popmodel.tracer.commands import Command
 
 OpenMP = Literal["auto", "ompt", "gomp", "off"]
@@ -65,6 +67,22 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
         "POPMODEL_TRACE_OPENMP": settings.openmp,
         "POPMODEL_TRACE_COUNTERS": "1" if settings.counters else "0",
     }
+
+
+def refuse_unloadable(library: Path, hint: str) -> None:
+    """Make sure that ``LD_PRELOAD`` can name a library.
+
+    Raises
+    ------
+    FileError
+        Its path holds what separates names there.
+    """
+    if re.search(r"[\s:]", str(library)):
+        raise FileError(
+            library,
+            "cannot be loaded into a program: a path in LD_PRELOAD holds no blank and no colon",
+            hint=hint,
+        )
 
 
 def place(command: Command, variables: Mapping[str, str], environment: Mapping[str, str]) -> Call:

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from popmodel.errors import FileError
 from popmodel.machine.build import build_tracer
 from popmodel.machine.processes import output_of
 from popmodel.machine.toolchain import (
@@ -26,6 +25,7 @@ from popmodel.machine.toolchain import (
     find_mpi,
 )
 from popmodel.tracer.commands import Command, is_dynamic
+from popmodel.tracer.environment import refuse_unloadable
 
 _PATIENCE = 20.0  # seconds for the loader to look at all libraries, over a slow network
 _LEVELS = 4  # folders above a library, of which one has a bin: lib, lib64, lib/x86_64-linux-gnu
@@ -94,12 +94,7 @@ def find_or_build(
         _refuse_another(mpi, linked)
     compiler = find_compiler(mpi, own)
     path = build_tracer(compiler, mpi, own)
-    if re.search(r"[\s:]", str(path)):
-        raise FileError(
-            path,
-            "cannot be loaded into a program: a path in LD_PRELOAD holds no blank and no colon",
-            hint="name another folder in POPMODEL_CACHE_DIR",
-        )
+    refuse_unloadable(path, "name another folder in POPMODEL_CACHE_DIR")
     return Library(path, compiler, mpi, why)
 
 

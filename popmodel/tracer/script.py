@@ -13,7 +13,7 @@ from pathlib import Path
 
 from popmodel.errors import FileError, UsageError
 from popmodel.tracer.commands import Command
-from popmodel.tracer.environment import Settings, place, variables
+from popmodel.tracer.environment import Settings, place, refuse_unloadable, variables
 from popmodel.tracer.raw_directory import stem
 
 SYSTEMS = ("slurm",)
@@ -44,7 +44,7 @@ mkdir "$raw" || exit 1
 status=$?
 
 if [ -n "$(ls -A "$raw")" ]; then
-    echo "popmodel: recorded; now: popmodel trace merge $raw -o {output}" >&2
+    echo "popmodel: recorded; now: popmodel trace merge $(printf '%q -o %q' "$raw" {output})" >&2
 else
     echo "popmodel: nothing was recorded: is the program linked with shared libraries?" >&2
 fi
@@ -103,9 +103,10 @@ def write(
     UsageError
         There is a script already.
     FileError
-        The directory cannot be written.
+        The directory cannot be written, or no library be loaded from it.
     """
     folder = (output.parent / f"{stem(output)}{SUFFIX}").absolute()
+    refuse_unloadable(folder / library.name, "name another trace with -o, in another folder")
     path = folder / SCRIPT
     if path.exists() and not force:
         raise UsageError(f"{path}: the file exists", "use --force to replace it")
