@@ -3,52 +3,18 @@
 #include "next.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "loaded.h"
 #include "meta.h"
 
 function *next_plain[CALLS], *next_large[CALLS];
 struct helpers pmpi;
 struct handles handles;
 bool next_found;
-
-#define MOST_LIBRARIES 1024
-static struct {
-    char *names[MOST_LIBRARIES];
-    int count;
-} loaded;
-
-static int collect(struct dl_phdr_info *info, size_t size, void *ignored)
-{
-    (void)size;
-    (void)ignored;
-    if (info->dlpi_name && strstr(info->dlpi_name, ".so") && loaded.count < MOST_LIBRARIES)
-        loaded.names[loaded.count++] = strdup(info->dlpi_name);
-    return 0;
-}
-
-/* Handle of a library that has this symbol though the program does not share it; it was opened by
- * dlopen(). NULL if there is none. */
-static void *library_with(const char *symbol)
-{
-    void *found = NULL;
-    /* Opening one inside the walk would need a lock that the walk may hold. */
-    dl_iterate_phdr(collect, NULL);
-    for (int i = 0; i < loaded.count; i++) {
-        void *library = loaded.names[i] ? dlopen(loaded.names[i], RTLD_LAZY | RTLD_NOLOAD) : NULL;
-        if (library && !found && dlsym(library, symbol))
-            found = library; /* and stays open */
-        else if (library)
-            dlclose(library);
-        free(loaded.names[i]);
-    }
-    loaded.count = 0;
-    return found;
-}
 
 static function *symbol(void *library, const char *prefix, const char *name, const char *suffix)
 {
