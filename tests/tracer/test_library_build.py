@@ -158,6 +158,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_path_that_cannot_be_preloaded_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("MPICC", raising=False)
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "my cache"))
     monkeypatch.setattr(library, "find_compiler", lambda *_: compiler(tmp_path / "cc"))
     monkeypatch.setattr(library, "find_mpi", no_mpi)
