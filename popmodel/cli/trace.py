@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from popmodel.cli.app import Verb
-from popmodel.cli.options import ForceOption, FormatOption, choice, whole_number
+from popmodel.cli.options import FORMATS, ForceOption, choice, whole_number
 from popmodel.errors import FileError, PopmodelError, UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +110,15 @@ def command(
     threads: Annotated[
         str | None, typer.Option(metavar="N", help="Threads of each rank of a job script.")
     ] = None,
-    format: FormatOption = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="|".join(FORMATS),
+            help="How merge and --build-only write what they tell.",
+            show_default=False,
+        ),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Run a program and record a trace of it.
@@ -186,10 +194,11 @@ def _trace(
     force: bool,
 ) -> None:
     from popmodel.tracer import raw_directory
-    from popmodel.tracer.commands import understand
+    from popmodel.tracer.commands import refuse_as_rank, understand
     from popmodel.tracer.environment import place, variables
     from popmodel.tracer.run import run
 
+    refuse_as_rank()
     command = understand(words)
     target = _target(output, command, force=force)
     library = _library(command)
@@ -369,12 +378,21 @@ def _write_script(
 
 def _library(command: Command | None) -> Library:
     """The library for a command; refuses a program that it cannot be loaded into."""
+    from popmodel.cli.progress import Line
     from popmodel.tracer.commands import refuse_untraceable
     from popmodel.tracer.library import find_or_build
 
     if command is not None and command.program is not None:
         refuse_untraceable(command.program)
-    return find_or_build(command)
+    line = Line()
+
+    def draw(name: str) -> None:
+        line.draw(lambda width: f"building the tracer for {name}, this once"[:width])
+
+    try:
+        return find_or_build(command, on_build=draw)
+    finally:
+        line.clear()
 
 
 def _target(output: str | None, command: Command, *, force: bool) -> Path:

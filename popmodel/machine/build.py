@@ -16,7 +16,7 @@ import platform
 import re
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,7 +121,10 @@ def build(
 
 
 def build_tracer(
-    compiler: Compiler, mpi: Mpi | None, environment: Mapping[str, str] = os.environ
+    compiler: Compiler,
+    mpi: Mpi | None,
+    environment: Mapping[str, str] = os.environ,
+    on_begin: Callable[[], None] | None = None,
 ) -> Path:
     """Build the library that traces, or find it as it was built before.
 
@@ -134,6 +137,8 @@ def build_tracer(
         Its wrapper compiles what observes MPI. Without one only OpenMP is observed.
     environment : mapping of str to str
         With ``CFLAGS`` and ``LDFLAGS``, which are added to popmodel's own.
+    on_begin : callable, optional
+        Called where it is not there yet: to build it takes seconds.
 
     Raises
     ------
@@ -164,7 +169,7 @@ def build_tracer(
         folders=(where,),
         mpi="" if mpi is None else mpi.identity,
     )
-    return make(recipe, environment)
+    return make(recipe, environment, on_begin)
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,9 @@ class Recipe:
     mpi: str
 
 
-def make(recipe: Recipe, environment: Mapping[str, str]) -> Path:
+def make(
+    recipe: Recipe, environment: Mapping[str, str], on_begin: Callable[[], None] | None = None
+) -> Path:
     """Make a file, or find it as it was made before.
 
     Raises
@@ -215,6 +222,8 @@ def make(recipe: Recipe, environment: Mapping[str, str]) -> Path:
     target = folder / recipe.name
     if os.access(target, os.X_OK):
         return target
+    if on_begin is not None:
+        on_begin()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="building-", dir=folder) as scratch:

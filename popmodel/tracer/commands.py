@@ -25,6 +25,8 @@ Words = Sequence[str]
 
 EXAMPLE = "popmodel trace -- mpirun -n 4 ./app"
 
+_RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+"""Variables by which launchers tell a rank how many there are."""
 _HEAD = 1 << 16  # bytes of a program that are looked at
 _INTERPRETER = 3  # PT_INTERP: the loader of libraries
 _PATIENCE = 20.0  # seconds for a launcher to say who it is
@@ -107,6 +109,23 @@ def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Com
         raise UsageError(f"{' '.join(words)}: the launcher is given no program to start", EXAMPLE)
     family = _family(launcher, name, environment)
     return Command(tuple(words), path, start, True, family, _program(behind, environment))
+
+
+def refuse_as_rank(environment: Mapping[str, str] = os.environ) -> None:
+    """Make sure that popmodel is not one of the ranks itself (``mpirun -n 4 popmodel trace ...``).
+
+    Raises
+    ------
+    UsageError
+        It is: each would trace a run of its own.
+    """
+    for variable in _RANKS:
+        number = environment.get(variable, "")
+        if number.isdigit() and int(number) > 1:
+            raise UsageError(
+                f"popmodel trace was itself started as one of {number} ranks ({variable})",
+                f"put it in front of the launcher: {EXAMPLE}",
+            )
 
 
 def refuse_untraceable(program: Path) -> None:

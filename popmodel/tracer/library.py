@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from popmodel.machine.build import build_tracer
@@ -54,7 +55,9 @@ class Library:
 
 
 def find_or_build(
-    command: Command | None = None, environment: Mapping[str, str] = os.environ
+    command: Command | None = None,
+    environment: Mapping[str, str] = os.environ,
+    on_build: Callable[[str], None] | None = None,
 ) -> Library:
     """Build the library for a command, or find it as it was built before.
 
@@ -64,6 +67,8 @@ def find_or_build(
         What is to be traced; without it the library is for the MPI at hand.
     environment : mapping of str to str
         With ``MPICC``, ``CC``, ``PATH``.
+    on_build : callable, optional
+        Called with the name of the MPI before the library is built, which takes seconds.
 
     Returns
     -------
@@ -93,7 +98,8 @@ def find_or_build(
     if mpi is not None and linked is not None:
         _refuse_another(mpi, linked)
     compiler = find_compiler(mpi, own)
-    path = build_tracer(compiler, mpi, own)
+    name = "programs without MPI" if mpi is None else mpi.name
+    path = build_tracer(compiler, mpi, own, on_build and partial(on_build, name))
     refuse_unloadable(path, "name another folder in POPMODEL_CACHE_DIR")
     return Library(path, compiler, mpi, why)
 

@@ -13,7 +13,13 @@ import pytest
 from popmodel.errors import UsageError
 from popmodel.machine.toolchain import find_compiler
 from popmodel.tracer import commands
-from popmodel.tracer.commands import CommandError, is_dynamic, refuse_untraceable, understand
+from popmodel.tracer.commands import (
+    CommandError,
+    is_dynamic,
+    refuse_as_rank,
+    refuse_untraceable,
+    understand,
+)
 
 OPEN_MPI = "mpirun (Open MPI) 5.0.11"
 HYDRA = "HYDRA build details:"
@@ -196,3 +202,16 @@ def test_a_program_with_other_rights_is_refused(
         "no library of ours into it"
     )
     assert raised.value.hint == "trace a copy of it without that bit"
+
+
+@pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
+def test_popmodel_is_no_rank_itself(variable: str) -> None:
+    for number in ("1", "", "many"):
+        refuse_as_rank({variable: number})
+    refuse_as_rank({"SLURM_NTASKS": "4"})  # a job of ranks, in which popmodel is none
+    with pytest.raises(UsageError) as raised:
+        refuse_as_rank({variable: "4"})
+    assert raised.value.message == (
+        f"popmodel trace was itself started as one of 4 ranks ({variable})"
+    )
+    assert raised.value.hint == f"put it in front of the launcher: {commands.EXAMPLE}"

@@ -118,7 +118,11 @@ def test_what_it_is_built_for_tells_it_from_others(tmp_path: Path) -> None:
         build_tracer(cc, None),
     ]
     assert len(set(paths)) == 5
-    assert build_tracer(cc, one) == paths[0]
+    begun: list[str] = []
+    assert build_tracer(cc, one, on_begin=lambda: begun.append("again")) == paths[0]
+    assert begun == []
+    build_tracer(replace(cc, version="fake cc 3"), one, on_begin=lambda: begun.append("new"))
+    assert begun == ["new"]
 
 
 def test_what_a_compiler_refuses_is_told(folder: Path, tmp_path: Path) -> None:
