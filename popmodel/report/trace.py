@@ -71,7 +71,9 @@ def screen(document: Document, style: Style) -> list[str]:
             lines += paragraph(text, style, first=" ! ")
     # Commands are there to be pasted: they are never shortened.
     name = shlex.quote(document["trace"])
-    return [*lines, "", *(f"popmodel {verb} {name}" for verb in _NEXT)]
+    # Without MPI there is no network that could be another one.
+    verbs = _NEXT if document["library"] else _NEXT[:1]
+    return [*lines, "", *(f"popmodel {verb} {name}" for verb in verbs)]
 
 
 def records(document: Document) -> list[Record]:
