@@ -25,12 +25,14 @@ VERBS = (
     "sweep",
     "validate",
     "explain",
+    "trace",
     "bench",
     "machine",
     "signature",
     "doctor",
 )
-"""In the order of the help. Each is a module here with `command` and `EXAMPLES`."""
+"""In the order of the help. Each is a module here with `command` and `EXAMPLES`, and with `VERB`
+where its words are not read as those of the others."""
 
 HELP_WIDTH = 80
 
@@ -83,7 +85,8 @@ class Verbs(TyperGroup):
         width = (ctx.terminal_width or HELP_WIDTH) - 4
         lines = [line for example in module.EXAMPLES for line in _wrapped(example, width)]
         examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
-        single.command(cmd_name, cls=Verb, epilog=examples)(module.command)
+        verb = getattr(module, "VERB", Verb)
+        single.command(cmd_name, cls=verb, epilog=examples)(module.command)
         return get_command(single)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -1,6 +1,8 @@
-"""The measuring programs: built with the user's compiler when they are needed, and kept.
+"""What popmodel builds with the user's compiler when it is needed, and keeps.
 
-A built program is found again by everything that it was made from: the sources, the flags, the
+The measuring programs, and the library that traces.
+
+What is built is found again by everything that it was made from: the sources, the flags, the
 compiler, the MPI, the kind of processor. It gets its name when it is complete, so that processes
 that build the same one at once do not see a part of it.
 """
@@ -11,9 +13,11 @@ import errno
 import hashlib
 import os
 import platform
+import re
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel import cache
@@ -36,10 +40,16 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "hello": ("hello.c",),
     "hello-openmp": ("hello_openmp.c",),
+    "trace-cost": ("trace_cost.c", "tracer/buffer.c", "tracer/meta.c", "tracer/process.c"),
 }
 """Sources of each program. The Makefile beside them says the same."""
 
+TRACER = "libpopmodel_trace.so"
+"""The library that traces; its sources are the folder ``tracer`` beside those of the programs."""
+
 LOG = "build.log"
+MADE = "{made}"
+"""Stands in a command for the file that is made."""
 
 _PATIENCE = 300.0  # seconds: a loaded login node with a slow file system
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -100,40 +110,164 @@ def build(
     compiler = toolchain.compiler if isinstance(toolchain, Mpi) else toolchain
     identity = toolchain.identity if isinstance(toolchain, Mpi) else ""
     where = sources()
-    command = _command(program, compiler, environment, where)
-    folder = _place(_key(where, [*command, compiler.version, identity]))
-    target = folder / f"popmodel-{program}"
+    words = _compile(program, compiler, environment, where)
+    recipe = Recipe(
+        name=f"popmodel-{program}",
+        steps=(Step(compiler, [*words, "-o", MADE, "-lm"]),),
+        folders=tuple(sorted({(where / name).parent for name in SOURCES[program]})),
+        mpi=identity,
+    )
+    return make(recipe, environment)
+
+
+def build_tracer(
+    compiler: Compiler,
+    mpi: Mpi | None,
+    environment: Mapping[str, str] = os.environ,
+    on_begin: Callable[[], None] | None = None,
+) -> Path:
+    """Build the library that traces, or find it as it was built before.
+
+    Parameters
+    ----------
+    compiler : Compiler
+        Links it. Not the wrapper of an MPI, which would add its library: the program brings its
+        own, and a second one beside it is none that it can work with.
+    mpi : Mpi, optional
+        Its wrapper compiles what observes MPI. Without one only OpenMP is observed.
+    environment : mapping of str to str
+        With ``CFLAGS`` and ``LDFLAGS``, which are added to popmodel's own.
+    on_begin : callable, optional
+        Called where it is not there yet: to build it takes seconds.
+
+    Raises
+    ------
+    BuildError, FileError
+        As `build`.
+    """
+    where = sources() / "tracer"
+    files = sorted(where.glob("*.c"))
+    compiling = compiler if mpi is None else mpi.compiler
+    if mpi is None:
+        files = [path for path in files if not _needs_mpi(path)]
+    flags = [
+        *("-std=c11", "-D_GNU_SOURCE=", "-O2", "-fPIC", "-fvisibility=hidden"),
+        *_words("CFLAGS", environment),
+        "-c",
+        *map(str, files),
+    ]
+    link = [
+        # Some compilers are wrappers of an MPI themselves (Cray's cc).
+        *("-shared", "-Wl,--as-needed", "-o", MADE),
+        *(f"{path.stem}.o" for path in files),
+        *_words("LDFLAGS", environment),
+        *("-ldl", "-lpthread"),
+    ]
+    recipe = Recipe(
+        name=TRACER,
+        steps=(Step(compiling, flags), Step(compiler, link)),
+        folders=(where,),
+        mpi="" if mpi is None else mpi.identity,
+    )
+    return make(recipe, environment, on_begin)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call of a compiler; `MADE` among its words is the file that is made."""
+
+    compiler: Compiler
+    words: list[str]
+
+    @property
+    def command(self) -> list[str]:
+        """What is called."""
+        return [*self.compiler.command, *self.words]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a file is made.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    steps : tuple of Step
+        Carried out one after the other. Several of them are in an empty folder, where one leaves
+        for the next what it needs.
+    folders : tuple of Path
+        Folders of C sources: all in them are a part of what the file is made from.
+    mpi : str
+        Identity of the MPI that it is made for.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    folders: tuple[Path, ...]
+    mpi: str
+
+
+def make(
+    recipe: Recipe, environment: Mapping[str, str], on_begin: Callable[[], None] | None = None
+) -> Path:
+    """Make a file, or find it as it was made before.
+
+    Raises
+    ------
+    BuildError, FileError
+        As `build`.
+    """
+    folder = _place(_key(recipe))
+    target = folder / recipe.name
     if os.access(target, os.X_OK):
         return target
+    if on_begin is not None:
+        on_begin()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="building-", dir=folder) as scratch:
             made = Path(scratch) / target.name
-            done = output_of(
-                [*command, "-o", str(made), "-lm"],
-                timeout=_PATIENCE,
-                environment={**environment, "LC_ALL": "C", "TMPDIR": scratch},
-            )
-            _keep_log(folder, command, done)
-            if done.status != 0 or not made.exists():
-                raise _refused(program, compiler, done, folder / LOG)
+            log: list[str] = []
+            for step in recipe.steps:
+                done = output_of(
+                    [str(made) if word == MADE else word for word in step.command],
+                    timeout=_PATIENCE,
+                    environment={**environment, "LC_ALL": "C", "TMPDIR": scratch},
+                    folder=None if len(recipe.steps) == 1 else scratch,
+                )
+                log += [shlex.join(step.command).replace(shlex.quote(MADE), recipe.name), done.text]
+                _keep_log(folder, log)
+                if done.status != 0 or (step is recipe.steps[-1] and not made.exists()):
+                    raise _refused(recipe.name, step, done, folder / LOG)
             made.replace(target)
     except OSError as error:
         raise _unwritable(folder, error) from error
     return target
 
 
-def _command(
+def _needs_mpi(source: Path, seen: frozenset[Path] = frozenset()) -> bool:
+    """Whether a source includes mpi.h, itself or by files beside it."""
+    text = source.read_text(encoding="utf-8")
+    if re.search(r"^#include <mpi\.h>", text, re.MULTILINE):
+        return True
+    beside = [source.parent / name for name in re.findall(r'^#include "(.+?)"', text, re.MULTILINE)]
+    return any(
+        _needs_mpi(path, seen | {source}) for path in beside if path not in seen and path.is_file()
+    )
+
+
+def _compile(
     program: str, compiler: Compiler, environment: Mapping[str, str], where: Path
 ) -> list[str]:
-    """What is called, but for the output. The machine that measures may be older than this one.
+    """Words for the compiler, but for the output.
 
-    So there is no -march=native: the programs choose their instructions when they run.
+    There is no -march=native: the machine that measures may be older than this one. The programs
+    choose their instructions when they run.
     """
     # The ISO modes of GCC would keep a * b + c two instructions; NVIDIA's compiler lacks the flag.
     contract = [] if compiler.openmp == "-mp" else ["-ffp-contract=fast"]
     return [
-        *compiler.command,
         *("-std=c11", compiler.openmp, *contract, "-O2"),
         *_words("CFLAGS", environment),
         *(str(where / name) for name in SOURCES[program]),
@@ -150,10 +284,13 @@ def _words(variable: str, environment: Mapping[str, str]) -> list[str]:
         raise BuildError(f"${variable}: {problem}", hint) from None
 
 
-def _key(where: Path, words: list[str]) -> str:
+def _key(recipe: Recipe) -> str:
     """Name of what these words make of these sources, on this kind of processor."""
-    made_of = hashlib.sha256("\0".join([platform.machine(), *words]).encode(errors="replace"))
-    for source in sorted([*where.glob("*.c"), *where.glob("*.h")]):
+    words = [platform.machine(), recipe.mpi]
+    for step in recipe.steps:
+        words += [*step.command, step.compiler.version]
+    made_of = hashlib.sha256("\0".join(words).encode(errors="replace"))
+    for source in (path for folder in recipe.folders for path in sorted(folder.glob("*.[ch]"))):
         made_of.update(b"\0" + source.name.encode() + b"\0" + source.read_bytes())
     return made_of.hexdigest()[:16]
 
@@ -162,28 +299,30 @@ def _place(key: str) -> Path:
     return cache.folder() / "programs" / key
 
 
-def _keep_log(folder: Path, command: list[str], done: Finished) -> None:
-    (folder / LOG).write_text(f"{shlex.join(command)}\n{done.text}", encoding="utf-8")
+def _keep_log(folder: Path, said: list[str]) -> None:
+    (folder / LOG).write_text("\n".join(said), encoding="utf-8")
 
 
-def _refused(program: str, compiler: Compiler, done: Finished, log: Path) -> BuildError:
+def _refused(name: str, step: Step, done: Finished, log: Path) -> BuildError:
     hint = f"all that the compiler said is in {log}"
     said = done.text.lower()
     if full := next((words for words in _FULL_WORDS if words in said), None):
         # Each tool has its own page about it, with names of files that are gone by now.
         return BuildError(
-            f"{full} in {cache.folder()} while building popmodel-{program}",
+            f"{full} in {cache.folder()} while building {name}",
             "free some space there, or name another folder in POPMODEL_CACHE_DIR",
         )
-    if any(sign in said for sign in ("omp.h", "-lomp", "-lgomp", "libgomp", compiler.openmp)):
+    openmp = step.compiler.openmp
+    signs = ("omp.h", "-lomp", "-lgomp", "libgomp", openmp)
+    if openmp in step.words and any(sign in said for sign in signs):
         hint = f"this compiler lacks OpenMP: install its runtime, or name another in CC ({log})"
-    name = shlex.join(compiler.command)
-    return BuildError(f"{name} cannot build popmodel-{program}: {done.first_error}", hint)
+    called = shlex.join(step.compiler.command)
+    return BuildError(f"{called} cannot build {name}: {done.first_error}", hint)
 
 
 def _unwritable(folder: Path, error: OSError) -> FileError:
     hint = "name another folder in POPMODEL_CACHE_DIR"
     if error.errno in _FULL:
         hint = f"free some space there, or {hint}"
-    problem = f"the measuring programs cannot be kept here: {error.strerror}"
+    problem = f"what popmodel builds cannot be kept here: {error.strerror}"
     return FileError(folder, problem, hint=hint)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tracer.test_library_mpi import Run, library, program, run
+from tracer.test_library_mpi import Run, program, run
 
 from popmodel import trace as reader
 from popmodel.network.network import PRESETS
@@ -16,7 +16,7 @@ from popmodel.replay import from_trace, replay
 from popmodel.trace.calls import tally
 from popmodel.tracer.merge import merge
 
-__all__ = ["library", "program", "run"]
+__all__ = ["program", "run"]
 
 TRUNCATED = 70
 """Tag of a message that is longer than its receive: it arrives, but is not counted."""

@@ -1,0 +1,183 @@
+"""What was traced: where the trace is, what was recorded, what was not, and what it cost."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from popmodel.report.export import Record, markdown_table
+from popmodel.report.info import describe_threads
+from popmodel.report.render import Document, Views
+from popmodel.report.terminal import Style, pairs, paragraph
+from popmodel.tracer.merge import Merged
+from popmodel.tracer.summary import RECORD_COST, not_seen, overhead
+from popmodel.units import count, format_size, format_time, plural
+
+_OPENMP = {"ompt": "by its tools interface", "gomp": "by the calls of libgomp"}
+_NEXT = ("metrics", "replay")
+
+
+def document(
+    merged: Merged, *, raw: str | None, cost: float | None, notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The plain data of a traced run, ``popmodel/trace/1``.
+
+    Parameters
+    ----------
+    merged : Merged
+        The trace.
+    raw : str or None
+        The raw directory, where it is kept.
+    cost : float or None
+        Seconds that a record cost where the run was made; what it usually costs if None.
+    notes : sequence of str
+        What was not seen, and why, beyond what the trace tells.
+    """
+    each = RECORD_COST if cost is None else cost
+    return {
+        "schema": "popmodel/trace/1",
+        "trace": str(merged.path),
+        "size": merged.size,
+        "raw": raw,
+        "raw_size": merged.raw_size,
+        "processes": merged.processes,
+        "threads": list(merged.threads),
+        "hosts": merged.hosts,
+        "duration": merged.duration * 1e-9,
+        "records": merged.records,
+        "calls": dict(merged.calls),
+        "messages": merged.messages,
+        "message_bytes": merged.message_bytes,
+        "library": merged.library,
+        "openmp": dict(merged.openmp),
+        "counters": merged.counters.get("", 0),
+        "clock_residual": None if merged.clock_residual is None else merged.clock_residual * 1e-9,
+        "overhead": {
+            "share": overhead(merged, each),
+            "per_record": each,
+            "measured": cost is not None,
+        },
+        "not_seen": [*notes, *not_seen(merged)],
+    }
+
+
+def screen(document: Document, style: Style) -> list[str]:
+    """The run on a terminal, what was not seen of it, and what to do next."""
+    lines = pairs(_facts(document), style)
+    if document["not_seen"]:
+        lines += ["", "not seen"]
+        for text in document["not_seen"]:
+            lines += paragraph(text, style, first=" ! ")
+    # Commands are there to be pasted: they are never shortened.
+    name = shlex.quote(document["trace"])
+    # Without MPI there is no network that could be another one.
+    verbs = _NEXT if document["library"] else _NEXT[:1]
+    return [*lines, "", *(f"popmodel {verb} {name}" for verb in verbs)]
+
+
+def records(document: Document) -> list[Record]:
+    """One line per quantity: group, name, value."""
+    single = ("processes", "hosts", "duration", "size", "raw_size", "records", "messages",
+              "message_bytes", "clock_residual")  # fmt: skip
+    rows: list[tuple[str, str, Any]] = [("trace", name, document[name]) for name in single]
+    rows.append(("trace", "threads", sum(document["threads"])))
+    rows += [("overhead", name, value) for name, value in document["overhead"].items()]
+    rows += [("calls", name, value) for name, value in document["calls"].items()]
+    rows += [("not_seen", text, 1) for text in document["not_seen"]]
+    return [
+        {"trace": document["trace"], "group": group, "name": name, "value": value}
+        for group, name, value in rows
+    ]
+
+
+def markdown(document: Document) -> list[str]:
+    """The same as the screen, as Markdown."""
+    lines = markdown_table(["traced run", ""], _facts(document))
+    lacking = [(text,) for text in document["not_seen"]]
+    return [*lines, "", *markdown_table(["not seen"], lacking)] if lacking else lines
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    processes, hosts = document["processes"], document["hosts"]
+    size = format_size(document["size"], digits=3)
+    facts = [
+        ("trace", f"{document['trace']}, {size}"),
+        ("processes", f"{count(processes)} on {plural(hosts, 'host')}"),
+        ("threads", describe_threads(document["threads"])),
+        ("duration", format_time(document["duration"])),
+        ("MPI", _mpi(document)),
+        ("OpenMP", _openmp(document)),
+        ("counters", _counters(document)),
+        ("overhead", _overhead(document)),
+    ]
+    if hosts > 1:
+        residual = document["clock_residual"]
+        known = "unknown" if residual is None else f"within {format_time(residual, digits=2)}"
+        facts.append(("clocks", f"of different hosts agree: {known}"))
+    if document["raw"] is not None:
+        raw_size = format_size(document["raw_size"], digits=3)
+        facts.append(("raw files", f"{document['raw']}, {raw_size}"))
+    return facts
+
+
+def _mpi(document: Document) -> str:
+    if not document["library"]:
+        return "not used"
+    calls = plural(sum(document["calls"].values()), "call")
+    size = format_size(document["message_bytes"], digits=3)
+    messages = plural(document["messages"], "message")
+    sent = f"{messages} of {size} in all" if document["messages"] else "no messages"
+    make = document["library"].partition(",")[0]
+    return f"{make}: {calls}, {sent}"
+
+
+def _openmp(document: Document) -> str:
+    seen = {how: number for how, number in document["openmp"].items() if how in _OPENMP}
+    if not seen:
+        return "not observed"
+    return " and ".join(_OPENMP[how] for how in sorted(seen))
+
+
+def _counters(document: Document) -> str:
+    return "instructions and cycles" if document["counters"] else "none"
+
+
+def _overhead(document: Document) -> str:
+    given = document["overhead"]
+    each = format_time(given["per_record"], digits=2)
+    number = plural(document["records"], "record")
+    percent = "less than 0.01" if given["share"] < 1e-4 else f"about {100 * given['share']:.2g}"
+    how = "measured here" if given["measured"] else "usually"
+    return f"{percent} % of the time: {number}, {each} each ({how})"
+
+
+VIEWS = Views(screen, records, markdown)
+
+
+def built(library: str, compiler: str, mpi: str | None, without: str | None) -> dict[str, Any]:
+    """The plain data of a built library, ``popmodel/trace-library/1``."""
+    return {
+        "schema": "popmodel/trace-library/1",
+        "library": library,
+        "compiler": compiler,
+        "mpi": mpi,
+        "without_mpi": without,
+    }
+
+
+def _built_facts(document: Document) -> list[tuple[str, str]]:
+    without = f"none: {document['without_mpi']}" if document["without_mpi"] else "none"
+    return [
+        ("library", document["library"]),
+        ("compiler", document["compiler"]),
+        ("MPI", document["mpi"] or without),
+    ]
+
+
+BUILT = Views(
+    # A path is there to be pasted: it is never broken.
+    lambda document, style: [document["library"], "", *pairs(_built_facts(document)[1:], style)],
+    lambda document: [{"name": name, "value": value} for name, value in _built_facts(document)],
+    lambda document: markdown_table(["tracer", ""], _built_facts(document)),
+)

@@ -1,0 +1,273 @@
+"""What a command starts: the launcher of MPI in front of it, and the program behind.
+
+Of launchers only so much is known as is needed to hand variables to the program alone. Their
+options are not: which of them take a value differs from version to version.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+from popmodel.errors import PopmodelError, UsageError
+from popmodel.machine.processes import output_of
+
+Family = Literal["Open MPI", "Hydra", "srun", "aprun"]
+Words = Sequence[str]
+
+EXAMPLE = "popmodel trace -- mpirun -n 4 ./app"
+
+_RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+"""Variables by which launchers tell a rank how many there are."""
+_HEAD = 1 << 16  # bytes of a program that are looked at
+_INTERPRETER = 3  # PT_INTERP: the loader of libraries
+_PATIENCE = 20.0  # seconds for a launcher to say who it is
+_BY_NAME: Mapping[str, Family] = {
+    "srun": "srun",
+    "aprun": "aprun",
+    "orterun": "Open MPI",
+    "prterun": "Open MPI",
+    "mpirun.openmpi": "Open MPI",
+    "mpiexec.openmpi": "Open MPI",
+    "mpirun.mpich": "Hydra",
+    "mpiexec.mpich": "Hydra",
+    "mpiexec.hydra": "Hydra",
+}
+_ASKED = re.compile(r"(mpirun|mpiexec)([-._].*)?")
+"""Names that launchers of several makes have."""
+_OF_OTHERS = {"ibrun", "jsrun", "mpirun_rsh", "poe"}
+"""Launchers that hand on their own environment, as far as is known."""
+_BEFORE = {
+    *("env", "time", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf"),
+    *("numactl", "taskset", "chrt", "setarch", "catchsegv"),
+}
+"""Programs that start what their arguments name, and are none to be traced."""
+
+
+class CommandError(PopmodelError):
+    """A command cannot be traced."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is to be traced.
+
+    Attributes
+    ----------
+    words : tuple of str
+        As the user gave them.
+    path : str
+        The file of the first word.
+    start : int
+        The word that is the launcher, or the program; before it may be ``env``, ``time`` or such.
+    is_launcher : bool
+        Whether it starts ranks of MPI.
+    family : str or None
+        Which launcher it is, where its options are known.
+    program : Path or None
+        The program that it starts, where it can be found among the words.
+    """
+
+    words: tuple[str, ...]
+    path: str
+    start: int
+    is_launcher: bool
+    family: Family | None
+    program: Path | None
+
+
+def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Command:
+    """Find out what a command starts.
+
+    Raises
+    ------
+    UsageError
+        There is no such program, or a launcher is given nothing to start.
+    """
+    if not words:
+        raise UsageError("trace: no command is given", EXAMPLE)
+    first = words[0]
+    path = shutil.which(first, path=_path_of(environment))
+    if path is None:
+        raise UsageError(*_missing(first))
+    start = _start(words, environment)
+    launcher = shutil.which(words[start], path=_path_of(environment))
+    name = Path(words[start]).name
+    if launcher is None or not _is_launcher(name):
+        program = None if launcher is None or name in _BEFORE else Path(launcher)
+        return Command(tuple(words), path, start, False, None, program)
+    behind = words[start:]
+    if not any(_may_be_program(behind)):
+        raise UsageError(f"{' '.join(words)}: the launcher is given no program to start", EXAMPLE)
+    family = _family(launcher, name, environment)
+    return Command(tuple(words), path, start, True, family, _program(behind, environment))
+
+
+def refuse_as_rank(environment: Mapping[str, str] = os.environ) -> None:
+    """Make sure that popmodel is not one of the ranks itself (``mpirun -n 4 popmodel trace ...``).
+
+    Raises
+    ------
+    UsageError
+        It is: each would trace a run of its own.
+    """
+    for variable in _RANKS:
+        number = environment.get(variable, "")
+        if number.isdigit() and int(number) > 1:
+            raise UsageError(
+                f"popmodel trace was itself started as one of {number} ranks ({variable})",
+                f"put it in front of the launcher: {EXAMPLE}",
+            )
+
+
+def refuse_untraceable(program: Path) -> None:
+    """Make sure that a library can be loaded into a program.
+
+    Raises
+    ------
+    CommandError
+        It is linked statically, for another kind of processor, or runs with other rights than
+        those of the user.
+    """
+    try:
+        status = program.stat()
+    except OSError:
+        return  # it was there a moment ago: to start it fails with the system's own words
+    kind = _kind(program)
+    for bit, owner, own, what in (
+        (0o4000, status.st_uid, os.geteuid(), "user"),
+        (0o2000, status.st_gid, os.getegid(), "group"),
+    ):
+        if status.st_mode & bit and owner != own:
+            raise CommandError(
+                f"{program}: runs with the rights of another {what} (set-{what}-ID), and the "
+                "system loads no library of ours into it",
+                "trace a copy of it without that bit",
+            )
+    if kind == "static":
+        raise CommandError(
+            f"{program}: is linked statically, so no library can be loaded into it",
+            "link it dynamically: leave out -static, and take an MPI with shared libraries",
+        )
+    if kind == "foreign":
+        raise CommandError(
+            f"{program}: is a program for another kind of processor than this Python",
+            "trace it on a machine that runs it: popmodel trace --script slurm, or --print-env "
+            "there",
+        )
+
+
+def is_dynamic(program: Path) -> bool:
+    """Whether a program is one that loads libraries, and not a script."""
+    return _kind(program) == "dynamic"
+
+
+def _missing(word: str) -> tuple[str, str]:
+    if word.startswith("-"):
+        return f"trace: no such option: {word}", EXAMPLE
+    path = Path(word)
+    if path.is_dir():
+        return f"{word}: is a directory, not a program", EXAMPLE
+    if path.is_file():
+        if "/" not in word and os.access(path, os.X_OK):
+            return f"there is no program {word} on the path", f"write ./{word}"
+        if "/" in word:
+            return f"{word}: is not executable", f"chmod +x {word}, or name what runs it"
+    return f"there is no program {word}", f"write for example {EXAMPLE}"
+
+
+def _path_of(environment: Mapping[str, str]) -> str:
+    return environment.get("PATH", os.defpath)
+
+
+def _is_launcher(name: str) -> bool:
+    return name in _BY_NAME or name in _OF_OTHERS or _ASKED.fullmatch(name) is not None
+
+
+def _start(words: Words, environment: Mapping[str, str]) -> int:
+    """The word behind ``env``, ``time`` and such that is started; 0 where it cannot be told."""
+    start = 0
+    while Path(words[start]).name in _BEFORE:
+        for number in range(start + 1, len(words)):
+            word = words[number]
+            if not word.startswith("-") and shutil.which(word, path=_path_of(environment)):
+                start = number
+                break
+        else:
+            return 0
+    return start
+
+
+def _family(path: str, name: str, environment: Mapping[str, str]) -> Family | None:
+    if name in _BY_NAME or name in _OF_OTHERS:
+        return _BY_NAME.get(name)
+    said = output_of([path, "--version"], timeout=_PATIENCE, environment=environment).text
+    if re.search(r"Open ?MPI|OpenRTE|PRTE|PRRTE", said):
+        return "Open MPI"
+    if re.search(r"HYDRA|Intel\(R\) MPI", said, re.IGNORECASE):
+        return "Hydra"
+    return None
+
+
+def _may_be_program(words: Words) -> Iterator[bool]:
+    """Of each word behind a launcher, whether it may name a program: no option, nor its number."""
+    for before, word in pairwise(words):
+        value = before.startswith("-") and "/" not in word and before != "--"
+        yield not word.startswith("-") and not (value and re.fullmatch(r"[\d,.:-]+", word))
+
+
+def _program(words: Words, environment: Mapping[str, str]) -> Path | None:
+    """The first word behind a launcher that is a program.
+
+    A bare name behind an option may be the option's value (``--map-by node``), although there is a
+    program of that name as well: it counts only if there is nothing better.
+    """
+    second_best = None
+    for before, word in pairwise(words):
+        if word.startswith("-"):
+            continue
+        found = shutil.which(word, path=_path_of(environment))
+        if found is None:
+            continue
+        if "/" in word or not before.startswith("-"):
+            return Path(found)
+        second_best = second_best or Path(found)
+    return second_best
+
+
+Kind = Literal["dynamic", "static", "foreign", "script", "unknown"]
+
+
+def _kind(program: Path) -> Kind:
+    """Kind of an executable file: of programs for this processor, whether they load libraries."""
+    try:
+        head = _first_bytes(program, _HEAD)
+    except OSError:
+        return "unknown"  # what may be executed and not read is started and not looked into
+    if not head.startswith(b"\x7fELF") or len(head) < 64:
+        return "script"
+    own = _first_bytes(Path(sys.executable), 20)
+    if head[4:6] + head[18:20] != own[4:6] + own[18:20]:  # word length, byte order, processor
+        return "foreign"
+    order = "<" if head[5] == 1 else ">"
+    wide = head[4] == 2
+    table = struct.unpack_from(f"{order}Q" if wide else f"{order}I", head, 32 if wide else 28)[0]
+    size, number = struct.unpack_from(f"{order}HH", head, 54 if wide else 42)
+    places = range(table, table + size * number, size or 1)
+    if not number or places[-1] + 4 > len(head):
+        return "unknown"  # tools that change programs move the table to the end
+    kinds = {struct.unpack_from(f"{order}I", head, place)[0] for place in places}
+    return "dynamic" if _INTERPRETER in kinds else "static"
+
+
+def _first_bytes(path: Path, number: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(number)

@@ -1,0 +1,192 @@
+"""What the library finds in its environment, and how a command gets it to the program alone.
+
+A launcher and its helpers need no library, and some start slower or fail with one. So the variables
+are handed to the launcher as options for the program, wherever such options are known. Where they
+are not (a script that calls a launcher itself, a launcher of another kind), everything that the
+command starts inherits them: there the library sleeps until a program calls MPI_Init.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from popmodel.errors import FileError
+from popmodel.tracer.commands import Command
+
+OpenMP = Literal["auto", "ompt", "gomp", "off"]
+OPENMP: Mapping[str, OpenMP] = {"auto": "auto", "ompt": "ompt", "gomp": "gomp", "off": "off"}
+"""By what is typed."""
+
+PRELOAD = "LD_PRELOAD"
+DIRECTORY = "POPMODEL_TRACE_DIR"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is recorded.
+
+    Attributes
+    ----------
+    counters : bool
+        Whether hardware counters are read.
+    openmp : str
+        How OpenMP is observed.
+    """
+
+    counters: bool = False
+    openmp: OpenMP = "auto"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command with what it needs in its own environment."""
+
+    words: list[str]
+    environment: dict[str, str]
+
+
+def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
+    """The variables that the library and its loading need.
+
+    Parameters
+    ----------
+    library : Path
+        The library; absolute, as is the raw directory: programs change their directory.
+    raw : Path
+        Where records go.
+    settings : Settings
+        What is recorded.
+    """
+    return {
+        PRELOAD: str(library),
+        DIRECTORY: str(raw),
+        "POPMODEL_TRACE_OPENMP": settings.openmp,
+        "POPMODEL_TRACE_COUNTERS": "1" if settings.counters else "0",
+    }
+
+
+def refuse_unloadable(library: Path, hint: str) -> None:
+    """Make sure that ``LD_PRELOAD`` can name a library.
+
+    Raises
+    ------
+    FileError
+        Its path holds what separates names there.
+    """
+    if re.search(r"[\s:]", str(library)):
+        raise FileError(
+            library,
+            "cannot be loaded into a program: a path in LD_PRELOAD holds no blank and no colon",
+            hint=hint,
+        )
+
+
+def place(command: Command, variables: Mapping[str, str], environment: Mapping[str, str]) -> Call:
+    """Hand variables to the program of a command.
+
+    What the user preloads stays, behind the library: in the environment, or as an option of the
+    launcher.
+
+    Parameters
+    ----------
+    command : Command
+        As the user gave it.
+    variables : mapping of str to str
+        Of the program.
+    environment : mapping of str to str
+        In which the command will run.
+    """
+    words = list(command.words)
+    given = dict(variables)
+    given[PRELOAD] = _behind(given[PRELOAD], environment.get(PRELOAD))
+    if command.family == "srun":
+        if not any("," in value or "'" in value for value in variables.values()):
+            return Call(_srun(words, command.start, given, environment), {})
+    elif command.family is not None:
+        before, behind = words[: command.start], words[command.start :]
+        behind, own = _without_own(behind, command.family)
+        given[PRELOAD] = _behind(variables[PRELOAD], own or environment.get(PRELOAD))
+        return Call([*before, *_with_flags(behind, _flags(command.family, given))], {})
+    return Call(words, given)
+
+
+def _behind(library: str, others: str | None) -> str:
+    return f"{library}:{others}" if others else library
+
+
+def _flags(family: str, variables: Mapping[str, str]) -> list[str]:
+    flags: list[str] = []
+    for name, value in variables.items():
+        if family == "Open MPI":
+            flags += ["-x", f"{name}={value}"]
+        elif family == "Hydra":
+            flags += ["-genv", name, value]
+        else:
+            flags += ["-e", f"{name}={value}"]
+    return flags
+
+
+def _with_flags(words: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """The flags behind the launcher, and behind every ``:`` that begins another program."""
+    made: list[str] = []
+    for number, word in enumerate(words):
+        made.append(word)
+        if number == 0 or word == ":":
+            made += flags
+    return made
+
+
+def _without_own(words: Sequence[str], family: str) -> tuple[list[str], str | None]:
+    """A launcher's words without the user's own LD_PRELOAD for the program, and its value.
+
+    Launchers take the first or the last of two values, or refuse them.
+    """
+    left: list[str] = []
+    own = None
+    number = 0
+    while number < len(words):
+        word, *behind = words[number : number + 3]
+        if family == "Hydra" and word.lstrip("-") in ("genv", "env") and behind[:1] == [PRELOAD]:
+            own = behind[1] if len(behind) == 2 else None
+            number += 3
+        elif word == {"Open MPI": "-x", "aprun": "-e"}.get(family) and _names_preload(behind):
+            own = behind[0].partition("=")[2] or None
+            number += 2
+        else:
+            left.append(word)
+            number += 1
+    return left, own
+
+
+def _names_preload(behind: Sequence[str]) -> bool:
+    return bool(behind) and behind[0].partition("=")[0] == PRELOAD
+
+
+def _srun(
+    words: list[str], start: int, variables: Mapping[str, str], environment: Mapping[str, str]
+) -> list[str]:
+    """Words of a command with srun: what its ranks get is added to the user's own list."""
+    made = list(words)
+    for number, word in enumerate(words[start + 1 :], start=start + 1):
+        if word.startswith("--export="):
+            made[number] = f"--export={_exported(word.partition('=')[2], variables)}"
+            return made
+        if word == "--export" and number + 1 < len(words):
+            made[number + 1] = _exported(words[number + 1], variables)
+            return made
+    listed = _exported(environment.get("SLURM_EXPORT_ENV") or "ALL", variables)
+    return [*made[:start], *_with_flags(made[start:], [f"--export={listed}"])]
+
+
+def _exported(listed: str, variables: Mapping[str, str]) -> str:
+    parts = [part for part in listed.split(",") if part not in ("", "NONE", "NIL")]
+    own = [part.partition("=")[2] for part in parts if part.startswith(f"{PRELOAD}=")]
+    kept = [part for part in parts if part.partition("=")[0] not in variables]
+    added = dict(variables)
+    if own:
+        added[PRELOAD] = _behind(variables[PRELOAD].partition(":")[0], own[-1])
+    return ",".join([*kept, *(f"{name}={value}" for name, value in added.items())])

@@ -1,0 +1,165 @@
+"""The library that is loaded into programs: for which MPI it has to be, and building it.
+
+A library built for one make of MPI does not work with another: handles and constants differ. The
+MPI of a command is the one that its program is linked with, or that of its launcher, where they are
+installed with a compiler wrapper; else the one that `popmodel.machine.toolchain` finds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from popmodel.machine.build import build_tracer
+from popmodel.machine.processes import output_of
+from popmodel.machine.toolchain import (
+    MPI_COMPILERS,
+    Compiler,
+    Mpi,
+    ToolchainError,
+    find_compiler,
+    find_mpi,
+)
+from popmodel.tracer.commands import Command, is_dynamic
+from popmodel.tracer.environment import refuse_unloadable
+
+_PATIENCE = 20.0  # seconds for the loader to look at all libraries, over a slow network
+_LEVELS = 4  # folders above a library, of which one has a bin: lib, lib64, lib/x86_64-linux-gnu
+
+
+@dataclass(frozen=True)
+class Library:
+    """A built library.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    compiler : Compiler
+        What linked it.
+    mpi : Mpi or None
+        The MPI that it is for; None if it observes OpenMP only.
+    without_mpi : str or None
+        Why it is for none.
+    """
+
+    path: Path
+    compiler: Compiler
+    mpi: Mpi | None
+    without_mpi: str | None = None
+
+
+def find_or_build(
+    command: Command | None = None,
+    environment: Mapping[str, str] = os.environ,
+    on_build: Callable[[str], None] | None = None,
+) -> Library:
+    """Build the library for a command, or find it as it was built before.
+
+    Parameters
+    ----------
+    command : Command, optional
+        What is to be traced; without it the library is for the MPI at hand.
+    environment : mapping of str to str
+        With ``MPICC``, ``CC``, ``PATH``.
+    on_build : callable, optional
+        Called with the name of the MPI before the library is built, which takes seconds.
+
+    Returns
+    -------
+    Library
+        Without MPI where there is none and the command is not known to need it.
+
+    Raises
+    ------
+    ToolchainError
+        There is no compiler, or no MPI although a launcher of MPI is called.
+    BuildError, FileError
+        It cannot be built or kept.
+    """
+    own = dict(environment)
+    linked = None if command is None else _linked_with(command, environment)
+    if command is not None and not own.get("MPICC"):
+        found = _wrapper_of(linked) or _wrapper_of_launcher(command, environment)
+        if found is not None:
+            own["MPICC"] = found
+    mpi, why = None, None
+    try:
+        mpi = find_mpi(environment=own)
+    except ToolchainError as error:
+        if command is None or command.is_launcher or linked or own.get("MPICC"):
+            raise
+        why = error.message
+    if mpi is not None and linked is not None:
+        _refuse_another(mpi, linked)
+    compiler = find_compiler(mpi, own)
+    name = "programs without MPI" if mpi is None else mpi.name
+    path = build_tracer(compiler, mpi, own, on_build and partial(on_build, name))
+    refuse_unloadable(path, "name another folder in POPMODEL_CACHE_DIR")
+    return Library(path, compiler, mpi, why)
+
+
+def _linked_with(command: Command, environment: Mapping[str, str]) -> Path | None:
+    """The MPI library that the program of a command is linked with; None for none, or a script."""
+    program = command.program
+    if program is None or not is_dynamic(program):
+        return None
+    # What ldd does: the loader says what it would load, and starts nothing.
+    said = output_of(
+        [str(program.absolute())],
+        timeout=_PATIENCE,
+        environment={**environment, "LD_TRACE_LOADED_OBJECTS": "1"},
+    )
+    found = re.search(r"^\s*libmpi(?:ch)?\.so[.\d]* => (/.+) \(0x", said.text, re.MULTILINE)
+    return Path(found[1]) if found else None
+
+
+def _wrapper_of(library: Path | None) -> str | None:
+    """The compiler wrapper of the installation that a library belongs to."""
+    if library is None:
+        return None
+    for place in list(library.absolute().parents)[:_LEVELS]:
+        if found := _wrapper_in(place / "bin"):
+            return found
+    return None
+
+
+def _wrapper_of_launcher(command: Command, environment: Mapping[str, str]) -> str | None:
+    if not command.is_launcher:
+        return None
+    found = shutil.which(command.words[command.start], path=environment.get("PATH", os.defpath))
+    return None if found is None else _wrapper_in(Path(found).parent)
+
+
+def _wrapper_in(folder: Path) -> str | None:
+    for name in MPI_COMPILERS:
+        path = folder / name
+        if os.access(path, os.X_OK):
+            return str(path)
+    return None
+
+
+def _refuse_another(mpi: Mpi, linked: Path) -> None:
+    """Make sure that a program is linked with the make of MPI that the library is built for.
+
+    Raises
+    ------
+    ToolchainError
+        It is not. The library would end the program with the same words, once for every rank.
+    """
+    try:
+        is_open_mpi = b"ompi_mpi_comm_world" in linked.read_bytes()
+    except OSError:
+        return  # it can be loaded and not read; the library looks again when it is loaded
+    if is_open_mpi != (mpi.library == "Open MPI"):
+        own = "Open MPI" if is_open_mpi else "another MPI"
+        raise ToolchainError(
+            f"the program is linked with {own} ({linked}), and {mpi.compiler.command[0]} is that "
+            f"of {mpi.name}",
+            "load the module of the program's MPI, or name its compiler wrapper in MPICC",
+        )

@@ -1,0 +1,160 @@
+"""The job script of a batch system that runs a program traced, without Python on its nodes.
+
+It is written into a directory of its own beside a copy of the library, and every job that it makes
+records into a new directory there: two jobs never mix. It is never submitted from here.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from popmodel.errors import FileError, UsageError
+from popmodel.tracer.commands import Command
+from popmodel.tracer.environment import Settings, place, refuse_unloadable, variables
+from popmodel.tracer.raw_directory import stem
+
+SYSTEMS = ("slurm",)
+SCRIPT = "job.sh"
+SUFFIX = ".trace"
+
+_RAW = "POPMODEL_RAW_DIRECTORY"  # stands for the shell's "$raw" until the words are quoted
+
+_TEXT = """\
+#!/bin/bash
+# Runs {program} traced by popmodel.
+#
+#   submit   sbatch {script}
+#   then     popmodel trace merge RAW -o {output}
+#
+# RAW is a directory beside this file, one for each job, which names it at the end of its output.
+# Add what your site wants (account, partition, time) to sbatch or as #SBATCH lines, and load below
+# the modules that the program needs. The tracer beside this file is for {mpi}.
+#
+#SBATCH --job-name={name}
+{sizes}
+cd {folder} || exit 1
+here={here}
+raw=$here/raw-${{SLURM_JOB_ID:-$$}}
+mkdir "$raw" || exit 1
+{threads}
+{command}
+status=$?
+
+if [ -n "$(ls -A "$raw")" ]; then
+    echo "popmodel: recorded; now: popmodel trace merge $(printf '%q -o %q' "$raw" {output})" >&2
+else
+    echo "popmodel: nothing was recorded: is the program linked with shared libraries?" >&2
+fi
+exit $status
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a job runs.
+
+    Attributes
+    ----------
+    command : Command
+        A program, which srun starts, or a launcher with its program.
+    nodes : int
+        Nodes.
+    ranks, threads : int or None
+        Ranks in all, and threads of each; left to sbatch if None.
+    settings : Settings
+        What is recorded.
+    """
+
+    command: Command
+    nodes: int = 1
+    ranks: int | None = None
+    threads: int | None = None
+    settings: Settings = field(default_factory=Settings)
+
+
+def write(
+    job: Job, library: Path, output: Path, *, mpi: str | None = None, force: bool = False
+) -> Path:
+    """Write the script and a copy of the library into a directory beside the trace.
+
+    Parameters
+    ----------
+    job : Job
+        What is run.
+    library : Path
+        The built library.
+    output : Path
+        The trace that is to be made; the directory is named after it.
+    mpi : str or None
+        Name of the MPI that the library is for.
+    force : bool
+        Whether an earlier script may be replaced.
+
+    Returns
+    -------
+    Path
+        The script.
+
+    Raises
+    ------
+    UsageError
+        There is a script already.
+    FileError
+        The directory cannot be written, or no library be loaded from it.
+    """
+    folder = (output.parent / f"{stem(output)}{SUFFIX}").absolute()
+    refuse_unloadable(folder / library.name, "name another trace with -o, in another folder")
+    path = folder / SCRIPT
+    if path.exists() and not force:
+        raise UsageError(f"{path}: the file exists", "use --force to replace it")
+    try:
+        folder.mkdir(exist_ok=True)
+        shutil.copy2(library, folder / library.name)
+        path.write_text(_text(job, folder, library.name, output, mpi), encoding="utf-8")
+        path.chmod(0o755)
+    except OSError as error:
+        problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        raise FileError(folder, problem, hint="name another place with -o") from error
+    return path
+
+
+def _text(job: Job, folder: Path, library: str, output: Path, mpi: str | None) -> str:
+    program = job.command.program
+    name = "app" if program is None else program.name
+    sizes = {"nodes": job.nodes, "ntasks": job.ranks, "cpus-per-task": job.threads}
+    lines = [f"#SBATCH --{option}={n}" for option, n in sizes.items() if n is not None]
+    return _TEXT.format(
+        program=name,
+        name=shlex.quote(f"trace-{name}"),
+        script=shlex.quote(str(folder / SCRIPT)),
+        output=shlex.quote(str(output.absolute())),
+        mpi=mpi or "OpenMP without MPI",
+        sizes="\n".join(lines) + "\n",
+        folder=shlex.quote(str(Path.cwd())),
+        here=shlex.quote(str(folder)),
+        threads="export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}}",
+        command=_command(job, folder / library),
+    )
+
+
+def _command(job: Job, library: Path) -> str:
+    command = job.command
+    if not command.is_launcher:
+        # srun of a job does not take over --cpus-per-task of sbatch by itself since Slurm 22.05.
+        flags = [] if job.threads is None else [f"--cpus-per-task={job.threads}"]
+        command = Command(
+            ("srun", *flags, *command.words), "srun", 0, True, "srun", command.program
+        )
+    # The environment of the job is not that of this moment.
+    call = place(command, variables(library, Path(_RAW), job.settings), {})
+    words = [f"{name}={_quoted(value)}" for name, value in call.environment.items()]
+    return " ".join([*words, *map(_quoted, call.words)])
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell, with the raw directory as the variable that it is there."""
+    quoted = shlex.quote(word)
+    return quoted.replace(_RAW, "'\"$raw\"'" if quoted.startswith("'") else '"$raw"')

@@ -1,0 +1,55 @@
+"""The trace among the examples is what its README says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from popmodel import trace as reader
+from popmodel.metrics.hierarchy import load_families
+from popmodel.metrics.measure import analyse, runtime
+from popmodel.network.network import preset
+from popmodel.replay import from_trace, replay
+from popmodel.trace.trace import Trace
+
+TRACE = Path(__file__).parents[2] / "examples" / "traces" / "stencil3d.2x2.prv.gz"
+MOST_BYTES = 200_000
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return reader.read(TRACE, cache=False)
+
+
+def test_it_is_small_and_names_no_place() -> None:
+    assert TRACE.stat().st_size < MOST_BYTES
+    labels = TRACE.with_name("stencil3d.2x2.pcf").read_text()
+    assert "stencil3d.c:180" in labels
+    assert not re.search(r"(^|[ (])/", labels, re.MULTILINE)
+
+
+def test_its_messages_are_faces_of_the_cube(trace: Trace) -> None:
+    assert trace.messages.size.tolist() == [200 * 200 * 8] * 200
+    process = trace.process_of_location()
+    assert set(process[trace.messages.sender].tolist()) == {0, 1}
+    assert (process[trace.messages.sender] + process[trace.messages.receiver] == 1).all()
+    assert trace.warnings == ()
+
+
+def test_its_efficiencies_are_those_of_the_readme(trace: Trace) -> None:
+    run = analyse(trace)
+    observed = run.observables
+    values = load_families()["hybrid-additive"].evaluate(
+        observed.aggregates("everywhere"), observed.absent
+    )
+    assert round(100 * values.values["parallel_efficiency"]) == 57
+    assert round(100 * values.values["thread_efficiency"]) == 68
+
+
+def test_the_ideal_network_is_worth_what_the_readme_says(trace: Trace) -> None:
+    program = from_trace(trace)
+    ideal = replay(program, preset("ideal"))
+    assert round(100 * (1 - ideal.runtime / runtime(trace))) == 8
+    assert any("2,000 point-to-point calls without" in str(note) for note in program.notes)
