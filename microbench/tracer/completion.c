@@ -25,7 +25,7 @@ static void complete(struct thread *t, struct request *r, const MPI_Status *stat
     } else if (r->kind == COLLECTIVE_REQUEST && t->entered) {
         put(t, t->time, COLLECTED, 0, 0, r->number, 0);
     } else if (r->kind == DUPLICATE_REQUEST) {
-        communicator_keep(*r->duplicate, r->communicator);
+        communicator_keep(r->duplicate, r->communicator);
     }
     if (r->persistent)
         r->active = false;

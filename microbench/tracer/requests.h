@@ -31,7 +31,7 @@ struct request {
     /* Of a persistent send or receive: */
     int partner, tag; /* rank in the communicator */
     int64_t bytes;
-    MPI_Comm *duplicate; /* where MPI_Comm_idup puts it */
+    MPI_Comm duplicate; /* what MPI_Comm_idup will have made */
 };
 
 extern _Atomic long requests_known;
