@@ -49,7 +49,7 @@ CHILD(Intercomm_merge, 0, LIST(MPI_Comm comm, int high), LIST(comm, high))
 
 /* One that its members made out of several, or out of none. `on` is for the trace only. */
 #define FOUNDLING(name, on, tag, parameters, arguments)                                           \
-    WRAPPER MPI_##name(parameters, MPI_Comm * made)                                        \
+    NEWER_WRAPPER(MPI_##name, parameters, MPI_Comm * made)                                        \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
         if (!t)                                                                                   \
@@ -92,7 +92,7 @@ FOUNDLING(Comm_join, 0, 0, LIST(int socket), LIST(socket))
 
 #define SPAWNED "processes were spawned: messages with them are not matched"
 
-WRAPPER MPI_Comm_spawn(const char *command, char *arguments[], int most, MPI_Info info, int root,
+WRAPPER(MPI_Comm_spawn)(const char *command, char *arguments[], int most, MPI_Info info, int root,
                         MPI_Comm comm, MPI_Comm *made, int errors[])
 {
     struct thread *t = call_begin();
@@ -108,7 +108,7 @@ WRAPPER MPI_Comm_spawn(const char *command, char *arguments[], int most, MPI_Inf
     return result;
 }
 
-WRAPPER MPI_Comm_spawn_multiple(int n, char *commands[], char **arguments[], const int most[],
+WRAPPER(MPI_Comm_spawn_multiple)(int n, char *commands[], char **arguments[], const int most[],
                                  const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made,
                                  int errors[])
 {

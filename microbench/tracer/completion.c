@@ -121,7 +121,7 @@ static void complete_one(struct thread *t, struct request *r, int result, MPI_Re
         complete(t, r, status, has_received(result));
 }
 
-WRAPPER MPI_Wait(MPI_Request *request, MPI_Status *status)
+WRAPPER(MPI_Wait)(MPI_Request *request, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -138,7 +138,7 @@ WRAPPER MPI_Wait(MPI_Request *request, MPI_Status *status)
     return result;
 }
 
-WRAPPER MPI_Waitall(int n, MPI_Request requests[], MPI_Status *statuses)
+WRAPPER(MPI_Waitall)(int n, MPI_Request requests[], MPI_Status *statuses)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -153,7 +153,7 @@ WRAPPER MPI_Waitall(int n, MPI_Request requests[], MPI_Status *statuses)
     return result;
 }
 
-WRAPPER MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *status)
+WRAPPER(MPI_Waitany)(int n, MPI_Request requests[], int *index, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -171,8 +171,8 @@ WRAPPER MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *statu
     return result;
 }
 
-WRAPPER MPI_Waitsome(int n, MPI_Request requests[], int *count, int indices[],
-                     MPI_Status *statuses)
+WRAPPER(MPI_Waitsome)(int n, MPI_Request requests[], int *count, int indices[],
+                      MPI_Status *statuses)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -188,7 +188,7 @@ WRAPPER MPI_Waitsome(int n, MPI_Request requests[], int *count, int indices[],
     return result;
 }
 
-WRAPPER MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+WRAPPER(MPI_Test)(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -207,7 +207,7 @@ WRAPPER MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     return result;
 }
 
-WRAPPER MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status *statuses)
+WRAPPER(MPI_Testall)(int n, MPI_Request requests[], int *flag, MPI_Status *statuses)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -224,7 +224,7 @@ WRAPPER MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status *status
     return result;
 }
 
-WRAPPER MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+WRAPPER(MPI_Testany)(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -243,8 +243,8 @@ WRAPPER MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_St
     return result;
 }
 
-WRAPPER MPI_Testsome(int n, MPI_Request requests[], int *count, int indices[],
-                     MPI_Status *statuses)
+WRAPPER(MPI_Testsome)(int n, MPI_Request requests[], int *count, int indices[],
+                      MPI_Status *statuses)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -262,7 +262,7 @@ WRAPPER MPI_Testsome(int n, MPI_Request requests[], int *count, int indices[],
 }
 
 /* Completes nothing: the request is still to be waited for. */
-WRAPPER MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+WRAPPER(MPI_Request_get_status)(MPI_Request request, int *flag, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -274,7 +274,7 @@ WRAPPER MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *statu
     return result;
 }
 
-WRAPPER MPI_Request_free(MPI_Request *request)
+WRAPPER(MPI_Request_free)(MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -293,7 +293,7 @@ WRAPPER MPI_Request_free(MPI_Request *request)
     return result;
 }
 
-WRAPPER MPI_Cancel(MPI_Request *request)
+WRAPPER(MPI_Cancel)(MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)

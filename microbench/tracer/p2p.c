@@ -5,7 +5,7 @@
 #include "messages.h"
 
 #define SEND_CALL(name)                                                                           \
-    WRAPPER MPI(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
+    WRAPPER(MPI(name))(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
                       MPI_Comm comm)                                                              \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
@@ -22,7 +22,7 @@
 
 /* That a send has completed is not recorded, so its request is not remembered. */
 #define ISEND_CALL(name)                                                                          \
-    WRAPPER MPI(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
+    WRAPPER(MPI(name))(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
                       MPI_Comm comm, MPI_Request *request)                                        \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
@@ -38,7 +38,7 @@
     }
 
 #define SEND_INIT_CALL(name)                                                                      \
-    WRAPPER MPI(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
+    WRAPPER(MPI(name))(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
                       MPI_Comm comm, MPI_Request *request)                                        \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
@@ -89,8 +89,8 @@ SEND_INIT_CALL(Bsend_init)
 SEND_INIT_CALL(Ssend_init)
 SEND_INIT_CALL(Rsend_init)
 
-WRAPPER MPI(Recv_init)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag,
-                       MPI_Comm comm, MPI_Request *request)
+WRAPPER(MPI(Recv_init))(void *buffer, COUNT count, MPI_Datatype type, int from, int tag,
+                        MPI_Comm comm, MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -105,8 +105,8 @@ WRAPPER MPI(Recv_init)(void *buffer, COUNT count, MPI_Datatype type, int from, i
     return result;
 }
 
-WRAPPER MPI(Recv)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-                  MPI_Status *status)
+WRAPPER(MPI(Recv))(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                   MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -125,8 +125,8 @@ WRAPPER MPI(Recv)(void *buffer, COUNT count, MPI_Datatype type, int from, int ta
     return result;
 }
 
-WRAPPER MPI(Irecv)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-                   MPI_Request *request)
+WRAPPER(MPI(Irecv))(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                    MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -142,9 +142,9 @@ WRAPPER MPI(Irecv)(void *buffer, COUNT count, MPI_Datatype type, int from, int t
     return result;
 }
 
-WRAPPER MPI(Sendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag,
-                      void *in, COUNT in_count, MPI_Datatype in_type, int from, int in_tag,
-                      MPI_Comm comm, MPI_Status *status)
+WRAPPER(MPI(Sendrecv))(const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag,
+                       void *in, COUNT in_count, MPI_Datatype in_type, int from, int in_tag,
+                       MPI_Comm comm, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -166,8 +166,8 @@ WRAPPER MPI(Sendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, i
     return result;
 }
 
-WRAPPER MPI(Sendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag,
-                              int from, int in_tag, MPI_Comm comm, MPI_Status *status)
+WRAPPER(MPI(Sendrecv_replace))(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag,
+                               int from, int in_tag, MPI_Comm comm, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -188,9 +188,9 @@ WRAPPER MPI(Sendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int 
 }
 
 /* One request for the send and the receive: it completes with the status of the receive. */
-WRAPPER MPI(Isendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag,
-                       void *in, COUNT in_count, MPI_Datatype in_type, int from, int in_tag,
-                       MPI_Comm comm, MPI_Request *request)
+WRAPPER(MPI(Isendrecv))(const void *out, COUNT out_count, MPI_Datatype out_type, int to,
+                        int out_tag, void *in, COUNT in_count, MPI_Datatype in_type, int from,
+                        int in_tag, MPI_Comm comm, MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -209,8 +209,8 @@ WRAPPER MPI(Isendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, 
     return result;
 }
 
-WRAPPER MPI(Isendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag,
-                               int from, int in_tag, MPI_Comm comm, MPI_Request *request)
+WRAPPER(MPI(Isendrecv_replace))(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag,
+                                int from, int in_tag, MPI_Comm comm, MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -243,8 +243,8 @@ static int64_t matched(MPI_Message message, struct communicator **c)
     return number;
 }
 
-WRAPPER MPI(Mrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message,
-                   MPI_Status *status)
+WRAPPER(MPI(Mrecv))(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message,
+                    MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -265,8 +265,8 @@ WRAPPER MPI(Mrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *me
     return result;
 }
 
-WRAPPER MPI(Imrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message,
-                    MPI_Request *request)
+WRAPPER(MPI(Imrecv))(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message,
+                     MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)

@@ -12,7 +12,7 @@
 #endif
 
 #define TIMED_CALL(whole, name, on, parameters, arguments)                                        \
-    WRAPPER whole(parameters)                                                                     \
+    NEWER_WRAPPER(whole, parameters)                                                              \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
         if (!t)                                                                                   \
@@ -248,7 +248,7 @@ TIMED(Win_flush_local, LIST(int rank, MPI_Win window), LIST(rank, window))
 TIMED(Win_flush_local_all, LIST(MPI_Win window), LIST(window))
 TIMED(Win_sync, LIST(MPI_Win window), LIST(window))
 
-WRAPPER MPI_Win_test(MPI_Win window, int *flag)
+WRAPPER(MPI_Win_test)(MPI_Win window, int *flag)
 {
     struct thread *t = call_begin();
     if (!t)
