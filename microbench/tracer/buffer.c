@@ -1,10 +1,10 @@
 /* Windows: the part of a thread's file that is mapped and written to.
  *
- * The file is mapped shared, so that what was recorded is there whatever becomes of the process. Its
- * blocks are reserved before they are mapped: on a full disk reserving fails, while storing into a
- * hole would end the program with a bus error. Windows grow with the file: a thread that records
- * little takes little room. A new window begins in the page where the old one was left, so that the
- * records follow each other without a gap.
+ * The file is mapped shared, so that what was recorded is there whatever becomes of the process.
+ * Its blocks are reserved before they are mapped: on a full disk reserving fails, while storing
+ * into a hole would end the program with a bus error. Windows grow with the file: a thread that
+ * records little takes little room. A new window begins in the page where the old one was left, so
+ * that the records follow each other without a gap.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -70,7 +70,8 @@ static void *map(struct thread *t, uint64_t offset, size_t size)
     errno = why;
     if (at == MAP_FAILED)
         return NULL;
-    /* Not worth an error: without them a forked child holds the pages, and they fault in one by one. */
+    /* Not worth an error: without them a forked child holds the pages, and they fault in one by
+     * one. */
     (void)madvise(at, size, MADV_DONTFORK);
     (void)madvise(at, size, MADV_POPULATE_WRITE);
     return at;

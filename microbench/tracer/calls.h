@@ -3,12 +3,13 @@
  * X(name, number, event type, value, family)
  *
  * number      what `call` of a record holds: small, so that it is an index; never reused
- * event type  50000001 messages, 50000002 collective, 50000003 other, 50000004 one-sided, 50000005 I/O
- * value       of that event: Extrae's number of the call where Extrae has one, so that every tool of
- *             the Paraver world knows it; calls that it does not know count from 1001. It writes
+ * event type  50000001 messages, 50000002 collective, 50000003 other, 50000004 one-sided,
+ *             50000005 I/O
+ * value       of that event: Extrae's number of the call where Extrae has one, so that every tool
+ *             of the Paraver world knows it; calls that it does not know count from 1001. It writes
  *             MPI_Init_thread as MPI_Init, therefore two calls share 31.
- * family      which wrappers it has: message, probe, completion, collective, icollective, neighbour,
- *             process, communicator, buffer, rma, io, persistent
+ * family      which wrappers it has: message, probe, completion, collective, icollective,
+ *             neighbour, process, communicator, buffer, rma, io, persistent
  *
  * Large-count variants (MPI_Send_c) have the number of the plain call.
  */

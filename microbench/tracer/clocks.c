@@ -1,9 +1,9 @@
 /* Clock exchanges: see clocks.h.
  *
  * CLOCK_MONOTONIC is one clock for all processes of a host, and counts from each host's boot. The
- * first rank on each host (its leader) sends the host of rank 0 a message of eight bytes and gets back
- * the time there, again and again; the exchange that took the least time tells the offset best.
- * All that is needed to align the hosts is then in the leaders' meta files.
+ * first rank on each host (its leader) sends the host of rank 0 a message of eight bytes and gets
+ * back the time there, again and again; the exchange that took the least time tells the offset
+ * best. All that is needed to align the hosts is then in the leaders' meta files.
  */
 #define _GNU_SOURCE
 #include "clocks.h"

@@ -14,9 +14,9 @@
  *   Alltoall             each sends the part of ONE partner, and receives those of all
  *   Alltoallv, -w        each sends and receives the parts of all
  *
- * With MPI_IN_PLACE what is sent is told by the receiving arguments, and the others may be anything.
- * In an intercommunicator the partners are those of the other group, the root is the one that says
- * MPI_ROOT, and others of its group (MPI_PROC_NULL) do nothing.
+ * With MPI_IN_PLACE what is sent is told by the receiving arguments, and the others may be
+ * anything. In an intercommunicator the partners are those of the other group, the root is the one
+ * that says MPI_ROOT, and others of its group (MPI_PROC_NULL) do nothing.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -172,7 +172,8 @@ REDUCTION(Exscan, Iexscan)
 
 /* The counts are those of this process's group, in an intercommunicator as well. */
 COLLECTIVE(Reduce_scatter, Ireduce_scatter,
-           both(bytes_of(sum(counts, c->size), type), bytes_of(c->size ? counts[c->rank] : 0, type)),
+           both(bytes_of(sum(counts, c->size), type),
+                bytes_of(c->size ? counts[c->rank] : 0, type)),
            LIST(const void *out, void *in, const COUNT counts[], MPI_Datatype type, MPI_Op op,
                 MPI_Comm comm),
            LIST(out, in, counts, type, op, comm))
@@ -207,7 +208,7 @@ static struct sizes scatter_sizes(const struct communicator *c, int root, int64_
     return (struct sizes){out_all, own, is_root(c, root)};
 }
 
-/* What a root has for one partner, for all of them; 0 elsewhere, where the arguments mean nothing. */
+/* What a root has for one partner, for all of them; 0 elsewhere: the arguments mean nothing. */
 static int64_t equal_part(const struct communicator *c, int root, COUNT count, MPI_Datatype type)
 {
     return is_root(c, root) ? bytes_of(count, type) : 0;

@@ -1,7 +1,7 @@
 /* Communicators: see communicators.h.
  *
- * What is known of one is cached on it as an attribute: MPI itself then says when it is freed, and a
- * handle that is used again starts anew.
+ * What is known of one is cached on it as an attribute: MPI itself then says when it is freed, and
+ * a handle that is used again starts anew.
  */
 #define _GNU_SOURCE
 #include "communicators.h"

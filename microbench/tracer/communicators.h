@@ -27,8 +27,8 @@ struct communicator {
 extern _Atomic uint64_t communicators_freed;
 extern bool many_threads; /* MPI_THREAD_MULTIPLE was provided */
 
-/* Adds to what threads share and returns the sum. Where only one thread at a time is in MPI, a locked
- * instruction would cost for nothing. */
+/* Adds to what threads share and returns the sum. Where only one thread at a time is in MPI, a
+ * locked instruction would cost for nothing. */
 static inline long shared_add(_Atomic long *counter, long by)
 {
     if (many_threads)

@@ -15,12 +15,14 @@ static bool is_cancelled(const MPI_Status *status)
     return pmpi.Test_cancelled(status, &flag) == MPI_SUCCESS && flag;
 }
 
-/* A request that MPI has completed; `received` tells whether a receive has got its message. Up to two
- * records. */
+/* A request that MPI has completed; `received` tells whether a receive has got its message. Up to
+ * two records. */
 static void complete(struct thread *t, struct request *r, const MPI_Status *status, bool received)
 {
     if (r->kind == RECEIVE_REQUEST && r->active) {
-        if (received && !(r->cancelled && is_cancelled(status)))
+        if (r->told)
+            put_told_receive(t, r);
+        else if (received && !(r->cancelled && is_cancelled(status)))
             put_receive(t, r->communicator, status, r->number);
     } else if (r->kind == COLLECTIVE_REQUEST && t->entered) {
         put(t, t->time, COLLECTED, 0, 0, r->number, 0);
@@ -73,7 +75,7 @@ static MPI_Status *own_statuses(struct thread *t, int n, MPI_Status *given,
     return own ? own : given;
 }
 
-/* Whether a call on many requests has told the state of each: it has, too, if some of them failed. */
+/* Whether a call on many requests has told the state of each, though some may have failed. */
 static bool has_told(int result)
 {
     int class = MPI_SUCCESS;

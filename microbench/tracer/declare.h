@@ -13,8 +13,8 @@
 #error "the tracer needs an MPI of version 3.0 (2012) or newer"
 #endif
 
-EXPORTED int MPI_Isendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int,
-                           int, MPI_Comm, MPI_Request *);
+EXPORTED int MPI_Isendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype,
+                           int, int, MPI_Comm, MPI_Request *);
 EXPORTED int MPI_Isendrecv_replace(void *, int, MPI_Datatype, int, int, int, int, MPI_Comm,
                                    MPI_Request *);
 EXPORTED int MPI_Parrived(MPI_Request, int, int *);

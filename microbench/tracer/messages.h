@@ -51,6 +51,13 @@ static inline void put_receive(struct thread *t, const struct communicator *c,
     put(t, t->time, RECEIVED, 0, 0, number, 0);
 }
 
+static inline void put_told_receive(struct thread *t, const struct request *r)
+{
+    int64_t end = message_end(world_rank(r->communicator, r->partner), r->tag);
+    put(t, t->time, RECEIVE, 0, r->communicator->id, end, r->bytes);
+    put(t, t->time, RECEIVED, 0, 0, r->number, 0);
+}
+
 /* Whether a receive has taken a message: one that was longer than the buffer was taken, too. */
 static inline bool has_received(int result)
 {

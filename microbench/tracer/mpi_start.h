@@ -1,5 +1,5 @@
-/* MPI's start and end for wrappers of other languages, whose libraries may not come through MPI_Init
- * and MPI_Finalize of C:
+/* MPI's start and end for wrappers of other languages, whose libraries may not come through
+ * MPI_Init and MPI_Finalize of C:
  *
  *     struct thread *t = mpi_begin(CALL_Init);
  *     pmpi_init_(error);

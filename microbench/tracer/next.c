@@ -71,8 +71,8 @@ static _Noreturn void give_up(const char *problem)
 
 #ifdef OPEN_MPI
 
-/* A program that names a variable of a library has a copy of it, which the library uses as well: the
- * one that is found first, before those behind this library. */
+/* A program that names a variable of a library has a copy of it, which the library uses as well:
+ * the one that is found first, before those behind this library. */
 static void *variable(void *library, const char *name)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
@@ -109,7 +109,8 @@ static void find(void)
     /* By a function that has no wrapper: library_with() would find this library otherwise. */
     void *library = dlsym(RTLD_NEXT, "PMPI_Init") ? RTLD_NEXT : library_with("PMPI_Comm_rank");
     if (!library)
-        give_up("the program calls MPI, but no library with its profiling interface (PMPI) is loaded");
+        give_up("the program calls MPI, but no library with its profiling interface (PMPI) is "
+                "loaded");
 #define X(name, number, type, value, family) \
     next_plain[CALL_##name] = symbol(library, "PMPI_", #name, ""); \
     next_large[CALL_##name] = symbol(library, "PMPI_", #name, "_c");

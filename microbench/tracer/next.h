@@ -1,8 +1,8 @@
 /* The functions of the MPI library that the wrappers call.
  *
  * This library is not linked with MPI, so that it can be loaded into any program and no second MPI
- * comes with it. The entries are found when they are first needed: in the libraries behind this one,
- * else in one that the program has loaded for itself (interpreters do). Open MPI's predefined
+ * comes with it. The entries are found when they are first needed: in the libraries behind this
+ * one, else in one that the program has loaded for itself (interpreters do). Open MPI's predefined
  * handles are addresses of its variables, so they are found in the same way and must not be named
  * here otherwise (nm -u of this library shows nothing of MPI, which a test makes sure of).
  */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include "messages.h"
+#include "meta.h"
 
 #define SEND_CALL(name)                                                                           \
     WRAPPER(MPI(name))(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
@@ -179,7 +180,8 @@ WRAPPER(MPI(Sendrecv_replace))(void *buffer, COUNT count, MPI_Datatype type, int
     call_enter(t, CALL_Sendrecv_replace, c->id);
     put_send(t, c, to, out_tag, bytes_of(count, type));
     int64_t number = put_post(t, c, from, true);
-    int result = NEXT(Sendrecv_replace)(buffer, count, type, to, out_tag, from, in_tag, comm, status);
+    int result =
+        NEXT(Sendrecv_replace)(buffer, count, type, to, out_tag, from, in_tag, comm, status);
     call_return(t);
     if (has_received(result))
         put_receive(t, c, status, number);
@@ -187,7 +189,32 @@ WRAPPER(MPI(Sendrecv_replace))(void *buffer, COUNT count, MPI_Datatype type, int
     return result;
 }
 
-/* One request for the send and the receive: it completes with the status of the receive. */
+/* One request for the send and the receive: it completes with the status of the receive. Not so in
+ * MPICH (5.0, and those made from it), where the status is one of before: there the arguments have
+ * to tell, with the size of the buffer as that of the message. */
+static void remember_both(MPI_Request *request, struct communicator *c, int64_t number, int from,
+                          int tag, int64_t bytes)
+{
+#ifdef OPEN_MPI
+    const bool is_told_by_status = true;
+#else
+    const bool is_told_by_status = false;
+#endif
+    bool is_wild = from == MPI_ANY_SOURCE || tag == MPI_ANY_TAG;
+    if (is_wild && !is_told_by_status) {
+        note("MPI_Isendrecv from any source or with any tag: what it received is not known");
+        return;
+    }
+    struct request *r = number ? request_add(*request, RECEIVE_REQUEST, c) : NULL;
+    if (!r)
+        return;
+    r->number = number;
+    r->told = !is_told_by_status;
+    r->partner = from;
+    r->tag = tag;
+    r->bytes = bytes;
+}
+
 WRAPPER(MPI(Isendrecv))(const void *out, COUNT out_count, MPI_Datatype out_type, int to,
                         int out_tag, void *in, COUNT in_count, MPI_Datatype in_type, int from,
                         int in_tag, MPI_Comm comm, MPI_Request *request)
@@ -203,7 +230,7 @@ WRAPPER(MPI(Isendrecv))(const void *out, COUNT out_count, MPI_Datatype out_type,
     int result = NEXT(Isendrecv)(out, out_count, out_type, to, out_tag, in, in_count, in_type, from,
                                  in_tag, comm, request);
     if (result == MPI_SUCCESS)
-        remember_receive(request, c, number);
+        remember_both(request, c, number, from, in_tag, bytes_of(in_count, in_type));
     call_return(t);
     call_leave(t, CALL_Isendrecv, 0);
     return result;
@@ -223,7 +250,7 @@ WRAPPER(MPI(Isendrecv_replace))(void *buffer, COUNT count, MPI_Datatype type, in
     int result = NEXT(Isendrecv_replace)(buffer, count, type, to, out_tag, from, in_tag, comm,
                                          request);
     if (result == MPI_SUCCESS)
-        remember_receive(request, c, number);
+        remember_both(request, c, number, from, in_tag, bytes_of(count, type));
     call_return(t);
     call_leave(t, CALL_Isendrecv_replace, 0);
     return result;
@@ -232,8 +259,7 @@ WRAPPER(MPI(Isendrecv_replace))(void *buffer, COUNT count, MPI_Datatype type, in
 /* A matched message: its receive was numbered when it was matched (probe.c). */
 static int64_t matched(MPI_Message message, struct communicator **c)
 {
-    struct request *r =
-        atomic_load_explicit(&requests_known, memory_order_relaxed) ? message_lookup(message) : NULL;
+    struct request *r = message_find(message);
     if (!r)
         return 0;
     int64_t number = r->number;

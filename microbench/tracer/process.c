@@ -1,7 +1,7 @@
 /* From the first record to the end of the process: see process.h.
  *
- * Nothing is created before there is something to record. Shells, launchers and interpreters inherit
- * LD_PRELOAD as well, and must not notice.
+ * Nothing is created before there is something to record. Shells, launchers and interpreters
+ * inherit LD_PRELOAD as well, and must not notice.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -145,7 +145,7 @@ static void name_host(void)
             *c = '-';
 }
 
-/* Creates the meta file under a name that no other has: a process that calls exec() keeps its id. */
+/* Creates the meta file under a name of its own: a process that calls exec() keeps its id. */
 static bool create_meta(const char *directory)
 {
     for (int namesake = 1; namesake <= MOST_NAMESAKES; namesake++) {
@@ -265,6 +265,19 @@ static void tell_thread(const struct thread *t, pid_t id, uint64_t begin)
     line_end(&line);
 }
 
+static void write_header(struct header *header, unsigned number, pid_t id, uint64_t begin)
+{
+    *header = (struct header){.mark = RAW_MARK,
+                              .version = RAW_VERSION,
+                              .header_size = sizeof(struct header),
+                              .record_size = sizeof(struct record),
+                              .process = (uint32_t)getpid(),
+                              .thread = number,
+                              .thread_id = (uint64_t)id,
+                              .begin = begin};
+    memcpy(header->magic, RAW_MAGIC, sizeof header->magic);
+}
+
 struct thread *thread_begin(void)
 {
     if (ended || atomic_load(&phase) != RECORDING)
@@ -292,19 +305,11 @@ struct thread *thread_begin(void)
     pid_t id = (pid_t)syscall(SYS_gettid);
     uint64_t begin = now();
     if (!t->stopped)
-        *(struct header *)t->window = (struct header){.magic = {'p', 'o', 'p', 'm', 'o', 'd', 'e', 'l'},
-                                                      .mark = RAW_MARK,
-                                                      .version = RAW_VERSION,
-                                                      .header_size = sizeof(struct header),
-                                                      .record_size = sizeof(struct record),
-                                                      .process = (uint32_t)getpid(),
-                                                      .thread = t->number,
-                                                      .thread_id = (uint64_t)id,
-                                                      .begin = begin};
+        write_header((struct header *)t->window, t->number, id, begin);
     tell_thread(t, id, begin);
     pthread_setspecific(at_thread_end, t);
     this_thread = t;
-    if (t->number == 0 && watching() & PAUSED) /* switched off before there was anything to record */
+    if (t->number == 0 && watching() & PAUSED) /* switched off before the first record */
         put(t, begin, TRACING, 0, 0, 0, 0);
     errno = kept;
     return t;

@@ -22,8 +22,8 @@ bool process_start(void);
 /* Ends the recording: cuts the files to their length and says why in the meta file. */
 void process_end(const char *reason);
 
-/* Called at the start (before any record) and the end of the recording; set by constructors of those
- * that need it. */
+/* Called at the start (before any record) and the end of the recording; set by constructors of
+ * those that need it. */
 typedef void hook(void);
 void at_start(hook *);
 void at_end(hook *);

@@ -1,8 +1,9 @@
 /* What a thread's file holds: a header of 64 bytes, then records of 32 bytes in order of time.
  *
- * This file is the one place that says so; popmodel/tracer/records.py has the same numbers. Integers
- * are as the machine writes them; the header's mark tells their byte order. A record whose kind is 0
- * ends the file: the rest of a window that was never filled, because the process was killed.
+ * This file is the one place that says so; popmodel/tracer/records.py has the same numbers.
+ * Integers are as the machine writes them; the header's mark tells their byte order. A record whose
+ * kind is 0 ends the file: the rest of a window that was never filled, because the process was
+ * killed.
  */
 #ifndef POPMODEL_RECORD_H
 #define POPMODEL_RECORD_H
@@ -42,8 +43,8 @@ _Static_assert(sizeof(struct record) == 32, "a record is 32 bytes");
  * MPI_COMM_SELF, others as the meta file lists them.
  *
  * An end of a message is (world rank of the partner) << 32 | (uint32_t)tag. A partner that is in no
- * group of this process's world (spawned, connected) has rank -1. Messages to and from MPI_PROC_NULL
- * are none.
+ * group of this process's world (spawned, connected) has rank -1. Messages to and from
+ * MPI_PROC_NULL are none.
  */
 enum kind {
     /* A call of MPI. call: number of calls.h; a: communicator; b, c: bytes that a collective

@@ -3,10 +3,10 @@
  * Receives, nonblocking collective operations, everything persistent, matched messages. Not sends:
  * nothing is recorded when they complete, and they are half of all requests.
  *
- * A handle can be used again as soon as MPI has freed it, which may be before the thread that waited
- * for it has come back here; and some libraries give one handle to all requests that are complete
- * at once. So several entries may have one handle: the newest is found first, and each is removed by
- * itself, not by its handle.
+ * A handle can be used again as soon as MPI has freed it, which may be before the thread that
+ * waited for it has come back here; and some libraries give one handle to all requests that are
+ * complete at once. So several entries may have one handle: the newest is found first, and each is
+ * removed by itself, not by its handle.
  */
 #ifndef POPMODEL_REQUESTS_H
 #define POPMODEL_REQUESTS_H
@@ -28,6 +28,7 @@ struct request {
     bool cancelled; /* asked for, which may come too late */
     struct communicator *communicator;
     int64_t number; /* of the receive or the collective operation */
+    bool told; /* by the arguments below, whatever the status says (MPI_Isendrecv) */
     /* Of a persistent send or receive: */
     int partner, tag; /* rank in the communicator */
     int64_t bytes;
@@ -51,6 +52,13 @@ static inline struct request *request_find(MPI_Request request)
     if (atomic_load_explicit(&requests_known, memory_order_relaxed) == 0)
         return NULL;
     return request_lookup(request);
+}
+
+static inline struct request *message_find(MPI_Message message)
+{
+    if (atomic_load_explicit(&requests_known, memory_order_relaxed) == 0)
+        return NULL;
+    return message_lookup(message);
 }
 
 /* Numbers of receives, and of nonblocking collective operations, in this process. */

@@ -1,0 +1,558 @@
+"""The tracing library under real MPI programs, which count themselves what they do."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pytest
+from real_mpi import ENVIRONMENT
+from tracer.raw_files import CALLS, KINDS, Process, Thread, read
+
+HERE = Path(__file__).resolve().parent
+MICROBENCH = HERE.parents[1] / "microbench"
+Finished = subprocess.CompletedProcess[str]
+PAGE = os.sysconf("SC_PAGESIZE")
+
+
+class Mpi(Protocol):
+    """What the fixture of that name gives."""
+
+    mpicc: Sequence[str]
+
+    def start(self, ranks: int, *command: str | Path, **variables: str) -> Finished: ...
+
+
+@pytest.fixture(scope="session")
+def library(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library, built as its Makefile does, without a warning."""
+    folder = tmp_path_factory.mktemp("tracer")
+    mpicc = " ".join(mpi.mpicc)
+    built = subprocess.run(
+        ["make", "-s", "-j2", "-C", MICROBENCH, "tracer", f"MPICC={mpicc}", f"BUILD={folder}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    assert built.stderr == ""
+    return folder / "libpopmodel_trace.so"
+
+
+@pytest.fixture(scope="session")
+def program(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Build one of the programs beside this file, once per name and flags."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def build(name: str, *flags: str) -> Path:
+        made = folder / "-".join([name, *(flag.strip("-") for flag in flags)])
+        if not made.exists():
+            source = HERE / "programs" / f"{name}.c"
+            command = [*mpi.mpicc, "-std=c11", "-pthread", *flags, "-o", made, source]
+            built = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert built.returncode == 0, built.stderr
+        return made
+
+    return build
+
+
+class Run:
+    """A traced run: how it ended, what was recorded, what it counted."""
+
+    def __init__(self, mpi: Mpi, library: Path, folder: Path) -> None:
+        self.mpi = mpi
+        self.library = library
+        self.raw = folder / "raw"
+        self.counts = folder / "counts"
+        self.raw.mkdir()
+        self.counts.mkdir()
+
+    def start(self, ranks: int, *command: str | Path, before: str = "") -> Finished:
+        """Run traced ranks; `before` is put into each rank's shell."""
+        preload = f"LD_PRELOAD={self.library} POPMODEL_TRACE_DIR={self.raw} COUNTS={self.counts}"
+        return self.mpi.start(
+            ranks, "sh", "-c", f'{before} exec env {preload} "$0" "$@"', *map(str, command)
+        )
+
+    def processes(self) -> list[Process]:
+        """What was recorded."""
+        return read(self.raw)
+
+    def counted(self) -> list[dict[str, Any]]:
+        """What the ranks counted."""
+        files = sorted(self.counts.glob("*.json"), key=lambda file: int(file.stem))
+        return [json.loads(file.read_text()) for file in files]
+
+
+@pytest.fixture
+def run(mpi: Mpi, library: Path, tmp_path: Path) -> Run:
+    return Run(mpi, library, tmp_path)
+
+
+def is_version_4(mpi: Mpi) -> bool:
+    """Whether the MPI has the calls that came with version 4 of the standard."""
+    source = "#include <mpi.h>\n#if MPI_VERSION < 4\n#error old\n#endif\n"
+    command = [*mpi.mpicc, "-E", "-x", "c", "-"]
+    done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+    return done.returncode == 0
+
+
+def compare(run: Run, ranks: int) -> list[Process]:
+    """Calls and messages recorded are those counted; entries and exits come in pairs."""
+    processes, counted = run.processes(), run.counted()
+    assert len(processes) == len(counted) == ranks
+    for process, counts in zip(processes, counted, strict=True):
+        assert process.rank == counts["rank"]
+        assert process.calls() == Counter(counts["calls"])
+        assert process.messages() == Counter(tuple(message) for message in counts["messages"])
+        assert not process.events("full")
+        check_threads(process)
+    return processes
+
+
+def check_threads(process: Process) -> None:
+    (end,) = process.events("end")
+    assert end["reason"] == "exit"
+    for number, thread in enumerate(process.threads):
+        magic, mark, version, header, record, pid, own = struct.unpack("=8s6I", thread.header[:32])
+        assert (magic, mark, version, header, record) == (b"popmodel", 0x01020304, 1, 64, 32)
+        assert (pid, own) == (process.events("start")[0]["pid"], number)
+        assert thread.tail == 0
+        assert end["records"][str(number)] == len(thread.records)
+        assert thread.records["kind"][-1] == KINDS["END"]
+        calls = thread.of("ENTER", "LEAVE")
+        assert (calls["kind"][::2] == KINDS["ENTER"]).all()
+        assert (calls["kind"][1::2] == KINDS["LEAVE"]).all()
+        assert (calls["call"][::2] == calls["call"][1::2]).all()
+        inside = np.isin(thread.records["kind"], [KINDS["ENTER"], KINDS["LEAVE"]]).cumsum() % 2
+        of_calls = np.isin(thread.records["kind"], [KINDS[k] for k in ("SEND", "POST", "RECEIVE")])
+        assert inside[of_calls].all()
+        received = np.flatnonzero(thread.records["kind"] == KINDS["RECEIVE"])
+        assert (thread.records["kind"][received + 1] == KINDS["RECEIVED"]).all()
+    posted, received = process.of("POST")["b"], process.of("RECEIVED")["b"]
+    assert len(set(posted.tolist())) == len(posted)
+    assert len(set(received.tolist())) == len(received)
+    assert set(received.tolist()) <= set(posted.tolist())
+
+
+def test_names_no_symbol_of_mpi(library: Path) -> None:
+    """It can be loaded into any program, and brings no second MPI."""
+    symbols = subprocess.check_output(["nm", "-D", "--undefined-only", library], text=True)
+    assert "mpi" not in symbols.lower()
+    needed = subprocess.check_output(["readelf", "-d", library], text=True)
+    assert "libmpi" not in needed
+
+
+def test_exports_nothing_but_mpi(library: Path) -> None:
+    symbols = subprocess.check_output(["nm", "-D", "--defined-only", library], text=True)
+    names = [line.split()[-1] for line in symbols.splitlines()]
+    assert [name for name in names if not name.startswith("MPI_")] == []
+    assert "MPI_Init" in names
+
+
+def test_messages(run: Run, mpi: Mpi, program: Callable[..., Path]) -> None:
+    """Every way to send and to receive; two ranks."""
+    flags = ["-DHAVE_ISENDRECV"] if is_version_4(mpi) else []
+    done = run.start(2, program("messages", *flags))
+    assert done.returncode == 0, done.stderr
+    truncated = {}
+    for process in run.processes():
+        (size,) = (key[3] for key in process.messages() if key[0] == "received" and key[2] == 70)
+        truncated[process.rank] = size
+    assert set(truncated.values()) <= {40, 400}  # what arrived or what was sent: MPIs differ
+    for file in run.counts.glob("*.json"):
+        counts = json.loads(file.read_text())
+        assert counts["notes"] == [1, 1]  # one receive was cancelled, one message truncated
+        counts["messages"].append(["received", counts["rank"], 70, truncated[counts["rank"]]])
+        file.write_text(json.dumps(counts))
+    processes = compare(run, 2)
+    for process in processes:
+        # Posted and never received: the receive that was cancelled.
+        assert len(process.of("POST")) == len(process.of("RECEIVE")) + 1
+
+
+def test_messages_with_large_counts(run: Run, mpi: Mpi, program: Callable[..., Path]) -> None:
+    if not is_version_4(mpi):
+        pytest.skip("needs an MPI of version 4")
+    done = run.start(2, program("large"))
+    assert done.returncode == 0, done.stderr
+    compare(run, 2)
+    check_collectives(run)
+
+
+def test_completion(run: Run, program: Callable[..., Path]) -> None:
+    done = run.start(2, program("completion"))
+    assert done.returncode == 0, done.stderr
+    for process in compare(run, 2):
+        assert len(process.of("POST")) == len(process.of("RECEIVE"))
+
+
+def test_misses_of_tests_are_one_call(run: Run, program: Callable[..., Path]) -> None:
+    """However long a program polls, it fills no disk."""
+    done = run.start(2, program("completion"))
+    assert done.returncode == 0, done.stderr
+    for process in run.processes():
+        leaves = process.of("LEAVE")
+        several = leaves[leaves["b"] > 0]
+        assert (several["b"] >= 2).all()
+        assert (several["c"] >= 0).all()
+        # Between two calls that became one there was less than a microsecond.
+        assert (several["c"] < 1000 * several["b"]).all()
+
+
+def check_collectives(run: Run) -> list[Process]:
+    processes = run.processes()
+    for process, counts in zip(processes, run.counted(), strict=True):
+        names = {note[0] for note in counts["notes"]}
+        (thread,) = process.threads
+        assert collectives(thread, names) == counts["notes"]
+    return processes
+
+
+def collectives(thread: Thread, names: set[str]) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    for record in thread.records:
+        kind, name = int(record["kind"]), CALLS.get(int(record["call"]), "")
+        if kind == KINDS["ENTER"] and name in names:
+            found.append([name, int(record["b"]), int(record["c"]), 0])
+        elif kind == KINDS["ROOT"]:
+            found[-1][3] = 1
+    return found
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_collectives(run: Run, program: Callable[..., Path], ranks: int) -> None:
+    done = run.start(ranks, program("collectives"))
+    assert done.returncode == 0, done.stderr
+    compare(run, ranks)
+    for process, counts in zip(check_collectives(run), run.counted(), strict=True):
+        started, ended = process.of("COLLECT")["b"], process.of("COLLECTED")["b"]
+        nonblocking = {name for name, *_ in counts["notes"] if name[0] == "I"}
+        assert len(started) == sum(process.calls()[name] for name in nonblocking)
+        assert sorted(started) == sorted(ended) == list(range(1, len(started) + 1))
+
+
+def test_communicators(run: Run, program: Callable[..., Path]) -> None:
+    """Both ends of a message are in one communicator, and different ones are told apart."""
+    done = run.start(4, program("communicators"))
+    assert done.returncode == 0, done.stderr
+    processes = compare(run, 4)
+    identity: dict[int, tuple[str, int]] = {}  # by tag: each communicator has had one of its own
+    members: dict[tuple[str, int], list[int]] = {}
+    for process in processes:
+        known = {event["id"]: event for event in process.events("communicator")}
+        assert known[1]["size"] == 4
+        assert known[1]["rank"] == process.rank
+        for event in known.values():
+            if "members" in event:
+                members[event["hash"], event["ordinal"]] = event["members"]
+    for process, counts in zip(processes, run.counted(), strict=True):
+        known = {event["id"]: event for event in process.events("communicator")}
+        groups = {tag: group for _, tag, group in counts["notes"]}
+        names = {tag: name for name, tag, _ in counts["notes"]}
+        for record in process.of("SEND", "RECEIVE"):
+            tag = int(record["b"]) & 0xFFFFFFFF
+            if tag not in groups or (tag == 1 and int(record["a"]) != 1):
+                continue
+            event = known[int(record["a"])]
+            key = (event["hash"], event["ordinal"])
+            if "remote_size" not in event:
+                assert members[key] == groups[tag]
+            if names[tag].startswith(("self", "split", "dup of split", "cart_sub", "one of many")):
+                continue  # several of them at once: each has its own
+            assert identity.setdefault(tag, key) == key, names[tag]
+    again = {"dup": "dup again", "cart_create": "cart again", "intercomm_create": "intercomm again"}
+    tags = {name: tag for note in run.counted() for name, tag, _ in note["notes"]}
+    for first, second in again.items():
+        assert identity[tags[first]] == identity[tags[second]]
+    others = [identity[tag] for name, tag in tags.items() if tag in identity if name not in again]
+    assert len(set(others)) == len(others)
+
+
+def test_many_threads(run: Run, program: Callable[..., Path]) -> None:
+    done = run.start(2, program("threads"))
+    assert done.returncode == 0, done.stderr
+    for process, counts in zip(run.processes(), run.counted(), strict=True):
+        assert process.messages() == Counter(tuple(message) for message in counts["messages"])
+        assert len(process.threads) == 5
+        assert len(process.events("thread")) == 5
+        assert process.events("mpi")[0]["thread_level"] > 0
+        assert len(process.of("POST")) == len(process.of("RECEIVE"))
+        check_threads(process)
+
+
+def test_timed_calls(run: Run, program: Callable[..., Path], tmp_path: Path) -> None:
+    done = run.start(2, program("timed"), tmp_path / "file")
+    assert done.returncode == 0, done.stderr
+    compare(run, 2)
+
+
+BARRIERS = 5000  # more than a window holds
+
+
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [
+        ("finalize", "exit"),
+        ("exit", "exit"),
+        ("return", "exit"),
+        ("MPI_Abort", "abort"),
+        ("_exit", None),
+        ("abort", None),
+        ("kill", None),
+    ],
+)
+def test_ends(run: Run, program: Callable[..., Path], way: str, reason: str | None) -> None:
+    """What was recorded is there, whatever becomes of the process; its status is its own."""
+    ends = program("ends")
+    untraced = run.mpi.start(1, ends, way, str(BARRIERS))
+    traced = run.start(1, ends, way, str(BARRIERS))
+    assert traced.returncode == untraced.returncode
+    assert (traced.returncode == 0) == (way == "finalize")
+    (process,) = run.processes()
+    assert process.calls()["Barrier"] == BARRIERS
+    assert [event["reason"] for event in process.events("end")] == ([reason] if reason else [])
+    assert len(process.events("finalize")) == (way == "finalize")
+    assert (process.threads[0].tail > 0) == (reason is None)
+
+
+def test_leaves_output_and_status_alone(run: Run, program: Callable[..., Path]) -> None:
+    ends = program("ends")
+    untraced = run.mpi.start(1, ends, "output", "1")
+    traced = run.start(1, ends, "output", "1")
+    assert (traced.stdout, traced.returncode) == (untraced.stdout, untraced.returncode)
+    assert "popmodel" not in traced.stderr
+
+
+def test_child_is_not_traced(run: Run, program: Callable[..., Path]) -> None:
+    done = run.start(1, program("ends"), "fork", "10")
+    assert done.returncode == 0, done.stderr
+    (process,) = run.processes()
+    check_threads(process)
+    assert process.calls()["Barrier"] == 10
+
+
+def test_program_that_becomes_another(run: Run, program: Callable[..., Path]) -> None:
+    """It has the same process id, and files of its own."""
+    ends = program("ends")
+    run.start(1, ends, "exec", "4", ends)
+    first, *second = run.processes()
+    assert first.calls()["Barrier"] == 4
+    assert all(other.stem.startswith(f"{first.stem}_") for other in second)
+
+
+def test_program_that_closes_all_files(run: Run, program: Callable[..., Path]) -> None:
+    """Without a launcher, which would take a process that closes its pipes for dead."""
+    preload = {"LD_PRELOAD": str(run.library), "POPMODEL_TRACE_DIR": str(run.raw)}
+    done = subprocess.run(
+        [program("ends"), "close", "10"], env={**os.environ, **ENVIRONMENT, **preload}, check=False
+    )
+    assert done.returncode == 0
+    (process,) = run.processes()
+    assert process.calls()["Barrier"] == 10
+    assert [event["id"] for event in process.events("communicator")] == [1, 2, 3]
+    assert process.events("end")
+
+
+def test_pause(run: Run, program: Callable[..., Path]) -> None:
+    """Messages are recorded all the same: else those that follow would be matched with others."""
+    done = run.start(1, program("ends"), "pause", "2")
+    assert done.returncode == 0, done.stderr
+    (process,) = run.processes()
+    assert process.calls()["Barrier"] == 3
+    assert process.calls()["Sendrecv"] == 0
+    assert process.of("TRACING")["a"].tolist() == [0, 1]
+    assert len(process.of("SEND")) == len(process.of("RECEIVE")) == len(process.of("POST")) == 5
+
+
+@pytest.mark.parametrize("command", [["true"], ["sh", "-c", "true; exit 0"], ["python3", "-c", ""]])
+def test_dormant_without_mpi(library: Path, tmp_path: Path, command: list[str]) -> None:
+    """Shells and helpers inherit the variables, and must not notice (LD_BIND_NOW: loose ends)."""
+    variables = {"LD_PRELOAD": str(library), "POPMODEL_TRACE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        command,
+        env={**os.environ, **variables, "LD_BIND_NOW": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dormant_without_directory(run: Run, program: Callable[..., Path]) -> None:
+    done = run.mpi.start(1, "env", f"LD_PRELOAD={run.library}", program("ends"), "finalize", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_directory_that_is_not_there(run: Run, program: Callable[..., Path]) -> None:
+    shutil.rmtree(run.raw)
+    done = run.start(1, program("ends"), "finalize", "3")
+    assert done.returncode == 0
+    (line,) = [line for line in done.stderr.splitlines() if "popmodel" in line]
+    assert line == (
+        f"popmodel: POPMODEL_TRACE_DIR={run.raw}: No such file or directory; nothing is recorded, "
+        "name a directory that exists and can be written"
+    )
+
+
+def test_file_limit(run: Run, program: Callable[..., Path]) -> None:
+    """Where there is no more room, the run goes on, and what was recorded before is kept."""
+    done = run.start(1, program("ends"), "limit", "30000", "300000")
+    assert done.returncode == 0, done.stderr
+    check_full(run, done, "File too large")
+
+
+def test_no_room_to_say_so(run: Run, program: Callable[..., Path]) -> None:
+    done = run.start(1, program("ends"), "limit", "30000", "300")
+    assert done.returncode == 0, done.stderr
+    (process,) = run.processes()
+    meta, raw = [line for line in done.stderr.splitlines() if "popmodel" in line]
+    assert meta == (
+        f"popmodel: {run.raw}/{process.stem}.meta: File too large; what happened to this process "
+        "is told in part only"
+    )
+    assert raw.startswith(f"popmodel: {run.raw}/{process.stem}.t0.raw: File too large; ")
+    assert process.events("full") == []
+
+
+@pytest.fixture
+def small_disk(run: Run) -> Iterator[Path]:
+    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", run.raw]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to mount a small file system")
+    yield run.raw
+    subprocess.run(["umount", run.raw], check=True)
+
+
+@pytest.mark.usefixtures("small_disk")
+def test_full_disk(run: Run, program: Callable[..., Path]) -> None:
+    done = run.start(1, program("ends"), "finalize", "30000")
+    assert done.returncode == 0, done.stderr
+    check_full(run, done, "No space left on device")
+
+
+def check_full(run: Run, done: Finished, why: str) -> None:
+    (process,) = run.processes()
+    (full,) = process.events("full")
+    (thread,) = process.threads
+    assert (full["thread"], full["why"]) == (0, why)
+    assert full["lost_from"] >= thread.records["time"][-1]
+    assert 1000 < thread.calls()["Barrier"] < 30000
+    assert thread.tail == 0
+    (line,) = [line for line in done.stderr.splitlines() if "popmodel" in line]
+    assert line == (
+        f"popmodel: {run.raw}/{process.stem}.t0.raw: {why}; what this thread does from now on is "
+        "not in the trace, make room or name another directory in POPMODEL_TRACE_DIR"
+    )
+    assert process.events("end")[0]["records"]["0"] == len(thread.records)
+
+
+RANK = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"
+
+
+def test_clocks_of_two_hosts(run: Run, program: Callable[..., Path]) -> None:
+    """Two names stand for two hosts. They have one clock, so the offset between them is none."""
+    hosts = f"export POPMODEL_TRACE_HOST=host$(( {RANK} / 2 ));"
+    done = run.start(4, program("ends"), "finalize", "3", before=hosts)
+    assert done.returncode == 0, done.stderr
+    processes = run.processes()
+    assert [process.events("start")[0]["host"] for process in processes] == [
+        *("host0", "host0", "host1", "host1")
+    ]
+    assert [len(process.events("clock")) for process in processes] == [0, 0, 2, 0]
+    first, last = processes[2].events("clock")
+    assert (first["when"], last["when"]) == ("init", "finalize")
+    for event in (first, last):
+        assert event["with"] == "host0"
+        assert len(event["round_trips"]) == 8
+        durations = [received - sent for sent, _, received in event["round_trips"]]
+        assert durations == sorted(durations)
+        for sent, remote, received in event["round_trips"]:
+            assert sent <= remote <= received
+    calls = processes[2].calls()
+    assert calls == {"Init": 1, "Barrier": 3, "Finalize": 1}  # none of ours
+
+
+def test_same_host_needs_no_clock(run: Run, program: Callable[..., Path]) -> None:
+    done = run.start(2, program("ends"), "finalize", "3")
+    assert done.returncode == 0, done.stderr
+    assert [process.events("clock") for process in run.processes()] == [[], []]
+
+
+def alone(library: Path, folder: Path, *objects: str) -> Finished:
+    """Run a program that is linked with the library itself, and with no MPI."""
+    source = folder / "alone.c"
+    source.write_text("int MPI_Init(int *, char ***);\nint main(void) { return MPI_Init(0, 0); }\n")
+    made = folder / "alone"
+    link = ["cc", "-o", made, source, library, *objects, f"-Wl,-rpath,{library.parent}:{folder}"]
+    subprocess.run([*map(str, link)], check=True)
+    return subprocess.run([made], capture_output=True, text=True, check=False)
+
+
+REMEDY = (
+    "; trace with the library that popmodel builds for the MPI of this program "
+    "(MPICC names its compiler)\n"
+)
+
+
+def test_no_mpi_behind_it(library: Path, tmp_path: Path) -> None:
+    done = alone(library, tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "popmodel: the program calls MPI, but no library with its profiling interface (PMPI) is "
+        f"loaded{REMEDY}"
+    )
+
+
+def test_another_mpi_behind_it(library: Path, mpi: Mpi, tmp_path: Path) -> None:
+    """Handles of another make would be nonsense: better no run than that."""
+    which = "#include <mpi.h>\n#ifdef OPEN_MPI\n#error yes\n#endif\n"
+    command = [*mpi.mpicc, "-E", "-x", "c", "-"]
+    asked = subprocess.run(command, input=which, capture_output=True, text=True, check=False)
+    is_open_mpi = asked.returncode != 0
+    stub = tmp_path / "stub.c"
+    variable = "" if is_open_mpi else "int ompi_mpi_comm_world;"
+    stub.write_text(f"int PMPI_Init(int *a, char ***b) {{ return a || b; }} {variable}\n")
+    made = tmp_path / "libstub.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", made, stub], check=True)
+    done = alone(library, tmp_path, "-Wl,--no-as-needed", str(made))
+    assert done.returncode == 1
+    problem = (
+        "this tracer was built for Open MPI, and the program runs with another MPI"
+        if is_open_mpi
+        else "this tracer was not built for Open MPI, and the program runs with Open MPI"
+    )
+    assert done.stderr == f"popmodel: {problem}{REMEDY}"
+
+
+def test_mpi_that_the_program_opens_itself(run: Run, mpi: Mpi, tmp_path: Path) -> None:
+    """Interpreters load MPI with what they import, and share its symbols with nobody."""
+    source = tmp_path / "plugin.c"
+    source.write_text(
+        "#include <mpi.h>\n"
+        "int plugin(void) { int flag; MPI_Init(0, 0); MPI_Barrier(MPI_COMM_WORLD);"
+        " MPI_Initialized(&flag); MPI_Finalize(); return flag == 1 ? 0 : 1; }\n"
+    )
+    plugin = tmp_path / "plugin.so"
+    subprocess.run([*mpi.mpicc, "-shared", "-fPIC", "-o", plugin, source], check=True)
+    host = tmp_path / "host.c"
+    host.write_text(
+        "#include <dlfcn.h>\n"
+        "int main(int n, char **names) { void *all = dlopen(names[1], RTLD_NOW | RTLD_LOCAL);"
+        ' return all ? ((int (*)(void))dlsym(all, "plugin"))() : n; }\n'
+    )
+    made = tmp_path / "host"
+    subprocess.run(["cc", "-o", made, host, "-ldl"], check=True)
+    done = run.start(2, made, plugin)
+    assert done.returncode == 0, done.stderr
+    for process in run.processes():
+        assert process.calls() == {"Init": 1, "Barrier": 1, "Finalize": 1}
