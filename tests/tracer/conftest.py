@@ -1,5 +1,10 @@
 """The tracer is tried with a real MPI."""
 
-from real_mpi import mpi
+import pytest
 
-__all__ = ["mpi"]
+pytest.register_assert_rewrite("tracer.raw_files", "tracer.traced")
+
+from real_mpi import mpi  # noqa: E402
+from tracer.traced import library, program, run  # noqa: E402
+
+__all__ = ["library", "mpi", "program", "run"]
