@@ -118,6 +118,17 @@ def test_communicators(run: Run, program: Callable[..., Path]) -> None:
     check_communicators(run)
 
 
+@pytest.mark.parametrize("name", ["completion", "collectives", "communicators", "timed"])
+def test_second_names(run: Run, program: Callable[..., Path], tmp_path: Path, name: str) -> None:
+    """What is called PMPI_Send and so on: Fortran comes that way. Each call is seen once."""
+    ranks = 4 if name == "communicators" else 2
+    done = run.start(ranks, program(name, "-DSECOND_NAMES"), tmp_path / "file")
+    assert done.returncode == 0, done.stderr
+    compare(run, ranks)
+    if name == "collectives":
+        check_collectives(run)
+
+
 def test_many_threads(run: Run, program: Callable[..., Path]) -> None:
     done = run.start(2, program("threads"))
     assert done.returncode == 0, done.stderr
