@@ -259,13 +259,13 @@ WRAPPER(MPI(Isendrecv_replace))(void *buffer, COUNT count, MPI_Datatype type, in
 /* A matched message: its receive was numbered when it was matched (probe.c). */
 static int64_t matched(MPI_Message message, struct communicator **c)
 {
-    struct request *r = message_find(message);
+    struct request *r = message_take(message);
     if (!r)
         return 0;
     int64_t number = r->number;
     *c = r->communicator;
     shared_add(&r->communicator->users, 1);
-    request_remove(r);
+    request_drop(r);
     return number;
 }
 
