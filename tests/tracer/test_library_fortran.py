@@ -71,7 +71,10 @@ def without_module(compiler: Compiler, module: str, folder: Path) -> str:
     source = folder / "probe.F90"
     source.write_text(f"use {module}\nend\n")
     done = compiler.compile("-o", folder / "probe", source)
-    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no reason"])[-1]
+    if done.returncode == 0:
+        return ""
+    lines = done.stderr.splitlines()
+    return next((line for line in lines if "Error" in line), f"status {done.returncode}")
 
 
 @pytest.fixture(scope="session")
