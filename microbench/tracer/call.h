@@ -34,7 +34,21 @@
 #define NEXT(name) NEXT_PLAIN(name)
 #endif
 
-#define WRAPPER EXPORTED int
+/* A wrapper has both names of its function, MPI_Send and PMPI_Send, for the sake of Fortran: what
+ * a program calls there (mpi_send_, mpi_send_f08_, ...) ends in one of them. Open MPI calls the
+ * second; MPICH calls the first, and from the module mpi_f08 now the one, now the other. So calls
+ * of all languages are seen here, with C's handles, statuses and constants; and what MPI calls
+ * within a call is told apart by the depth.
+ */
+#define WRAPPER(name) WRAPPER_OF(name)
+#define WRAPPER_OF(name)                                                                          \
+    EXPORTED __typeof__(name) P##name __attribute__((alias(#name)));                              \
+    EXPORTED int name
+
+/* The same for one that the library may not declare. */
+#define NEWER_WRAPPER(name, ...)                                                                  \
+    EXPORTED int name(__VA_ARGS__);                                                               \
+    WRAPPER(name)(__VA_ARGS__)
 
 extern bool mpi_ready; /* between the end of MPI_Init and that of MPI_Finalize (init.c) */
 

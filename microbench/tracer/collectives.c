@@ -98,7 +98,7 @@ static void remember(struct thread *t, MPI_Request request, struct communicator 
 
 /* Both forms of a collective operation, out of one line: how many bytes, what parameters. */
 #define COLLECTIVE(name, iname, sizes, parameters, arguments)                                     \
-    WRAPPER MPI(name)(parameters)                                                                 \
+    WRAPPER(MPI(name))(parameters)                                                                \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
         if (!t)                                                                                   \
@@ -112,7 +112,7 @@ static void remember(struct thread *t, MPI_Request request, struct communicator 
         return result;                                                                            \
     }                                                                                             \
                                                                                                   \
-    WRAPPER MPI(iname)(parameters, MPI_Request * request)                                         \
+    WRAPPER(MPI(iname))(parameters, MPI_Request * request)                                        \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
         if (!t)                                                                                   \

@@ -7,7 +7,7 @@
 
 /* A call that makes a communicator out of another, which its members share. */
 #define CHILD(name, tag, parameters, arguments)                                                   \
-    WRAPPER MPI_##name(parameters, MPI_Comm * made)                                               \
+    WRAPPER(MPI_##name)(parameters, MPI_Comm * made)                                              \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
         if (!t)                                                                                   \
@@ -49,7 +49,7 @@ CHILD(Intercomm_merge, 0, LIST(MPI_Comm comm, int high), LIST(comm, high))
 
 /* One that its members made out of several, or out of none. `on` is for the trace only. */
 #define FOUNDLING(name, on, tag, parameters, arguments)                                           \
-    WRAPPER MPI_##name(parameters, MPI_Comm * made)                                               \
+    NEWER_WRAPPER(MPI_##name, parameters, MPI_Comm * made)                                        \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
         if (!t)                                                                                   \
@@ -92,8 +92,8 @@ FOUNDLING(Comm_join, 0, 0, LIST(int socket), LIST(socket))
 
 #define SPAWNED "processes were spawned: messages with them are not matched"
 
-WRAPPER MPI_Comm_spawn(const char *command, char *arguments[], int most, MPI_Info info, int root,
-                       MPI_Comm comm, MPI_Comm *made, int errors[])
+WRAPPER(MPI_Comm_spawn)(const char *command, char *arguments[], int most, MPI_Info info, int root,
+                        MPI_Comm comm, MPI_Comm *made, int errors[])
 {
     struct thread *t = call_begin();
     if (!t)
@@ -108,9 +108,9 @@ WRAPPER MPI_Comm_spawn(const char *command, char *arguments[], int most, MPI_Inf
     return result;
 }
 
-WRAPPER MPI_Comm_spawn_multiple(int n, char *commands[], char **arguments[], const int most[],
-                                const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made,
-                                int errors[])
+WRAPPER(MPI_Comm_spawn_multiple)(int n, char *commands[], char **arguments[], const int most[],
+                                 const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made,
+                                 int errors[])
 {
     struct thread *t = call_begin();
     if (!t)
@@ -127,25 +127,32 @@ WRAPPER MPI_Comm_spawn_multiple(int n, char *commands[], char **arguments[], con
     return result;
 }
 
-/* The new one can be used when the request has completed (completion.c). */
+/* The new one can be used when the request has completed (completion.c). Its handle is there at
+ * once, and must be taken at once: called from Fortran, MPI gets the address of a variable in the
+ * interface between the languages, which is gone by then. */
 #define LATER(name, parameters, arguments)                                                        \
-    WRAPPER MPI_##name(parameters, MPI_Comm * made, MPI_Request * request)                        \
+    WRAPPER(MPI_##name)(parameters, MPI_Comm * made, MPI_Request * request)                       \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
         if (!t)                                                                                   \
             return NEXT(name)(arguments, made, request);                                          \
         const struct communicator *parent = communicator_of(t, comm);                             \
         call_enter(t, CALL_##name, parent->id);                                                   \
+        *made = handles.no_comm;                                                                  \
         int result = NEXT(name)(arguments, made, request);                                        \
         if (result == MPI_SUCCESS)                                                                \
-            promise(parent, made, *request);                                                      \
+            promise(parent, *made, *request);                                                     \
         call_return(t);                                                                           \
         call_leave(t, CALL_##name, 0);                                                            \
         return result;                                                                            \
     }
 
-static void promise(const struct communicator *parent, MPI_Comm *made, MPI_Request request)
+static void promise(const struct communicator *parent, MPI_Comm made, MPI_Request request)
 {
+    if (made == handles.no_comm) {
+        note("this MPI tells late what MPI_Comm_idup makes: its messages may not be matched");
+        return;
+    }
     struct communicator *promised = communicator_promise(parent);
     struct request *r = promised ? request_add(request, DUPLICATE_REQUEST, promised) : NULL;
     if (r)
@@ -159,7 +166,7 @@ LATER(Comm_idup_with_info, LIST(MPI_Comm comm, MPI_Info info), LIST(comm, info))
 
 /* MPI calls back when it is gone (communicators.c). */
 #define FREEING(name)                                                                             \
-    WRAPPER MPI_##name(MPI_Comm *comm)                                                            \
+    WRAPPER(MPI_##name)(MPI_Comm *comm)                                                           \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
         if (!t)                                                                                   \

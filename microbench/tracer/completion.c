@@ -1,6 +1,7 @@
 /* The ends of requests.
  *
- * MPI overwrites the handles of what has completed, so they are looked up before the call. The
+ * MPI overwrites the handles of what has completed, and other threads may get them again at once,
+ * so what is known of them is taken before the call and put back if it has not completed. The
  * statuses of receives are needed even where the program ignores them: then MPI is given ours.
  */
 #define _GNU_SOURCE
@@ -22,17 +23,19 @@ static void complete(struct thread *t, struct request *r, const MPI_Status *stat
     if (r->kind == RECEIVE_REQUEST && r->active) {
         if (r->told)
             put_told_receive(t, r);
-        else if (received && !(r->cancelled && is_cancelled(status)))
+        else if (received && !((r->cancelled || many_threads) && is_cancelled(status)))
             put_receive(t, r->communicator, status, r->number);
     } else if (r->kind == COLLECTIVE_REQUEST && t->entered) {
         put(t, t->time, COLLECTED, 0, 0, r->number, 0);
     } else if (r->kind == DUPLICATE_REQUEST) {
-        communicator_keep(*r->duplicate, r->communicator);
+        communicator_keep(r->duplicate, r->communicator);
     }
-    if (r->persistent)
+    if (r->persistent) {
         r->active = false;
-    else
-        request_remove(r);
+        request_put_back(r);
+    } else {
+        request_drop(r);
+    }
 }
 
 /* Memory of at least `size` bytes that this thread keeps; NULL if there is none. */
@@ -50,18 +53,26 @@ static void *scratch(struct thread *t, int which, size_t size)
     return t->scratch[which];
 }
 
-/* Requests of a call that are known, NULL where none is; NULL if there are none at all. */
-static struct request **known(struct thread *t, int n, const MPI_Request requests[])
+/* Takes the requests of a call that are known: NULL where none is, NULL if there is none at all. */
+static struct request **take_all(struct thread *t, int n, const MPI_Request requests[])
 {
-    if (n <= 0 || atomic_load_explicit(&requests_known, memory_order_relaxed) == 0)
+    if (n <= 0 || !request_any())
         return NULL;
     struct request **all = scratch(t, 0, (size_t)n * sizeof *all);
     bool any = false;
     for (int i = 0; all && i < n; i++) {
-        all[i] = request_lookup(requests[i]);
+        all[i] = request_take(requests[i]);
         any = any || all[i];
     }
     return any ? all : NULL;
+}
+
+/* Those that have completed are NULL by now. */
+static void put_back_all(int n, struct request **all)
+{
+    for (int i = 0; all && i < n; i++)
+        if (all[i])
+            request_put_back(all[i]);
 }
 
 static MPI_Status *own_statuses(struct thread *t, int n, MPI_Status *given,
@@ -70,8 +81,10 @@ static MPI_Status *own_statuses(struct thread *t, int n, MPI_Status *given,
     if (given != MPI_STATUSES_IGNORE || !*requests)
         return given;
     MPI_Status *own = scratch(t, 1, (size_t)n * sizeof *own);
-    if (!own)
+    if (!own) {
+        put_back_all(n, *requests);
         *requests = NULL;
+    }
     return own ? own : given;
 }
 
@@ -93,14 +106,13 @@ static int error_of(int result, const MPI_Status *status)
 static void complete_all(struct thread *t, int n, struct request **all, int result,
                          const MPI_Status *statuses)
 {
-    if (!all || !has_told(result))
-        return;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; all && i < n; i++) {
         int error = error_of(result, &statuses[i]);
         if (!all[i] || error == MPI_ERR_PENDING)
             continue;
         t->time = room_at(t, 8, t->time);
         complete(t, all[i], &statuses[i], has_received(error));
+        all[i] = NULL;
     }
 }
 
@@ -108,59 +120,66 @@ static void complete_some(struct thread *t, int n, struct request **all, const i
                           int result, const MPI_Status *statuses)
 {
     for (int i = 0; all && i < n; i++) {
-        if (!all[indices[i]])
+        struct request **r = &all[indices[i]];
+        if (!*r)
             continue;
         t->time = room_at(t, 8, t->time);
-        complete(t, all[indices[i]], &statuses[i], has_received(error_of(result, &statuses[i])));
+        complete(t, *r, &statuses[i], has_received(error_of(result, &statuses[i])));
+        *r = NULL;
     }
 }
 
 /* One request, or one of many: here the call fails with the error of the request itself. */
-static void complete_one(struct thread *t, struct request *r, int result, MPI_Request after,
+static void complete_one(struct thread *t, struct request **r, int result, MPI_Request after,
                          const MPI_Status *status)
 {
-    if (r && (has_received(result) || (after == handles.no_request && !r->persistent)))
-        complete(t, r, status, has_received(result));
+    if (!*r || !(has_received(result) || (after == handles.no_request && !(*r)->persistent)))
+        return;
+    complete(t, *r, status, has_received(result));
+    *r = NULL;
 }
 
-WRAPPER MPI_Wait(MPI_Request *request, MPI_Status *status)
+WRAPPER(MPI_Wait)(MPI_Request *request, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
         return NEXT(Wait)(request, status);
-    struct request *r = request_find(*request);
+    struct request *r = request_take(*request);
     MPI_Status own;
     if (r && status == MPI_STATUS_IGNORE)
         status = &own;
     call_enter(t, CALL_Wait, 0);
     int result = NEXT(Wait)(request, status);
     call_return(t);
-    complete_one(t, r, result, *request, status);
+    complete_one(t, &r, result, *request, status);
+    put_back_all(1, &r);
     call_leave(t, CALL_Wait, 0);
     return result;
 }
 
-WRAPPER MPI_Waitall(int n, MPI_Request requests[], MPI_Status *statuses)
+WRAPPER(MPI_Waitall)(int n, MPI_Request requests[], MPI_Status *statuses)
 {
     struct thread *t = call_begin();
     if (!t)
         return NEXT(Waitall)(n, requests, statuses);
-    struct request **all = known(t, n, requests);
+    struct request **all = take_all(t, n, requests);
     statuses = own_statuses(t, n, statuses, &all);
     call_enter(t, CALL_Waitall, 0);
     int result = NEXT(Waitall)(n, requests, statuses);
     call_return(t);
-    complete_all(t, n, all, result, statuses);
+    if (has_told(result))
+        complete_all(t, n, all, result, statuses);
+    put_back_all(n, all);
     call_leave(t, CALL_Waitall, 0);
     return result;
 }
 
-WRAPPER MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *status)
+WRAPPER(MPI_Waitany)(int n, MPI_Request requests[], int *index, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
         return NEXT(Waitany)(n, requests, index, status);
-    struct request **all = known(t, n, requests);
+    struct request **all = take_all(t, n, requests);
     MPI_Status own;
     if (all && status == MPI_STATUS_IGNORE)
         status = &own;
@@ -168,34 +187,36 @@ WRAPPER MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *statu
     int result = NEXT(Waitany)(n, requests, index, status);
     call_return(t);
     if (all && has_received(result) && *index != MPI_UNDEFINED)
-        complete_one(t, all[*index], result, requests[*index], status);
+        complete_one(t, &all[*index], result, requests[*index], status);
+    put_back_all(n, all);
     call_leave(t, CALL_Waitany, 0);
     return result;
 }
 
-WRAPPER MPI_Waitsome(int n, MPI_Request requests[], int *count, int indices[],
-                     MPI_Status *statuses)
+WRAPPER(MPI_Waitsome)(int n, MPI_Request requests[], int *count, int indices[],
+                      MPI_Status *statuses)
 {
     struct thread *t = call_begin();
     if (!t)
         return NEXT(Waitsome)(n, requests, count, indices, statuses);
-    struct request **all = known(t, n, requests);
+    struct request **all = take_all(t, n, requests);
     statuses = own_statuses(t, n, statuses, &all);
     call_enter(t, CALL_Waitsome, 0);
     int result = NEXT(Waitsome)(n, requests, count, indices, statuses);
     call_return(t);
     if (has_told(result) && *count != MPI_UNDEFINED)
         complete_some(t, *count, all, indices, result, statuses);
+    put_back_all(n, all);
     call_leave(t, CALL_Waitsome, 0);
     return result;
 }
 
-WRAPPER MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+WRAPPER(MPI_Test)(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
         return NEXT(Test)(request, flag, status);
-    struct request *r = request_find(*request);
+    struct request *r = request_take(*request);
     MPI_Status own;
     if (r && status == MPI_STATUS_IGNORE)
         status = &own;
@@ -204,17 +225,18 @@ WRAPPER MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     call_return(t);
     bool done = has_received(result) && *flag;
     if (done)
-        complete_one(t, r, result, *request, status);
+        complete_one(t, &r, result, *request, status);
+    put_back_all(1, &r);
     poll_leave(t, CALL_Test, done);
     return result;
 }
 
-WRAPPER MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status *statuses)
+WRAPPER(MPI_Testall)(int n, MPI_Request requests[], int *flag, MPI_Status *statuses)
 {
     struct thread *t = call_begin();
     if (!t)
         return NEXT(Testall)(n, requests, flag, statuses);
-    struct request **all = known(t, n, requests);
+    struct request **all = take_all(t, n, requests);
     statuses = own_statuses(t, n, statuses, &all);
     poll_enter(t, CALL_Testall, 0);
     int result = NEXT(Testall)(n, requests, flag, statuses);
@@ -222,16 +244,17 @@ WRAPPER MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status *status
     bool done = has_told(result) && (*flag || result != MPI_SUCCESS);
     if (done)
         complete_all(t, n, all, result, statuses);
+    put_back_all(n, all);
     poll_leave(t, CALL_Testall, done);
     return result;
 }
 
-WRAPPER MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+WRAPPER(MPI_Testany)(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
         return NEXT(Testany)(n, requests, index, flag, status);
-    struct request **all = known(t, n, requests);
+    struct request **all = take_all(t, n, requests);
     MPI_Status own;
     if (all && status == MPI_STATUS_IGNORE)
         status = &own;
@@ -240,18 +263,19 @@ WRAPPER MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_St
     call_return(t);
     bool done = has_received(result) && *flag && *index != MPI_UNDEFINED;
     if (all && done)
-        complete_one(t, all[*index], result, requests[*index], status);
+        complete_one(t, &all[*index], result, requests[*index], status);
+    put_back_all(n, all);
     poll_leave(t, CALL_Testany, done);
     return result;
 }
 
-WRAPPER MPI_Testsome(int n, MPI_Request requests[], int *count, int indices[],
-                     MPI_Status *statuses)
+WRAPPER(MPI_Testsome)(int n, MPI_Request requests[], int *count, int indices[],
+                      MPI_Status *statuses)
 {
     struct thread *t = call_begin();
     if (!t)
         return NEXT(Testsome)(n, requests, count, indices, statuses);
-    struct request **all = known(t, n, requests);
+    struct request **all = take_all(t, n, requests);
     statuses = own_statuses(t, n, statuses, &all);
     poll_enter(t, CALL_Testsome, 0);
     int result = NEXT(Testsome)(n, requests, count, indices, statuses);
@@ -259,12 +283,13 @@ WRAPPER MPI_Testsome(int n, MPI_Request requests[], int *count, int indices[],
     bool done = has_told(result) && *count != MPI_UNDEFINED && *count > 0;
     if (done)
         complete_some(t, *count, all, indices, result, statuses);
+    put_back_all(n, all);
     poll_leave(t, CALL_Testsome, done);
     return result;
 }
 
 /* Completes nothing: the request is still to be waited for. */
-WRAPPER MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+WRAPPER(MPI_Request_get_status)(MPI_Request request, int *flag, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -276,12 +301,12 @@ WRAPPER MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *statu
     return result;
 }
 
-WRAPPER MPI_Request_free(MPI_Request *request)
+WRAPPER(MPI_Request_free)(MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
         return NEXT(Request_free)(request);
-    struct request *r = request_find(*request);
+    struct request *r = request_take(*request);
     call_enter(t, CALL_Request_free, 0);
     int result = NEXT(Request_free)(request);
     call_return(t);
@@ -289,13 +314,15 @@ WRAPPER MPI_Request_free(MPI_Request *request)
         if (r->active && r->kind == RECEIVE_REQUEST)
             note("a receive was given up with MPI_Request_free: whether it got a message is not "
                  "known");
-        request_remove(r);
+        request_drop(r);
+        r = NULL;
     }
+    put_back_all(1, &r);
     call_leave(t, CALL_Request_free, 0);
     return result;
 }
 
-WRAPPER MPI_Cancel(MPI_Request *request)
+WRAPPER(MPI_Cancel)(MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)

@@ -17,6 +17,7 @@ EXPORTED int MPI_Isendrecv(const void *, int, MPI_Datatype, int, int, void *, in
                            int, int, MPI_Comm, MPI_Request *);
 EXPORTED int MPI_Isendrecv_replace(void *, int, MPI_Datatype, int, int, int, int, MPI_Comm,
                                    MPI_Request *);
+EXPORTED int MPI_Parrived(MPI_Request, int, int *);
 EXPORTED int MPI_Comm_idup_with_info(MPI_Comm, MPI_Info, MPI_Comm *, MPI_Request *);
 
 #endif

@@ -111,7 +111,7 @@ void mpi_ended(struct thread *t, int result)
     call_leave(t, CALL_Finalize, 0);
 }
 
-WRAPPER MPI_Init(int *count, char ***arguments)
+WRAPPER(MPI_Init)(int *count, char ***arguments)
 {
     struct thread *t = mpi_begin(CALL_Init);
     int result = NEXT(Init)(count, arguments);
@@ -120,7 +120,7 @@ WRAPPER MPI_Init(int *count, char ***arguments)
     return result;
 }
 
-WRAPPER MPI_Init_thread(int *count, char ***arguments, int required, int *provided)
+WRAPPER(MPI_Init_thread)(int *count, char ***arguments, int required, int *provided)
 {
     struct thread *t = mpi_begin(CALL_Init_thread);
     int result = NEXT(Init_thread)(count, arguments, required, provided);
@@ -129,7 +129,7 @@ WRAPPER MPI_Init_thread(int *count, char ***arguments, int required, int *provid
     return result;
 }
 
-WRAPPER MPI_Finalize(void)
+WRAPPER(MPI_Finalize)(void)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -141,7 +141,7 @@ WRAPPER MPI_Finalize(void)
 }
 
 /* The last that is heard of this process. */
-WRAPPER MPI_Abort(MPI_Comm comm, int code)
+WRAPPER(MPI_Abort)(MPI_Comm comm, int code)
 {
     struct thread *t = call_begin();
     if (t) {
@@ -151,7 +151,7 @@ WRAPPER MPI_Abort(MPI_Comm comm, int code)
     return NEXT(Abort)(comm, code);
 }
 
-WRAPPER MPI_Pcontrol(const int level, ...)
+WRAPPER(MPI_Pcontrol)(const int level, ...)
 {
     /* What follows the level is not for us, and cannot be passed on. */
     if (!next_found)

@@ -6,7 +6,7 @@
 #include "meta.h"
 
 #define SEND_CALL(name)                                                                           \
-    WRAPPER MPI(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
+    WRAPPER(MPI(name))(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
                       MPI_Comm comm)                                                              \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
@@ -23,7 +23,7 @@
 
 /* That a send has completed is not recorded, so its request is not remembered. */
 #define ISEND_CALL(name)                                                                          \
-    WRAPPER MPI(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
+    WRAPPER(MPI(name))(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
                       MPI_Comm comm, MPI_Request *request)                                        \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
@@ -39,7 +39,7 @@
     }
 
 #define SEND_INIT_CALL(name)                                                                      \
-    WRAPPER MPI(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
+    WRAPPER(MPI(name))(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag,        \
                       MPI_Comm comm, MPI_Request *request)                                        \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
@@ -90,8 +90,8 @@ SEND_INIT_CALL(Bsend_init)
 SEND_INIT_CALL(Ssend_init)
 SEND_INIT_CALL(Rsend_init)
 
-WRAPPER MPI(Recv_init)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag,
-                       MPI_Comm comm, MPI_Request *request)
+WRAPPER(MPI(Recv_init))(void *buffer, COUNT count, MPI_Datatype type, int from, int tag,
+                        MPI_Comm comm, MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -106,8 +106,8 @@ WRAPPER MPI(Recv_init)(void *buffer, COUNT count, MPI_Datatype type, int from, i
     return result;
 }
 
-WRAPPER MPI(Recv)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-                  MPI_Status *status)
+WRAPPER(MPI(Recv))(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                   MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -126,8 +126,8 @@ WRAPPER MPI(Recv)(void *buffer, COUNT count, MPI_Datatype type, int from, int ta
     return result;
 }
 
-WRAPPER MPI(Irecv)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-                   MPI_Request *request)
+WRAPPER(MPI(Irecv))(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                    MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -143,9 +143,9 @@ WRAPPER MPI(Irecv)(void *buffer, COUNT count, MPI_Datatype type, int from, int t
     return result;
 }
 
-WRAPPER MPI(Sendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag,
-                      void *in, COUNT in_count, MPI_Datatype in_type, int from, int in_tag,
-                      MPI_Comm comm, MPI_Status *status)
+WRAPPER(MPI(Sendrecv))(const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag,
+                       void *in, COUNT in_count, MPI_Datatype in_type, int from, int in_tag,
+                       MPI_Comm comm, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -167,8 +167,8 @@ WRAPPER MPI(Sendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, i
     return result;
 }
 
-WRAPPER MPI(Sendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag,
-                              int from, int in_tag, MPI_Comm comm, MPI_Status *status)
+WRAPPER(MPI(Sendrecv_replace))(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag,
+                               int from, int in_tag, MPI_Comm comm, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -215,9 +215,9 @@ static void remember_both(MPI_Request *request, struct communicator *c, int64_t 
     r->bytes = bytes;
 }
 
-WRAPPER MPI(Isendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag,
-                       void *in, COUNT in_count, MPI_Datatype in_type, int from, int in_tag,
-                       MPI_Comm comm, MPI_Request *request)
+WRAPPER(MPI(Isendrecv))(const void *out, COUNT out_count, MPI_Datatype out_type, int to,
+                        int out_tag, void *in, COUNT in_count, MPI_Datatype in_type, int from,
+                        int in_tag, MPI_Comm comm, MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -236,8 +236,8 @@ WRAPPER MPI(Isendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, 
     return result;
 }
 
-WRAPPER MPI(Isendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag,
-                               int from, int in_tag, MPI_Comm comm, MPI_Request *request)
+WRAPPER(MPI(Isendrecv_replace))(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag,
+                                int from, int in_tag, MPI_Comm comm, MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -259,18 +259,18 @@ WRAPPER MPI(Isendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int
 /* A matched message: its receive was numbered when it was matched (probe.c). */
 static int64_t matched(MPI_Message message, struct communicator **c)
 {
-    struct request *r = message_find(message);
+    struct request *r = message_take(message);
     if (!r)
         return 0;
     int64_t number = r->number;
     *c = r->communicator;
     shared_add(&r->communicator->users, 1);
-    request_remove(r);
+    request_drop(r);
     return number;
 }
 
-WRAPPER MPI(Mrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message,
-                   MPI_Status *status)
+WRAPPER(MPI(Mrecv))(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message,
+                    MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -291,8 +291,8 @@ WRAPPER MPI(Mrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *me
     return result;
 }
 
-WRAPPER MPI(Imrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message,
-                    MPI_Request *request)
+WRAPPER(MPI(Imrecv))(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message,
+                     MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)

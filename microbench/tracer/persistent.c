@@ -12,7 +12,7 @@ static void started(struct thread *t, struct request *r)
         r->number = put_post(t, r->communicator, r->partner, false);
 }
 
-WRAPPER MPI_Start(MPI_Request *request)
+WRAPPER(MPI_Start)(MPI_Request *request)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -27,7 +27,7 @@ WRAPPER MPI_Start(MPI_Request *request)
     return result;
 }
 
-WRAPPER MPI_Startall(int n, MPI_Request requests[])
+WRAPPER(MPI_Startall)(int n, MPI_Request requests[])
 {
     struct thread *t = call_begin();
     if (!t)

@@ -11,7 +11,7 @@ static void match(struct thread *t, struct communicator *c, int from, MPI_Messag
         r->number = number;
 }
 
-WRAPPER MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
+WRAPPER(MPI_Probe)(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -23,7 +23,7 @@ WRAPPER MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
     return result;
 }
 
-WRAPPER MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+WRAPPER(MPI_Iprobe)(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -35,7 +35,7 @@ WRAPPER MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *stat
     return result;
 }
 
-WRAPPER MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+WRAPPER(MPI_Mprobe)(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -50,8 +50,8 @@ WRAPPER MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_S
     return result;
 }
 
-WRAPPER MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
-                    MPI_Status *status)
+WRAPPER(MPI_Improbe)(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+                     MPI_Status *status)
 {
     struct thread *t = call_begin();
     if (!t)

@@ -145,13 +145,21 @@ static struct request *add(uint64_t key, enum request_kind kind, struct communic
     return r;
 }
 
-static struct request *lookup(uint64_t key)
+static struct request *lookup(uint64_t key, bool take)
 {
+    if (!request_any())
+        return NULL;
     struct part *part = part_of(key);
+    struct request *r = NULL;
     lock(part);
-    struct request *r = part->room ? *chain_of(part, key) : NULL;
-    while (r && r->key != key)
-        r = r->chain;
+    if (part->room) {
+        struct request **link = chain_of(part, key);
+        while (*link && (*link)->key != key)
+            link = &(*link)->chain;
+        r = *link;
+        if (r && take)
+            *link = r->chain;
+    }
     unlock(part);
     return r;
 }
@@ -166,25 +174,36 @@ struct request *message_add(MPI_Message message, struct communicator *c)
     return add(message_key(message), MESSAGE, c);
 }
 
-struct request *request_lookup(MPI_Request request)
+struct request *request_find(MPI_Request request)
 {
-    return lookup(request_key(request));
+    return lookup(request_key(request), false);
 }
 
-struct request *message_lookup(MPI_Message message)
+struct request *request_take(MPI_Request request)
 {
-    return lookup(message_key(message));
+    return lookup(request_key(request), true);
 }
 
-void request_remove(struct request *r)
+struct request *message_take(MPI_Message message)
+{
+    return lookup(message_key(message), true);
+}
+
+void request_put_back(struct request *r)
+{
+    struct part *part = part_of(r->key);
+    lock(part);
+    struct request **chain = chain_of(part, r->key);
+    r->chain = *chain;
+    *chain = r;
+    unlock(part);
+}
+
+void request_drop(struct request *r)
 {
     struct part *part = part_of(r->key);
     struct communicator *communicator = r->communicator;
     lock(part);
-    struct request **link = chain_of(part, r->key);
-    while (*link != r)
-        link = &(*link)->chain;
-    *link = r->chain;
     r->chain = part->unused;
     part->unused = r;
     part->used--;

@@ -4,9 +4,9 @@
  * nothing is recorded when they complete, and they are half of all requests.
  *
  * A handle can be used again as soon as MPI has freed it, which may be before the thread that
- * waited for it has come back here; and some libraries give one handle to all requests that are
- * complete at once. So several entries may have one handle: the newest is found first, and each is
- * removed by itself, not by its handle.
+ * waited for it has come back here. So an entry is taken out of the table before MPI is asked to
+ * complete its request, and put back if it is not complete. And some libraries give one handle to
+ * all requests that are complete at once: several entries may have one, and each is taken once.
  */
 #ifndef POPMODEL_REQUESTS_H
 #define POPMODEL_REQUESTS_H
@@ -32,7 +32,7 @@ struct request {
     /* Of a persistent send or receive: */
     int partner, tag; /* rank in the communicator */
     int64_t bytes;
-    MPI_Comm *duplicate; /* where MPI_Comm_idup puts it */
+    MPI_Comm duplicate; /* what MPI_Comm_idup will have made */
 };
 
 extern _Atomic long requests_known;
@@ -41,25 +41,19 @@ extern _Atomic long requests_known;
 struct request *request_add(MPI_Request, enum request_kind, struct communicator *);
 struct request *message_add(MPI_Message, struct communicator *);
 
-/* The entry of a handle, NULL if there is none. */
-struct request *request_lookup(MPI_Request);
-struct request *message_lookup(MPI_Message);
-
-void request_remove(struct request *);
-
-static inline struct request *request_find(MPI_Request request)
+static inline bool request_any(void)
 {
-    if (atomic_load_explicit(&requests_known, memory_order_relaxed) == 0)
-        return NULL;
-    return request_lookup(request);
+    return atomic_load_explicit(&requests_known, memory_order_relaxed) != 0;
 }
 
-static inline struct request *message_find(MPI_Message message)
-{
-    if (atomic_load_explicit(&requests_known, memory_order_relaxed) == 0)
-        return NULL;
-    return message_lookup(message);
-}
+/* The newest entry of a handle, NULL if there is none. */
+struct request *request_find(MPI_Request);
+
+/* The same, and takes it: it is the caller's until it is put back or dropped. */
+struct request *request_take(MPI_Request);
+struct request *message_take(MPI_Message);
+void request_put_back(struct request *);
+void request_drop(struct request *);
 
 /* Numbers of receives, and of nonblocking collective operations, in this process. */
 int64_t receive_number(void);

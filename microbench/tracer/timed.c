@@ -12,7 +12,7 @@
 #endif
 
 #define TIMED_CALL(whole, name, on, parameters, arguments)                                        \
-    WRAPPER whole(parameters)                                                                     \
+    NEWER_WRAPPER(whole, parameters)                                                              \
     {                                                                                             \
         struct thread *t = call_begin();                                                          \
         if (!t)                                                                                   \
@@ -148,15 +148,18 @@ TIMED_CALL(MPI_Precv_init, Precv_init, partitioned(t, comm),
            LIST(buffer, partitions, count, type, from, tag, comm, info, request))
 TIMED(Pready, LIST(int partition, MPI_Request request), LIST(partition, request))
 TIMED(Pready_range, LIST(int first, int last, MPI_Request request), LIST(first, last, request))
-#ifdef OPEN_MPI
-typedef int *partition_list; /* Open MPI 5 declares it so, against the standard */
+/* The list is not const in MPI 4.0, nor in Open MPI 5; it is since MPI 4.1. */
+#if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
+typedef __typeof__(_Generic(&MPI_Pready_list,
+                            int (*)(int, int *, MPI_Request): (int *)NULL,
+                            default: (const int *)NULL)) partition_list;
 #else
 typedef const int *partition_list;
 #endif
 TIMED(Pready_list, LIST(int n, partition_list partitions, MPI_Request request),
       LIST(n, partitions, request))
 
-WRAPPER MPI_Parrived(MPI_Request request, int partition, int *flag)
+WRAPPER(MPI_Parrived)(MPI_Request request, int partition, int *flag)
 {
     struct thread *t = call_begin();
     if (!t)
@@ -245,7 +248,7 @@ TIMED(Win_flush_local, LIST(int rank, MPI_Win window), LIST(rank, window))
 TIMED(Win_flush_local_all, LIST(MPI_Win window), LIST(window))
 TIMED(Win_sync, LIST(MPI_Win window), LIST(window))
 
-WRAPPER MPI_Win_test(MPI_Win window, int *flag)
+WRAPPER(MPI_Win_test)(MPI_Win window, int *flag)
 {
     struct thread *t = call_begin();
     if (!t)

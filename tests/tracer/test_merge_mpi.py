@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tracer.test_library_mpi import Run, program, run
+from tracer.traced import Run
 
 from popmodel import trace as reader
 from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
 from popmodel.trace.calls import tally
 from popmodel.tracer.merge import merge
-
-__all__ = ["program", "run"]
 
 TRUNCATED = 70
 """Tag of a message that is longer than its receive: it arrives, but is not counted."""

@@ -164,11 +164,23 @@ static void with_neighbours(void)
     CALL(Comm_free, &ring);
 }
 
+/* Complete at once where there is one process only: all of them may have one handle. */
+static void several(void)
+{
+    MPI_Request requests[3];
+    for (int i = 0; i < 3; i++) {
+        CALL(Iallreduce, out, in + 10 * i, 10, MPI_INT, MPI_SUM, MPI_COMM_SELF, &requests[i]);
+        NOTED(Iallreduce, 40, 40, 0);
+    }
+    CALL(Waitall, 3, requests, MPI_STATUSES_IGNORE);
+}
+
 int main(int count, char **arguments)
 {
     begin(&count, &arguments);
     of_all(MPI_COMM_WORLD, me, ranks);
     of_all(MPI_COMM_SELF, 0, 1);
+    several();
     with_root(MPI_COMM_WORLD, me, ranks);
     in_place(MPI_COMM_WORLD, me, ranks);
     between_groups();

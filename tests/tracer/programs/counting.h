@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef SECOND_NAMES /* as libraries between a program and MPI call it */
+#define CALL(name, ...) (count_call(#name), must(PMPI_##name(__VA_ARGS__), #name, __LINE__))
+#else
 #define CALL(name, ...) (count_call(#name), must(MPI_##name(__VA_ARGS__), #name, __LINE__))
+#endif
 
 static struct {
     const char *name;
@@ -99,7 +103,11 @@ static void end(void)
 {
     count_call("Finalize");
     report();
+#ifdef SECOND_NAMES
+    PMPI_Finalize();
+#else
     MPI_Finalize();
+#endif
 }
 
 /* Unused ones are no mistake. */

@@ -1,0 +1,191 @@
+"""A traced run of a program that counts itself what it does, and what the two have to agree on."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pytest
+from tracer.raw_files import CALLS, KINDS, Process, Thread, read
+
+HERE = Path(__file__).resolve().parent
+MICROBENCH = HERE.parents[1] / "microbench"
+Finished = subprocess.CompletedProcess[str]
+
+
+class Mpi(Protocol):
+    """What the fixture of that name gives."""
+
+    mpicc: Sequence[str]
+
+    def start(self, ranks: int, *command: str | Path, **variables: str) -> Finished: ...
+
+
+@pytest.fixture(scope="session")
+def library(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is tested."""
+    return build_library(mpi.mpicc, tmp_path_factory.mktemp("tracer"))
+
+
+def build_library(mpicc: Sequence[str], folder: Path) -> Path:
+    """The library, built as its Makefile does, without a warning."""
+    compiler = " ".join(mpicc)
+    built = subprocess.run(
+        ["make", "-s", "-j2", "-C", MICROBENCH, "tracer", f"MPICC={compiler}", f"BUILD={folder}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    assert built.stderr == ""
+    return folder / "libpopmodel_trace.so"
+
+
+@pytest.fixture(scope="session")
+def program(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Build one of the programs beside this file, once per name and flags."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def build(name: str, *flags: str) -> Path:
+        made = folder / "-".join([name, *(flag.strip("-") for flag in flags)])
+        if not made.exists():
+            source = HERE / "programs" / f"{name}.c"
+            command = [*mpi.mpicc, "-std=c11", "-pthread", *flags, "-o", made, source]
+            built = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert built.returncode == 0, built.stderr
+        return made
+
+    return build
+
+
+class Run:
+    """A traced run: how it ended, what was recorded, what it counted."""
+
+    def __init__(self, mpi: Mpi, library: Path, folder: Path) -> None:
+        self.mpi = mpi
+        self.library = library
+        self.raw = folder / "raw"
+        self.counts = folder / "counts"
+        self.raw.mkdir()
+        self.counts.mkdir()
+
+    def start(self, ranks: int, *command: str | Path, before: str = "") -> Finished:
+        """Run traced ranks; `before` is put into each rank's shell."""
+        preload = f"LD_PRELOAD={self.library} POPMODEL_TRACE_DIR={self.raw} COUNTS={self.counts}"
+        return self.mpi.start(
+            ranks, "sh", "-c", f'{before} exec env {preload} "$0" "$@"', *map(str, command)
+        )
+
+    def processes(self) -> list[Process]:
+        """What was recorded."""
+        return read(self.raw)
+
+    def counted(self) -> list[dict[str, Any]]:
+        """What the ranks counted."""
+        files = sorted(self.counts.glob("*.json"), key=lambda file: int(file.stem))
+        return [json.loads(file.read_text()) for file in files]
+
+
+@pytest.fixture
+def run(mpi: Mpi, library: Path, tmp_path: Path) -> Run:
+    return Run(mpi, library, tmp_path)
+
+
+def compare(run: Run, ranks: int) -> list[Process]:
+    """Calls and messages recorded are those counted; entries and exits come in pairs."""
+    processes, counted = run.processes(), run.counted()
+    assert len(processes) == len(counted) == ranks
+    for process, counts in zip(processes, counted, strict=True):
+        assert process.rank == counts["rank"]
+        assert process.calls() == Counter(counts["calls"])
+        assert process.messages() == Counter(tuple(message) for message in counts["messages"])
+        assert not process.events("full")
+        check_threads(process)
+    return processes
+
+
+def check_threads(process: Process) -> None:
+    (end,) = process.events("end")
+    assert end["reason"] == "exit"
+    for number, thread in enumerate(process.threads):
+        magic, mark, version, header, record, pid, own = struct.unpack("=8s6I", thread.header[:32])
+        assert (magic, mark, version, header, record) == (b"popmodel", 0x01020304, 1, 64, 32)
+        assert (pid, own) == (process.events("start")[0]["pid"], number)
+        assert thread.tail == 0
+        assert end["records"][str(number)] == len(thread.records)
+        assert thread.records["kind"][-1] == KINDS["END"]
+        calls = thread.of("ENTER", "LEAVE")
+        assert (calls["kind"][::2] == KINDS["ENTER"]).all()
+        assert (calls["kind"][1::2] == KINDS["LEAVE"]).all()
+        assert (calls["call"][::2] == calls["call"][1::2]).all()
+        inside = np.isin(thread.records["kind"], [KINDS["ENTER"], KINDS["LEAVE"]]).cumsum() % 2
+        of_calls = np.isin(thread.records["kind"], [KINDS[k] for k in ("SEND", "POST", "RECEIVE")])
+        assert inside[of_calls].all()
+        received = np.flatnonzero(thread.records["kind"] == KINDS["RECEIVE"])
+        assert (thread.records["kind"][received + 1] == KINDS["RECEIVED"]).all()
+    posted, received = process.of("POST")["b"], process.of("RECEIVED")["b"]
+    # MPI_Imrecv posts what its probe has matched once more
+    assert max(Counter(posted.tolist()).values(), default=1) <= 2
+    assert len(set(received.tolist())) == len(received)
+    assert set(received.tolist()) <= set(posted.tolist())
+
+
+def check_collectives(run: Run) -> list[Process]:
+    processes = run.processes()
+    for process, counts in zip(processes, run.counted(), strict=True):
+        names = {note[0] for note in counts["notes"]}
+        (thread,) = process.threads
+        assert collectives(thread, names) == counts["notes"]
+    return processes
+
+
+def collectives(thread: Thread, names: set[str]) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    for record in thread.records:
+        kind, name = int(record["kind"]), CALLS.get(int(record["call"]), "")
+        if kind == KINDS["ENTER"] and name in names:
+            found.append([name, int(record["b"]), int(record["c"]), 0])
+        elif kind == KINDS["ROOT"]:
+            found[-1][3] = 1
+    return found
+
+
+def check_communicators(run: Run) -> None:
+    """Both ends of a message are in one communicator, and different ones are told apart."""
+    processes = compare(run, 4)
+    identity: dict[int, tuple[str, int]] = {}  # by tag: each communicator has had one of its own
+    members: dict[tuple[str, int], list[int]] = {}
+    for process in processes:
+        known = {event["id"]: event for event in process.events("communicator")}
+        assert known[1]["size"] == 4
+        assert known[1]["rank"] == process.rank
+        for event in known.values():
+            if "members" in event:
+                members[event["hash"], event["ordinal"]] = event["members"]
+    for process, counts in zip(processes, run.counted(), strict=True):
+        known = {event["id"]: event for event in process.events("communicator")}
+        groups = {tag: group for _, tag, group in counts["notes"]}
+        names = {tag: name for name, tag, _ in counts["notes"]}
+        for record in process.of("SEND", "RECEIVE"):
+            tag = int(record["b"]) & 0xFFFFFFFF
+            if tag not in groups or (tag == 1 and int(record["a"]) != 1):
+                continue
+            event = known[int(record["a"])]
+            key = (event["hash"], event["ordinal"])
+            if "remote_size" not in event:
+                assert members[key] == groups[tag]
+            if names[tag].startswith(("self", "split", "dup of split", "cart_sub", "one of many")):
+                continue  # several of them at once: each has its own
+            assert identity.setdefault(tag, key) == key, names[tag]
+    again = {"dup": "dup again", "cart_create": "cart again", "intercomm_create": "intercomm again"}
+    tags = {name: tag for note in run.counted() for name, tag, _ in note["notes"]}
+    for first, second in again.items():
+        assert identity[tags[first]] == identity[tags[second]]
+    others = [identity[tag] for name, tag in tags.items() if tag in identity if name not in again]
+    assert len(set(others)) == len(others)
