@@ -73,6 +73,7 @@ def test_options_in_the_text_exist(capsys: pytest.CaptureFixture[str]) -> None:
         "predict",
         "sweep",
         "signature",
+        "trace",
         "validate",
         "bench",
         "machine",
