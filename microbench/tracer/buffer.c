@@ -77,6 +77,13 @@ static void *map(struct thread *t, uint64_t offset, size_t size)
     return at;
 }
 
+/* The last record of a window is kept for END: whoever ends the recording may have interrupted one
+ * who takes more room, and must not wait for it. */
+static struct record *end_of(char *window, size_t size)
+{
+    return (struct record *)(window + size) - 1;
+}
+
 static uint64_t position(const struct thread *t)
 {
     return t->offset + (uint64_t)((char *)t->next - t->window);
@@ -139,7 +146,7 @@ void buffer_open(struct thread *t)
         return;
     }
     t->next = (struct record *)(t->window + sizeof(struct header));
-    t->end = (struct record *)(t->window + t->window_size);
+    t->end = end_of(t->window, t->window_size);
 }
 
 /* Called when there is too little room: maps the next window. */
@@ -170,7 +177,7 @@ void advance(struct thread *t)
         t->window_size = size;
         t->offset = offset;
         t->next = (struct record *)(window + (at - offset));
-        t->end = (struct record *)(window + size);
+        t->end = end_of(window, size);
         put(t, from, FLUSH_BEGIN, 0, 0, 0, 0);
         put(t, now(), FLUSH_END, 0, 0, 0, 0);
     } else {

@@ -60,13 +60,19 @@ static bool is_alone(int size)
     return size == 1;
 }
 
-/* The first rank of each host but the first one. */
-static void find_leaders(const uint64_t *hosts, int rank, int size)
+/* What each rank tells the others. */
+struct place {
+    uint64_t host;
+    uint64_t records; /* whether it does */
+};
+
+/* The first rank that records of each host but that of rank 0. */
+static void find_leaders(const struct place *places, int rank, int size)
 {
     for (int r = 0; r < size; r++) {
-        bool is_new = hosts[r] != hosts[0];
+        bool is_new = places[r].records && places[r].host != places[0].host;
         for (int i = 0; is_new && i < leader_count; i++)
-            is_new = hosts[r] != hosts[leaders[i]];
+            is_new = places[r].host != places[leaders[i]].host;
         if (!is_new)
             continue;
         leaders[leader_count++] = r;
@@ -139,21 +145,22 @@ static void tell_first_host(int rank)
         pmpi.Send(first_host, size, handles.byte, leaders[i], TAG, ours);
 }
 
-void clocks_start(int rank, int size)
+void clocks_start(int rank, int size, bool records)
 {
     if (is_alone(size))
         return;
-    uint64_t here = this_host(), *hosts = malloc(sizeof *hosts * (size_t)size);
+    struct place here = {this_host(), records};
+    struct place *places = malloc(sizeof *places * (size_t)size);
     leaders = malloc(sizeof *leaders * (size_t)size);
-    if (!hosts || !leaders) {
+    if (!places || !leaders) {
         /* The others are waiting in a collective operation: there is no way back. */
         complain("no memory for the hosts of %d ranks", size);
         abort();
     }
-    pmpi.Allgather(&here, sizeof here, handles.byte, hosts, sizeof here, handles.byte,
+    pmpi.Allgather(&here, sizeof here, handles.byte, places, sizeof here, handles.byte,
                    handles.world);
-    find_leaders(hosts, rank, size);
-    free(hosts);
+    find_leaders(places, rank, size);
+    free(places);
     if (leader_count == 0)
         return;
     pmpi.Comm_dup(handles.world, &ours);

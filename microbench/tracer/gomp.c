@@ -32,9 +32,8 @@ static void wake(void *library)
 
 static enum gomp_use decided(void)
 {
-    const char *directory = getenv("POPMODEL_TRACE_DIR");
     enum openmp_how wanted = openmp_wanted();
-    if (!directory || !*directory || (wanted != BY_CHOICE && wanted != BY_GOMP))
+    if (!process_wanted() || (wanted != BY_CHOICE && wanted != BY_GOMP))
         return PASSED_ON;
     function *parallel = entry_if_any("GOMP_parallel");
     if (!parallel)

@@ -10,11 +10,11 @@
 #include "communicators.h"
 #include "messages.h"
 #include "meta.h"
-#include "mpi_start.h"
 #include "process.h"
 
 bool mpi_ready;
 static int own_rank;
+static int starting; /* calls of MPI_Init* under way: what they call themselves is not another */
 
 struct thread *call_unready(void)
 {
@@ -26,9 +26,9 @@ struct thread *call_unready(void)
 static int at_finalize(MPI_Comm comm, int key, void *value, void *state)
 {
     (void)comm, (void)key, (void)value, (void)state;
+    clocks_end(own_rank);
     if (!mpi_ready)
         return MPI_SUCCESS;
-    clocks_end(own_rank);
     struct line line;
     line_begin(&line, "finalize");
     line_number(&line, "time", (int64_t)now());
@@ -72,11 +72,12 @@ static void tell_mpi(int rank, int size, int level)
         note("this process was spawned: messages with those that spawned it are not matched");
 }
 
-struct thread *mpi_begin(int call)
+/* NULL: nothing is recorded. */
+static struct thread *init_begin(int call)
 {
     if (!next_found)
         next_find();
-    if (mpi_ready || !process_start())
+    if (starting++ > 0 || mpi_ready || !process_start())
         return NULL;
     struct thread *t = thread_here();
     if (!t || t->depth)
@@ -85,47 +86,47 @@ struct thread *mpi_begin(int call)
     return t;
 }
 
-void mpi_begun(struct thread *t, int call, int result)
+static void can_be_used(bool records)
 {
-    if (result == MPI_SUCCESS) {
-        int size, level = MPI_THREAD_SINGLE;
-        pmpi.Comm_rank(handles.world, &own_rank);
-        pmpi.Comm_size(handles.world, &size);
+    int size, level = MPI_THREAD_SINGLE;
+    pmpi.Comm_rank(handles.world, &own_rank);
+    pmpi.Comm_size(handles.world, &size);
+    if (records) {
         pmpi.Query_thread(&level);
         many_threads = level == MPI_THREAD_MULTIPLE;
         tell_mpi(own_rank, size, level);
         communicators_start(own_rank, size);
-        watch_for_finalize();
-        clocks_start(own_rank, size);
-        mpi_ready = true;
     }
+    watch_for_finalize();
+    clocks_start(own_rank, size, records);
+    mpi_ready = records;
+}
+
+static void init_end(struct thread *t, int call, int result)
+{
+    if (--starting > 0)
+        return;
+    if (result == MPI_SUCCESS && !mpi_ready && process_wanted())
+        can_be_used(t != NULL);
+    if (!t)
+        return;
     call_return(t);
     call_leave(t, call, 0);
 }
 
-void mpi_ended(struct thread *t, int result)
-{
-    if (result == MPI_SUCCESS)
-        mpi_ready = false;
-    call_return(t);
-    call_leave(t, CALL_Finalize, 0);
-}
-
 WRAPPER(MPI_Init)(int *count, char ***arguments)
 {
-    struct thread *t = mpi_begin(CALL_Init);
+    struct thread *t = init_begin(CALL_Init);
     int result = NEXT(Init)(count, arguments);
-    if (t)
-        mpi_begun(t, CALL_Init, result);
+    init_end(t, CALL_Init, result);
     return result;
 }
 
 WRAPPER(MPI_Init_thread)(int *count, char ***arguments, int required, int *provided)
 {
-    struct thread *t = mpi_begin(CALL_Init_thread);
+    struct thread *t = init_begin(CALL_Init_thread);
     int result = NEXT(Init_thread)(count, arguments, required, provided);
-    if (t)
-        mpi_begun(t, CALL_Init_thread, result);
+    init_end(t, CALL_Init_thread, result);
     return result;
 }
 
@@ -136,7 +137,10 @@ WRAPPER(MPI_Finalize)(void)
         return NEXT(Finalize)();
     call_enter(t, CALL_Finalize, 1);
     int result = NEXT(Finalize)();
-    mpi_ended(t, result);
+    if (result == MPI_SUCCESS)
+        mpi_ready = false;
+    call_return(t);
+    call_leave(t, CALL_Finalize, 0);
     return result;
 }
 

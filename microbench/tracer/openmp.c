@@ -21,8 +21,7 @@ enum openmp_how openmp_wanted(void)
         if (strcmp(given, names[how]) == 0)
             return how;
     static atomic_flag told = ATOMIC_FLAG_INIT;
-    const char *directory = getenv("POPMODEL_TRACE_DIR");
-    if (directory && *directory && !atomic_flag_test_and_set(&told))
+    if (process_wanted() && !atomic_flag_test_and_set(&told))
         complain("POPMODEL_TRACE_OPENMP=%s: it is one of auto, ompt, gomp, off; taken as auto",
                  given);
     return BY_CHOICE;

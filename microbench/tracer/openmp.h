@@ -45,7 +45,7 @@ struct member {
 /* What a thread has open. */
 struct openmp {
     struct member *here;
-    uint64_t since; /* when it began to wait for a lock, or gave one away */
+    uint64_t since; /* when it began to wait for a lock, or gave one away; 0: neither */
     unsigned tasks; /* explicit ones under way, each inside the one before it */
     uint16_t open[CONSTRUCTS];
 };
@@ -153,9 +153,12 @@ static inline void lock_wanted(struct thread *t)
 static inline void lock_got(struct thread *t, enum construct wait, enum construct hold,
                             int64_t lock)
 {
-    if (UNLIKELY(watching() & PAUSED))
+    uint64_t since = openmp.since;
+    openmp.since = 0;
+    /* Recording began in between: it is not known since when the thread has waited. */
+    if (UNLIKELY(watching() & PAUSED || since == 0))
         return;
-    uint64_t since = room_at(t, 8, openmp.since);
+    since = room_at(t, 8, since);
     construct_put(t, since, OMP_ENTER, wait, lock);
     uint64_t time = now();
     construct_put(t, time, OMP_LEAVE, wait, lock);

@@ -341,9 +341,8 @@ EXPORTED ompt_start_tool_result_t *ompt_start_tool(unsigned version, const char 
 {
     static ompt_start_tool_result_t tool = {initialize, finalize, {0}};
     (void)version;
-    const char *directory = getenv("POPMODEL_TRACE_DIR");
     enum openmp_how wanted = openmp_wanted();
-    if (!directory || !*directory || (wanted != BY_CHOICE && wanted != BY_OMPT))
+    if (!process_wanted() || (wanted != BY_CHOICE && wanted != BY_OMPT))
         return NULL;
     snprintf(runtime, sizeof runtime, "%s", name ? name : "");
     return &tool;

@@ -36,7 +36,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t at_thread_end;
 static struct thread *threads;
 static unsigned thread_count;
-static hook *start_hooks[MOST_HOOKS], *end_hooks[MOST_HOOKS];
+static hook *start_hooks[MOST_HOOKS];
 
 void process_lock(void)
 {
@@ -48,28 +48,18 @@ void process_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void add_hook(hook **hooks, hook *one)
-{
-    int i = 0;
-    while (i < MOST_HOOKS - 1 && hooks[i])
-        i++;
-    hooks[i] = one;
-}
-
 void at_start(hook *one)
 {
-    add_hook(start_hooks, one);
+    int i = 0;
+    while (i < MOST_HOOKS - 1 && start_hooks[i])
+        i++;
+    start_hooks[i] = one;
 }
 
-void at_end(hook *one)
+static void run_start_hooks(void)
 {
-    add_hook(end_hooks, one);
-}
-
-static void run_hooks(hook **hooks)
-{
-    for (int i = 0; i < MOST_HOOKS && hooks[i]; i++)
-        hooks[i]();
+    for (int i = 0; i < MOST_HOOKS && start_hooks[i]; i++)
+        start_hooks[i]();
 }
 
 /* Reads up to `size` - 1 bytes of a file and ends them with a zero; -1 if it cannot be read. */
@@ -200,7 +190,6 @@ static void thread_end(void *thread)
     struct thread *t = thread;
     ended = true;
     this_thread = NULL;
-    room(t, 1);
     put(t, now(), END, 0, 0, 0, 0);
     process_lock();
     if (atomic_load(&phase) == RECORDING)
@@ -213,10 +202,21 @@ static void thread_end(void *thread)
     process_unlock();
 }
 
-static bool start(void)
+static const char *directory_wanted(void)
 {
     const char *given = getenv("POPMODEL_TRACE_DIR");
-    if (!given || !*given)
+    return given && *given ? given : NULL;
+}
+
+bool process_wanted(void)
+{
+    return directory_wanted() != NULL;
+}
+
+static bool start(void)
+{
+    const char *given = directory_wanted();
+    if (!given)
         return false;
     char *directory = realpath(given, NULL);
     name_host();
@@ -250,7 +250,7 @@ bool process_start(void)
     process_unlock();
     bool recording = atomic_load(&phase) == RECORDING;
     if (first && recording)
-        run_hooks(start_hooks);
+        run_start_hooks();
     errno = kept;
     return recording;
 }
@@ -348,14 +348,7 @@ void process_end(const char *reason)
 {
     if (atomic_load(&phase) != RECORDING)
         return;
-    run_hooks(end_hooks);
     struct thread *here = this_thread;
-    uint64_t time = now();
-    if (here) {
-        room(here, 1);
-        time = now();
-        put(here, time, END, 0, 0, 0, 0);
-    }
     this_thread = NULL;
     ended = true;
     /* exit() may be called by a signal's handler that interrupted one who holds the lock. */
@@ -365,6 +358,9 @@ void process_end(const char *reason)
     if (pthread_mutex_timedlock(&lock, &patience) != 0)
         return;
     if (atomic_exchange(&phase, OVER) == RECORDING) {
+        uint64_t time = now();
+        if (here)
+            put(here, time, END, 0, 0, 0, 0);
         for (struct thread *t = threads; t; t = t->following)
             buffer_close(t);
         notes_write();

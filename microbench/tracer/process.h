@@ -14,6 +14,9 @@ struct process {
 };
 extern struct process process;
 
+/* Whether the environment names a directory for records. */
+bool process_wanted(void);
+
 /* Creates the files of this process, once. True if it records: it does not where the environment
  * names no directory, in forked children, and after the end. Call it where something begins that is
  * worth a trace: MPI_Init, a parallel region, a user's region. */
@@ -22,11 +25,9 @@ bool process_start(void);
 /* Ends the recording: cuts the files to their length and says why in the meta file. */
 void process_end(const char *reason);
 
-/* Called at the start (before any record) and the end of the recording; set by constructors of
- * those that need it. */
+/* Called at the start, before any record; set by constructors of those that need it. */
 typedef void hook(void);
 void at_start(hook *);
-void at_end(hook *);
 
 /* Whether a file may grow by so much: the limit of the shell (ulimit -f) is a signal otherwise, and
  * that signal would end the program. Sets errno. */

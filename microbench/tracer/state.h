@@ -45,7 +45,7 @@ struct communicator;
 
 struct thread {
     struct record *next; /* goes here */
-    struct record *end;  /* of the window */
+    struct record *end;  /* of the window, but for one that is kept for END */
     int depth;           /* above 0 in a call of MPI: what MPI calls itself is not recorded */
     bool entered;        /* the call has an ENTER, so it gets a LEAVE */
     uint64_t time;       /* of that ENTER */
@@ -75,7 +75,7 @@ struct thread {
     unsigned number;
     char *path;
     struct thread *following; /* all threads, newest first (process.c) */
-    struct record nowhere[MOST_ROOM];
+    struct record nowhere[MOST_ROOM + 1];
 };
 
 extern _Atomic int phase;

@@ -69,7 +69,9 @@ class _Comparison:
 
 
 def align(metas: Sequence[Meta]) -> tuple[dict[str, Clock], list[TraceWarning]]:
-    """Clocks of all hosts, that of the first process being the reference.
+    """Clocks of all hosts, that of rank 0's host being the reference.
+
+    All hosts were compared with that one, whether there are records of it or not.
 
     Returns
     -------
@@ -84,16 +86,17 @@ def align(metas: Sequence[Meta]) -> tuple[dict[str, Clock], list[TraceWarning]]:
     for meta in metas:
         by_host.setdefault(meta.boot, []).append(meta)
     for host, members in by_host.items():
-        if host == reference.boot:
-            continue
         exchanges = [each for meta in members for each in meta.exchanges]
         begin, end = (
             _best(each for each in exchanges if each.when == when) for when in ("init", "finalize")
         )
         known = [each for each in (begin, end) if each is not None]
         if not known:
+            if host == reference.boot:
+                continue
             mine = members[0]
             day = (mine.realtime - mine.begin) - (reference.realtime - reference.begin)
+            day += clocks[reference.boot].one(reference.begin) - reference.begin
             clocks[host] = Clock((0,), (day,), None)
             counts[_BY_DAY] += 1
             continue

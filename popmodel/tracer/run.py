@@ -75,11 +75,14 @@ def run(path: str, words: Sequence[str], environment: Mapping[str, str]) -> int:
 @contextmanager
 def _kept() -> Iterator[set[int]]:
     """Keep signals until they are asked for; gives those that were kept back before."""
+    # Who started us may have had us ignore it: then no child's end would be told, nor its status.
+    handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {signal.SIGCHLD})
     try:
         yield {int(number) for number in before}
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGCHLD, handler)
 
 
 def _ended(child: int) -> int:

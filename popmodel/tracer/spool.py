@@ -128,10 +128,18 @@ class Spool:
 
     def _fill(self, view: memoryview, place: int) -> None:
         while view:
-            size = os.preadv(self._file.fileno(), [view], place)
+            try:
+                size = os.preadv(self._file.fileno(), [view], place)
+            except OSError as error:
+                raise _unreadable(self._folder, error.strerror or str(error)) from None
             if not size:
-                raise OSError(f"the temporary file ended at byte {place}")
+                raise _unreadable(self._folder, f"it ends at byte {place}")
             view, place = view[size:], place + size
+
+
+def _unreadable(folder: Path, why: str) -> TraceError:
+    problem = f"the temporary file there cannot be read: {why.lower()}"
+    return TraceError(folder, problem, hint="write the trace to another folder")
 
 
 def _unwritable(folder: Path, error: OSError) -> TraceError:

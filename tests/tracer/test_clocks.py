@@ -108,6 +108,21 @@ def test_without_any_comparison_the_time_of_day_serves() -> None:
     assert warning.text.startswith("hosts whose clock was not compared with that of rank 0's host")
 
 
+def test_rank_0_can_be_missing() -> None:
+    """The others were compared with its host, and so with each other."""
+    one, other, third = (meta(host, begin=0, realtime=7) for host in "bcd")
+    one.exchanges = [exchange("init", (0, 5_000_050, 100))]
+    other.exchanges = [exchange("init", (0, 9_000_050, 100))]
+    clocks, warnings = align([one, other, third])
+    assert {host: clock.one(0) for host, clock in clocks.items()} == {
+        "b": 5_000_000,
+        "c": 9_000_000,
+        "d": 5_000_000,
+    }
+    assert [warning.count for warning in warnings] == [1, 2]
+    assert residual({host: clocks[host] for host in "bc"}) == 50
+
+
 def test_a_clock_that_runs_wild_is_told() -> None:
     other = meta("b")
     other.exchanges = [

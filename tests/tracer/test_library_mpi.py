@@ -180,6 +180,15 @@ def test_ends(run: Run, program: Callable[..., Path], way: str, reason: str | No
     assert (process.threads[0].tail > 0) == (reason is None)
 
 
+def test_an_exit_that_interrupts_the_tracer(run: Run, program: Callable[..., Path]) -> None:
+    """A handler calls exit() while its thread takes more room: nobody waits for ever."""
+    done = run.start(1, program("interrupted", "-rdynamic"))
+    assert done.returncode == 7, done.stderr
+    (process,) = run.processes()
+    assert len(process.of("TRACING")) > 500
+    assert not process.events("end")
+
+
 def test_leaves_output_and_status_alone(run: Run, program: Callable[..., Path]) -> None:
     ends = program("ends")
     untraced = run.mpi.start(1, ends, "output", "1")
@@ -336,6 +345,26 @@ def test_clocks_of_two_hosts(run: Run, program: Callable[..., Path]) -> None:
             assert sent <= remote <= received
     calls = processes[2].calls()
     assert calls == {"Init": 1, "Barrier": 3, "Finalize": 1}  # none of ours
+
+
+@pytest.mark.parametrize("blind", [0, 1])
+def test_clocks_without_a_rank_that_records(
+    run: Run, program: Callable[..., Path], tmp_path: Path, blind: int
+) -> None:
+    """A rank whose directory is not there on its host: the others do not wait for it for ever."""
+    nowhere = tmp_path / "nowhere"
+    hosts = f"export POPMODEL_TRACE_HOST=host{RANK};"
+    lost = f'[ {RANK} = {blind} ] && export POPMODEL_TRACE_DIR={nowhere}; exec "$0" "$@"'
+    ends = program("ends")
+    done = run.start(3, "sh", "-c", lost, str(ends), "finalize", "3", before=hosts)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"POPMODEL_TRACE_DIR={nowhere}: No such file or directory") == 1
+    processes = run.processes()
+    assert [process.rank for process in processes] == [rank for rank in range(3) if rank != blind]
+    for process in processes:
+        check_threads(process)
+        clocks = [event["with"] for event in process.events("clock")]
+        assert clocks == ([] if process.rank == 0 else ["host0", "host0"])
 
 
 def test_same_host_needs_no_clock(run: Run, program: Callable[..., Path]) -> None:

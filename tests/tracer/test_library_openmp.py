@@ -412,6 +412,16 @@ def test_fork_in_a_region(run: Run, build: Build) -> None:
     check_regions(process, {"regions": 3, "parts": 6})
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_wait_that_began_before_the_recording(run: Run, build: Build, compiler: str) -> None:
+    """It is not known since when: only the second wait of the thread is there."""
+    run.start(build(compiler, "waits_before", "-pthread"))
+    process = run.process()
+    assert number(process, "LOCK_WAIT") == number(process, "LOCK_HOLD") == 1
+    begin = process.events("start")[0]["monotonic"]
+    assert all((thread.records["time"] >= begin).all() for thread in process.threads)
+
+
 def test_runtime_that_the_program_opens(run: Run, build: Build) -> None:
     """As interpreters do: the runtime's symbols are not for all."""
     library = build("gcc", "opened", "-shared", "-fPIC")

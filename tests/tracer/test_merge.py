@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -334,6 +335,27 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     raw = Plan(1).finish().write(tmp_path / "raw")
     with pytest.raises(TraceError, match="no temporary file can be written there") as error:
         merge(raw, tmp_path / "no" / "x.prv")
+    assert error.value.hint == "write the trace to another folder"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"side_effect": OSError(5, "Input/output error")}, "input/output error"),
+        ({"return_value": 0}, "it ends at byte 0"),
+    ],
+)
+def test_a_temporary_file_that_cannot_be_read_is_told(
+    tmp_path: Path, answer: dict[str, Any], why: str
+) -> None:
+    waiting = spool.Spool(tmp_path)
+    waiting.append("some", np.zeros(1, messages.MESSAGE))
+    with (
+        mock.patch.object(spool.os, "preadv", **answer),
+        pytest.raises(TraceError, match=f"the temporary file there cannot be read: {why}") as error,
+    ):
+        waiting.read("some")
+    waiting.close()
     assert error.value.hint == "write the trace to another folder"
 
 

@@ -121,6 +121,16 @@ def test_signals_that_came_are_over_when_it_ends() -> None:
     assert signal.SIGUSR1 not in signal.sigpending()
 
 
+def test_an_end_that_the_caller_ignores_is_seen() -> None:
+    """Some daemons ignore it that a child ends, and all that they start does."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert shell("exit 3") == 3
+        assert signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
 def test_what_is_no_program_is_told(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("echo no interpreter is named\n")
