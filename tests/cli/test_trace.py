@@ -351,6 +351,36 @@ def test_a_run_of_which_nothing_is_recorded(traced: Traced, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("openmp", "why"),
+    [
+        ("off", "it was not to be observed"),
+        ("ompt", "the program has none, or its runtime has no tools interface"),
+        ("gomp", "the program has none, or its runtime is another than libgomp"),
+    ],
+)
+def test_a_choice_of_openmp_that_leaves_nothing_is_named(
+    traced: Traced, openmp: str, why: str
+) -> None:
+    done = traced("true", options=("--openmp", openmp))
+    assert done.returncode == 1
+    assert done.stderr == (
+        "popmodel: error: true: nothing was recorded: no process called MPI_Init, and no OpenMP: "
+        f"{why} (--openmp {openmp})\n"
+        "hint: leave --openmp out: popmodel then finds out how OpenMP can be observed\n"
+    )
+
+
+def test_an_interface_that_shows_no_openmp_is_told(
+    mpi: Mpi, programs: dict[str, Path], traced: Traced
+) -> None:
+    done = traced(
+        mpi.mpirun, "-n", "1", programs["ends"], "exit", "0", options=("--openmp", "ompt")
+    )
+    told = " ".join(done.stderr.split())
+    assert "no OpenMP: the program has none, or its runtime has no tools interface" in told
+
+
 def test_records_are_kept_where_no_trace_can_be_made_of_them(
     programs: dict[str, Path],
     tmp_path: Path,
