@@ -139,7 +139,7 @@ def command(
     elif build_only:
         _build(ctx.obj, given, output, format)
     elif print_env:
-        _print_environment(output, settings, force=force)
+        _print_environment(ctx.obj, output, settings, force=force)
     elif script is not None:
         numbers = {
             option: None if text is None else whole_number(option, text)
@@ -334,7 +334,9 @@ def _build(
     goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, BUILT)
 
 
-def _print_environment(output: str | None, settings: Settings, *, force: bool) -> None:
+def _print_environment(
+    arguments: Sequence[str], output: str | None, settings: Settings, *, force: bool
+) -> None:
     import shlex
 
     from popmodel.cli.streams import remark, write_out
@@ -347,7 +349,10 @@ def _print_environment(output: str | None, settings: Settings, *, force: bool) -
     raw_directory.create(raw, force=force, reuse=True)
     given = variables(library.path, raw, settings)
     write_out("".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items()))
-    remark("give them to the program alone: mpirun -n 4 env $(popmodel trace --print-env) ./app")
+    line = f"mpirun -n 4 env $({shlex.join(('popmodel', *arguments))}) ./app"
+    if any(shlex.quote(value) != value for value in given.values()):
+        line = f"eval {line}"  # what a command prints is split at blanks, quoted or not
+    remark(f"give them to the program alone: {line}")
     remark(f"when it has run: popmodel trace merge {_shown(raw)} -o {target}")
 
 

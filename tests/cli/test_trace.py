@@ -601,8 +601,8 @@ def test_variables_for_a_script_of_ones_own(
     assert given["POPMODEL_TRACE_DIR"] == str(tmp_path / "own.raw")
     assert given["POPMODEL_TRACE_OPENMP"] == "off"
     assert err == (
-        "popmodel: give them to the program alone: mpirun -n 4 env $(popmodel trace --print-env) "
-        "./app\n"
+        "popmodel: give them to the program alone: mpirun -n 4 env $(popmodel trace --print-env "
+        "-o own.prv.gz --openmp off) ./app\n"
         "popmodel: when it has run: popmodel trace merge own.raw -o own.prv.gz\n"
     )
     again = popmodel("trace", "--print-env", "-o", "own.prv.gz", "--openmp", "off")
@@ -613,6 +613,26 @@ def test_variables_for_a_script_of_ones_own(
     assert popmodel("trace", "--print-env", "-o", "own.prv.gz")[0] == 2  # two runs never mix
     document = document_of(popmodel, "trace", "merge", "own.raw", "-o", "own.prv.gz")
     assert document["calls"]["MPI_Barrier"] == 8
+
+
+def test_variables_with_blanks_can_be_pasted(
+    mpi: Mpi, tmp_path: Path, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    monkeypatch.setenv("MPICC", shlex.join(mpi.mpicc))
+    monkeypatch.chdir(folder)
+    status, out, err = popmodel("trace", "--print-env")
+    assert status == 0
+    advice = err.splitlines()[0].removeprefix("popmodel: give them to the program alone: ")
+    assert advice == "eval mpirun -n 4 env $(popmodel trace --print-env) ./app"
+    # What the shell makes of it: the program is found, and the directory is one word.
+    line = advice.replace("mpirun -n 4", "").replace("popmodel trace --print-env", "cat given")
+    (folder / "given").write_text(out.replace("LD_PRELOAD", "UNUSED"))
+    (folder / "app").write_text('#!/bin/sh\necho "$POPMODEL_TRACE_DIR"\n')
+    (folder / "app").chmod(0o755)
+    shell = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+    assert (shell.stdout, shell.stderr) == (f"{folder / 'trace.raw'}\n", "")
 
 
 def test_a_job_script_is_written_and_not_submitted(
