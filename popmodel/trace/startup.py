@@ -29,8 +29,10 @@ def startup(trace: Trace) -> tuple[TraceWarning, ...]:
     end = int(ended.max(initial=trace.begin)) - trace.begin
     if end <= MUCH * trace.duration:
         return ()
+    share = f"{100 * end / trace.duration:.0f} % of the run"
     text = (
-        f"MPI_Init had not ended before {format_time(end / _NS)}, {100 * end / trace.duration:.0f} % "
-        "of the run. Efficiencies count that as lost, to transfer most of all: trace a longer run"
+        f"MPI_Init had not ended before {format_time(end / _NS)}, {share}. Efficiencies count "
+        "that as lost, to transfer most of all: trace a longer run, or switch tracing off until "
+        "then (popmodel_trace_off)"
     )
     return (TraceWarning(text),)

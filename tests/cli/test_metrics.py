@@ -544,7 +544,8 @@ and 3 cheaper ones (all with --format json)
 warnings
  ! MPI_Init had not ended before 436.9 ms, 84 % of the run.
    Efficiencies count that as lost, to transfer most of all:
-   trace a longer run
+   trace a longer run, or switch tracing off until then
+   (popmodel_trace_off)
 
 other families: mpi, mpi-additive, talp (--family)
 """

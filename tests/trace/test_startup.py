@@ -30,7 +30,8 @@ def test_a_long_start_is_told(trace: Trace) -> None:
     (warning,) = startup(trace)
     assert warning.text == (
         "MPI_Init had not ended before 600.0 ms, 60 % of the run. Efficiencies count that as "
-        "lost, to transfer most of all: trace a longer run"
+        "lost, to transfer most of all: trace a longer run, or switch tracing off until then "
+        "(popmodel_trace_off)"
     )
 
 
