@@ -100,6 +100,7 @@ def command(
     from popmodel.report.render import Format
     from popmodel.trace import read
     from popmodel.trace.info import as_data
+    from popmodel.trace.startup import startup
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
@@ -115,7 +116,7 @@ def command(
         trace = read(path, application=which, cache=not no_cache)
         with _named(path):
             runs.append(analyse(trace))
-        warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
+        warnings.append(as_data((*trace.warnings, *trace.calls().warnings, *startup(trace))))
 
     aggregates = [run.observables.aggregates(reading) for run in runs]
     comparable = [

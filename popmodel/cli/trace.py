@@ -139,7 +139,7 @@ def command(
     elif build_only:
         _build(ctx.obj, given, output, format)
     elif print_env:
-        _print_environment(output, settings, force=force)
+        _print_environment(ctx.obj, output, settings, force=force)
     elif script is not None:
         numbers = {
             option: None if text is None else whole_number(option, text)
@@ -211,7 +211,15 @@ def _trace(
         raw_directory.clear(raw)
         raise
     try:
-        _finish(arguments, raw, target, library, _nothing(command, status), keep_raw=keep_raw)
+        _finish(
+            arguments,
+            raw,
+            target,
+            library,
+            settings,
+            _nothing(command, status, settings),
+            keep_raw=keep_raw,
+        )
     except PopmodelError as error:
         if status == 0:
             raise
@@ -228,6 +236,7 @@ def _finish(
     raw: Path,
     target: Path,
     library: Library,
+    settings: Settings,
     nothing: PopmodelError,
     *,
     keep_raw: bool,
@@ -244,6 +253,8 @@ def _finish(
     merged, notes = _merged(raw, target)
     if library.without_mpi is not None:
         notes += (f"MPI is not traced: {library.without_mpi}",)
+    if settings.openmp in _NO_OPENMP and not merged.openmp:
+        notes += (f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",)
     if not keep_raw:
         _remove(raw)
     result = document(
@@ -323,7 +334,9 @@ def _build(
     goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, BUILT)
 
 
-def _print_environment(output: str | None, settings: Settings, *, force: bool) -> None:
+def _print_environment(
+    arguments: Sequence[str], output: str | None, settings: Settings, *, force: bool
+) -> None:
     import shlex
 
     from popmodel.cli.streams import remark, write_out
@@ -336,7 +349,10 @@ def _print_environment(output: str | None, settings: Settings, *, force: bool) -
     raw_directory.create(raw, force=force, reuse=True)
     given = variables(library.path, raw, settings)
     write_out("".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items()))
-    remark("give them to the program alone: mpirun -n 4 env $(popmodel trace --print-env) ./app")
+    line = f"mpirun -n 4 env $({shlex.join(('popmodel', *arguments))}) ./app"
+    if any(shlex.quote(value) != value for value in given.values()):
+        line = f"eval {line}"  # what a command prints is split at blanks, quoted or not
+    remark(f"give them to the program alone: {line}")
     remark(f"when it has run: popmodel trace merge {_shown(raw)} -o {target}")
 
 
@@ -448,7 +464,14 @@ def _remove(raw: Path) -> None:
         remark(f"the records in {_shown(raw)} are no longer needed, but stay there: {reason}")
 
 
-def _nothing(command: Command, status: int) -> PopmodelError:
+_NO_OPENMP = {
+    "off": "it was not to be observed",
+    "ompt": "the program has none, or its runtime has no tools interface",
+    "gomp": "the program has none, or its runtime is another than libgomp",
+}
+
+
+def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError:
     """The error for a run of which nothing was recorded."""
     name = command.words[command.start] if command.program is None else command.program.name
     if status != 0:
@@ -456,6 +479,12 @@ def _nothing(command: Command, status: int) -> PopmodelError:
             f"{name}: it ended with status {status} before it called MPI_Init or entered a "
             "parallel region: nothing was recorded",
             "run it without popmodel: if it fails as well, nothing is wrong with the tracing",
+        )
+    if settings.openmp in _NO_OPENMP:
+        return PopmodelError(
+            f"{name}: nothing was recorded: no process called MPI_Init, and no OpenMP: "
+            f"{_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",
+            "leave --openmp out: popmodel then finds out how OpenMP can be observed",
         )
     return PopmodelError(
         f"{name}: nothing was recorded: no process called MPI_Init or entered a parallel region "

@@ -124,8 +124,8 @@ class Meta:
     notes: Counter[str] = field(default_factory=Counter)
 
 
-def read_meta(path: Path) -> tuple[Meta, list[TraceWarning]]:
-    """Read what a process wrote about itself.
+def read_meta(path: Path) -> tuple[Meta | None, list[TraceWarning]]:
+    """Read what a process wrote about itself; None where it could not even write its first line.
 
     Raises
     ------
@@ -159,7 +159,8 @@ def read_meta(path: Path) -> tuple[Meta, list[TraceWarning]]:
                 path, f"the line is damaged: {reason}", line=number, hint=AGAIN
             ) from None
     if meta is None:
-        raise TraceError(path, "the file is empty: its process wrote nothing", hint=AGAIN)
+        text_ = "processes that could not say what they are (no room on the disk?), left out"
+        return None, [TraceWarning(text_)]
     return meta, warnings
 
 

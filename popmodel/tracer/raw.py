@@ -293,8 +293,14 @@ def read(directory: str | os.PathLike[str]) -> Raw:
         meta, said = read_meta(path)
         for each in said:
             warnings[each.text] += each.count
-        if name in files:
-            found.append((meta, files[name]))
+        if meta is None:
+            continue
+        # A file is made before there is room for its first records, and disks are full.
+        written = {n: path for n, path in files.get(name, {}).items() if not _is_blank(path)}
+        if blank := len(files.get(name, {})) - len(written):
+            warnings["threads without any record (no room on the disk?), left out"] += blank
+        if written:
+            found.append((meta, written))
         else:
             warnings["processes without records, left out"] += 1
     ranked = _ranked(folder, found, warnings)
@@ -378,6 +384,15 @@ def _ranked(
         assert rank is not None
         if rank in by_rank:
             other = by_rank[rank][0]
+            if meta.size == 1:
+                raise TraceError(
+                    folder,
+                    f"process {other.pid} on {other.host} and process {meta.pid} on {meta.host} "
+                    "were each alone in MPI_COMM_WORLD",
+                    hint=f"if a launcher started them together, it is of another MPI than the "
+                    f"program's ({_short(meta.library)}): take that one's mpirun; else trace each "
+                    "run into a directory of its own",
+                )
             raise TraceError(
                 folder,
                 f"process {other.pid} on {other.host} and process {meta.pid} on {meta.host} "
@@ -386,6 +401,11 @@ def _ranked(
             )
         by_rank[rank] = meta, files
     return [(rank, *by_rank[rank]) for rank in sorted(by_rank)]
+
+
+def _short(library: str) -> str:
+    """The beginning of what an MPI says of itself, which can be pages long."""
+    return " ".join(library.replace("\n", " ").partition(",")[0].split()[:4]) or "not named"
 
 
 def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str]) -> Process:
@@ -405,6 +425,14 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
     for text, count in meta.notes.items():
         warnings[text] += count
     return Process(rank, meta, tuple(threads))
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether nothing was ever written into a file."""
+    try:
+        return path.is_file() and not path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from None
 
 
 def _unreadable(path: Path, error: OSError) -> TraceError:

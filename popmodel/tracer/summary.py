@@ -31,10 +31,8 @@ def not_seen(merged: Merged) -> list[str]:
     if not merged.library:
         lines.append("no MPI: the program never called MPI_Init, or its MPI is linked statically")
     if blind := merged.openmp.get("none", 0):
-        lines.append(
-            f"no OpenMP in {plural(blind, 'process', 'processes')}: the runtime can be observed "
-            "neither by OMPT nor as libgomp, or the program has none"
-        )
+        who = plural(blind, "process", "processes")
+        lines.append(f"no OpenMP in {who}: switched off (--openmp off)")
     for why, processes in sorted(merged.counters.items()):
         if why:
             who = plural(processes, "process", "processes")

@@ -541,5 +541,11 @@ parallel regions         times     %     %  time lost
  initialize_._omp_fn.0       8  40.0  99.1   981.8 us
 and 3 cheaper ones (all with --format json)
 
+warnings
+ ! MPI_Init had not ended before 436.9 ms, 84 % of the run.
+   Efficiencies count that as lost, to transfer most of all:
+   trace a longer run, or switch tracing off until then
+   (popmodel_trace_off)
+
 other families: mpi, mpi-additive, talp (--family)
 """

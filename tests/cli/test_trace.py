@@ -351,6 +351,36 @@ def test_a_run_of_which_nothing_is_recorded(traced: Traced, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("openmp", "why"),
+    [
+        ("off", "it was not to be observed"),
+        ("ompt", "the program has none, or its runtime has no tools interface"),
+        ("gomp", "the program has none, or its runtime is another than libgomp"),
+    ],
+)
+def test_a_choice_of_openmp_that_leaves_nothing_is_named(
+    traced: Traced, openmp: str, why: str
+) -> None:
+    done = traced("true", options=("--openmp", openmp))
+    assert done.returncode == 1
+    assert done.stderr == (
+        "popmodel: error: true: nothing was recorded: no process called MPI_Init, and no OpenMP: "
+        f"{why} (--openmp {openmp})\n"
+        "hint: leave --openmp out: popmodel then finds out how OpenMP can be observed\n"
+    )
+
+
+def test_an_interface_that_shows_no_openmp_is_told(
+    mpi: Mpi, programs: dict[str, Path], traced: Traced
+) -> None:
+    done = traced(
+        mpi.mpirun, "-n", "1", programs["ends"], "exit", "0", options=("--openmp", "ompt")
+    )
+    told = " ".join(done.stderr.split())
+    assert "no OpenMP: the program has none, or its runtime has no tools interface" in told
+
+
 def test_records_are_kept_where_no_trace_can_be_made_of_them(
     programs: dict[str, Path],
     tmp_path: Path,
@@ -571,8 +601,8 @@ def test_variables_for_a_script_of_ones_own(
     assert given["POPMODEL_TRACE_DIR"] == str(tmp_path / "own.raw")
     assert given["POPMODEL_TRACE_OPENMP"] == "off"
     assert err == (
-        "popmodel: give them to the program alone: mpirun -n 4 env $(popmodel trace --print-env) "
-        "./app\n"
+        "popmodel: give them to the program alone: mpirun -n 4 env $(popmodel trace --print-env "
+        "-o own.prv.gz --openmp off) ./app\n"
         "popmodel: when it has run: popmodel trace merge own.raw -o own.prv.gz\n"
     )
     again = popmodel("trace", "--print-env", "-o", "own.prv.gz", "--openmp", "off")
@@ -583,6 +613,26 @@ def test_variables_for_a_script_of_ones_own(
     assert popmodel("trace", "--print-env", "-o", "own.prv.gz")[0] == 2  # two runs never mix
     document = document_of(popmodel, "trace", "merge", "own.raw", "-o", "own.prv.gz")
     assert document["calls"]["MPI_Barrier"] == 8
+
+
+def test_variables_with_blanks_can_be_pasted(
+    mpi: Mpi, tmp_path: Path, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "my runs"
+    folder.mkdir()
+    monkeypatch.setenv("MPICC", shlex.join(mpi.mpicc))
+    monkeypatch.chdir(folder)
+    status, out, err = popmodel("trace", "--print-env")
+    assert status == 0
+    advice = err.splitlines()[0].removeprefix("popmodel: give them to the program alone: ")
+    assert advice == "eval mpirun -n 4 env $(popmodel trace --print-env) ./app"
+    # What the shell makes of it: the program is found, and the directory is one word.
+    line = advice.replace("mpirun -n 4", "").replace("popmodel trace --print-env", "cat given")
+    (folder / "given").write_text(out.replace("LD_PRELOAD", "UNUSED"))
+    (folder / "app").write_text('#!/bin/sh\necho "$POPMODEL_TRACE_DIR"\n')
+    (folder / "app").chmod(0o755)
+    shell = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+    assert (shell.stdout, shell.stderr) == (f"{folder / 'trace.raw'}\n", "")
 
 
 def test_a_job_script_is_written_and_not_submitted(

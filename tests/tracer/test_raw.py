@@ -272,10 +272,43 @@ def test_damaged_descriptions_are_named_by_line(
     assert refused(folder).message.startswith(f"{path}:{line}: {message}")
 
 
-def test_an_empty_description_is_refused(folder: Path) -> None:
-    path = first_file(folder, ".meta")
-    path.write_text("")
-    assert refused(folder).message == f"{path}: the file is empty: its process wrote nothing"
+@pytest.mark.parametrize("text", ["", '{"event":"start","ver'])
+def test_a_process_that_could_not_describe_itself_is_left_out(folder: Path, text: str) -> None:
+    first_file(folder, ".meta").write_text(text)
+    assert (
+        told(folder)["processes that could not say what they are (no room on the disk?), left out"]
+        == 1
+    )
+    assert [process.rank for process in raw.read(folder).processes] == [1]
+
+
+def test_a_disk_without_room_for_one_process_keeps_the_others(folder: Path) -> None:
+    first_file(folder, ".raw").write_bytes(b"")
+    warnings = told(folder)
+    assert warnings["threads without any record (no room on the disk?), left out"] == 1
+    assert warnings["processes without records, left out"] == 1
+    assert raw.read(folder).missing == (0,)
+
+
+def test_a_disk_without_any_room_is_told(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.write_bytes(b"")
+    assert refused(folder).message == f"{folder}: none of its processes has any records"
+
+
+def test_processes_of_another_mpi_than_their_launcher_are_told(tmp_path: Path) -> None:
+    """Each is alone: the most common mistake where there are several MPIs."""
+    run = Plan(1).finish()
+    folder = run.write(tmp_path / "raw")
+    process = run.processes[0]
+    process.pid = process.events[0]["pid"] = process.pid + 50
+    run.write(folder)
+    error = refused(folder)
+    assert error.message == (
+        f"{folder}: process 100 on node1 and process 150 on node1 were each alone in MPI_COMM_WORLD"
+    )
+    assert error.hint is not None
+    assert "of another MPI than the program's (Some MPI): take that one's mpirun" in error.hint
 
 
 def test_a_directory_in_place_of_a_file_is_told(folder: Path) -> None:

@@ -33,8 +33,7 @@ def test_what_is_lacking_is_said_with_its_reason(plan: Plan, tmp_path: Path) -> 
             process.events[0]["host"] = process.host = "node2"
         process.say("note", text="strange handles", count=1000 + rank)
     assert not_seen(done(plan.finish(), tmp_path)) == [
-        "no OpenMP in 1 process: the runtime can be observed neither by OMPT nor as libgomp, or "
-        "the program has none",
+        "no OpenMP in 1 process: switched off (--openmp off)",
         "no hardware counters in 2 processes: perf_event_paranoid is 3",
         "how well the clocks of the hosts agree is not known: they were not compared",
         "strange handles (2,001)",
