@@ -47,6 +47,7 @@ def document(
         "duration": merged.duration * 1e-9,
         "records": merged.records,
         "calls": dict(merged.calls),
+        "only_masters_call": merged.only_masters_call,
         "messages": merged.messages,
         "message_bytes": merged.message_bytes,
         "library": merged.library,
@@ -71,8 +72,9 @@ def screen(document: Document, style: Style) -> list[str]:
             lines += paragraph(text, style, first=" ! ")
     # Commands are there to be pasted: they are never shortened.
     name = shlex.quote(document["trace"])
-    # Without MPI there is no network that could be another one.
-    verbs = _NEXT if document["library"] else _NEXT[:1]
+    # Without MPI there is no network that could be another one; a replay follows masters only.
+    can_replay = document["library"] and document["only_masters_call"]
+    verbs = _NEXT if can_replay else _NEXT[:1]
     return [*lines, "", *(f"popmodel {verb} {name}" for verb in verbs)]
 
 

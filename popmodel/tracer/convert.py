@@ -63,6 +63,7 @@ class Row:
         self.tables = tables
         self.counts: Counter[str] = Counter()
         self.calls = np.zeros(1 << 16, np.int64)
+        self.switches = 0  # how often tracing was switched on or off
         self._events = EventMaker(tables, self.counts)
         self._open = np.empty(0, RECORD)
         self._base = self._state = states.NOT_CREATED
@@ -93,6 +94,7 @@ class Row:
             When the thread of the system ends, if these are its last.
         """
         tables = self.tables.calls
+        self.switches += int(np.count_nonzero(records["kind"] == Kind.TRACING))
         records = self._well_nested(records)
         if close is not None:
             records = self._closed(records, close)

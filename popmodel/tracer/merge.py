@@ -72,6 +72,8 @@ class Merged:
         Records of the thread that wrote the most.
     calls : mapping of str to int
         How often each MPI call was made, the most frequent first.
+    only_masters_call : bool
+        Whether no other thread calls MPI, as a replay needs.
     messages, message_bytes : int
     clock_residual : int or None
         By how much times of different hosts may be wrong, ns; None where that is unknown.
@@ -95,6 +97,7 @@ class Merged:
     records: int
     busiest: int
     calls: Mapping[str, int]
+    only_masters_call: bool
     messages: int
     message_bytes: int
     clock_residual: int | None
@@ -168,6 +171,7 @@ class _Merge:
         self.spool = spool
         self.progress = progress
         self.warnings: Counter[str] = Counter()
+        self.only_masters_call = True
         self._warn(raw.warnings)
         self.rows: dict[int, Rows] = {p.rank: rows_of(p) for p in raw.processes}
         self.threads = [
@@ -247,6 +251,7 @@ class _Merge:
             any(self.functions.lines),
         )
         self.counted = self.counted or bool(meta.counters)
+        switches = 0
         for number, members in enumerate(rows.members):
             location = int(self.first[process.rank]) + number
             row = Row(location, tables)
@@ -260,7 +265,15 @@ class _Merge:
             if number == 0:
                 self._events(location, row.application(times.end, 0))
             self.calls += row.calls
+            if number > 0 and row.calls.any():
+                self.only_masters_call = False
             self.warnings.update(row.counts)
+            switches += row.switches
+        if switches and len(rows.members) > 1:
+            self.warnings[
+                "threads of a process in which another thread switched tracing off, shown as if it "
+                "had stayed on"
+            ] += len(rows.members) - 1
 
     def _thread(
         self, member: Member, row: Row, times: _Times, *, master: bool, followed: bool
@@ -372,6 +385,7 @@ class _Merge:
             records=self.records,
             busiest=max(t.count for p in self.raw.processes for t in p.threads),
             calls=dict(named.most_common()),
+            only_masters_call=self.only_masters_call,
             messages=self.matcher.messages,
             message_bytes=self.matcher.bytes,
             clock_residual=self.residual,

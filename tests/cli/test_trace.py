@@ -288,6 +288,10 @@ def test_threads_that_communicate_at_once(
     told = merged(tmp_path, popmodel, "threads")
     assert told["messages"] == len(sent)
     assert told["message_bytes"] == sum(each[3] for each in sent)
+    # a replay follows master threads only: it is not offered
+    assert not told["only_masters_call"]
+    assert "popmodel metrics " in done.stderr
+    assert "popmodel replay " not in done.stderr
 
 
 def test_a_closed_standard_output_harms_nobody(

@@ -281,6 +281,24 @@ def test_openmp_threads_have_the_rows_of_their_numbers() -> None:
         assert region.count == 2
 
 
+def test_tracing_switched_by_one_of_several_threads_is_told() -> None:
+    run = Run(1)
+    process = run.process(0, begin=0)
+    master, other = process.thread(), process.thread()
+    master.call("Init", 0, 100)
+    other.call("Barrier", 150, 160, a=1)
+    master.put(200, Kind.TRACING, a=0)
+    master.put(300, Kind.TRACING, a=1)
+    process.end(1000)
+    with merged(run) as (_, told):
+        text = (
+            "threads of a process in which another thread switched tracing off, shown as if it "
+            "had stayed on"
+        )
+        assert [w.count for w in told.warnings if w.text == text] == [1]
+        assert not told.only_masters_call
+
+
 def test_threads_that_are_no_team_follow_it() -> None:
     run = Run(1)
     process = run.process(0, begin=0)
