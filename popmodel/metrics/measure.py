@@ -9,6 +9,7 @@ belongs to the running record with begin < t <= end, and only the first read at 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
+    from popmodel.replay import Program
     from popmodel.trace import Trace
 
 __all__ = ["Run", "analyse", "runtime"]
@@ -94,7 +96,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
     covered, traced = state_times(trace)
     total = longest(trace, covered, traced)
     regions = measure_regions(trace, running, in_calls, found) if len(parallel) else None
-    replayed, absent, notes = _replayed(trace, network)
+    replayed, absent, notes = _replayed(trace, network, total / _NS)
     counters, broken = _counters(trace, running)
     losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))
     impossible = {name: _UNCOVERED for name in _IDLE if name not in losses}
@@ -132,7 +134,7 @@ def runtime(trace: Trace) -> float:
 
 
 def _replayed(
-    trace: Trace, network: Network
+    trace: Trace, network: Network, measured: float
 ) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...]]:
     """Observables from the replay, reasons for those that it cannot give, and its notes."""
     try:
@@ -145,7 +147,32 @@ def _replayed(
         execution = replay(program, network)
     except ReplayError as error:
         return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes
-    return {"not_in_mpi": outside, "ideal_runtime": execution.runtime}, {}, program.notes
+    notes = program.notes
+    if execution.runtime > measured:
+        notes = (*notes, _why_longer(program, network, execution.runtime, measured))
+    return {"not_in_mpi": outside, "ideal_runtime": execution.runtime}, {}, notes
+
+
+def _why_longer(program: Program, network: Network, ideal: float, measured: float) -> str:
+    """Name the assumption of the replay without which the ideal runtime is not the longer one."""
+    rooted = {"collectives": "rooted"}
+    never = {"eager_threshold": math.inf}
+    told = f"the ideal runtime is {ideal - measured:.3g} s above the measured one: "
+    for changes, reason in (
+        (rooted, "roots of collectives left early (--collectives rooted)"),
+        (never, "blocking sends from the eager threshold on did not wait for their receives"),
+        (
+            rooted | never,
+            "roots of collectives left early, and blocking sends from the eager threshold on did "
+            "not wait for their receives",
+        ),
+    ):
+        if replay(program, network.with_(**changes)).runtime <= measured:
+            return told + reason
+    return told + (
+        "neither roots that leave collectives early nor sends that do not wait explain it; other "
+        "collectives may not have synchronised"
+    )
 
 
 def _counters(

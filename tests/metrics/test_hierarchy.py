@@ -296,8 +296,8 @@ def test_contradicting_times_are_said_aloud() -> None:
     notes = load_families()["mpi"].evaluate(run.aggregates(), run.absent).notes
     assert notes == (
         "The run is slower on the ideal network than measured, so transfer efficiency exceeds 1:"
-        " the replay lets collectives synchronise that did not synchronise in the run. The value"
-        " is not clipped.",
+        " an assumption of the replay did not hold in it, which the notes of the run name. The"
+        " value is not clipped.",
         "Communication efficiency is 1.16667, above 1, which cannot be:"
         " the times of the run contradict each other.",
         "Serialisation efficiency is 1.07692, above 1, which cannot be:"

@@ -368,3 +368,49 @@ def test_counters_that_cannot_be_added_up_are_absent(tmp_path: Path) -> None:
         "the hardware counter of instructions adds up to more than can be counted"
     )
     assert run.cycles.tolist() == [14]
+
+
+def why_longer(script: Script, tmp_path: Path) -> str:
+    """The note on an ideal runtime above the measured one."""
+    run = measured(script, tmp_path)
+    assert run.observables.ideal_runtime is not None
+    assert run.observables.ideal_runtime > run.observables.runtime
+    (note,) = (note for note in run.notes if note.startswith("the ideal runtime is "))
+    return note
+
+
+def test_a_root_that_left_early_is_named(tmp_path: Path) -> None:
+    script = Script(2)
+    script.compute(0, 100)
+    script.collective(0, "Bcast", root=True)
+    script.compute(0, 1000)
+    script.compute(1, 700)
+    script.collective(1, "Bcast")
+    script.end()
+    assert why_longer(script, tmp_path) == (
+        "the ideal runtime is 5.9e-07 s above the measured one: roots of collectives left early "
+        "(--collectives rooted)"
+    )
+
+
+def test_a_send_that_did_not_wait_is_named(tmp_path: Path) -> None:
+    script = Script(2)
+    send = script.call(0, "Send")
+    script.compute(0, 1000)
+    script.compute(1, 700)
+    receive = script.call(1, "Recv")
+    script.message(send, receive, receive, 10**6)
+    script.end()
+    assert why_longer(script, tmp_path).endswith(
+        "blocking sends from the eager threshold on did not wait for their receives"
+    )
+
+
+def test_what_explains_nothing_is_said(tmp_path: Path) -> None:
+    script = Script(2)
+    script.collective(0, "Barrier", length=10)
+    script.compute(0, 1000)
+    script.compute(1, 700)
+    script.collective(1, "Barrier", length=10)
+    script.end()
+    assert "neither roots that leave collectives early nor" in why_longer(script, tmp_path)
