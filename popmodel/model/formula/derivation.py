@@ -11,161 +11,51 @@ Where the replay decides a predicted value, the formula is still that of the clo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from popmodel.errors import UsageError
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value
-from popmodel.expressions.traced import Traced, exact
+from popmodel.expressions.traced import Traced
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.metrics.family import Family
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.observables import AGGREGATES
 from popmodel.model.elasticity import elasticities
-from popmodel.model.formula import notation
+from popmodel.model.formula.notebook import (
+    FUNCTIONS,
+    KINDS,
+    Equation,
+    Given,
+    NamedModel,
+    NamedParameters,
+    Notebook,
+)
 from popmodel.model.prediction import MAIN_FAMILY, Elasticity
 from popmodel.model.run import grid
 from popmodel.model.run.course import closed_form
 from popmodel.model.run.observe import Modelled, observe
-from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.performance import Model
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
-from popmodel.model.run.work import Work
-from popmodel.model.signature.program import Item, Loop, Signature
+from popmodel.model.signature.program import Signature
 from popmodel.model.study import Evaluation, Study
-from popmodel.model.symbols import SYMBOLS, explain, short_name
-from popmodel.model.terms.critical import random_round
+from popmodel.model.subject import subject
+from popmodel.model.symbols import SYMBOLS
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
-from popmodel.units import format_size, format_time, plural
+from popmodel.units import format_time
 
 SCHEMA = "popmodel/formula/1"
 RUNTIME = "runtime"
 
 _TOLERANCE = 1e-9
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {"q": expected_maximum, "mva": random_round}
-"""What formulas call by name beside the functions of the grammar."""
-
 _ARGUMENTS: Mapping[str, int] = {"q": 1, "mva": 3}
-
-WORK: Mapping[str, tuple[str, str, str]] = {
-    "serial": ("t_serial", "s", "code of the master outside parallel regions"),
-    "share": ("t_share", "s", "useful time in parallel regions, average thread"),
-    "stretched": ("t_busiest", "s", "useful time in parallel regions, busiest thread"),
-    "overhead": ("t_overhead", "s", "OpenMP constructs"),
-    "synchronising": ("t_sync", "s", "OpenMP constructs in which threads wait"),
-    "single_thread": ("t_single", "s", "parallel loops with one thread"),
-    "waiting": ("t_waiting", "s", "waiting that no network removes"),
-    "transfer": ("t_transfer", "s", "messages and collectives"),
-    "steps": ("n_meet", "1", "how often processes meet"),
-    "serial_cycles": ("c_serial", "cycle", "cycles of the master outside parallel regions"),
-    "region_cycles": ("c_region", "cycle", "cycles of a thread in parallel regions"),
-    "flops": ("n_flop", "1", "floating-point operations"),
-    "memory_bytes": ("n_bytes", "B", "traffic to memory"),
-    "instructions": ("n_instr", "instructions", "instructions of all threads in useful time"),
-}
-"""Parts of the work of a process: name in formulas, unit, meaning."""
-
-
-_WHERE: Mapping[str, str] = {
-    "inter": "between nodes",
-    "intra": "inside a node",
-    "socket": "inside a socket",
-}
 
 
 class FormulaError(AssertionError):
     """A printed formula does not give the predicted value: a term computes on two ways."""
-
-
-@dataclass(frozen=True)
-class Equation:
-    """A name and what it is equal to.
-
-    Attributes
-    ----------
-    name : str
-        Left-hand side.
-    formula : sympy.Expr
-        Right-hand side, in names of other equations and of symbols.
-    value : float
-        In SI units.
-    unit : str
-        SI unit; 1 for ratios and counts.
-    meaning : str
-        What it is.
-    kind : {'metric', 'run', 'process', 'item', 'signature', 'machine'}
-        What it is about.
-    """
-
-    name: str
-    formula: Any
-    value: float
-    unit: str
-    meaning: str
-    kind: str
-
-    @property
-    def text(self) -> str:
-        """Right-hand side in the grammar of `popmodel.expressions`."""
-        return notation.text(self.formula)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the equation as JSON types."""
-        return {
-            "name": self.name,
-            "text": self.text,
-            "latex": f"{notation.latex_name(self.name)} = {notation.latex(self.formula)}",
-            "value": self.value,
-            "unit": self.unit,
-            "meaning": self.meaning,
-            "kind": self.kind,
-        }
-
-
-KINDS = ("metric", "run", "process", "item", "signature", "machine")
-"""Kinds of equations in display order."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """A symbol that has a value.
-
-    Attributes
-    ----------
-    name : str
-        Name in formulas.
-    path : str
-        Where the value comes from: a path in the profile, ``params.NAME``, or the name itself.
-    meaning, unit : str
-        What it is, in which SI unit.
-    quantity : Quantity
-        Its value, interval and origin.
-    """
-
-    name: str
-    path: str
-    meaning: str
-    unit: str
-    quantity: Quantity
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the symbol as JSON types."""
-        return {
-            "name": self.name,
-            "latex": notation.latex_name(self.name),
-            "path": self.path,
-            "meaning": self.meaning,
-            "unit": self.unit,
-            "value": self.quantity.value,
-            "low": self.quantity.low,
-            "high": self.quantity.high,
-            "origin": self.quantity.origin,
-        }
 
 
 @dataclass(frozen=True)
@@ -210,18 +100,7 @@ class Formula:
         first = self.equations[0].to_dict()
         return {
             "schema": SCHEMA,
-            "application": {
-                "name": self.signature.name,
-                "path": self.signature.path,
-                "bundled": self.signature.is_bundled,
-                "settings": dict(self.settings),
-            },
-            "machine": {
-                "name": self.profile.name,
-                "path": self.profile.path,
-                "preset": self.profile.is_preset,
-                "origin": self.profile.origin,
-            },
+            **subject(self.signature, self.profile, self.settings),
             "processes": self.placement.processes,
             "threads": self.placement.threads,
             "metric": self.metric,
@@ -232,155 +111,6 @@ class Formula:
             "elasticities": [one.to_dict() for one in self.elasticities],
             "notes": list(self.notes),
         }
-
-
-class Notebook:
-    """Collects symbols and equations while a model is traced.
-
-    Parameters
-    ----------
-    profile : Profile
-        Names some quantities by the thread counts that it has.
-    quantities : mapping of str to Quantity
-        By path: what may become a symbol.
-    units : mapping of str to str
-        By path: units that the signature states for parameters.
-    """
-
-    def __init__(
-        self, profile: Profile, quantities: Mapping[str, Quantity], units: Mapping[str, str]
-    ) -> None:
-        self.profile = profile
-        self.quantities = quantities
-        self.units = units
-        self.equations: dict[str, Equation] = {}
-        self.symbols: dict[str, Given] = {}
-        self._by_path: dict[str, Traced] = {}
-
-    def __getitem__(self, path: str) -> Traced:
-        """Give a quantity as a symbol."""
-        if path not in self._by_path:
-            quantity = self.quantities[path]
-            known = explain(path)
-            unit = self.units.get(path, "") if known is None else known.unit
-            self._by_path[path] = self.given(
-                self._short(path), path, self._meaning(path), unit, quantity
-            )
-        return self._by_path[path]
-
-    def given(self, name: str, path: str, meaning: str, unit: str, quantity: Quantity) -> Traced:
-        """Give a new symbol."""
-        name = self._free(name)
-        self.symbols[name] = Given(name, path, meaning, unit, quantity)
-        return Traced(quantity.value, notation.symbol(name, quantity.value))
-
-    def define(
-        self, name: str, value: Value, unit: str, meaning: str, kind: str, *, always: bool = False
-    ) -> Value:
-        """Give a value a name of its own.
-
-        A number, or what has a name already, stays as it is, unless ``always``.
-        """
-        if not always and (not isinstance(value, Traced) or value.formula.is_Atom):
-            return value
-        formula = notation.tidy(value.formula if isinstance(value, Traced) else exact(value))
-        number = float(value)
-        for known in self.equations.values():
-            if known.formula == formula and known.meaning == meaning and known.kind == kind:
-                return Traced(number, notation.symbol(known.name, number))
-        name = self._free(name)
-        self.equations[name] = Equation(name, formula, number, unit, meaning, kind)
-        return Traced(number, notation.symbol(name, number))
-
-    def work(self, work: Work, item: str, kind: str) -> Work:
-        """Name the parts of a piece of work."""
-        named: dict[str, Any] = {}
-        about = f"{item}: " if item else ""
-        for entry in fields(work):
-            name, unit, meaning = WORK[entry.name]
-            full = f"{name}_{_identifier(item)}" if item else name
-            named[entry.name] = self.define(
-                full, getattr(work, entry.name), unit, about + meaning, kind
-            )
-        return replace(work, **named)
-
-    def _meaning(self, path: str) -> str:
-        """What a quantity is, with the entry of its table."""
-        known = explain(path)
-        if known is None:
-            return "parameter of the application"
-        measured = self._construct(path)
-        if measured is not None:
-            return f"overhead of {measured[0]} at {plural(measured[1], 'thread')}"
-        counted = re.fullmatch(r"core\.freq\.(\d+)", path)
-        if counted is not None:
-            return f"clock at {plural(int(counted[1]), 'active core')} of a node"
-        found = re.fullmatch(r"net\.(\w+)\.(?:classes\[(\d+)\]\.)?\w+", path)
-        if found is None:
-            return known.meaning
-        table = self.profile.document["net"][found[1]]["classes"]
-        upto = None if found[2] is None else table[int(found[2])].get("upto")
-        least = table[int(found[2]) - 1]["upto"] if found[2] not in (None, "0") else None
-        sizes = "" if upto is None else f", up to {format_size(upto)}"
-        if upto is None and least is not None:
-            sizes = f", above {format_size(least)}"
-        return f"{known.meaning}, {_WHERE[found[1]]}{sizes}"
-
-    def _construct(self, path: str) -> tuple[str, int] | None:
-        """Construct and thread count of a measured overhead."""
-        found = re.fullmatch(r"openmp\.(\w+)\.seconds\[(\d+)\]", path)
-        return found and (found[1], self.profile.thread_counts(found[1])[int(found[2])])
-
-    def _short(self, path: str) -> str:
-        measured = self._construct(path)
-        if measured is not None:  # by threads rather than by the position in the table
-            return f"O_{measured[0]}_{measured[1]}"
-        name = short_name(path)
-        if path.startswith("net.") and name.endswith("_1"):
-            tier = path.split(".")[1]
-            return name if self.profile.size_classes(tier) > 1 else name.removesuffix("_1")
-        return name
-
-    def _free(self, name: str) -> str:
-        taken = self.symbols.keys() | self.equations.keys() | FUNCTIONS.keys()
-        number = 2
-        free = name
-        while free in taken:
-            free, number = f"{name}_{number}", number + 1
-        return free
-
-
-@dataclass(frozen=True, kw_only=True)
-class _NamedParameters(Parameters):
-    """Values of the machine as symbols, and laws over them by names of their own."""
-
-    notebook: Notebook
-
-    def frequency(self, active: int) -> Value:
-        meaning = f"clock with {active} active cores of a node"
-        return self._law(f"f_{active}", super().frequency(active), "Hz", meaning)
-
-    def bandwidth(self, active: int) -> Value:
-        meaning = f"memory bandwidth of {active} active cores of a domain"
-        return self._law(f"b_{active}", super().bandwidth(active), "B/s", meaning)
-
-    def overhead(self, construct: str, threads: int) -> Value:
-        meaning = f"overhead of {construct} at {threads} threads"
-        return self._law(f"O_{construct}", super().overhead(construct, threads), "s", meaning)
-
-    def _law(self, name: str, value: Value, unit: str, meaning: str) -> Value:
-        return self.notebook.define(name, value, unit, meaning, "machine")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _NamedModel(Model):
-    """A model that gives the work of every item a name."""
-
-    notebook: Notebook = field(repr=False)
-
-    def work_of(self, item: Item) -> Work:
-        work = super().work_of(item)
-        return work if isinstance(item, Loop) else self.notebook.work(work, item.name, "item")
 
 
 def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Family | None, str]:
@@ -568,10 +298,10 @@ def _aggregates(study: Study, placement: Placement, notebook: Notebook) -> dict[
             meaning = SYMBOLS[name].meaning if name in SYMBOLS else "defined in the signature"
             values[name] = notebook.define(name, value, "", meaning, "signature", always=True)
     plain = study.model(placement, study.sources(draws=0))
-    parameters = _NamedParameters(
+    parameters = NamedParameters(
         **{**vars(plain.parameters), "values": notebook.__getitem__}, notebook=notebook
     )
-    model = _NamedModel(
+    model = NamedModel(
         **{**vars(plain), "parameters": parameters, "values": values}, notebook=notebook
     )
     work = notebook.work(model.work(), "", "process")
@@ -659,7 +389,3 @@ def _notes(placement: Placement, run: Evaluation, equations: Sequence[Equation])
     if run.left_out:
         notes.append(f"unknown of the machine and left out: {', '.join(sorted(run.left_out))}")
     return tuple(notes)
-
-
-def _identifier(text: str) -> str:
-    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "item"

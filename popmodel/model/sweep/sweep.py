@@ -15,6 +15,7 @@ from popmodel.model.changes import factors_of
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
+from popmodel.model.subject import subject
 from popmodel.model.sweep import optimum
 from popmodel.model.sweep.checking import Check, check
 from popmodel.model.sweep.choice import Candidate, Choice, choose, growth, judge
@@ -71,21 +72,11 @@ class Sweep:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the document, schema ``popmodel/sweep/1``, without provenance."""
+        about = subject(self.signature, self.profile, self.settings)
+        about["machine"]["cores_per_node"] = self.profile.topology.cores_per_node
         return {
             "schema": SCHEMA,
-            "application": {
-                "name": self.signature.name,
-                "path": self.signature.path,
-                "bundled": self.signature.is_bundled,
-                "settings": dict(self.settings),
-            },
-            "machine": {
-                "name": self.profile.name,
-                "path": self.profile.path,
-                "preset": self.profile.is_preset,
-                "origin": self.profile.origin,
-                "cores_per_node": self.profile.topology.cores_per_node,
-            },
+            **about,
             "what_if": dict(self.what_if),
             "candidates": [candidate.to_dict() for candidate in self.candidates],
             "refused": [one.to_dict() for one in self.refused],

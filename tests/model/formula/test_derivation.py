@@ -16,7 +16,7 @@ from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.metrics.hierarchy import load_families
 from popmodel.model.formula import derivation as formulas
-from popmodel.model.formula import notation
+from popmodel.model.formula import notation, notebook
 from popmodel.model.formula.derivation import Formula, FormulaError, choose, derive
 from popmodel.model.predict import predict
 from popmodel.model.prediction import MAIN_FAMILY
@@ -168,7 +168,7 @@ def test_a_formula_reads_as_a_person_writes_it() -> None:
 
 
 def test_every_part_of_the_work_has_a_name() -> None:
-    assert set(formulas.WORK) == {entry.name for entry in fields(Work)}
+    assert set(notebook.WORK) == {entry.name for entry in fields(Work)}
 
 
 def test_every_name_is_defined_once_and_needed() -> None:

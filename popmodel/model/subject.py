@@ -1,0 +1,37 @@
+"""What a document of the model is about: the application and the machine, as JSON types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from popmodel.machine.profile import Profile
+from popmodel.model.signature.program import Signature
+
+
+def subject(
+    signature: Signature, profile: Profile, settings: Mapping[str, float]
+) -> dict[str, dict[str, Any]]:
+    """Give the keys ``application`` and ``machine``.
+
+    Parameters
+    ----------
+    signature, profile : Signature, Profile
+        Application and machine.
+    settings : mapping of str to float
+        Value of every parameter of the application.
+    """
+    return {
+        "application": {
+            "name": signature.name,
+            "path": signature.path,
+            "bundled": signature.is_bundled,
+            "settings": dict(settings),
+        },
+        "machine": {
+            "name": profile.name,
+            "path": profile.path,
+            "preset": profile.is_preset,
+            "origin": profile.origin,
+        },
+    }
