@@ -2,9 +2,8 @@
 
 The closed form has all processes wait for the slowest in every step. Where they wait for their
 neighbours only, where sends wait for late receivers, or blocks of a pipeline differ, the replay
-knows better (model of S. Boehm and C. Engelmann, and of LogGOPSim: a longest path through all
-operations). Long loops are carried out in part; what is left takes as long per step as the second
-half of what was carried out.
+knows better: it follows the longest path through all operations. Long loops are carried out in
+part; what is left takes as long per step as the second half of what was carried out.
 """
 
 from __future__ import annotations
