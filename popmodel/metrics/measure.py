@@ -56,11 +56,15 @@ class Run:
         What was measured and replayed.
     notes : tuple of str
         What the replay took as local or left out, one line each.
+    caveats : tuple of str
+        What has to be known before the numbers are read, the most important first, a sentence
+        each: shown above them.
     """
 
     trace: str
     observables: Observables
     notes: tuple[str, ...]
+    caveats: tuple[str, ...] = ()
 
 
 def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:

@@ -83,6 +83,7 @@ def _run(
         "processes": len(observables.threads),
         # One number where all processes have the same number of threads, else one for each.
         "threads": team.pop() if len(team) == 1 else observables.threads.tolist(),
+        "caveats": list(run.caveats),
         "runtime": float(observables.runtime),
         "ideal_runtime": ideal,
         "observables": {**observables.to_dict(), "ideal_runtime": ideal},
