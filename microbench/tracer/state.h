@@ -83,14 +83,19 @@ extern __thread struct thread *this_thread __attribute__((tls_model("initial-exe
 
 /* What an ENTER or a LEAVE has to look at, in one word. */
 enum watch {
-    PAUSED = 1,  /* the user has switched tracing off */
-    COUNTING = 2 /* counters are read at every ENTER and LEAVE */
+    PAUSED = 1,    /* the user has switched tracing off */
+    COUNTING = 2,  /* counters are read at every ENTER and LEAVE */
+    EACH_GUARD = 4 /* locks are recorded one by one (guards.h) */
 };
 extern _Atomic int watch;
 
 /* Reads the counters of this thread and puts COUNTERS at this time; counters.c sets it together
  * with COUNTING. There is room for the record. */
 extern void (*put_counters)(struct thread *, uint64_t time);
+
+/* Puts what a thread has summed up and not put yet, before it ends; guards.c sets it. */
+#define REST 8 /* records, at most */
+extern void (*put_rest)(struct thread *, uint64_t time);
 
 /* Switches the recording of this process on and off, with a TRACING record. */
 void tracing(bool on);

@@ -75,6 +75,14 @@ def command(
             "calls of libgomp (gomp).",
         ),
     ] = "auto",
+    locks: Annotated[
+        str,
+        typer.Option(
+            metavar="sum|each",
+            help="Locks, critical sections and atomic operations: counted and timed by thread and "
+            "region (sum), or recorded one by one (each), which can slow a program down tenfold.",
+        ),
+    ] = "sum",
     output: Annotated[
         str | None,
         typer.Option(
@@ -126,10 +134,13 @@ def command(
     An MPI, OpenMP or hybrid program that is linked dynamically; nothing in it has to be changed.
     Its output and its exit status are its own. What was traced is told on standard error.
     """
-    from popmodel.tracer.environment import OPENMP, Settings
+    from popmodel.tracer.environment import LOCKS, OPENMP, Settings
 
-    way = OPENMP[choice("--openmp", openmp, tuple(OPENMP))]
-    settings = Settings(counters=counters, openmp=way)
+    settings = Settings(
+        counters=counters,
+        openmp=OPENMP[choice("--openmp", openmp, tuple(OPENMP))],
+        locks=LOCKS[choice("--locks", locks, tuple(LOCKS))],
+    )
     given = list(words or ())
     sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
     actions = {"--build-only": build_only, "--print-env": print_env, "--script": script is not None}

@@ -23,6 +23,7 @@ from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
+from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
@@ -88,7 +89,9 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
     is_master = np.zeros(bounds[-1], dtype=bool)
     is_master[masters] = True
 
-    running = Intervals.in_state(trace.states, RUNNING)
+    in_state = Intervals.in_state(trace.states, RUNNING)
+    waits = summed_waits(trace, in_state)
+    running = WithoutWaits.of_running(in_state, waits)
     calls = trace.calls()
     in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
     found = parallel_regions(trace)
@@ -99,7 +102,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
     in_mpi = in_calls.total()
     covered, traced = state_times(trace)
     total = longest(trace, covered, traced)
-    regions = measure_regions(trace, running, in_calls, found) if len(parallel) else None
+    regions = measure_regions(trace, running, in_calls, found, waits) if len(parallel) else None
     replayed, absent, notes = _replayed(trace, network, total / _NS)
     counters, broken = _counters(trace, running)
     losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))

@@ -20,6 +20,9 @@ from popmodel.tracer.commands import Command
 OpenMP = Literal["auto", "ompt", "gomp", "off"]
 OPENMP: Mapping[str, OpenMP] = {"auto": "auto", "ompt": "ompt", "gomp": "gomp", "off": "off"}
 """By what is typed."""
+Locks = Literal["sum", "each"]
+LOCKS: Mapping[str, Locks] = {"sum": "sum", "each": "each"}
+"""By what is typed."""
 
 PRELOAD = "LD_PRELOAD"
 DIRECTORY = "POPMODEL_TRACE_DIR"
@@ -35,10 +38,13 @@ class Settings:
         Whether hardware counters are read.
     openmp : str
         How OpenMP is observed.
+    locks : str
+        Whether locks are summed up by region or recorded one by one.
     """
 
     counters: bool = False
     openmp: OpenMP = "auto"
+    locks: Locks = "sum"
 
 
 @dataclass(frozen=True)
@@ -61,12 +67,15 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
     settings : Settings
         What is recorded.
     """
-    return {
+    given = {
         PRELOAD: str(library),
         DIRECTORY: str(raw),
         "POPMODEL_TRACE_OPENMP": settings.openmp,
         "POPMODEL_TRACE_COUNTERS": "1" if settings.counters else "0",
     }
+    if settings.locks != "sum":
+        given["POPMODEL_TRACE_LOCKS"] = settings.locks
+    return given
 
 
 def refuse_unloadable(library: Path, hint: str) -> None:

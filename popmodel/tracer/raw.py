@@ -23,7 +23,17 @@ from popmodel.errors import TraceError
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
-from popmodel.tracer.records import HEADER, IS_KIND, MAGIC, MARK, RECORD, VERSION, Construct, Kind
+from popmodel.tracer.records import (
+    HEADER,
+    IS_KIND,
+    MAGIC,
+    MARK,
+    RECORD,
+    VERSION,
+    Construct,
+    Guard,
+    Kind,
+)
 
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
@@ -171,12 +181,17 @@ class RawThread:
         known = IS_KIND[kind]
         constructs = (kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE)
         odd = constructs & ~np.isin(records["call"], list(Construct))
+        sums = (kind == Kind.GUARDED) | (kind == Kind.HELD)
+        unknown = sums & ~np.isin(records["call"], list(Guard))
         strange = ((kind == Kind.ENTER) | (kind == Kind.LEAVE)) & ~_is_call()[records["call"]]
         before = np.empty_like(time)
         before[0], before[1:] = last, time[:-1]
         sized = (kind == Kind.SEND) | (kind == Kind.RECEIVE)
         negative = sized & (records["c"] < 0)
-        wrong = np.flatnonzero(~known | strange | odd | negative | (time < before))
+        negative_sum = sums & ((records["b"] < 0) | (records["c"] < 0))
+        wrong = np.flatnonzero(
+            ~known | strange | odd | unknown | negative | negative_sum | (time < before)
+        )
         if not len(wrong):
             return
         row = int(wrong[0])
@@ -186,6 +201,10 @@ class RawThread:
             what = f"is of MPI call {records['call'][row]}, which there is not"
         elif odd[row]:
             what = f"is of OpenMP construct {records['call'][row]}, which there is not"
+        elif unknown[row]:
+            what = f"is of locks of kind {records['call'][row]}, which there is not"
+        elif negative_sum[row]:
+            what = "is of locks with a negative time or number"
         elif negative[row]:
             what = f"is of a message of {records['c'][row]} bytes"
         else:

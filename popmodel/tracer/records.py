@@ -50,6 +50,8 @@ class Kind(IntEnum):
     TASK_CREATE = 22
     TASK_RUN = 23
     TASK_STOP = 24
+    GUARDED = 25
+    HELD = 26
     USER_BEGIN = 32
     USER_END = 33
     TRACING = 34
@@ -75,6 +77,14 @@ class Construct(IntEnum):
     TASKWAIT = 11
     TASKGROUP = 12
     JOIN = 13
+
+
+class Guard(IntEnum):
+    """What GUARDED and HELD sum up."""
+
+    LOCKS = 1
+    CRITICALS = 2
+    ATOMICS = 3
 
 
 IS_KIND = np.zeros(1 << 16, dtype=bool)

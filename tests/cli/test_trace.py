@@ -443,6 +443,7 @@ def test_nothing_is_overwritten_unasked(
         (["-o", ".prv", "sh"], "-o .prv: a trace is written as .prv or .prv.gz", "-o app.prv.gz"),
         (["-o", "-", "sh"], "-o -: a trace is written as .prv or .prv.gz", "-o app.prv.gz"),
         (["--openmp", "omt", "sh"], "--openmp: unknown value 'omt'", "did you mean ompt?"),
+        (["--locks", "all", "sh"], "--locks: unknown value 'all'", "choose one of sum, each"),
         (
             ["--format", "json", "sh"],
             "--format: a traced run is told on standard error, beside what the program says",

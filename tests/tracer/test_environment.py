@@ -37,6 +37,8 @@ def test_the_variables_say_what_is_recorded() -> None:
     counted = variables(Path("/t.so"), Path("/r"), Settings(counters=True, openmp="ompt"))
     assert counted["POPMODEL_TRACE_OPENMP"] == "ompt"
     assert counted["POPMODEL_TRACE_COUNTERS"] == "1"
+    locks = variables(Path("/t.so"), Path("/r"), Settings(locks="each"))
+    assert locks["POPMODEL_TRACE_LOCKS"] == "each"
 
 
 def test_a_program_has_them_in_its_environment() -> None:
