@@ -15,27 +15,25 @@
 /* Sums are put at least so often, so that windows of time can be analysed. */
 #define PERIOD 50000000u /* ns */
 
-__thread struct guards guards __attribute__((tls_model("initial-exec")));
-
-static uint32_t next_gap(void)
+static uint32_t next_gap(struct guards *guards)
 {
-    uint32_t x = guards.random ? guards.random : 2463534242u; /* xorshift */
+    uint32_t x = guards->random ? guards->random : 2463534242u; /* xorshift */
     x ^= x << 13;
     x ^= x >> 17;
     x ^= x << 5;
-    guards.random = x;
+    guards->random = x;
     return x & GAP;
 }
 
 void guard_sample(struct thread *t, enum guard which, int64_t lock)
 {
-    struct sums *sums = &guards.of[which];
+    struct sums *sums = &t->guards.of[which];
     if (sums->since) { /* another one is still held */
         sums->left = 0;
         return;
     }
     uint64_t time = now();
-    if (sums->taken > FEW && time - guards.put > PERIOD) {
+    if (sums->taken > FEW && time - t->guards.put > PERIOD) {
         room(t, MOST_SUMS);
         time = now();
         guards_put(t, time);
@@ -43,7 +41,7 @@ void guard_sample(struct thread *t, enum guard which, int64_t lock)
     sums->lock = lock;
     sums->stands_for = sums->taken - sums->sampled;
     sums->sampled = sums->taken;
-    sums->left = sums->taken < FEW ? 0 : next_gap();
+    sums->left = sums->taken < FEW ? 0 : next_gap(&t->guards);
     sums->since = time;
 }
 
@@ -58,7 +56,7 @@ void guard_waited(struct thread *t, enum guard which, int64_t lock, uint64_t sin
 {
     static const enum construct constructs[] = {
         [LOCKS] = LOCK_WAIT, [CRITICALS] = CRITICAL_WAIT, [ATOMICS] = CRITICAL_WAIT};
-    struct sums *sums = &guards.of[which];
+    struct sums *sums = &t->guards.of[which];
     uint64_t time = now(), waited = time - since;
     if (waited >= long_enough)
         sums->waits++;
@@ -74,9 +72,9 @@ void guard_waited(struct thread *t, enum guard which, int64_t lock, uint64_t sin
 
 void guards_put(struct thread *t, uint64_t time)
 {
-    guards.put = time;
+    t->guards.put = time;
     for (enum guard which = LOCKS; which < GUARDS; which++) {
-        struct sums *sums = &guards.of[which];
+        struct sums *sums = &t->guards.of[which];
         uint64_t count = sums->taken - sums->told;
         if (count == 0 && sums->held == 0) /* one is given away after the sums were put */
             continue;

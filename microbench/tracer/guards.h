@@ -12,27 +12,8 @@
 
 #include "openmp.h"
 
-#define GUARDS (ATOMICS + 1)
-
 /* Entering a critical section takes a time that says whether another thread was in it. */
 #define WAITED 500 /* ns */
-
-struct sums {
-    uint64_t taken, waits, waited, held;
-    uint64_t told; /* of those taken */
-    uint32_t left; /* to be taken before the next one is sampled */
-    int64_t lock;  /* the one sampled */
-    uint64_t since; /* when it was taken; 0 if it is not held any more */
-    uint64_t sampled; /* how many were taken up to it */
-    uint64_t stands_for;
-};
-
-struct guards {
-    struct sums of[GUARDS];
-    uint32_t random;
-    uint64_t put; /* when sums were put last */
-};
-extern __thread struct guards guards __attribute__((tls_model("initial-exec")));
 
 /* Whether locks are summed up now; else they are recorded one by one, or tracing is off. */
 static inline bool guards_summed(void)
@@ -49,16 +30,16 @@ void guard_waited(struct thread *, enum guard, int64_t lock, uint64_t since, uin
 
 static inline void guard_taken(struct thread *t, enum guard which, int64_t lock)
 {
-    struct sums *sums = &guards.of[which];
+    struct sums *sums = &t->guards.of[which];
     sums->taken++;
     if (UNLIKELY(sums->left-- == 0))
         guard_sample(t, which, lock);
 }
 
 /* Before it is given away. */
-static inline void guard_leaves(enum guard which, int64_t lock)
+static inline void guard_leaves(struct thread *t, enum guard which, int64_t lock)
 {
-    struct sums *sums = &guards.of[which];
+    struct sums *sums = &t->guards.of[which];
     if (UNLIKELY(sums->since && sums->lock == lock))
         guard_released(sums);
 }
@@ -122,7 +103,7 @@ static inline void guard_got(struct thread *t, enum guard which, int64_t lock)
 /* ... and before and after it gives it away. */
 static inline void guard_ends(struct thread *t, enum guard which, int64_t lock)
 {
-    guard_leaves(which, lock);
+    guard_leaves(t, which, lock);
     if (UNLIKELY(watching() & EACH_GUARD))
         lock_ends(t);
 }

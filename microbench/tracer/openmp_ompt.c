@@ -216,7 +216,7 @@ static void on_mutex_released(int kind, uint64_t lock, const void *returns_to)
     if (!t)
         return;
     enum guard which = guard_of(kind);
-    guard_leaves(which, (int64_t)lock);
+    guard_leaves(t, which, (int64_t)lock);
     construct_leave(t, which == LOCKS ? LOCK_HOLD : CRITICAL_HOLD, (int64_t)lock);
 }
 

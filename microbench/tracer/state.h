@@ -43,6 +43,25 @@ enum phase {
 
 struct communicator;
 
+/* What a thread has summed up of its locks (guards.h). */
+#define GUARDS (ATOMICS + 1)
+
+struct sums {
+    uint64_t taken, waits, waited, held;
+    uint64_t told; /* of those taken */
+    uint32_t left; /* to be taken before the next one is sampled */
+    int64_t lock;  /* the one sampled */
+    uint64_t since; /* when it was taken; 0 if it is not held any more */
+    uint64_t sampled; /* how many were taken up to it */
+    uint64_t stands_for;
+};
+
+struct guards {
+    struct sums of[GUARDS];
+    uint32_t random;
+    uint64_t put; /* when sums were put last */
+};
+
 struct thread {
     struct record *next; /* goes here */
     struct record *end;  /* of the window, but for one that is kept for END */
@@ -65,6 +84,8 @@ struct thread {
     /* What calls on many requests work with (completion.c), grown as needed. */
     void *scratch[2];
     size_t scratch_size[2];
+
+    struct guards guards;
 
     /* The file (buffer.c). */
     char *window;

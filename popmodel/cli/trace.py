@@ -16,6 +16,7 @@ from popmodel.errors import FileError, PopmodelError, UsageError
 
 if TYPE_CHECKING:
     from popmodel.tracer.commands import Command
+    from popmodel.tracer.cost import Costs
     from popmodel.tracer.environment import Settings
     from popmodel.tracer.library import Library
     from popmodel.tracer.merge import Merged
@@ -453,15 +454,18 @@ def _checked(name: str, *, force: bool) -> Path:
     return path
 
 
-def _cost(library: Library, target: Path) -> float | None:
+def _cost(library: Library, target: Path) -> Costs | None:
     from popmodel.cli.streams import remark
-    from popmodel.tracer.cost import of_a_record
+    from popmodel.tracer.cost import measured_by
 
-    try:
-        return of_a_record(library.compiler, target.absolute().parent, os.environ)
-    except (PopmodelError, OSError) as error:  # the trace is made, and is worth more than this
-        remark(f"what recording costs was not measured: {error}")
-        return None
+    why = library.without_cost
+    if library.cost is not None:
+        try:
+            return measured_by(library.cost, target.absolute().parent, os.environ)
+        except (PopmodelError, OSError) as error:  # the trace is made, and is worth more than this
+            why = str(error)
+    remark(f"what recording costs was not measured: {why}")
+    return None
 
 
 def _remove(raw: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,9 @@ from popmodel.tracer.in_calls import InCalls
 from popmodel.tracer.mend import closing, mend
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, openings, still_open
-from popmodel.tracer.records import RECORD, Kind
+from popmodel.tracer.records import RECORD, Guard, Kind
 
-__all__ = ["STATE", "Converted", "Row"]
+__all__ = ["STATE", "Converted", "Load", "Row"]
 
 STATE = np.dtype([("begin", np.int64), ("end", np.int64), ("state", np.int64)])
 
@@ -40,6 +41,15 @@ class Converted:
     received: NDArray[np.void]
 
 
+class Load(NamedTuple):
+    """What was recorded of a thread: records, MPI calls, locks and critical sections."""
+
+    records: int
+    calls: int
+    locks: int
+    sections: int
+
+
 class Row:
     """One thread of the trace, which one thread of the system after another can be.
 
@@ -56,6 +66,8 @@ class Row:
         How often each MPI call was made.
     counts : Counter
         What is not as it should be.
+    load : Load
+        How much was recorded.
     """
 
     def __init__(self, row: int, tables: Tables) -> None:
@@ -63,6 +75,8 @@ class Row:
         self.tables = tables
         self.counts: Counter[str] = Counter()
         self.calls = np.zeros(1 << 16, np.int64)
+        self._records = 0
+        self._guarded = np.zeros(max(Guard) + 1, np.int64)
         self.switches = 0  # how often tracing was switched on or off
         self._events = EventMaker(tables, self.counts)
         self._open = np.empty(0, RECORD)
@@ -94,6 +108,9 @@ class Row:
             When the thread of the system ends, if these are its last.
         """
         tables = self.tables.calls
+        self._records += len(records)
+        told = records[records["kind"] == Kind.GUARDED]
+        np.add.at(self._guarded, told["call"], told["b"])
         self.switches += int(np.count_nonzero(records["kind"] == Kind.TRACING))
         records = self._well_nested(records)
         if close is not None:
@@ -124,6 +141,12 @@ class Row:
         called = np.bincount(records["call"][calls.enter], calls.times, len(self.calls))
         self.calls += called.astype(np.int64)
         return converted
+
+    @property
+    def load(self) -> Load:
+        """How much was recorded so far."""
+        locks, *sections = self._guarded[1:].tolist()
+        return Load(self._records, int(self.calls.sum()), locks, sum(sections))
 
     def _well_nested(self, records: NDArray[np.void]) -> NDArray[np.void]:
         found = openings(records, self.tables.calls.state)

@@ -15,7 +15,7 @@ import pytest
 from real_mpi import Mpi
 
 from popmodel.errors import FileError
-from popmodel.machine.build import LOG, TRACER, BuildError, build_tracer, sources
+from popmodel.machine.build import LOG, TRACER, BuildError, build, build_tracer, sources
 from popmodel.machine.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
 from popmodel.tracer import cost, library
 from popmodel.tracer.commands import Command, Family
@@ -255,19 +255,35 @@ def test_another_make_of_mpi_is_refused(
 
 
 def test_what_a_record_costs_is_measured(tmp_path: Path) -> None:
-    found = cost.of_a_record(find_compiler(), tmp_path, os.environ)
+    program = build("trace-cost", find_compiler())
+    found = cost.measured_by(program, tmp_path, os.environ)
     assert found is not None
-    assert 1e-9 < found < 2e-6
+    assert found.measured
+    for each in (found.record, found.lock, found.section):
+        assert 0 <= each.low <= each.high < 1e-3
+    assert found.record.low > 1e-9
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cost_that_cannot_be_measured_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number, text in enumerate(("exit 3", "echo much", "echo 0", "echo nan")):
+def test_a_cost_that_cannot_be_measured_is_none(tmp_path: Path) -> None:
+    whole = "echo record 20 60; echo lock 3 9; echo section 40 90"
+    program = fake(tmp_path / "cost", whole)
+    found = cost.measured_by(program, tmp_path, os.environ)
+    assert found is not None
+    assert found.section == pytest.approx((40e-9, 90e-9))
+    for number, text in enumerate(
+        (
+            f"{whole}; exit 3",
+            "echo much",
+            "echo record 20 60; echo lock 3 9",
+            whole.replace("20 60", "60 20"),
+            whole.replace("20 60", "0 nan"),
+            whole.replace("20 60", "20"),
+            whole.replace("lock 3 9", "lock -3 9"),
+        )
+    ):
         program = fake(tmp_path / f"cost{number}", text)
-        monkeypatch.setattr(cost, "build", lambda *_, program=program: program)
-        assert cost.of_a_record(find_compiler(), tmp_path, os.environ) is None
+        assert cost.measured_by(program, tmp_path, os.environ) is None, text
 
 
 def test_source_lines_are_found(tmp_path: Path) -> None:
