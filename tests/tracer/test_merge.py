@@ -115,7 +115,7 @@ def check_states_tile(trace: Trace, plan: Plan) -> None:
 
 
 def check_times(trace: Trace, plan: Plan) -> None:
-    done = analyse(trace)
+    done = analyse(trace, from_start=True)
     run = done.observables
     assert "ideal_runtime" not in run.absent, run.absent["ideal_runtime"]
     assert run.runtime == pytest.approx(max(plan.end(r) - BEGIN for r in range(plan.size)) / 1e9)
