@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from popmodel import cache
+from popmodel import cache, files
 from popmodel.errors import FileError, PopmodelError
 from popmodel.machine.processes import Finished, output_of
 from popmodel.machine.toolchain import Compiler, Mpi
@@ -300,7 +300,7 @@ def _place(key: str) -> Path:
 
 
 def _keep_log(folder: Path, said: list[str]) -> None:
-    (folder / LOG).write_text("\n".join(said), encoding="utf-8")
+    files.write_text(folder / LOG, "\n".join(said))
 
 
 def _refused(name: str, step: Step, done: Finished, log: Path) -> BuildError:

@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -256,12 +257,14 @@ def without_nameless_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refuse_files(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Let no file be made."""
+    open_ = os.open
 
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
+    def refuse(path: object, flags: int, *rest: object, **named: object) -> int:
+        if flags & (os.O_CREAT | os.O_TMPFILE):
+            raise OSError(number, os.strerror(number))
+        return open_(path, flags, *rest, **named)
 
-    without_nameless_files(monkeypatch)
-    monkeypatch.setattr(store.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
 
 
 def test_files_without_a_name_are_not_needed(
@@ -399,7 +402,7 @@ def test_a_long_trace_goes_to_a_temporary_file_when_there_is_no_cache(
     (tmp_path / "obstacle").write_text("")
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "obstacle" / "cache"))
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     path.write_text(TEXT + "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(10, 5000)))
     for name, value in (("HELD", 1 << 10), ("CHUNK", 1 << 12), ("MEMORY", 0)):
         wanted = read(path, cache=False)
@@ -466,7 +469,7 @@ def test_other_failures_to_write(
     assert list(folder.iterdir()) == []
 
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(path / "cache"))
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(paraver, "MEMORY", 0)
     fail_with(errno.ENOSPC, monkeypatch)
     with pytest.raises(TraceError) as caught:
