@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.cache import folder
+from popmodel.cache import doubt, folder, make
 from popmodel.errors import TraceError
 from popmodel.files import NewFile
 from popmodel.trace import container
@@ -70,6 +70,8 @@ def key_of(path: Path, application: int) -> Key | None:
 
 def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:
     """Return the cached trace of that key, or None where there is none that can be believed."""
+    if doubt():
+        return None
     try:
         with (folder() / key.name).open("rb", buffering=0) as file:
             facts, arrays = container.load(file)
@@ -80,16 +82,17 @@ def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:
 
 
 def usable_folder() -> Path | None:
-    """Return the folder of cached traces if files can be made in it, else None.
+    """Return the folder of cached traces if files can be made in it by us alone, else None.
 
     Raises
     ------
     OSError
         Its disk is full: that deserves to be said, unlike a folder that is not ours to write.
     """
-    where = folder()
+    if doubt():
+        return None
     try:
-        where.mkdir(parents=True, exist_ok=True)
+        where = make()
         nameless(where).close()
     except OSError as error:
         if error.errno in _FULL:

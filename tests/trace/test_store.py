@@ -188,6 +188,33 @@ def test_a_damaged_file_is_made_anew(folder: Path, path: Path, scans: list[str],
     assert len(scans) == 2
 
 
+def test_a_cache_that_others_can_write_is_not_used(
+    folder: Path, path: Path, scans: list[str]
+) -> None:
+    read(path)
+    (cached(folder)).write_bytes(b"planted")
+    folder.chmod(0o777)
+    for _ in range(2):
+        trace = read(path)
+        assert trace.states.end.tolist() == [10]
+        assert [each.text for each in trace.warnings][-1:] == [
+            f"the cache {folder} can be written by others (mode 777) and is not used"
+        ]
+    assert len(scans) == 3
+    assert cached(folder).read_bytes() == b"planted"
+    assert read(path, cache=False).warnings == trace.warnings[:-1]
+
+
+def test_the_cache_is_made_for_its_user_alone(folder: Path, path: Path) -> None:
+    before = os.umask(0)
+    try:
+        read(path)
+    finally:
+        os.umask(before)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert cached(folder).stat().st_mode & 0o777 == 0o600
+
+
 DISORDERED = TEXT + "1:1:1:1:1:20:30:2\n1:1:1:1:1:10:20:1\n2:1:1:1:1:1:50000001:0\n"
 
 
