@@ -25,7 +25,7 @@ from popmodel.machine.processes import TOOK_TOO_LONG, output_of
 from popmodel.machine.toolchain import Mpi
 from popmodel.units import plural
 
-_HELLO = 20.0  # seconds for ranks to say hello
+_HELLO = 60.0  # seconds for ranks to say hello, on a machine that is busy
 
 
 def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
