@@ -17,6 +17,7 @@ import pytest
 GENEROUS = 600.0
 """Seconds after which what is waited for hangs."""
 _STEP = 0.01
+_NOBODY = 65534
 _DAY = 86400.0  # s
 _OTHERS = 0.1  # share of the processors from which on they are busy
 
@@ -110,6 +111,23 @@ def _throttled() -> int:
     """How often a quota has stopped the processes of this container; 0 where there is none."""
     numbers = words_in(Path("/sys/fs/cgroup/cpu.stat"))
     return int(dict(zip(numbers[::2], numbers[1::2], strict=True)).get("nr_throttled", 0))
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Be a user whom permissions bind: root may read and write everything."""
+    user = os.geteuid()
+    if user != 0:
+        yield
+        return
+    try:
+        os.seteuid(_NOBODY)
+    except OSError as error:
+        pytest.skip(f"root may write everywhere, and cannot be another user here: {error.strerror}")
+    try:
+        yield
+    finally:
+        os.seteuid(user)
 
 
 def shell_loop(condition: str) -> str:
