@@ -30,7 +30,7 @@ from popmodel.shapes import Items, Text, record
 from popmodel.units import plural
 
 _WAY = record({"launcher": Items(Text(), 1), "manner": Text()})
-_HELLO = 20.0  # seconds for ranks to say hello
+_HELLO = 60.0  # seconds for ranks to say hello, on a machine that is busy
 
 
 def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
