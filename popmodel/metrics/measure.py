@@ -22,6 +22,7 @@ from popmodel.metrics.regions import RegionTimes, measure_regions
 from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
 from popmodel.trace.blocks import rows_where_type, take
+from popmodel.trace.focus import Focus, focused
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
 from popmodel.trace.regions import parallel_regions
@@ -56,22 +57,34 @@ class Run:
         What was measured and replayed.
     notes : tuple of str
         What the replay took as local or left out, one line each.
+    caveats : tuple of str
+        What has to be known before the numbers are read, the most important first, a sentence
+        each: shown above them.
+    window : Focus or None
+        The window of analysis; None of a run that is not from a trace.
     """
 
     trace: str
     observables: Observables
     notes: tuple[str, ...]
+    caveats: tuple[str, ...] = ()
+    window: Focus | None = None
 
 
-def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
+def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bool = False) -> Run:
     """Measure a run, and replay it on a network to get its ideal runtime.
+
+    The program is measured: from the end of MPI_Init of the last rank to the begin of MPI_Finalize
+    of the first. All times and counts are those of this window.
 
     Parameters
     ----------
     trace : Trace
-        The run.
+        The run; a window of a trace is measured as it is.
     network : Network, optional
         The network whose runtime counts as ideal.
+    from_start : bool, optional
+        Measure the whole run, with the start and the end of MPI.
 
     Returns
     -------
@@ -79,6 +92,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
         A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
         a run that cannot be replayed, too.
     """
+    trace, window = focused(trace, from_start=from_start)
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     masters = bounds[:-1]
     is_master = np.zeros(bounds[-1], dtype=bool)
@@ -119,7 +133,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
         absent=absent | broken | impossible,
     )
     doubts = _doubts(trace, masters, covered, total, int(omp_useful.sum()), regions)
-    return Run(trace.path, run, (*notes, *doubts))
+    return Run(trace.path, run, (*notes, *doubts), window.caveats, window)
 
 
 def runtime(trace: Trace) -> float:
