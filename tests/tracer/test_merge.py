@@ -377,6 +377,19 @@ def test_a_temporary_file_that_cannot_be_read_is_told(
     assert error.value.hint == "write the trace to another folder"
 
 
+def test_planted_links_are_not_written_through(tmp_path: Path) -> None:
+    raw = Plan(1).finish().write(tmp_path / "raw")
+    (tmp_path / "victim").write_text("precious")
+    planted = ["x.prv", "x.pcf", "x.row"]
+    planted += [f".x.{suffix}.{os.getpid()}.partial" for suffix in ("prv", "pcf", "row")]
+    for name in planted:
+        (tmp_path / name).symlink_to("victim")
+    merge(raw, tmp_path / "x.prv")
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert (tmp_path / "x.prv").read_text().startswith("#Paraver")
+    assert not (tmp_path / "x.prv").is_symlink()
+
+
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     raw = Plan(1).finish().write(tmp_path / "raw")
     full = OSError(28, os.strerror(28))
