@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.metrics.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.joint import joint_notes, joint_warnings
+from popmodel.report.joint import joint_caveats, joint_notes, joint_warnings
 from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
 from popmodel.report.reasons import Reasons
@@ -22,7 +22,7 @@ from popmodel.report.terminal import (
     percent,
     table,
 )
-from popmodel.report.warnings import warning_lines, warning_text
+from popmodel.report.warnings import caveat_lines, warning_lines, warning_text
 from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Run = Mapping[str, Any]
 
 
 def screen(document: Document, style: Style) -> list[str]:
-    """The runs side by side: their size, one tree per family, what to look at, what is missing."""
+    """Caveats, then the runs side by side: size, one tree per family, what to look at."""
     runs = document["runs"]
     names = run_names([run["trace"] for run in runs])
     families = _families(runs)
@@ -43,8 +43,9 @@ def screen(document: Document, style: Style) -> list[str]:
     heads = [[name] for name in names] if len(runs) > 1 else [["%"]]
     labels = _widest_label(families)
     sizes = _sizes(runs, reasons)
-    lines = table([[name] for name in names], sizes, style, least_label=labels)
-    lines += _numbered(names, lines[0], style)
+    lines = caveat_lines(joint_caveats(runs, names), style)
+    head = table([[name] for name in names], sizes, style, least_label=labels)
+    lines += [*head, *_numbered(names, head[0], style)]
     lines += [line for text in _reading(runs) for line in paragraph(text, style)]
     column = max(display_width(cell.text) for row in sizes for cell in row.cells)
 
@@ -93,6 +94,9 @@ def records(document: Document) -> list[Record]:
             "outside_mpi": run["outside_mpi"],
         }
         basics = {"runtime": run["runtime"], "ideal_runtime": run["ideal_runtime"]}
+        if window := run["window"]:
+            basics |= {f"window_{name}": window[name] for name in ("begin", "end")}
+            basics |= {f"left_out_{name}": value for name, value in window["left_out"].items()}
         for metric, value in basics.items():
             rows.append({**head, "family": "", "metric": metric, "value": value, "absent": ""})
         for family, values in run["metrics"].items():
@@ -111,7 +115,8 @@ def markdown(document: Document) -> list[str]:
     names = run_names([run["trace"] for run in runs])
     reasons = Reasons()
     sizes = [[row.label, *_texts(row)] for row in _sizes(runs, reasons)]
-    lines = markdown_table(["", *names], sizes)
+    lines = [line for caveat in joint_caveats(runs, names) for line in (caveat, "")]
+    lines += markdown_table(["", *names], sizes)
     lines += [line for text in _reading(runs) for line in ("", text)]
     for family in _families(runs):
         for heading, rows in _trees(family, runs, reasons):
