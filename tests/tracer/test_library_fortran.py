@@ -80,7 +80,7 @@ def without_module(compiler: Compiler, module: str, folder: Path) -> str:
 @pytest.fixture(scope="session")
 def fortran_library(fortran: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is tested, for that MPI."""
-    return build_library(fortran.mpi.mpicc, tmp_path_factory.mktemp("tracer"))
+    return build_library(fortran.mpi.mpicc, tmp_path_factory)
 
 
 @pytest.fixture
@@ -101,6 +101,8 @@ def program(
 
     def build(name: str) -> Path:
         made = folder / name
+        if made.exists():
+            return made
         done = fortran.compile(
             *BINDINGS[request.param],
             f"-I{FORTRAN}",
