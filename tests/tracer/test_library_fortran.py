@@ -103,11 +103,12 @@ def program(
         made = folder / name
         if made.exists():
             return made
-        done = fortran.compile(
-            *BINDINGS[request.param],
-            f"-I{FORTRAN}",
-            *(f"-J{folder}", "-o", made, FORTRAN / "counting.F90", FORTRAN / f"{name}.F90"),
-        )
+        words = [*BINDINGS[request.param], f"-I{FORTRAN}", f"-J{folder}"]
+        counting = folder / "counting.o"
+        if not counting.exists():
+            done = fortran.compile(*words, "-c", "-o", counting, FORTRAN / "counting.F90")
+            assert done.returncode == 0, done.stderr
+        done = fortran.compile(*words, "-o", made, counting, FORTRAN / f"{name}.F90")
         assert done.returncode == 0, done.stderr
         return made
 
