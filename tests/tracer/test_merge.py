@@ -331,6 +331,33 @@ def test_threads_that_are_no_team_follow_it() -> None:
         assert len(analyse(trace).observables.regions) == 1
 
 
+def test_threads_of_the_program_that_follow_one_another_share_a_row() -> None:
+    run = Run(1)
+    process = run.process(0, begin=0)
+    master, first, beside, second = (process.thread() for _ in range(4))
+    master.call("Init", 0, 100)
+    for thread, begin, end in ((first, 200, 300), (beside, 250, 900), (second, 300, 400)):
+        thread.call("Send", begin, end - 10, a=1)
+        thread.put(end, Kind.END)
+    later = process.thread()
+    later.call("Send", 500, 600, a=1)  # which does not say that it ended
+    last = process.thread()
+    last.call("Send", 700, 800, a=1)
+    last.put(800, Kind.END)
+    process.end(1000)
+    with merged(run) as (trace, told):
+        assert trace.threads.tolist() == [4]
+        sends = trace.events.value == 1
+        assert [
+            trace.events.time[slice(*trace.events.offsets[row : row + 2])][
+                sends[slice(*trace.events.offsets[row : row + 2])]
+            ].tolist()
+            for row in (1, 2, 3)
+        ] == [[200, 300, 500], [250], [700]]
+        text = "threads that the program made itself, shown after those of the team"
+        assert [w.count for w in told.warnings if w.text == text] == [5]
+
+
 def test_programs_without_mpi_are_processes_in_order_of_their_start() -> None:
     run = Run(0)
     for begin in (5000, 1000):
