@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.trace.function_names import full_name
 from popmodel.trace.intervals import Intervals, where_nonzero
 from popmodel.trace.names import CONSTRUCTS, LINE_OF, OUTLINED, PARALLEL, SYNCHRONISATION
 
@@ -77,7 +78,7 @@ def _names(
 
 def _name(trace: Trace, type_: int, value: int, row: int) -> str:
     """Name of an event's value, with the source line where the trace has one."""
-    name = trace.labels.event_values.get(type_, {}).get(value, "").strip()
+    name = full_name(trace.labels.event_values.get(type_, {}).get(value, ""))
     if not name:
         name = (
             f"function {value}" if type_ in OUTLINED else CONSTRUCTS.get(value, f"region {value}")

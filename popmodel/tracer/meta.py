@@ -13,7 +13,7 @@ from popmodel.errors import TraceError
 from popmodel.trace.trace import TraceWarning
 
 AGAIN = "copy the raw directory again, or trace the run again"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,14 @@ class Function:
     """A function that OpenMP made of a region: what the dynamic linker knows of its address."""
 
     name: str | None
+    module: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a call of MPI returns to."""
+
     module: str
     offset: int
 
@@ -115,6 +123,7 @@ class Meta:
     communicators: dict[int, Communicator] = field(default_factory=dict)
     functions: dict[int, Function] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    sites: dict[int, Site] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
     counters: tuple[str, ...] = ()
     no_counters: str | None = None
@@ -211,6 +220,11 @@ def _function(meta: Meta, event: Mapping[str, Any]) -> None:
     )
 
 
+def _site(meta: Meta, event: Mapping[str, Any]) -> None:
+    offset = int(event["offset"], 16)
+    meta.sites[int(event["number"])] = Site(str(event.get("module") or ""), offset)
+
+
 def _name(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.names[int(event["id"])] = str(event["text"])
 
@@ -251,6 +265,7 @@ _EVENTS: Mapping[str, Callable[[Meta, Mapping[str, Any]], None]] = {
     "communicator": _communicator,
     "function": _function,
     "name": _name,
+    "site": _site,
     "clock": _clock,
     "counters": _counters,
     "openmp": _openmp,
