@@ -14,6 +14,7 @@ from popmodel.cli.options import (
     CacheOption,
     ForceOption,
     FormatOption,
+    FromStartOption,
     OutputOption,
     whole_number,
 )
@@ -64,6 +65,7 @@ def command(
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
+    from_start: FromStartOption = False,
 ) -> None:
     """Say what another network would change.
 
@@ -80,6 +82,7 @@ def command(
     from popmodel.replay import from_trace, replay
     from popmodel.report.replay import VIEWS, differences, document
     from popmodel.trace import read
+    from popmodel.trace.focus import focused
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
@@ -91,7 +94,8 @@ def command(
         collectives=collectives,
         cpu_factor=cpu_factor,
     )
-    source = read(trace, application=which, cache=not no_cache)
+    whole = read(trace, application=which, cache=not no_cache)
+    source, window = focused(whole, from_start=from_start)
     program = from_trace(source)
     replays: list[tuple[Network, Execution | str]] = []
     failures: dict[int, ReplayError] = {}
@@ -105,7 +109,7 @@ def command(
             replays.append((scenario, error.message))
             failures[number] = error
     stamp = provenance.collect(ctx.obj, [trace]).to_dict()
-    result = document(trace, runtime(source), program.notes, replays)
+    result = document(trace, runtime(source), program.notes, replays, window)
     goal.write({**result, "provenance": stamp}, VIEWS)
     if failures:
         named = {number: f"run {number} ({differences(result, number)})" for number in failures}

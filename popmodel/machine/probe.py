@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from popmodel import files
 from popmodel.machine import hardware
 from popmodel.machine.build import build
 from popmodel.machine.failures import OUT_OF_TOUCH, LaunchError, explain, meaningful, quote
@@ -155,5 +156,4 @@ def _recalled(program: Path, mpi: Mpi, environment: Mapping[str, str]) -> Way | 
 
 def _remember(program: Path, mpi: Mpi, environment: Mapping[str, str], way: Way) -> None:
     with suppress(OSError):  # only costs finding it out again
-        path = _memory(program, mpi, environment)
-        path.write_text(json.dumps(asdict(way)), encoding="utf-8")
+        files.write_text(_memory(program, mpi, environment), json.dumps(asdict(way)))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import shlex
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from popmodel import files
 from popmodel.errors import UsageError
 from popmodel.machine import run_directory
 from popmodel.machine.plan import PlannedLaunch
@@ -124,15 +124,13 @@ def write(
     script = run.folder / SCRIPT
     try:
         for name, program in programs.items():
-            shutil.copy2(program, run.folder / f"popmodel-{name}")
+            files.copy(program, run.folder / f"popmodel-{name}", files.PROGRAM)
         steps = [
             _step(launch, run_directory.files(run, launch, launch.jobs))
             for launch in run.plan.launches
         ]
-        script.write_text(
-            _head(run, output, shlex.join(words)) + "".join(steps) + _TAIL, encoding="utf-8"
-        )
-        script.chmod(0o755)
+        text = _head(run, output, shlex.join(words)) + "".join(steps) + _TAIL
+        files.write_text(script, text, files.PROGRAM)
     except OSError as error:
         raise run_directory.unwritable(run.folder, error) from error
     return script

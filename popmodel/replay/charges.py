@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.replay.program import Collectives, Messages, Program
+    from popmodel.replay.program import Collectives, Messages
 
 __all__ = ["Charges", "Rule", "charge", "rules"]
 
@@ -31,6 +31,7 @@ class Rule(IntEnum):
     FROM_ROOT = 1  #: members leave when the root has arrived, plus the cost; the root goes on
     TO_ROOT = 2  #: the root leaves when all have arrived, plus the cost; members go on
     TO_ROOT_PAID = 3  #: the same, and members pay a cost of their own
+    MESSAGES = 4  #: carried out as messages
 
 
 _READINGS: Mapping[str, Mapping[str, Rule]] = {
@@ -49,6 +50,8 @@ _READINGS: Mapping[str, Mapping[str, Rule]] = {
 @dataclass(frozen=True)
 class Charges:
     """Costs of the messages and collectives of a program; times in ns.
+
+    Rows of messages beyond those of the program are for those of its collectives.
 
     Attributes
     ----------
@@ -79,19 +82,17 @@ class Charges:
     collective_rule: NDArray[np.uint8]
 
 
-def charge(program: Program, network: Network) -> Charges:
-    """Give the costs of a program on a network without shared resources.
+def charge(messages: Messages, collectives: Collectives, network: Network) -> Charges:
+    """Give the costs of messages and collectives on a network without shared resources.
 
     Parameters
     ----------
-    program : Program
-        Without collectives if the network carries them out as messages.
+    messages, collectives : Messages, Collectives
+        Those of a program.
     network : Network
         What communication costs.
     """
-    return Charges(
-        **_of_messages(program.messages, network), **_of_collectives(program.collectives, network)
-    )
+    return Charges(**_of_messages(messages, network), **_of_collectives(collectives, network))
 
 
 def _of_messages(messages: Messages, network: Network) -> dict[str, Any]:
@@ -116,8 +117,8 @@ def _of_collectives(collectives: Collectives, network: Network) -> dict[str, Any
     cost = np.zeros(len(collectives))
     member_cost = np.zeros(len(collectives))
     if network.collectives == "algorithm":
-        nobody = np.zeros(len(collectives), dtype=np.uint8)
-        return {"collective_cost": cost, "member_cost": member_cost, "collective_rule": nobody}
+        rule = np.full(len(collectives), Rule.MESSAGES, dtype=np.uint8)
+        return {"collective_cost": cost, "member_cost": member_cost, "collective_rule": rule}
     sent = collectives.sent
     for code in np.unique(collectives.kind).tolist():
         kind = COLLECTIVES[code]

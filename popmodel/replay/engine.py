@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
-from popmodel.replay.algorithms import carry_out
+from popmodel.replay.algorithms import Carried, carry_out, not_carried_out
 from popmodel.replay.charges import Charges, charge
 from popmodel.replay.program import COLLECTIVES, Op, Program
 
@@ -36,7 +36,8 @@ class Execution:
     compute : float64[P]
         Sum of its compute bursts, s.
     operations : int
-        MPI operations replayed, over all processes.
+        MPI operations replayed, over all processes; the messages of a collective that is carried
+        out as such are part of one.
     """
 
     network: Network
@@ -70,14 +71,17 @@ def replay(program: Program, network: Network) -> Execution:
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
+    carried, messages = None, program.messages
     if network.collectives == "algorithm":
-        program = carry_out(program)
+        carried, messages = carry_out(program)
     cpu = 1 / network.cpu_factor
-    end = ends(program, charge(program, network), cpu)
+    end = ends(program, charge(messages, program.collectives, network), cpu, carried)
     return Execution(network, end, program.compute() * cpu / _NS, program.operations)
 
 
-def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.float64]:
+def ends(
+    program: Program, charges: Charges, cpu: float = 1.0, carried: Carried | None = None
+) -> NDArray[np.float64]:
     """Replay a program whose messages and collectives have their costs already.
 
     Parameters
@@ -88,6 +92,8 @@ def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.flo
         What each of its messages and collectives costs.
     cpu : float
         Multiplies every compute burst.
+    carried : Carried, optional
+        How the collectives of `Rule.MESSAGES` are carried out.
 
     Returns
     -------
@@ -108,7 +114,9 @@ def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.flo
         members=program.collectives.members,
         root=program.collectives.root,
         cpu=cpu,
+        messages=len(program.messages),
         **vars(charges),
+        **vars(carried or not_carried_out(program)),
     )
     stuck = np.flatnonzero(stuck_at < program.offsets[1:])
     if len(stuck):

@@ -13,7 +13,8 @@ runtime of real traces equals Dimemas' to the nanosecond:
   takes all of them;
 - collectives of one communicator match in call order; MPI_Init acts as a barrier at its exit;
 - one-sided operations, I/O and calls that only manage objects are local and take no time;
-- in a window of a trace, calls that lie wholly outside take no part: what is matched is the whole
+- in a window of a trace, calls that lie wholly outside take no part, but for requests that are open
+  when it begins and completed inside, which are made at its begin: what is matched is the whole
   run, so that the turns of collectives stay right.
 """
 
@@ -153,31 +154,41 @@ def _within(
 ) -> tuple[_Operations, MatchedCollectives, list[str]]:
     """What of the operations belongs to a window: calls of which some part lies inside.
 
-    A message of which a call lies outside is left out: before the window it has arrived, after it
-    nobody waits. A collective counts the members that call it inside.
+    A request that is open when the window begins, and is completed inside, is made at its begin. Of
+    other messages with a call outside nothing is left: before the window they have arrived, after
+    it nobody waits. A collective counts the members that call it inside or have it open.
     """
     inside = (calls.exit > window.begin) & (calls.entry < window.end)
-    message_inside = inside[messages.send] & inside[messages.post] & inside[messages.wait]
+    earlier = calls.exit <= window.begin
+    completes = inside[operations.call]
+
+    sent = inside[messages.send]
+    completed = operations.target[completes & (operations.kind == Op.WAIT_SEND)]
+    sent[completed] |= earlier[messages.send[completed]]
+    # A receive that is completed inside was posted there or before.
+    message_inside = sent & inside[messages.wait]
     touched = inside[messages.send] | inside[messages.post] | inside[messages.wait]
+    cut = int(np.count_nonzero(touched & ~message_inside))
+
+    processes = np.int64(len(calls.offsets) - 1)
+    member = collectives.collective * processes + calls.process[collectives.call]
+    of_member = operations.target * processes + calls.process[operations.call]
     arrives = inside[collectives.call]
+    arrives |= earlier[collectives.call] & np.isin(
+        member, of_member[completes & (operations.kind == Op.WAIT_COLLECTIVE)]
+    )
     everyone = collectives.collectives
     members = np.bincount(collectives.collective[arrives], minlength=len(everyone))
     root_inside = np.zeros(len(everyone), dtype=bool)
     is_root = everyone.root[collectives.collective] == calls.process[collectives.call]
     root_inside[collectives.collective[arrives & is_root]] = True
-    cut = int(np.count_nonzero(touched & ~message_inside))
 
     about_message = operations.kind < Op.COLLECTIVE
-    kept = inside[operations.call]
-    kept[about_message] &= message_inside[operations.target[about_message]]
-    # A wait for a nonblocking collective that was entered before the window waits for nobody.
-    waits = np.flatnonzero(kept & (operations.kind == Op.WAIT_COLLECTIVE))
-    processes = len(calls.offsets) - 1
-    waited = operations.target[waits] * np.int64(processes)
-    waited += calls.process[operations.call[waits]]
-    entered = collectives.collective[arrives] * np.int64(processes)
-    entered += calls.process[collectives.call[arrives]]
-    kept[waits] = np.isin(waited, entered)
+    kept = np.isin(of_member, member[arrives])
+    kept[about_message] = message_inside[operations.target[about_message]]
+    # What is completed after the window, or was before it, is not waited for.
+    waits = np.isin(operations.kind, (Op.WAIT_SEND, Op.WAIT_COLLECTIVE))
+    kept &= completes | ~waits
     return (
         _Operations(
             operations.call[kept],

@@ -94,6 +94,9 @@ def records(document: Document) -> list[Record]:
             "outside_mpi": run["outside_mpi"],
         }
         basics = {"runtime": run["runtime"], "ideal_runtime": run["ideal_runtime"]}
+        if window := run["window"]:
+            basics |= {f"window_{name}": window[name] for name in ("begin", "end")}
+            basics |= {f"left_out_{name}": value for name, value in window["left_out"].items()}
         for metric, value in basics.items():
             rows.append({**head, "family": "", "metric": metric, "value": value, "absent": ""})
         for family, values in run["metrics"].items():

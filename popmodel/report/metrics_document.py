@@ -84,6 +84,7 @@ def _run(
         # One number where all processes have the same number of threads, else one for each.
         "threads": team.pop() if len(team) == 1 else observables.threads.tolist(),
         "caveats": list(run.caveats),
+        "window": None if run.window is None else run.window.to_dict(),
         "runtime": float(observables.runtime),
         "ideal_runtime": ideal,
         "observables": {**observables.to_dict(), "ideal_runtime": ideal},

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from popmodel.errors import FileError, UsageError
+from popmodel.files import refuse_planted
 
 SUFFIX = ".raw"
 SUFFIXES = (".prv.gz", ".prv")
@@ -49,6 +50,7 @@ def create(folder: Path, *, force: bool, reuse: bool = False) -> None:
         It holds files of something else, or cannot be made.
     """
     hint = "name another trace with -o: records go to a directory beside it"
+    refuse_planted(folder, hint)
     try:
         if folder.exists():
             there, ours = list(folder.iterdir()), files(folder)

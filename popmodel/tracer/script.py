@@ -7,10 +7,10 @@ records into a new directory there: two jobs never mix. It is never submitted fr
 from __future__ import annotations
 
 import shlex
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from popmodel import files
 from popmodel.errors import FileError, UsageError
 from popmodel.tracer.commands import Command
 from popmodel.tracer.environment import Settings, place, refuse_unloadable, variables
@@ -108,13 +108,14 @@ def write(
     folder = (output.parent / f"{stem(output)}{SUFFIX}").absolute()
     refuse_unloadable(folder / library.name, "name another trace with -o, in another folder")
     path = folder / SCRIPT
+    files.refuse_planted(folder, "name another place with -o")
     if path.exists() and not force:
         raise UsageError(f"{path}: the file exists", "use --force to replace it")
     try:
         folder.mkdir(exist_ok=True)
-        shutil.copy2(library, folder / library.name)
-        path.write_text(_text(job, folder, library.name, output, mpi), encoding="utf-8")
-        path.chmod(0o755)
+        files.copy(library, folder / library.name, files.PROGRAM)
+        text = _text(job, folder, library.name, output, mpi)
+        files.write_text(path, text, files.PROGRAM)
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
         raise FileError(folder, problem, hint="name another place with -o") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.replay import replay
 from popmodel.replay.build import ProgramBuilder
+from popmodel.replay.charges import Charges
 from popmodel.replay.program import COLLECTIVES, Op, Program
 
 IDEAL = PRESETS["ideal"]
@@ -224,11 +226,7 @@ def test_the_compiled_engine_agrees_with_the_plain_one(program: Program, network
 
     def both(**arguments):
         compiled.extend(kernel(**arguments))
-        costs = {
-            name: value
-            for name, value in arguments.items()
-            if name not in ("offsets", "kind", "target", "burst", "tail", "members", "root", "cpu")
-        }
+        costs = {field.name: arguments[field.name] for field in fields(Charges)}
         plain.extend(oracle.replay(program, arguments["cpu"], **costs))
         return compiled
 

@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -187,6 +188,33 @@ def test_a_damaged_file_is_made_anew(folder: Path, path: Path, scans: list[str],
     assert len(scans) == 2
 
 
+def test_a_cache_that_others_can_write_is_not_used(
+    folder: Path, path: Path, scans: list[str]
+) -> None:
+    read(path)
+    (cached(folder)).write_bytes(b"planted")
+    folder.chmod(0o777)
+    for _ in range(2):
+        trace = read(path)
+        assert trace.states.end.tolist() == [10]
+        assert [each.text for each in trace.warnings][-1:] == [
+            f"the cache {folder} can be written by others (mode 777) and is not used"
+        ]
+    assert len(scans) == 3
+    assert cached(folder).read_bytes() == b"planted"
+    assert read(path, cache=False).warnings == trace.warnings[:-1]
+
+
+def test_the_cache_is_made_for_its_user_alone(folder: Path, path: Path) -> None:
+    before = os.umask(0)
+    try:
+        read(path)
+    finally:
+        os.umask(before)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert cached(folder).stat().st_mode & 0o777 == 0o600
+
+
 DISORDERED = TEXT + "1:1:1:1:1:20:30:2\n1:1:1:1:1:10:20:1\n2:1:1:1:1:1:50000001:0\n"
 
 
@@ -256,12 +284,14 @@ def without_nameless_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refuse_files(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Let no file be made."""
+    open_ = os.open
 
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
+    def refuse(path: object, flags: int, *rest: object, **named: object) -> int:
+        if flags & (os.O_CREAT | os.O_TMPFILE):
+            raise OSError(number, os.strerror(number))
+        return open_(path, flags, *rest, **named)
 
-    without_nameless_files(monkeypatch)
-    monkeypatch.setattr(store.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
 
 
 def test_files_without_a_name_are_not_needed(
@@ -399,7 +429,7 @@ def test_a_long_trace_goes_to_a_temporary_file_when_there_is_no_cache(
     (tmp_path / "obstacle").write_text("")
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "obstacle" / "cache"))
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     path.write_text(TEXT + "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(10, 5000)))
     for name, value in (("HELD", 1 << 10), ("CHUNK", 1 << 12), ("MEMORY", 0)):
         wanted = read(path, cache=False)
@@ -466,7 +496,7 @@ def test_other_failures_to_write(
     assert list(folder.iterdir()) == []
 
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(path / "cache"))
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(paraver, "MEMORY", 0)
     fail_with(errno.ENOSPC, monkeypatch)
     with pytest.raises(TraceError) as caught:

@@ -116,7 +116,7 @@ def check_states_tile(trace: Trace, plan: Plan) -> None:
 
 
 def check_times(trace: Trace, plan: Plan) -> None:
-    done = analyse(trace)
+    done = analyse(trace, from_start=True)
     run = done.observables
     assert "ideal_runtime" not in run.absent, run.absent["ideal_runtime"]
     assert run.runtime == pytest.approx(max(plan.end(r) - BEGIN for r in range(plan.size)) / 1e9)
@@ -376,6 +376,19 @@ def test_a_temporary_file_that_cannot_be_read_is_told(
         waiting.read("some")
     waiting.close()
     assert error.value.hint == "write the trace to another folder"
+
+
+def test_planted_links_are_not_written_through(tmp_path: Path) -> None:
+    raw = Plan(1).finish().write(tmp_path / "raw")
+    (tmp_path / "victim").write_text("precious")
+    planted = ["x.prv", "x.pcf", "x.row"]
+    planted += [f".x.{suffix}.{os.getpid()}.partial" for suffix in ("prv", "pcf", "row")]
+    for name in planted:
+        (tmp_path / name).symlink_to("victim")
+    merge(raw, tmp_path / "x.prv")
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert (tmp_path / "x.prv").read_text().startswith("#Paraver")
+    assert not (tmp_path / "x.prv").is_symlink()
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
