@@ -40,7 +40,7 @@ ROOM = 100 << 20
 """Bytes that the cache should have free: programs, and compilers' temporary files."""
 
 _QUIETER = "measure at a quieter time, or on a node of your own"
-_PATIENCE = 20.0  # seconds for a program of two threads
+_PATIENCE = 60.0  # seconds for a program of two threads
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS, measuring
 
 import popmodel as package
 from popmodel.cli import app, main
@@ -185,7 +186,7 @@ def test_ctrl_c_while_reading(tmp_path: Path) -> None:
         text=True,
         check=False,
         start_new_session=True,
-        timeout=30,
+        timeout=GENEROUS,
     )
     answer = (finished.returncode, finished.stdout, finished.stderr)
     assert answer == (130, "", "popmodel: interrupted\n")
@@ -246,6 +247,7 @@ def _cpu(command: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@measuring()
 def test_the_help_costs_little_more_than_typer_itself() -> None:
     """Loading numpy, rich or a verb's work for the help would break this."""
     python = sys.executable

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS
 
 from popmodel.errors import FileError, UsageError
 from popmodel.tracer import script
@@ -75,7 +76,7 @@ def submit(path: Path, **variables: str) -> tuple[subprocess.CompletedProcess[st
         **variables,
     }
     done = subprocess.run(
-        ["bash", str(spooled)], capture_output=True, text=True, timeout=20, env=environment
+        ["bash", str(spooled)], capture_output=True, text=True, timeout=GENEROUS, env=environment
     )
     return done, log.read_text().splitlines()
 
