@@ -20,7 +20,11 @@ from popmodel.tracer.records import RECORD, Construct, Kind
 from popmodel.tracer.states import IDLE, RUNNING
 
 TABLES = Tables(
-    CallTables(), np.array([0, 1, 2]), {a: a for a in range(100)}, {a: a for a in range(9)}
+    CallTables(),
+    np.array([0, 1, 2]),
+    {a: a for a in range(100)},
+    {a: a for a in range(9)},
+    np.zeros((1 << 16, 2), np.int64),
 )
 MENDED = "begins of which the end is not recorded, ended at the next record that shows it"
 DROPPED = "ends of which the begin is not recorded, left out"

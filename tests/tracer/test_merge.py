@@ -28,6 +28,7 @@ from popmodel.tracer import merge as merge_module
 from popmodel.tracer import messages, spool
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import Construct, Kind
+from popmodel.tracer.source_lines import Place
 
 
 @contextmanager
@@ -265,9 +266,9 @@ def test_openmp_threads_have_the_rows_of_their_numbers() -> None:
     late.put(500, Kind.END)
     process.end(2000)
 
-    def locate(module: str, offsets) -> list[str]:
+    def locate(module: str, offsets) -> list[Place]:
         assert module == "/bin/app"
-        return [f"solve.c:{offset}" for offset in offsets]
+        return [Place("solve", f"solve.c:{offset}") for offset in offsets]
 
     with merged(run, locate=locate) as (trace, told):
         assert told.threads == (3,)
@@ -277,7 +278,7 @@ def test_openmp_threads_have_the_rows_of_their_numbers() -> None:
             (0, 122, 2), (122, 300, 1), (300, 1022, 0), (1022, 1200, 1), (1200, 2000, 0),
         ]  # fmt: skip
         (region,) = analyse(trace).observables.regions
-        assert region.name == "app+0x1234 (solve.c:4660)"
+        assert region.name == "solve (solve.c:4660)"
         assert region.count == 2
 
 
