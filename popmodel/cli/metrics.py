@@ -171,7 +171,11 @@ def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
 
 
 def _fitting(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The families that suit all runs: those of MPI alone, or the two hybrid ones."""
+    """The families that suit all runs: that of MPI alone, or two that count all threads."""
+    from popmodel.metrics.workers import apart
+
+    if any(apart(run.observables) for run in runs):
+        return ("hybrid-additive", "talp")
     if any(run.observables.has_openmp for run in runs):
         return ("hybrid-additive", "hybrid-multiplicative")
     return ("mpi",)

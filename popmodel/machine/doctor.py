@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from popmodel import cache
+from popmodel import cache, shell
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.machine import counters, disturbance
 from popmodel.machine.build import build
@@ -40,7 +40,7 @@ ROOM = 100 << 20
 """Bytes that the cache should have free: programs, and compilers' temporary files."""
 
 _QUIETER = "measure at a quieter time, or on a node of your own"
-_PATIENCE = 20.0  # seconds for a program of two threads
+_PATIENCE = 60.0  # seconds for a program of two threads
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,8 @@ def check_cache(folder: Path) -> Check:
     facts = {"folder": str(folder), "free": free}
     if why:
         found = f"{folder} {why}: programs in it are not run"
-        return Check("cache", "fail", found, f"chmod go-w {folder}, or {other}", facts)
+        todo = f"chmod go-w {shell.quote(str(folder))}, or {other}"
+        return Check("cache", "fail", found, todo, facts)
     if status.f_flag & os.ST_NOEXEC:
         found = f"{folder}: programs cannot be run there (noexec)"
         return Check("cache", "fail", found, other, facts)

@@ -75,7 +75,8 @@ def replay(program: Program, network: Network) -> Execution:
     if network.collectives == "algorithm":
         carried, messages = carry_out(program)
     cpu = 1 / network.cpu_factor
-    end = ends(program, charge(messages, program.collectives, network), cpu, carried)
+    charges = charge(messages, program.collectives, network, program.uneven)
+    end = ends(program, charges, cpu, carried)
     return Execution(network, end, program.compute() * cpu / _NS, program.operations)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS
 
 from popmodel.cli import main
 from popmodel.trace.writer import TraceWriter
@@ -98,7 +99,13 @@ def shell() -> Shell:
         command = [sys.executable, "-m", "popmodel", *arguments]
         return subprocess.run(  # type: ignore[call-overload, no-any-return]
             command,
-            **{"capture_output": True, "text": True, "timeout": 60, "env": environment, **more},
+            **{
+                "capture_output": True,
+                "text": True,
+                "timeout": GENEROUS,
+                "env": environment,
+                **more,
+            },
         )
 
     return run

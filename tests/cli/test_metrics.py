@@ -15,7 +15,7 @@ from popmodel.metrics import measure
 from popmodel.metrics.family import Family
 from popmodel.trace.writer import TraceWriter
 
-from .conftest import LEFT_OUT, write_trace
+from .conftest import LEFT_OUT, MS, write_trace
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -591,3 +591,26 @@ def test_the_whole_run_is_taken_where_it_is_asked_for(started: str, popmodel: Ca
         "the whole run is analysed, with 0.04 s up to the end of MPI_Init and 0.01 s from "
         "MPI_Finalize on"
     ]
+
+
+def test_threads_that_call_mpi_lead_to_the_families_that_see_them(
+    tmp_path: Path, popmodel: Call
+) -> None:
+    """The master computes, three threads that are not OpenMP's wait in MPI."""
+    writer = TraceWriter([4])
+    writer.state(0, 0, 0, 100 * MS, 1)
+    for thread in (1, 2, 3):
+        writer.state(0, thread, 0, 20 * MS, 1)
+        writer.state(0, thread, 20 * MS, 100 * MS, 3)
+        writer.event(0, thread, 20 * MS, [(50000001, 2)])
+        writer.event(0, thread, 100 * MS, [(50000001, 0)])
+    writer.write(tmp_path / "threads.prv")
+    out = popmodel("metrics", str(tmp_path / "threads.prv"))[1]
+    lines = body(out)
+    assert " ".join(lines).startswith(
+        "rank 0: threads 1-3 call MPI but belong to no parallel region"
+    )
+    shown = [line.split()[-1] for line in lines if line.startswith("Parallel efficiency ")]
+    assert shown == ["40.0", "40.0"]
+    assert any(line.startswith("MPI + OpenMP (TALP)") for line in lines)
+    assert lines[-1] == "other families: mpi, mpi-additive, hybrid-multiplicative (--family)"

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS
 
 from popmodel.cli.output import write_file
 from popmodel.errors import FileError
@@ -240,7 +241,7 @@ def _on_terminal(*arguments: str, **environment: str) -> str:
             break
         chunks.append(chunk)
     os.close(ours)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=GENEROUS) == 0
     return b"".join(chunks).decode()
 
 

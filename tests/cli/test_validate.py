@@ -90,7 +90,7 @@ def test_wrong_usage_is_told(popmodel: Call, runs: str, tmp_path: Path) -> None:
     [
         ("[]", "is no prediction"),
         ('{"schema": "popmodel/sweep/1"}', "is no prediction"),
-        ('{"schema": "popmodel/predict/1"}', "is a damaged prediction: application is missing"),
+        ('{"schema": "popmodel/predict/1"}', "application is missing"),
         ("{", "is not JSON"),
     ],
 )
