@@ -41,7 +41,7 @@ from popmodel.tracer.commands import understand
 from popmodel.tracer.environment import Settings, variables
 from popmodel.tracer.library import find_or_build
 
-PATIENCE = 300.0  # seconds for a run of a few; only against programs that hang
+PATIENCE = 1800.0  # seconds for a run of a few; only against programs that hang
 # A container's user is often root, and runs may have more ranks than cores.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
