@@ -15,7 +15,10 @@ from popmodel.units import count
 Run = Mapping[str, Any]
 Remark = TypeVar("Remark")
 
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)")
+# Digits may stand in groups of three, as `popmodel.units.count` writes them.
+_NUMBER = re.compile(
+    r"(?<![\w.])(?<!\d,)(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)"
+)
 
 
 def joint_caveats(runs: Sequence[Run], names: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from popmodel.tracer.environment import DIRECTORY, PRELOAD
 
 __all__ = ["USUAL", "Cost", "Costs", "measured_by"]
 
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 class Cost(NamedTuple):

@@ -38,12 +38,15 @@ class Settings:
         Whether hardware counters are read.
     openmp : str
         How OpenMP is observed.
+    call_sites : bool
+        Whether it is recorded where in the program MPI is called.
     locks : str
         Whether locks are summed up by region or recorded one by one.
     """
 
     counters: bool = False
     openmp: OpenMP = "auto"
+    call_sites: bool = True
     locks: Locks = "sum"
 
 
@@ -72,6 +75,7 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
         DIRECTORY: str(raw),
         "POPMODEL_TRACE_OPENMP": settings.openmp,
         "POPMODEL_TRACE_COUNTERS": "1" if settings.counters else "0",
+        **({} if settings.call_sites else {"POPMODEL_TRACE_CALL_SITES": "0"}),
     }
     if settings.locks != "sum":
         given["POPMODEL_TRACE_LOCKS"] = settings.locks
