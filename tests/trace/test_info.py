@@ -108,5 +108,5 @@ def test_an_empty_trace(tmp_path: Path) -> None:
 def test_regions_of_a_real_hybrid_trace() -> None:
     summary = info(read(DATA / "bt-mz.S.2x2.prv.gz"))
     assert summary["threads"] == 2
-    assert summary["regions"]["copy_x_face_._omp_fn.0"] == 488
+    assert summary["regions"]["copy_x_face_ (region 1)"] == 488
     assert summary["calls"]["MPI_Waitall"] == 122
