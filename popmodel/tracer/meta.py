@@ -11,6 +11,7 @@ from typing import Any
 
 from popmodel.errors import TraceError
 from popmodel.trace.trace import TraceWarning
+from popmodel.tracer.records import LATEST
 
 AGAIN = "copy the raw directory again, or trace the run again"
 VERSION = 1
@@ -175,12 +176,20 @@ def _start(path: Path, kind: str, event: Mapping[str, Any]) -> Meta:
         path=path,
         host=str(event["host"]),
         pid=int(event["pid"]),
-        begin=int(event["monotonic"]),
-        realtime=int(event["realtime"]),
+        begin=_instant(event["monotonic"]),
+        realtime=_instant(event["realtime"]),
         executable=str(event.get("exe") or ""),
         boot=str(event.get("boot") or event["host"]),
         arguments=tuple(map(str, event.get("argv", ()))),
     )
+
+
+def _instant(value: Any) -> int:
+    """A time of a clock, ns."""
+    found = int(value)
+    if not 0 <= found <= LATEST:
+        raise ValueError(f"{found} ns is a time that no clock shows")
+    return found
 
 
 def _mpi(meta: Meta, event: Mapping[str, Any]) -> None:
@@ -216,7 +225,7 @@ def _name(meta: Meta, event: Mapping[str, Any]) -> None:
 
 
 def _clock(meta: Meta, event: Mapping[str, Any]) -> None:
-    trips = tuple((int(a), int(b), int(c)) for a, b, c in event["round_trips"])
+    trips = tuple((_instant(a), _instant(b), _instant(c)) for a, b, c in event["round_trips"])
     meta.exchanges.append(Exchange(str(event["when"]), str(event["with"]), trips))
 
 
@@ -231,11 +240,11 @@ def _openmp(meta: Meta, event: Mapping[str, Any]) -> None:
 
 
 def _full(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.lost_from[int(event["thread"])] = int(event["lost_from"])
+    meta.lost_from[int(event["thread"])] = _instant(event["lost_from"])
 
 
 def _end(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.end = int(event["time"])
+    meta.end = _instant(event["time"])
     meta.reason = str(event.get("reason", ""))
     meta.records = {int(thread): int(count) for thread, count in event["records"].items()}
 

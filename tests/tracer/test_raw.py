@@ -254,6 +254,11 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
         (2, '{"event":"mpi","rank":0}', "the line is damaged: no 'size'"),
         (2, '{"event":"mpi","rank":5,"size":2}', "the line is damaged: rank 5 of 2"),
         (2, "[]", "the line is damaged: list indices must be integers"),
+        (
+            2,
+            '{"event":"full","thread":0,"lost_from":18446744073709551615}',
+            "the line is damaged: 18446744073709551615 ns is a time that no clock shows",
+        ),
         (1, '{"event":"end"}', "the line is damaged: the first event is 'end', not 'start'"),
         (
             1,
