@@ -11,6 +11,7 @@ from popmodel.cli.options import (
     CoresPerNodeOption,
     ForceOption,
     FormatOption,
+    FromStartOption,
     MachineOption,
     NodesOption,
     OutputOption,
@@ -62,6 +63,7 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
+    from_start: FromStartOption = False,
 ) -> None:
     """Compare predictions with measured runs.
 
@@ -77,7 +79,11 @@ def command(
 
     goal = target(output, format, force=force)
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
-    runs = [run for path in measured for run in _measured(path, cache=not no_cache)]
+    runs = [
+        run
+        for path in measured
+        for run in _measured(path, cache=not no_cache, from_start=from_start)
+    ]
     available = allocation(nodes, cores_per_node)
     names, inputs, predictions = _predictions(
         prediction, machine, settings(set_ or []), available, runs
@@ -86,6 +92,7 @@ def command(
     document: dict[str, Any] = {
         "schema": SCHEMA,
         **names,
+        "measured": [run.to_dict() for run in runs if run.window is not None],
         "rows": [row.to_dict() for row in rows],
         "summary": summary(rows),
     }
@@ -93,14 +100,14 @@ def command(
     goal.write({**document, "provenance": stamp}, views(shown))
 
 
-def _measured(path: str, *, cache: bool) -> list[Measurement]:
+def _measured(path: str, *, cache: bool, from_start: bool) -> list[Measurement]:
     from popmodel.metrics.measure import analyse
     from popmodel.model.measured import from_run, read_table
     from popmodel.trace import read
 
     if path.lower().endswith(".csv"):
         return read_table(path)
-    return [from_run(analyse(read(path, cache=cache)))]
+    return [from_run(analyse(read(path, cache=cache), from_start=from_start))]
 
 
 def _predictions(

@@ -38,7 +38,7 @@ LSTOPO = "lstopo"
 
 _PERIOD = 100_000  # microseconds: the kernel's own period of CPU quotas
 _NO_LIMIT = 1 << 60  # cgroup v1 writes "no limit" as a number near 2**63
-_PATIENCE = 5.0  # seconds for lscpu and lstopo
+_PATIENCE = 30.0  # seconds for lscpu and lstopo
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from popmodel import files
 from popmodel.documents import parse_json, read_shape, read_text
 from popmodel.errors import FileError
 from popmodel.machine import hardware
@@ -29,7 +30,7 @@ from popmodel.shapes import Items, Text, record
 from popmodel.units import plural
 
 _WAY = record({"launcher": Items(Text(), 1), "manner": Text()})
-_HELLO = 20.0  # seconds for ranks to say hello
+_HELLO = 60.0  # seconds for ranks to say hello, on a machine that is busy
 
 
 def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
@@ -160,5 +161,4 @@ def _recalled(program: Path, mpi: Mpi, environment: Mapping[str, str]) -> Way | 
 
 def _remember(program: Path, mpi: Mpi, environment: Mapping[str, str], way: Way) -> None:
     with suppress(OSError):  # only costs finding it out again
-        path = _memory(program, mpi, environment)
-        path.write_text(json.dumps(asdict(way)), encoding="utf-8")
+        files.write_text(_memory(program, mpi, environment), json.dumps(asdict(way)))

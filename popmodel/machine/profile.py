@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from popmodel import files
 from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
 from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
@@ -154,7 +155,7 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the profile as JSON."""
-        Path(path).write_text(json.dumps(self.document, indent=1) + "\n", encoding="utf-8")
+        files.write_text(path, json.dumps(self.document, indent=1) + "\n")
 
 
 def part_of(path: str) -> str | None:

@@ -19,17 +19,17 @@ import errno
 import fcntl
 import itertools
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from popmodel import shell
 from popmodel.documents import Kind, parse_json, read_text
 from popmodel.errors import FileError
+from popmodel.files import append_to, refuse_planted, write_text
 from popmodel.machine import plan as plans
 from popmodel.machine import samples
 from popmodel.machine.jobs import Job, from_params
@@ -104,7 +104,8 @@ def find(folder: Path) -> Run | None:
     path = folder / PLAN
     if not path.exists():
         return None
-    hint = f"start anew with --force, or collect its samples: popmodel bench collect {folder}"
+    collect = shell.join(["popmodel", "bench", "collect", str(folder)])
+    hint = f"start anew with --force, or collect its samples: {collect}"
     try:
         table = KIND.read(parse_json(read_text(path), path), path)
     except FileError as error:
@@ -125,11 +126,12 @@ def held(folder: Path) -> Iterator[None]:
     FileError
         If another command holds it, or it cannot be written or holds files of something else.
     """
+    refuse_planted(folder, "name another file with -o: samples are kept in a directory beside it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_foreign(folder)
         # A file of its own: the plan is replaced as a whole, and with it would go the lock.
-        lock = (folder / LOCK).open("ab")
+        lock = append_to(folder / LOCK)
     except OSError as error:
         raise unwritable(folder, error) from error
     with lock:
@@ -167,6 +169,7 @@ def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
         If the directory cannot be written, or holds files of something else.
     """
     run = Run(folder, plan, made_with)
+    refuse_planted(folder, "name another file with -o: samples are kept in a directory beside it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_foreign(folder)
@@ -279,7 +282,7 @@ def files(run: Run, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:
     stem = f"launch-{launch.number:03d}" + (f"-{earlier + 1}" if earlier else "")
     made = Files(*(run.folder / f"{stem}.{suffix}" for suffix in ("jobs", "jsonl", "log")))
     try:
-        made.jobs.write_text("".join(f"{job.line}\n" for job in jobs), encoding="utf-8")
+        write_text(made.jobs, "".join(f"{job.line}\n" for job in jobs))
     except OSError as error:
         raise unwritable(made.jobs, error) from error
     return made
@@ -314,16 +317,6 @@ def _write_plan(run: Run) -> None:
         **run.plan.to_dict(),
     }
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{PLAN}.", dir=run.folder)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(table, file, indent=1)
-            temporary.chmod(0o644)
-            temporary.replace(run.folder / PLAN)
-        except BaseException:
-            with suppress(OSError):  # the first error is the one to report
-                temporary.unlink()
-            raise
+        write_text(run.folder / PLAN, json.dumps(table, indent=1))
     except OSError as error:
         raise unwritable(run.folder / PLAN, error) from error

@@ -9,12 +9,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from popmodel.documents import read_text
 from popmodel.errors import FileError
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.measure import Run
 from popmodel.shapes import Real, shown
+from popmodel.trace.focus import Focus
 
 COLUMNS = ("processes", "threads", "runtime")
 
@@ -37,6 +39,10 @@ class Measurement:
         Seconds.
     metrics : mapping of str to mapping of str to float
         By family and metric id; empty if only the runtime is known.
+    window : Focus or None
+        What of a trace was measured; None of a run time from a table.
+    caveats : tuple of str
+        What has to be known before the numbers are read.
     """
 
     source: str
@@ -44,6 +50,16 @@ class Measurement:
     threads: int
     runtime: float
     metrics: Mapping[str, Mapping[str, float]]
+    window: Focus | None = None
+    caveats: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was measured, for JSON; the values stand beside their predictions."""
+        return {
+            "source": self.source,
+            "caveats": list(self.caveats),
+            "window": None if self.window is None else self.window.to_dict(),
+        }
 
 
 def from_run(run: Run) -> Measurement:
@@ -68,7 +84,13 @@ def from_run(run: Run) -> Measurement:
         for name, family in load_families().items()
     }
     return Measurement(
-        run.trace, len(observed.threads), int(threads[0]), float(aggregates["runtime"]), metrics
+        run.trace,
+        len(observed.threads),
+        int(threads[0]),
+        float(aggregates["runtime"]),
+        metrics,
+        run.window,
+        run.caveats,
     )
 
 

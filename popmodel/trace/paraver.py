@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.cache import folder
+from popmodel.cache import doubt, folder
 from popmodel.errors import TraceError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.shapes import Items, Optional, Plain, Row, ShapeError, Text, Whole, record
@@ -67,7 +67,8 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         Which application of the trace, from 1.
     cache : bool
         Keep the parsed trace in the user's cache directory and take it from there next time; the
-        records then stay on disk and are mapped, so that memory does not grow with the trace.
+        records then stay on disk and are mapped, so that memory does not grow with the trace. A
+        directory that others can write is not used, which a warning of the trace says.
         Otherwise nothing is written, and the records are held in memory.
 
     Raises
@@ -104,8 +105,19 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         messages=messages,
         labels=labels,
         names=names,
-        warnings=(*(TraceWarning(*each) for each in facts["warnings"]), *unlabelled, *unnamed),
+        warnings=(
+            *(TraceWarning(*each) for each in facts["warnings"]),
+            *unlabelled,
+            *unnamed,
+            *(_distrust() if cache else ()),
+        ),
     )
+
+
+def _distrust() -> list[TraceWarning]:
+    """A warning where the cache is not used because others could have written what it holds."""
+    why = doubt()
+    return [TraceWarning(f"the cache {why} and is not used")] if why else []
 
 
 def _stored(path: Path, application: int, cache: bool) -> Stored:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import GENEROUS, measuring
 
 from popmodel.cli.progress import Line
 from popmodel.machine import (
@@ -817,12 +818,14 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.skip("two ranks need two cores")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(suite, "_PATIENCE", GENEROUS)
     mode = replace(plan.MODES["quick"], rounds=2, seconds=0.5, least=5, most=10, shortest=0.004)
     monkeypatch.setattr(plan, "MODES", {"quick": mode})
     return tmp_path
 
 
 @pytest.mark.usefixtures("tiny")
+@measuring()
 def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> None:
     status, out, err = popmodel("bench", "--only", "core,p2p", "--ranks", "2", "-o", "m.json")
     assert status == 0, err
@@ -836,6 +839,7 @@ def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> Non
 
 
 @pytest.mark.usefixtures("tiny", "mpi")
+@measuring()
 def test_the_real_programs_fill_every_part(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     # Large arrays take seconds to be filled, whatever the budget of their jobs.
     monkeypatch.setattr(selection, "LARGEST_ARRAY", 4 << 20)
@@ -891,6 +895,7 @@ exec {launcher} -n "$ranks" "$@"
 """
 
 
+@measuring()
 def test_the_job_script_measures_with_the_real_programs(
     popmodel: Call, mpi: Mpi, tiny: Path
 ) -> None:
@@ -908,7 +913,7 @@ def test_the_job_script_measures_with_the_real_programs(
         cwd=script.parent,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GENEROUS,
         env={**os.environ, **begun.environment, "PATH": f"{tiny}:{os.environ['PATH']}"},
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS
 
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import plan, run_directory, script
@@ -62,7 +63,7 @@ def submit(run: Run, tmp_path: Path, **variables: str) -> subprocess.CompletedPr
         **variables,
     }
     return subprocess.run(
-        ["bash", str(spooled)], capture_output=True, text=True, timeout=20, env=environment
+        ["bash", str(spooled)], capture_output=True, text=True, timeout=GENEROUS, env=environment
     )
 
 
@@ -170,6 +171,18 @@ def test_another_launcher_is_refused(run: Run, programs: dict[str, Path]) -> Non
     assert error.value.hint == (
         'leave it out, or give srun with options: --launcher "srun --mpi=pmix"'
     )
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "a\u202eb"])
+def test_names_that_could_end_a_comment_are_refused(
+    tmp_path: Path, run: Run, programs: dict[str, Path], name: str
+) -> None:
+    with pytest.raises(UsageError, match="the name of the profile holds a character that is not"):
+        script.write(run, programs, output=f"{name}.json")
+    made = run_directory.begin(tmp_path / f"{name}.samples", run.plan, {"host": "login"})
+    with pytest.raises(UsageError, match="the path of the directory holds a character that is not"):
+        script.write(made, programs, output="machine.json")
+    assert not list(tmp_path.glob("*/*.sh"))
 
 
 def test_a_directory_that_cannot_be_written_is_named(run: Run, programs: dict[str, Path]) -> None:
