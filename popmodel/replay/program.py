@@ -135,6 +135,8 @@ class Program:
         Node of each process.
     notes : tuple of str
         What was left out of the program or taken as local, one line each.
+    lost : str
+        Which records the run lost, where it did: why operations may be missing.
     """
 
     offsets: NDArray[np.int64]
@@ -151,6 +153,7 @@ class Program:
     communicators: dict[int, NDArray[np.int32]]
     nodes: NDArray[np.int32]
     notes: tuple[str, ...] = field(default=())
+    lost: str = ""
 
     @property
     def processes(self) -> int:
