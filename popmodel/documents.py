@@ -6,6 +6,7 @@ What is read from JSON is checked against a `Kind` before anything uses it.
 from __future__ import annotations
 
 import difflib
+import io
 import json
 import os
 import re
@@ -20,6 +21,14 @@ from popmodel.shapes import Shape, ShapeError, shown
 __all__ = ["Bundled", "Kind", "parse_json", "parse_toml", "read_shape", "read_text"]
 
 _TOO_MUCH = "is nested too deeply, or has a number with too many digits"
+LARGEST = 256 << 20
+"""Bytes of a file that is read as a whole."""
+LARGEST_TOML = 1 << 20
+"""Bytes of a file that people write: ten thousand lines are a quarter of it."""
+LONGEST_NAME = 32
+"""Parts of a dotted name: the time that it takes to read one grows with the square of them."""
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_NAME = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{LONGEST_NAME}}}", re.ASCII)
 
 
 class Bundled:
@@ -75,7 +84,11 @@ def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) 
     The byte order mark that spreadsheets and some editors begin a file with is no part of it.
     """
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise error(path, f"is larger than {LARGEST >> 20} MiB, and nothing that belongs here")
+        return io.StringIO(content.decode("utf-8-sig"), newline=None).read()
     except OSError as reason:
         raise error(path, f"cannot be read: {reason.strerror}") from None
     except UnicodeDecodeError:
@@ -86,6 +99,11 @@ def parse_toml(
     text: str, path: str | os.PathLike[str], error: type[FileError] = FileError
 ) -> dict[str, Any]:
     """Table of a TOML text; raises `error` with line and column if it is none."""
+    if len(text) > LARGEST_TOML:
+        raise error(path, f"is larger than {LARGEST_TOML >> 20} MiB, and nothing that people write")
+    if found := _LONG_NAME.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise error(path, f"has a name of more than {LONGEST_NAME} parts", line=line)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as reason:

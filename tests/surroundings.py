@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import time
-from collections.abc import Iterable, MutableMapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import pytest
 
 _STEERS = (
     *("OMP_", "GOMP_", "KMP_", "LIBOMP_"),
@@ -45,6 +48,17 @@ def neutral_environment(environment: MutableMapping[str, str]) -> None:
     for name in set(environment) - _KEPT:
         if name in _STEER or name.startswith(_STEERS):
             del environment[name]
+
+
+@contextmanager
+def shared(factory: pytest.TempPathFactory, name: str) -> Iterator[Path]:
+    """A folder for what is built once for all: only one of pytest's workers is in it at a time."""
+    top = factory.getbasetemp()
+    folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / f"shared-{name}"
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
 
 
 class Leftovers:

@@ -127,3 +127,37 @@ def test_a_document_of_another_kind_or_version(document: object, words: str, hin
     assert caught.value.message.startswith("x.json: ")
     assert words in caught.value.message
     assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".".join(["a"] * 50_000),
+        " . ".join(['"a b"', "'c'", "d-1"] * 20_000),
+        "x = [{ " + ".".join(["a"] * 50_000) + " = 1 }]\ny",
+    ],
+)
+def test_a_name_of_very_many_parts_is_refused_before_it_costs_minutes(name: str) -> None:
+    for text in (f"a = 1\n\n{name} = 1\n", f"a = 1\n\n[{name}]\n"):
+        with pytest.raises(FileError) as caught:
+            documents.parse_toml(text, "app.toml")
+        assert caught.value.message == "app.toml:3: has a name of more than 32 parts"
+
+
+def test_a_name_of_some_parts_is_none_of_too_many() -> None:
+    name = ".".join("abcdefghijklmnopqrstuvwxyzabcdef")
+    table = documents.parse_toml(f'{name} = 1.5\ntext = "a.b. c, d... e.g. this"', "app.toml")
+    assert table["text"].startswith("a.b")
+    assert table["a"]["b"]["c"]
+
+
+def test_files_that_are_too_large_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileError, match=r"app\.toml: is larger than 1 MiB"):
+        documents.parse_toml("#" * (1 << 20) + "\n", "app.toml")
+    monkeypatch.setattr(documents, "LARGEST", 1 << 20)
+    with pytest.raises(FileError, match="/dev/zero: is larger than 1 MiB"):
+        documents.read_text("/dev/zero")
+    (tmp_path / "a").write_bytes("\ufeffä\r\nb\rc\n".encode())
+    assert documents.read_text(tmp_path / "a") == "ä\nb\nc\n"

@@ -42,8 +42,9 @@ enum Rule : uint8_t {
     SYNCHRONISING, // all leave when the last has arrived, plus the cost
     FROM_ROOT,     // members leave when the root has arrived, plus the cost; the root goes on
     TO_ROOT,       // the root leaves when all have arrived, plus the cost; members go on
-    TO_ROOT_PAID,  // the same, and members pay the cost too
-    MESSAGES       // carried out as messages
+    TO_ROOT_PAID,  // every one pays a cost of its own; the root leaves when all have, members go on
+    MESSAGES,      // carried out as messages
+    LAST_DECIDES   // all leave when the last has arrived, plus the cost that it brings
 };
 
 constexpr double UNKNOWN = -1.0; // times are never negative
@@ -56,6 +57,10 @@ struct Network {
     const double *collective_cost;     // per collective, ns
     const double *member_cost;         // per collective, ns: of members that do not wait
     const uint8_t *collective_rule;    // per collective
+    const double *request_cost;        // per collective, ns: of a nonblocking call, and of its wait
+    size_t uneven;                     // arrivals that bring a cost
+    const int64_t *uneven_operation;   // ascending
+    const double *uneven_cost;         // ns
     const double *send_overhead;       // per charge, ns, before the message leaves
     const double *receive_before;      // per charge, ns, before a receive is posted or waited for
     const double *receive_after;       // per charge, ns, after the message has arrived
@@ -84,6 +89,8 @@ struct MessageState {
 struct CollectiveState {
     double latest = 0;      // latest arrival so far
     double root = UNKNOWN;  // arrival of the root
+    double cost = 0;        // brought by the last to arrive
+    int32_t last = NOBODY;  // who that is; of several at once the last process
     int32_t missing = 0;    // members still to arrive
     int32_t waiting = NOBODY; // head of the list of waiting processes
 };
@@ -110,8 +117,9 @@ class Engine {
            const Carried &carried, std::vector<double> &spent)
         : processes_(processes), offsets_(offsets), kind_(kind), target_(target), burst_(burst),
           tail_(tail), members_(members), root_(root), net_(network), carried_(carried),
-          spent_(spent), started_(spent.empty() ? 0 : processes), message_(messages), collective_(collectives), flights_(collectives),
-          clock_(processes, 0.0), next_(offsets, offsets + processes), begun_(processes, 0),
+          spent_(spent), started_(spent.empty() ? 0 : processes), message_(messages),
+          collective_(collectives), flights_(collectives), clock_(processes, 0.0),
+          next_(offsets, offsets + processes), begun_(processes, 0),
           next_waiting_(processes, NOBODY), turn_(processes) {
         for (size_t c = 0; c < collectives; c++)
             collective_[c].missing = members[c];
@@ -144,7 +152,7 @@ class Engine {
                 if (!spent_.empty())
                     started_[p] = t;
             }
-            if (!step(p, Op(kind_[i]), target_[i], t, begun)) {
+            if (!step(p, i, t, begun)) {
                 clock_[p] = t;
                 next_[p] = i;
                 begun_[p] = 1;
@@ -157,8 +165,10 @@ class Engine {
         next_[p] = i;
     }
 
-    // Carries out one operation; false when the process has to wait.
-    bool step(int32_t p, Op op, int32_t x, double &t, bool begun) {
+    // Carries out operation i; false when the process has to wait.
+    bool step(int32_t p, int64_t i, double &t, bool begun) {
+        const Op op = Op(kind_[i]);
+        const int32_t x = target_[i];
         switch (op) {
         case SEND:
         case ISEND: return send(p, message_[x], x, t, begun, op == SEND);
@@ -178,13 +188,16 @@ class Engine {
             if (net_.collective_rule[x] == MESSAGES)
                 return carry_out(p, x, t, begun);
             if (!begun)
-                arrive(p, x, t);
+                arrive(p, i, t);
             return leave(p, x, t);
         case ARRIVE:
+            t += net_.request_cost[x];
             if (net_.collective_rule[x] != MESSAGES)
-                arrive(p, x, t);
+                arrive(p, i, t);
             return true;
         case WAIT_COLLECTIVE:
+            if (!begun)
+                t += net_.request_cost[x];
             return net_.collective_rule[x] == MESSAGES ? carry_out(p, x, t, begun)
                                                        : leave(p, x, t);
         }
@@ -245,13 +258,21 @@ class Engine {
         return true;
     }
 
-    void arrive(int32_t p, int32_t x, double t) {
+    void arrive(int32_t p, int64_t i, double t) {
+        const int32_t x = target_[i];
         CollectiveState &c = collective_[x];
-        c.latest = std::max(c.latest, t);
-        c.missing--;
-        bool root = root_[x] == p;
+        const bool root = root_[x] == p;
         if (root)
             c.root = t;
+        if (net_.collective_rule[x] == TO_ROOT_PAID)
+            t += root ? net_.collective_cost[x] : net_.member_cost[x];
+        if (net_.collective_rule[x] == LAST_DECIDES &&
+            (t > c.latest || (t == c.latest && p > c.last))) {
+            c.cost = cost_brought(i);
+            c.last = p;
+        }
+        c.latest = std::max(c.latest, t);
+        c.missing--;
         if (c.missing == 0 || (root && net_.collective_rule[x] == FROM_ROOT)) {
             int32_t waiting = c.waiting;
             c.waiting = NOBODY;
@@ -263,9 +284,17 @@ class Engine {
         }
     }
 
+    double cost_brought(int64_t i) const {
+        const int64_t *end = net_.uneven_operation + net_.uneven;
+        const int64_t *found = std::lower_bound(net_.uneven_operation, end, i);
+        if (found == end || *found != i)
+            throw std::invalid_argument("an arrival lacks the cost that it brings");
+        return net_.uneven_cost[found - net_.uneven_operation];
+    }
+
     bool leave(int32_t p, int32_t x, double &t) {
         CollectiveState &c = collective_[x];
-        const double cost = net_.collective_cost[x];
+        double cost = net_.collective_cost[x];
         const bool root = root_[x] == p;
         switch (net_.collective_rule[x]) {
         case FROM_ROOT:
@@ -284,7 +313,9 @@ class Engine {
                 t += net_.member_cost[x];
                 return true;
             }
+            cost = 0; // which the arrivals hold
             break;
+        case LAST_DECIDES: cost = c.cost; break;
         default: break;
         }
         if (c.missing > 0)
@@ -465,7 +496,8 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
                  In<double> transfer, In<uint8_t> rendezvous, In<double> send_overhead,
                  In<double> receive_before, In<double> receive_after,
                  bool sender_waits_for_transfer, In<double> collective_cost,
-                 In<double> member_cost, In<uint8_t> collective_rule, size_t messages,
+                 In<double> member_cost, In<uint8_t> collective_rule, In<double> request_cost,
+                 In<int64_t> uneven_operation, In<double> uneven_cost, size_t messages,
                  In<uint8_t> collective_kind, In<int64_t> collective_charge,
                  In<int32_t> root_rank, In<int32_t> group, In<int64_t> group_offsets,
                  In<int32_t> group_process, In<int32_t> group_rank, bool timed) {
@@ -475,7 +507,8 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
         rendezvous.size() != charges || send_overhead.size() != charges ||
         receive_before.size() != charges || receive_after.size() != charges ||
         root.size() != collectives || collective_cost.size() != collectives ||
-        member_cost.size() != collectives || collective_rule.size() != collectives)
+        member_cost.size() != collectives || collective_rule.size() != collectives ||
+        request_cost.size() != collectives || uneven_operation.size() != uneven_cost.size())
         throw std::invalid_argument("columns of different lengths");
     check(processes, offsets, kind, target, operations, messages, collectives);
     check_carried(collective_rule, members, collective_kind, collective_charge, root_rank, group,
@@ -486,6 +519,10 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
                     collective_cost.data(),
                     member_cost.data(),
                     collective_rule.data(),
+                    request_cost.data(),
+                    uneven_cost.size(),
+                    uneven_operation.data(),
+                    uneven_cost.data(),
                     send_overhead.data(),
                     receive_before.data(),
                     receive_after.data(),
@@ -562,7 +599,8 @@ void bind_replay(nb::module_ &module) {
                nb::arg("cpu"), nb::arg("transfer"), nb::arg("rendezvous"),
                nb::arg("send_overhead"), nb::arg("receive_before"), nb::arg("receive_after"),
                nb::arg("sender_waits_for_transfer"), nb::arg("collective_cost"),
-               nb::arg("member_cost"), nb::arg("collective_rule"), nb::arg("messages"),
+               nb::arg("member_cost"), nb::arg("collective_rule"), nb::arg("request_cost"),
+               nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("messages"),
                nb::arg("collective_kind"), nb::arg("collective_charge"), nb::arg("root_rank"),
                nb::arg("group"), nb::arg("group_offsets"), nb::arg("group_process"),
                nb::arg("group_rank"), nb::arg("timed"),

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from popmodel import cache, files
+from popmodel import cache, files, shell
 from popmodel.errors import FileError, PopmodelError
 from popmodel.machine.processes import Finished, output_of
 from popmodel.machine.toolchain import Compiler, Mpi
@@ -258,7 +258,7 @@ def _refuse_unsafe(names: Sequence[str]) -> None:
     if why := cache.doubt(*names):
         raise BuildError(
             f"{why}: what lies there is not run with your rights",
-            f"chmod -R go-w {shlex.quote(str(cache.folder()))} if you trust what is in it, or name "
+            f"chmod -R go-w {shell.quote(str(cache.folder()))} if you trust what is in it, or name "
             "another folder in POPMODEL_CACHE_DIR",
         )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from popmodel import cache
+from popmodel import cache, shell
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.machine import counters, disturbance
 from popmodel.machine.build import build
@@ -262,7 +262,8 @@ def check_cache(folder: Path) -> Check:
     facts = {"folder": str(folder), "free": free}
     if why:
         found = f"{folder} {why}: programs in it are not run"
-        return Check("cache", "fail", found, f"chmod go-w {folder}, or {other}", facts)
+        todo = f"chmod go-w {shell.quote(str(folder))}, or {other}"
+        return Check("cache", "fail", found, todo, facts)
     if status.f_flag & os.ST_NOEXEC:
         found = f"{folder}: programs cannot be run there (noexec)"
         return Check("cache", "fail", found, other, facts)

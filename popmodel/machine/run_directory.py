@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from popmodel import shell
 from popmodel.documents import Kind, parse_json, read_text
 from popmodel.errors import FileError
 from popmodel.files import append_to, refuse_planted, write_text
@@ -103,7 +104,8 @@ def find(folder: Path) -> Run | None:
     path = folder / PLAN
     if not path.exists():
         return None
-    hint = f"start anew with --force, or collect its samples: popmodel bench collect {folder}"
+    collect = shell.join(["popmodel", "bench", "collect", str(folder)])
+    hint = f"start anew with --force, or collect its samples: {collect}"
     try:
         table = KIND.read(parse_json(read_text(path), path), path)
     except FileError as error:

@@ -80,7 +80,7 @@ def replay(program: Program, network: Network, *, timed: bool = False) -> Execut
     if network.collectives == "algorithm":
         carried, messages = carry_out(program)
     cpu = 1 / network.cpu_factor
-    charges = charge(messages, program.collectives, network)
+    charges = charge(messages, program.collectives, network, program.uneven)
     end, spent = _run(program, charges, cpu, carried, timed=timed)
     compute = program.compute() * cpu / _NS
     return Execution(network, end, compute, program.operations, spent if timed else None)

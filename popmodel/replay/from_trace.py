@@ -8,6 +8,8 @@ runtime of real traces equals Dimemas' to the nanosecond:
 - messages are matched by the trace's communication records; a receive is complete in the call at
   whose exit its record says so;
 - Sendrecv posts its receive, sends blocking, then waits;
+- a Waitall waits for its messages in the order in which they left (their physical sends), which
+  matters where waiting for a message takes processor time of its own;
 - a trace does not say which isend or nonblocking collective a Wait completes: a Wait (or a
   successful Test) that completes no receive takes the oldest outstanding one, a Waitall (Testall)
   takes all of them;
@@ -29,7 +31,7 @@ from popmodel.kernel import _kernel
 from popmodel.replay.calls import MasterCalls, master_calls
 from popmodel.replay.messages import MatchedMessages, match_messages, note_calls_without_record
 from popmodel.replay.mpi_calls import Action
-from popmodel.replay.program import Messages, Op, Program
+from popmodel.replay.program import Messages, Op, Program, Uneven
 from popmodel.replay.turns import MatchedCollectives, match_collectives
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
@@ -77,7 +79,8 @@ def from_trace(trace: Trace) -> Program:
     calls = master_calls(whole)
     messages = match_messages(whole, calls, trace.begin, trace.end)
     collectives = match_collectives(whole, calls)
-    operations = _operations(calls, messages, collectives)
+    left = np.asarray(whole.messages.physical_send)[messages.row]
+    operations = _operations(calls, messages, left, collectives)
     notes = [*_ignored(calls), *note_calls_without_record(calls, messages)]
     if whole is not trace:
         operations, collectives, cut = _within(trace, calls, messages, collectives, operations)
@@ -100,11 +103,19 @@ def _ignored(calls: MasterCalls) -> list[str]:
 
 
 def _operations(
-    calls: MasterCalls, messages: MatchedMessages, collectives: MatchedCollectives
+    calls: MasterCalls,
+    messages: MatchedMessages,
+    left: NDArray[np.int64],
+    collectives: MatchedCollectives,
 ) -> _Operations:
-    """Operations of all calls; inside one call it posts, then sends, then waits."""
+    """Operations of all calls; inside one call it posts, then sends, then waits.
+
+    `left` is the time of each message's physical send.
+    """
     message = np.arange(len(messages.send), dtype=np.int32)
     plain = (messages.post == messages.wait) & (calls.action[messages.post] == Action.RECEIVE)
+    waits = np.flatnonzero(~plain)
+    waits = waits[np.argsort(left[waits], kind="stable")]
     blocking = np.isin(calls.action[messages.send], (Action.SEND, Action.SENDRECEIVE))
     at_once = calls.action[collectives.call] == Action.COLLECTIVE
     send_wait, collective_wait = _completions(
@@ -115,7 +126,7 @@ def _operations(
         (1, Op.SEND, messages.send[blocking], message[blocking]),
         (1, Op.ISEND, messages.send[~blocking], message[~blocking]),
         (2, Op.RECEIVE, messages.wait[plain], message[plain]),
-        (2, Op.WAIT_RECEIVE, messages.wait[~plain], message[~plain]),
+        (2, Op.WAIT_RECEIVE, messages.wait[waits], message[waits]),
         (3, Op.WAIT_SEND, send_wait, message[~blocking]),
         (0, Op.COLLECTIVE, collectives.call[at_once], collectives.collective[at_once]),
         (0, Op.ARRIVE, collectives.call[~at_once], collectives.collective[~at_once]),
@@ -233,10 +244,11 @@ def _assemble(
     tail = ends.copy()
     tail[occupied] -= outside[call[last]]
     records = whole.messages
+    kind, target = operations.kind[order], operations.target[order]
     return Program(
         offsets=offsets.astype(np.int64),
-        kind=operations.kind[order],
-        target=operations.target[order],
+        kind=kind,
+        target=target,
         burst=burst,
         tail=tail,
         messages=Messages(
@@ -256,7 +268,20 @@ def _assemble(
             for number, ranks in whole.communicators.items()
         },
         nodes=np.asarray(whole.node_of_location)[whole.process_offsets[:-1]].astype(np.int32),
+        uneven=_uneven(kind, target, call, collectives),
     )
+
+
+def _uneven(
+    kind: NDArray[np.uint8],
+    target: NDArray[np.int32],
+    call: NDArray[np.int64],
+    collectives: MatchedCollectives,
+) -> Uneven:
+    operation = np.flatnonzero((kind == Op.COLLECTIVE) | (kind == Op.ARRIVE))
+    operation = operation[collectives.uneven()[target[operation]]]
+    row = np.searchsorted(collectives.call, call[operation])
+    return Uneven(operation, target[operation], collectives.sent[row], collectives.received[row])
 
 
 def _time_outside_mpi(

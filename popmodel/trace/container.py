@@ -14,6 +14,7 @@ import json
 import mmap
 import os
 import struct
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.kernel import _kernel
 from popmodel.shapes import Named, Plain, Row, ShapeError, Text, Whole, record
 
 MAGIC = b"popmodel"
@@ -33,6 +35,10 @@ _CONTENTS = record(
         "facts": Named(Plain()),
         "arrays": Named(Row(Text(_KINDS), Whole(0), Whole(0))),  # kind, rows, place
     }
+)
+_CUT_SHORT = (
+    b"popmodel: error: a parsed trace in the cache was cut short, or can no longer be read, "
+    b"while it was in use\nhint: give the same command again: the trace is read anew\n"
 )
 _BLOCK = 1 << 20
 """Bytes read at a time to check them."""
@@ -257,6 +263,7 @@ def _contents(file: io.FileIO) -> _Contents:
 def _map(file: io.FileIO, contents: _Contents, *, writable: bool) -> dict[str, np.ndarray]:
     access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
     mapped = mmap.mmap(file.fileno(), 0, access=access)
+    weakref.finalize(mapped, _kernel.unguard, _kernel.guard(mapped, _CUT_SHORT))
     return {
         name: np.frombuffer(mapped, place.shape.kind, place.shape.rows, place.begin)
         for name, place in contents.places.items()

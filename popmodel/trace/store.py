@@ -1,9 +1,10 @@
 """Where the columns of a trace live: in memory, in the user's cache, or in a temporary file.
 
 A cached trace is a file of its own, found by the trace's path and application and used only if it
-was made from a file of the same size, time of change and beginning, and if its checksums hold; else
-it is made anew. It gets its name when it is complete, so that readers never see a part of one. It
-is not forced to the disk before: what a crash leaves of it fails the checksums.
+was made from the same file (its inode, size, beginning, and times of change, of which one cannot be
+set back) by the same scanner, and if its checksums hold; else it is made anew. It gets its name
+when it is complete, so that readers never see a part of one. It is not forced to the disk before:
+what a crash leaves of it fails the checksums.
 
 All files together stay below a limit (`popmodel.trace.housekeeping`).
 """
@@ -17,14 +18,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from popmodel._version import __version__
 from popmodel.cache import doubt, folder, make
 from popmodel.errors import TraceError
 from popmodel.files import NewFile
+from popmodel.kernel import _kernel
 from popmodel.trace import container
 from popmodel.trace.housekeeping import PARTIAL, SUFFIX, limit, make_room, mark_used
 
@@ -36,13 +40,16 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Key:
-    """What a cached trace was made from."""
+    """What a cached trace was made from, and by what."""
 
     path: str
     application: int
+    inode: int
     size: int
     changed: int
+    status_changed: int
     head: str
+    scanner: str
 
     def facts(self) -> dict[str, Any]:
         """Return the key as it stands in a cached file."""
@@ -65,7 +72,28 @@ def key_of(path: Path, application: int) -> Key | None:
             head = hashlib.blake2b(file.read(HEAD), digest_size=16).hexdigest()
     except OSError:
         return None
-    return Key(str(path.absolute()), application, status.st_size, status.st_mtime_ns, head)
+    return Key(
+        path=str(path.absolute()),
+        application=application,
+        inode=status.st_ino,
+        size=status.st_size,
+        changed=status.st_mtime_ns,
+        status_changed=status.st_ctime_ns,
+        head=head,
+        scanner=scanner(),
+    )
+
+
+@cache
+def scanner() -> str:
+    """Return what tells this scanner from others: the version, and the state of its files.
+
+    Their sizes and times tell as much as their contents would, and to read them takes longer than
+    to map a trace.
+    """
+    parts = [Path(str(_kernel.__file__)), *sorted(Path(__file__).parent.glob("*.py"))]
+    states = [f"{each.st_size} {each.st_mtime_ns}" for each in (part.stat() for part in parts)]
+    return hashlib.blake2b("\n".join([__version__, *states]).encode(), digest_size=16).hexdigest()
 
 
 def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:

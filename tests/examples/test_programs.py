@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import measuring
 from real_mpi import Mpi
 
 from popmodel.model.run.grid import best_grid
@@ -50,6 +51,7 @@ def test_the_stencil_is_correct(mpi: Mpi, built: dict[str, Path], ranks: int, th
     assert f"grid {grid}\n" in shown  # the one that the model expects
 
 
+@measuring()
 def test_the_phases_of_the_stencil_make_up_its_runtime(mpi: Mpi, built: dict[str, Path]) -> None:
     _, shown = run(mpi, 1, built["stencil3d"], "64", "20")
     times = {name: float(value) for name, value in re.findall(r"^(\w+) +([\d.]+) s", shown, re.M)}

@@ -41,7 +41,7 @@ from popmodel.tracer.commands import understand
 from popmodel.tracer.environment import Settings, variables
 from popmodel.tracer.library import find_or_build
 
-PATIENCE = 300.0  # seconds for a run of a few; only against programs that hang
+PATIENCE = 1800.0  # seconds for a run of a few; only against programs that hang
 # A container's user is often root, and runs may have more ranks than cores.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -51,6 +51,7 @@ OPEN_MPI = {
     "OMP_WAIT_POLICY": "passive",
 }
 SHORT = 0.2  # seconds; programs give two or three digits
+TOLERANCE = 5e-4  # of a parallel efficiency
 NS = 1e9
 
 
@@ -87,13 +88,14 @@ class Row:
     works : bool
         The program verified its result with the tracer as it did without.
     differences : list of str
-        What the trace counts otherwise than `counts.c`.
+        What the trace counts otherwise than `counts.c`, and what `metrics` says otherwise than
+        the states add up to.
     counted : dict
         What was compared: calls, messages, bytes, regions.
     overhead : dict
         ``median``, ``low``, ``high`` of the ratio of a traced run to the untraced one beside it,
         and ``said``, what the tracer's summary says.
-    whole, window : float or None
+    whole, window : float
         Parallel efficiency from start to end, and between MPI_Init and MPI_Finalize.
     rate : float
         Bytes of trace for a second of the run.
@@ -111,8 +113,8 @@ class Row:
     counted: dict[str, int]
     seconds: float
     overhead: dict[str, Any]
-    whole: float | None
-    window: float | None
+    whole: float
+    window: float
     rate: float
     replay: str | None
     warnings: list[str]
@@ -236,14 +238,14 @@ def row(bench: Bench, program: Program, case: Case, place: Path, rounds: int) ->
     run = popmodel.read(output)
     before, after = bench.count(case, place, library), counted.traced(run)
     ratios = bench.pairs(case, place, rounds)
-    whole, window, warnings = efficiencies(output)
+    found_out = analysed(output)
     size = output.stat().st_size
     return Row(
         case.name,
         case.ranks,
         case.threads,
         found is not None and found.groups() == expected.groups(),
-        counted.differences(before, after),
+        counted.differences(before, after) + found_out.contradictions,
         {
             "calls": sum(after.calls.values()),
             "messages": after.messages,
@@ -257,11 +259,11 @@ def row(bench: Bench, program: Program, case: Case, place: Path, rounds: int) ->
             "high": max(ratios),
             "said": said_overhead(traced.errors),
         },
-        whole,
-        window,
+        found_out.whole,
+        found_out.window,
         size * NS / run.duration,
         replayed(output),
-        warnings,
+        found_out.warnings,
     )
 
 
@@ -299,16 +301,37 @@ def replayed(trace: Path) -> str | None:
     return None
 
 
-def efficiencies(path: Path) -> tuple[float | None, float | None, list[str]]:
-    """Parallel efficiency of the whole run and of the program's window, and all warnings."""
+@dataclass(frozen=True)
+class Analysed:
+    """What popmodel says of a trace: parallel efficiencies, warnings, and what contradicts it."""
+
+    whole: float
+    window: float
+    warnings: list[str]
+    contradictions: list[str]
+
+
+def analysed(path: Path) -> Analysed:
+    """Parallel efficiency of the whole run and of the program in it, and all warnings.
+
+    Both are held against useful time, state 1, added up here.
+    """
     trace = popmodel.read(path)
-    warnings = [each["text"] for each in ask("info", str(path))["warnings"]]
-    run = ask("metrics", str(path))["runs"][0]
-    warnings += [each["text"] if isinstance(each, dict) else each for each in run["warnings"]]
-    begin, end = program_window(trace)
-    parts = (trace, trace.window(begin, end))
-    whole, window = (parallel_efficiency(part) for part in parts)
-    return whole, window, list(dict.fromkeys(warnings))
+    said = [each["text"] for each in ask("info", str(path))["warnings"]]
+    wrong = []
+    found = []
+    for name, options, part in (
+        ("whole run", ["--from-start"], trace),
+        ("program", [], trace.window(*program_window(trace))),
+    ):
+        run = ask("metrics", str(path), *options)["runs"][0]
+        value = run["metrics"]["hybrid-additive"]["parallel_efficiency"]
+        own = parallel_efficiency(part)
+        if abs(value - own) > TOLERANCE:
+            wrong.append(f"parallel efficiency, {name}: {own:.4f} added up, {value:.4f} said")
+        found.append(value)
+    said += run["caveats"] + [each["text"] for each in run["warnings"]]
+    return Analysed(*found, list(dict.fromkeys(said)), wrong)
 
 
 def parallel_efficiency(trace: Trace) -> float:
@@ -321,9 +344,10 @@ def parallel_efficiency(trace: Trace) -> float:
 def program_window(trace: Trace) -> tuple[int, int]:
     """From the end of the last MPI_Init to the begin of the first MPI_Finalize; ns."""
     calls = trace.calls()
-    names = [trace.mpi_name(*pair) for pair in zip(calls.type, calls.value, strict=True)]
-    begins = [e for n, e in zip(names, calls.exit, strict=True) if n.startswith("MPI_Init")]
-    ends = [e for n, e in zip(names, calls.entry, strict=True) if n == "MPI_Finalize"]
+    kinds = zip(calls.type.tolist(), calls.value.tolist(), strict=True)
+    names = [trace.mpi_name(*kind) for kind in kinds]
+    begins = [e for n, e in zip(names, calls.exit.tolist(), strict=True) if "MPI_Init" in n]
+    ends = [e for n, e in zip(names, calls.entry.tolist(), strict=True) if n == "MPI_Finalize"]
     return max(begins, default=trace.begin), min(ends, default=trace.end)
 
 
@@ -363,8 +387,8 @@ def as_markdown(rows: Sequence[Row], missing: Mapping[str, str], facts: Mapping[
     return "\n".join(lines) + "\n"
 
 
-def percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f} %"
+def percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
 
 
 def facts(compilers: Compilers, launcher: str, rounds: int) -> dict[str, str]:

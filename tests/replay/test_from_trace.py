@@ -167,6 +167,20 @@ def test_waitall_completes_the_receives_that_the_records_name(tmp_path: Path) ->
     assert ends(script, tmp_path) == [600, 600]
 
 
+def test_members_of_different_amounts_bring_them_where_nobody_is_the_root(tmp_path: Path) -> None:
+    script = Script(2)
+    for p in range(2):
+        script.collective(p, "Alltoall")
+        script.collective(p, "Alltoall", sent=8 + p, received=16)
+        script.collective(p, "Gather", sent=8 + p, root=p == 0)
+    script.end()
+    uneven = from_trace(script.read(tmp_path)).uneven
+    assert uneven.operation.tolist() == [1, 4]
+    assert uneven.collective.tolist() == [1, 1]
+    assert uneven.sent.tolist() == [8, 9]
+    assert uneven.received.tolist() == [16, 16]
+
+
 def test_a_wait_without_a_receive_takes_the_oldest_request(tmp_path: Path) -> None:
     script = Script(2)
     for p in range(2):

@@ -117,6 +117,40 @@ def test_a_changed_trace_is_scanned_again(folder: Path, path: Path, scans: list[
     cached(folder)  # the old ones were replaced
 
 
+def test_an_edit_that_leaves_size_and_time_is_noticed(
+    folder: Path, path: Path, scans: list[str]
+) -> None:
+    filler = "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(1000, 8000))
+    assert len(filler) > store.HEAD
+    path.write_text(f"{TEXT}{filler}1:1:1:1:1:9000:9001:1\n")
+    status = path.stat()
+    assert read(path).states.end[-1] == 9001
+    with path.open("r+b") as file:  # behind what the hash of its beginning covers
+        file.seek(status.st_size - 4)
+        file.write(b"9")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size
+    assert read(path).states.end[-1] == 9009
+    other = path.with_name("y.prv")
+    other.write_bytes(path.read_bytes().replace(b"9009:1", b"9005:1"))
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(path)
+    assert read(path).states.end[-1] == 9005
+    assert len(scans) == 3
+    cached(folder)
+
+
+def test_what_another_scanner_made_is_made_anew(
+    folder: Path, path: Path, scans: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read(path)
+    monkeypatch.setattr(store, "scanner", lambda: "another")
+    for _ in range(2):
+        assert read(path).states.end.tolist() == [10]
+    assert len(scans) == 2
+    cached(folder)
+
+
 def damage(name: str, content: bytes) -> bytes:
     head = struct.Struct("<8sIIQQ")
     magic, version, _, length, end = head.unpack(content[: head.size])
@@ -213,6 +247,69 @@ def test_the_cache_is_made_for_its_user_alone(folder: Path, path: Path) -> None:
         os.umask(before)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert cached(folder).stat().st_mode & 0o777 == 0o600
+
+
+CUT_SHORT = """
+import mmap, os, sys, tempfile
+from pathlib import Path
+from popmodel.trace import read
+trace = read(sys.argv[1])
+(cached,) = Path(os.environ["POPMODEL_CACHE_DIR"]).iterdir()
+if sys.argv[2] == "ours":
+    os.truncate(cached, 0)
+    print(trace.states.end.sum())
+else:
+    file = tempfile.TemporaryFile()
+    file.write(bytes(4096))
+    file.flush()
+    other = mmap.mmap(file.fileno(), 4096)
+    file.truncate(0)
+    print(other[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("whose", "status", "said"),
+    [
+        (
+            "ours",
+            1,
+            "popmodel: error: a parsed trace in the cache was cut short, or can no longer be read, "
+            "while it was in use\nhint: give the same command again: the trace is read anew\n",
+        ),
+        ("another's", -signal.SIGBUS, ""),
+    ],
+)
+def test_a_mapped_file_that_is_cut_short_is_told(
+    folder: Path, path: Path, whose: str, status: int, said: str
+) -> None:
+    path.write_text(TEXT + "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(10, 5000)))
+    done = subprocess.run(
+        [sys.executable, "-c", CUT_SHORT, str(path), whose],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "POPMODEL_CACHE_DIR": str(folder)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", said)
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_no_longer_mapped_is_no_longer_watched(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[int] = []
+    guard = container._kernel.guard
+
+    def note(mapped: object, words: bytes) -> int:
+        places.append(guard(mapped, words))
+        return places[-1]
+
+    monkeypatch.setattr(container._kernel, "guard", note)
+    for _ in range(3):
+        assert read(path).states.end.tolist() == [10]
+    assert places[0] >= 0
+    assert len(set(places)) == 1
 
 
 DISORDERED = TEXT + "1:1:1:1:1:20:30:2\n1:1:1:1:1:10:20:1\n2:1:1:1:1:1:50000001:0\n"

@@ -26,7 +26,7 @@ from popmodel.trace import Trace
 from popmodel.trace.calls import tally
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, Loss, losses
 from popmodel.tracer import merge as merge_module
-from popmodel.tracer import messages, spool
+from popmodel.tracer import messages, spool, states
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import Construct, Kind
 from popmodel.tracer.source_lines import Place
@@ -103,17 +103,23 @@ def test_everything_of_a_random_program_is_there_once(plan: Plan) -> None:
 
 
 def check_states_tile(trace: Trace, plan: Plan) -> None:
+    """States of a master tile its time; those of the others leave gaps where they are idle."""
     ends = [plan.end(rank) - BEGIN for rank in range(plan.size)]
     process = trace.process_of_location()
+    masters = set(trace.process_offsets[:-1].tolist())
     for location in range(trace.locations):
         mine = slice(trace.states.offsets[location], trace.states.offsets[location + 1])
-        begin, end = trace.states.begin[mine], trace.states.end[mine]
+        begin, end, state = (getattr(trace.states, c)[mine] for c in ("begin", "end", "state"))
         assert begin[0] == 0
-        assert np.array_equal(begin[1:], end[:-1])
         assert np.all(end > begin)
-        assert end[-1] == ends[process[location]]
-        state = trace.states.state[mine]
-        assert np.all(state[1:] != state[:-1])
+        assert np.all(begin[1:] >= end[:-1])
+        assert not np.any(state == states.IDLE)
+        joins = begin[1:] == end[:-1]
+        assert np.all(state[1:][joins] != state[:-1][joins])
+        if location in masters:
+            assert np.all(joins)
+            assert end[-1] == ends[process[location]]
+        assert end[-1] <= ends[process[location]]
 
 
 def check_times(trace: Trace, plan: Plan) -> None:
@@ -276,7 +282,7 @@ def test_openmp_threads_have_the_rows_of_their_numbers() -> None:
         assert told.warnings == ()
         mine = slice(trace.states.offsets[2], trace.states.offsets[3])
         assert rows_of(trace.states, "begin", "end", "state")[mine] == [
-            (0, 122, 2), (122, 300, 1), (300, 1022, 0), (1022, 1200, 1), (1200, 2000, 0),
+            (0, 122, 2), (122, 300, 1), (1022, 1200, 1),
         ]  # fmt: skip
         (region,) = analyse(trace).observables.regions
         assert region.name == "solve (solve.c:4660)"
@@ -331,6 +337,33 @@ def test_threads_that_are_no_team_follow_it() -> None:
         outlined = trace.events.value[(trace.events.type == 60000018)].tolist()
         assert outlined == [1, 2, 1, 0, 2, 0]
         assert len(analyse(trace).observables.regions) == 1
+
+
+def test_threads_of_the_program_that_follow_one_another_share_a_row() -> None:
+    run = Run(1)
+    process = run.process(0, begin=0)
+    master, first, beside, second = (process.thread() for _ in range(4))
+    master.call("Init", 0, 100)
+    for thread, begin, end in ((first, 200, 300), (beside, 250, 900), (second, 300, 400)):
+        thread.call("Send", begin, end - 10, a=1)
+        thread.put(end, Kind.END)
+    later = process.thread()
+    later.call("Send", 500, 600, a=1)  # which does not say that it ended
+    last = process.thread()
+    last.call("Send", 700, 800, a=1)
+    last.put(800, Kind.END)
+    process.end(1000)
+    with merged(run) as (trace, told):
+        assert trace.threads.tolist() == [4]
+        sends = trace.events.value == 1
+        assert [
+            trace.events.time[slice(*trace.events.offsets[row : row + 2])][
+                sends[slice(*trace.events.offsets[row : row + 2])]
+            ].tolist()
+            for row in (1, 2, 3)
+        ] == [[200, 300, 500], [250], [700]]
+        text = "threads that the program made itself, shown after those of the team"
+        assert [w.count for w in told.warnings if w.text == text] == [5]
 
 
 def test_programs_without_mpi_are_processes_in_order_of_their_start() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pytest
+from surroundings import shared
 from tracer.raw_files import CALLS, KINDS, Process, Thread, read
 
 HERE = Path(__file__).resolve().parent
@@ -33,18 +34,20 @@ class Mpi(Protocol):
 @pytest.fixture(scope="session")
 def library(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is tested."""
-    return build_library(mpi.mpicc, tmp_path_factory.mktemp("tracer"))
+    return build_library(mpi.mpicc, tmp_path_factory)
 
 
-def build_library(mpicc: Sequence[str], folder: Path) -> Path:
-    """The library, built as its Makefile does, without a warning."""
+def build_library(mpicc: Sequence[str], factory: pytest.TempPathFactory) -> Path:
+    """The library, built as its Makefile does, without a warning; once for each compiler."""
     compiler = " ".join(mpicc)
-    built = subprocess.run(
-        ["make", "-s", "-j2", "-C", MICROBENCH, "tracer", f"MPICC={compiler}", f"BUILD={folder}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with shared(factory, f"tracer{compiler.replace('/', '-')}") as folder:
+        built = subprocess.run(
+            [*("make", "-s", "-j2", "-C", MICROBENCH, "tracer"),
+             *(f"MPICC={compiler}", f"BUILD={folder}")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )  # fmt: skip
     assert built.returncode == 0, built.stderr
     assert built.stderr == ""
     return folder / "libpopmodel_trace.so"
@@ -53,16 +56,16 @@ def build_library(mpicc: Sequence[str], folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def program(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Build one of the programs beside this file, once per name and flags."""
-    folder = tmp_path_factory.mktemp("programs")
 
     def build(name: str, *flags: str) -> Path:
-        made = folder / "-".join([name, *(flag.strip("-") for flag in flags)])
-        if not made.exists():
-            source = HERE / "programs" / f"{name}.c"
-            command = [*mpi.mpicc, "-std=c11", "-pthread", *flags, "-o", made, source]
-            built = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert built.returncode == 0, built.stderr
-        return made
+        with shared(tmp_path_factory, "programs") as folder:
+            made = folder / "-".join([name, *(flag.strip("-") for flag in flags)])
+            if not made.exists():
+                source = HERE / "programs" / f"{name}.c"
+                command = [*mpi.mpicc, "-std=c11", "-pthread", *flags, "-o", made, source]
+                built = subprocess.run(command, capture_output=True, text=True, check=False)
+                assert built.returncode == 0, built.stderr
+            return made
 
     return build
 
