@@ -19,7 +19,8 @@ int samples_open(struct samples *samples, const char *path, struct text *error)
 {
     int standard = !path || strcmp(path, "-") == 0;
     samples->path = standard ? "standard output" : path;
-    samples->file = standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
+    samples->file = standard ? STDOUT_FILENO : open(path, flags, 0666);
     if (samples->file >= 0)
         return 0;
     text_add(error, "cannot write samples to %s: %s; give another file with -o", path,

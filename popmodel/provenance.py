@@ -8,13 +8,13 @@ nothing about the person is recorded.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from popmodel import shell
 from popmodel._version import __version__
 from popmodel.errors import FileError
 
@@ -88,7 +88,7 @@ def collect(
     moment = (now or datetime.now(UTC)).astimezone(UTC)
     return Provenance(
         popmodel=__version__,
-        command=shlex.join(["popmodel", *arguments]),
+        command=shell.join(["popmodel", *arguments]),
         host=os.uname().nodename,
         time=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         inputs=tuple(describe_input(path) for path in inputs),

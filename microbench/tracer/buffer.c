@@ -59,7 +59,7 @@ static bool reserve(int file, uint64_t offset, size_t more)
 
 static void *map(struct thread *t, uint64_t offset, size_t size)
 {
-    int file = open(t->path, O_RDWR | O_CLOEXEC);
+    int file = open(t->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (file < 0)
         return NULL;
     void *at = MAP_FAILED;
@@ -127,8 +127,11 @@ static void cut(struct thread *t)
         mmap(t->window + kept, t->window_size - kept, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
         return; /* no memory for it: the file keeps its tail of zeros, which readers know */
-    if (truncate(t->path, (off_t)length) != 0)
+    int file = open(t->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)length) != 0)
         note("a file could not be cut to its length; it ends with zeros");
+    if (file >= 0)
+        close(file);
 }
 
 void buffer_open(struct thread *t)

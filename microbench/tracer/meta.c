@@ -133,7 +133,7 @@ void line_numbers(struct line *line, const char *key, const int *values, size_t 
 /* Appends all of it, or as much as the file system takes; the descriptor lives as long as this. */
 static bool append(const char *bytes, size_t n)
 {
-    int file = open(process.meta, O_WRONLY | O_APPEND | O_CLOEXEC);
+    int file = open(process.meta, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     if (file < 0)
         return false;
     bool fits = within_limit(file, n);

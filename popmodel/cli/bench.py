@@ -196,6 +196,7 @@ def _write_script(
     from popmodel.cli.streams import remark, write_out
     from popmodel.machine import hardware, run_directory, script
     from popmodel.machine.measurement import make_plan, open_run, tools
+    from popmodel.shell import join, quote, visible
 
     choice("--script", system, script.SYSTEMS)
     output = Path("machine.json") if profile is None or profile.path is None else profile.path
@@ -213,9 +214,10 @@ def _write_script(
         path = script.write(
             run, using.programs, output=str(output), launcher=request.launcher or "srun"
         )
-    write_out(f"{path}\n")
-    remark(f"submit it: cd {folder} && sbatch {path.name}")
-    remark(f"when it has run: popmodel bench collect {folder} -o {output}")
+    write_out(f"{visible(str(path))}\n")
+    remark(f"submit it: cd {quote(str(folder))} && sbatch {quote(path.name)}")
+    collect = ["popmodel", "bench", "collect", str(folder), "-o", str(output)]
+    remark(f"when it has run: {join(collect)}")
 
 
 def _measure(

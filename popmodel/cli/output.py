@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
-import stat
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +13,7 @@ from pathlib import Path
 from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import write_out
 from popmodel.errors import FileError, UsageError
+from popmodel.files import refuse_planted, write_bytes
 from popmodel.report.colour import depth_of
 from popmodel.report.render import Document, Format, Views, render
 from popmodel.report.terminal import Style
@@ -113,7 +111,7 @@ def terminal_style() -> Style:
 
 
 def write_file(path: Path, text: str, *, force: bool) -> None:
-    """Write a file as a whole or not at all: to a temporary file beside it, then renamed.
+    """Write a file as a whole or not at all.
 
     A device, a pipe or a stream that is open already (``/dev/stderr``, ``>(...)`` of a shell) is
     written to directly.
@@ -125,7 +123,7 @@ def write_file(path: Path, text: str, *, force: bool) -> None:
             with path.open("ab") as file:  # what a log behind /dev/stderr holds already stays
                 file.write(data)
         else:
-            _replace(path, data)
+            write_bytes(os.path.realpath(path), data)  # a symbolic link stays one
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -135,30 +133,6 @@ def write_file(path: Path, text: str, *, force: bool) -> None:
 def _cannot_write(path: Path, error: OSError) -> FileError:
     problem = f"cannot be written: {error.strerror}"
     return FileError(path, problem, hint="choose another place with -o")
-
-
-def _replace(path: Path, data: bytes) -> None:
-    real = Path(os.path.realpath(path))  # a symbolic link stays one
-    descriptor, name = tempfile.mkstemp(prefix=f".{real.name[:100]}.", dir=real.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        temporary.chmod(_mode(real))
-        temporary.replace(real)
-    except BaseException:
-        with contextlib.suppress(OSError):  # the first error is the one to report
-            temporary.unlink()
-        raise
-
-
-def _mode(path: Path) -> int:
-    """Permissions of the file that is replaced, else those that a new file gets."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _is_special(path: Path) -> bool:
@@ -171,5 +145,7 @@ def _is_special(path: Path) -> bool:
 def _refuse_existing(path: Path, force: bool) -> None:
     if path.is_dir():
         raise UsageError(f"-o {path}: is a directory", "name a file in it")
-    if not force and path.is_file() and not _is_special(path):
+    refuse_planted(path, "choose another place with -o")
+    # A link that leads nowhere yet is there as well: it may have been put there to be followed.
+    if not force and (path.is_file() or path.is_symlink()) and not _is_special(path):
         raise UsageError(f"-o {path}: the file exists", "use --force to replace it")

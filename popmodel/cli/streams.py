@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 from popmodel.errors import PopmodelError
+from popmodel.shell import visible
 
 
 def write_out(text: str) -> None:
@@ -74,8 +76,9 @@ def remark(text: str) -> None:
 
 def _one_line(text: str) -> str:
     """Text without line ends and other control characters; names in it come from anywhere."""
-    words = " ".join(text.split())
-    shown = "".join(character if character.isprintable() else "?" for character in words)
+    # Blanks stay as they are: a command that is shown can be pasted.
+    line = re.sub(r"\s*[\r\n]\s*", " ", text).strip()
+    shown = "".join(each if each.isprintable() else "?" for each in visible(line))
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     return shown.encode(encoding, "backslashreplace").decode(encoding)
 

@@ -75,6 +75,13 @@ def command(
             "calls of libgomp (gomp).",
         ),
     ] = "auto",
+    no_call_sites: Annotated[
+        bool,
+        typer.Option(
+            "--no-call-sites",
+            help="Do not record where in the program MPI is called, which costs some ns a call.",
+        ),
+    ] = False,
     output: Annotated[
         str | None,
         typer.Option(
@@ -129,7 +136,7 @@ def command(
     from popmodel.tracer.environment import OPENMP, Settings
 
     way = OPENMP[choice("--openmp", openmp, tuple(OPENMP))]
-    settings = Settings(counters=counters, openmp=way)
+    settings = Settings(counters=counters, openmp=way, call_sites=not no_call_sites)
     given = list(words or ())
     sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
     actions = {"--build-only": build_only, "--print-env": print_env, "--script": script is not None}
@@ -311,7 +318,7 @@ def _merged(raw: Path, target: Path, *, keeps: bool = True) -> tuple[Merged, tup
     except BaseException:
         line.clear()
         if keeps:
-            remark(f"what was recorded is kept: popmodel trace merge {_shown(raw)} -o {target}")
+            remark(f"what was recorded is kept: {_merging(raw, target)}")
         raise
     finally:
         line.clear()
@@ -337,9 +344,8 @@ def _build(
 def _print_environment(
     arguments: Sequence[str], output: str | None, settings: Settings, *, force: bool
 ) -> None:
-    import shlex
-
     from popmodel.cli.streams import remark, write_out
+    from popmodel.shell import join, quote
     from popmodel.tracer import raw_directory
     from popmodel.tracer.environment import variables
 
@@ -348,12 +354,12 @@ def _print_environment(
     raw = raw_directory.of_output(target)
     raw_directory.create(raw, force=force, reuse=True)
     given = variables(library.path, raw, settings)
-    write_out("".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items()))
-    line = f"mpirun -n 4 env $({shlex.join(('popmodel', *arguments))}) ./app"
-    if any(shlex.quote(value) != value for value in given.values()):
+    write_out("".join(f"{name}={quote(value)}\n" for name, value in given.items()))
+    line = f"mpirun -n 4 env $({join(('popmodel', *arguments))}) ./app"
+    if any(quote(value) != value for value in given.values()):
         line = f"eval {line}"  # what a command prints is split at blanks, quoted or not
     remark(f"give them to the program alone: {line}")
-    remark(f"when it has run: popmodel trace merge {_shown(raw)} -o {target}")
+    remark(f"when it has run: {_merging(raw, target)}")
 
 
 def _write_script(
@@ -366,6 +372,7 @@ def _write_script(
     force: bool,
 ) -> None:
     from popmodel.cli.streams import remark, write_out
+    from popmodel.shell import join, visible
     from popmodel.tracer import script
     from popmodel.tracer.commands import understand
 
@@ -387,8 +394,8 @@ def _write_script(
     )
     made_for = None if library.mpi is None else library.mpi.name
     path = script.write(job, library.path, target, mpi=made_for, force=force)
-    write_out(f"{path}\n")
-    remark(f"submit it: sbatch {path}")
+    write_out(f"{visible(str(path))}\n")
+    remark(f"submit it: {join(['sbatch', str(path)])}")
     remark("when it has run it says how the trace is made, at the end of its output")
 
 
@@ -424,9 +431,10 @@ def _checked(name: str, *, force: bool) -> Path:
     UsageError
         It is no name of a trace, or there is one already.
     """
+    from popmodel.shell import plain
     from popmodel.tracer.raw_directory import SUFFIXES, stem
 
-    path = Path(name)
+    path = Path(plain(name, "-o"))
     if not name.endswith(SUFFIXES) or path.name in SUFFIXES:
         raise UsageError(f"-o {name}: a trace is written as .prv or .prv.gz", "-o app.prv.gz")
     try:
@@ -492,6 +500,13 @@ def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError
         "a program uses MPI or OpenMP and links their shared libraries (ldd shows them); a script "
         "that starts ranks elsewhere hands on what popmodel trace --print-env prints",
     )
+
+
+def _merging(raw: Path, target: Path) -> str:
+    """The command that makes a trace of records."""
+    from popmodel.shell import join
+
+    return join(["popmodel", "trace", "merge", _shown(raw), "-o", str(target)])
 
 
 def _shown(path: Path) -> str:

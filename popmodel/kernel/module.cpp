@@ -6,9 +6,11 @@ namespace nb = nanobind;
 
 void bind_scan(nb::module_ &module);
 void bind_replay(nb::module_ &module);
+void bind_guard(nb::module_ &module);
 
 NB_MODULE(_kernel, module) {
-    module.doc() = "Compiled core of popmodel: scanning trace text, replay loops.";
+    module.doc() = "Compiled core of popmodel: scanning trace text, replay loops, mapped files.";
     bind_scan(module);
     bind_replay(module);
+    bind_guard(module);
 }

@@ -4,23 +4,26 @@ The measuring programs, and the library that traces.
 
 What is built is found again by everything that it was made from: the sources, the flags, the
 compiler, the MPI, the kind of processor. It gets its name when it is complete, so that processes
-that build the same one at once do not see a part of it.
+that build the same one at once do not see a part of it. It is run only if nobody else can have
+written it, and if it is what was built: its checksum lies beside it. A library that was cut short
+would end the program that it is loaded into.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 import platform
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from popmodel import cache
+from popmodel import cache, files, shell
 from popmodel.errors import FileError, PopmodelError
 from popmodel.machine.processes import Finished, output_of
 from popmodel.machine.toolchain import Compiler, Mpi
@@ -48,6 +51,8 @@ TRACER = "libpopmodel_trace.so"
 """The library that traces; its sources are the folder ``tracer`` beside those of the programs."""
 
 LOG = "build.log"
+SUM = ".sha256"
+"""Ends the name of the file that holds the checksum."""
 MADE = "{made}"
 """Stands in a command for the file that is made."""
 
@@ -218,14 +223,16 @@ def make(
     BuildError, FileError
         As `build`.
     """
-    folder = _place(_key(recipe))
+    names = ("programs", _key(recipe))
+    folder = cache.folder().joinpath(*names)
     target = folder / recipe.name
-    if os.access(target, os.X_OK):
+    _refuse_unsafe(names)
+    if _is_as_built(target):
         return target
     if on_begin is not None:
         on_begin()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        cache.make(*names)
         with tempfile.TemporaryDirectory(prefix="building-", dir=folder) as scratch:
             made = Path(scratch) / target.name
             log: list[str] = []
@@ -240,10 +247,52 @@ def make(
                 _keep_log(folder, log)
                 if done.status != 0 or (step is recipe.steps[-1] and not made.exists()):
                     raise _refused(recipe.name, step, done, folder / LOG)
-            made.replace(target)
+            if not _is_as_built(target):  # by another process meanwhile
+                _publish(made, target)
     except OSError as error:
         raise _unwritable(folder, error) from error
     return target
+
+
+def _refuse_unsafe(names: Sequence[str]) -> None:
+    if why := cache.doubt(*names):
+        raise BuildError(
+            f"{why}: what lies there is not run with your rights",
+            f"chmod -R go-w {shell.quote(str(cache.folder()))} if you trust what is in it, or name "
+            "another folder in POPMODEL_CACHE_DIR",
+        )
+
+
+def _publish(made: Path, target: Path) -> None:
+    made.chmod(0o755)  # an umask may let the group write
+    # The checksum first: a file without one is built anew.
+    files.write_text(_sum_of(target), _checksum(made.read_bytes()), 0o644)
+    made.replace(target)
+
+
+def _is_as_built(target: Path) -> bool:
+    """Whether a file is there that was built here and has not been changed since."""
+    try:
+        content, stated = _own_bytes(target), _own_bytes(_sum_of(target))
+    except OSError:
+        return False
+    return os.access(target, os.X_OK) and stated == _checksum(content).encode()
+
+
+def _own_bytes(path: Path) -> bytes:
+    """Content of a file that only its user can have written; OSError if there is none."""
+    with io.FileIO(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)) as file:
+        if why := cache.foreign(os.fstat(file.fileno())):
+            raise PermissionError(errno.EACCES, why)
+        return file.readall()
+
+
+def _sum_of(target: Path) -> Path:
+    return target.with_name(f"{target.name}{SUM}")
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _needs_mpi(source: Path, seen: frozenset[Path] = frozenset()) -> bool:
@@ -295,12 +344,8 @@ def _key(recipe: Recipe) -> str:
     return made_of.hexdigest()[:16]
 
 
-def _place(key: str) -> Path:
-    return cache.folder() / "programs" / key
-
-
 def _keep_log(folder: Path, said: list[str]) -> None:
-    (folder / LOG).write_text("\n".join(said), encoding="utf-8")
+    files.write_text(folder / LOG, "\n".join(said))
 
 
 def _refused(name: str, step: Step, done: Finished, log: Path) -> BuildError:

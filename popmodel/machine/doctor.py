@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from popmodel import cache
+from popmodel import cache, shell
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.machine import counters, disturbance
 from popmodel.machine.build import build
@@ -250,15 +250,20 @@ def check_cache(folder: Path) -> Check:
     """Whether programs can be kept, and run, in the user's cache."""
     other = "name another folder in POPMODEL_CACHE_DIR"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(prefix="partial-", dir=folder) as file:
             file.write(bytes(4096))
             file.flush()
         status = os.statvfs(folder)
+        why = cache.foreign(folder.stat())
     except OSError as error:
         return Check("cache", "fail", f"{folder}: cannot be written: {error.strerror}", other)
     free = status.f_bavail * status.f_frsize
     facts = {"folder": str(folder), "free": free}
+    if why:
+        found = f"{folder} {why}: programs in it are not run"
+        todo = f"chmod go-w {shell.quote(str(folder))}, or {other}"
+        return Check("cache", "fail", found, todo, facts)
     if status.f_flag & os.ST_NOEXEC:
         found = f"{folder}: programs cannot be run there (noexec)"
         return Check("cache", "fail", found, other, facts)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from popmodel import shell
 from popmodel.errors import PopmodelError
 from popmodel.machine.processes import NOT_STARTED, describe_status
 from popmodel.units import plural
@@ -124,7 +124,7 @@ def explain(
     """
     name = Path(command[0]).name
     words = meaningful(text)
-    see = f"all it said is in {log}" if log else f"try it by hand: {shlex.join(command)}"
+    see = f"all it said is in {log}" if log else f"try it by hand: {shell.join(command)}"
     if status == NOT_STARTED and len(words) == 1:
         return not_started(words[0])
     for reason in _REASONS:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel.errors import FileError
+from popmodel.files import append_to
 from popmodel.machine import hardware, processes
 from popmodel.machine.failures import (
     OUT_OF_TOUCH,
@@ -245,7 +246,7 @@ class _Words:
         self._tail = b""
         self._written = 0
         try:
-            self._file = path.open("ab", buffering=0)
+            self._file = append_to(path)
         except OSError as error:
             raise self._unwritable(error) from error
 

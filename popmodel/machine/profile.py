@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from popmodel import files
 from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
 from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
@@ -22,7 +23,6 @@ from popmodel.machine.quantity import Quantity
 from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
 
-SCHEMA = "popmodel/machine/1"
 DEFAULT_PRESET = "sandybridge-fdr"
 
 # start of a path in a profile -> the part of the measurement that fills it
@@ -155,7 +155,7 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the profile as JSON."""
-        Path(path).write_text(json.dumps(self.document, indent=1) + "\n", encoding="utf-8")
+        files.write_text(path, json.dumps(self.document, indent=1) + "\n")
 
 
 def part_of(path: str) -> str | None:
@@ -199,8 +199,6 @@ def load(source: str | os.PathLike[str]) -> Profile:
     """
     path, is_preset = _BUNDLED.find(source)
     document = parse_json(read_text(path, UnreadableProfile), path, ProfileError)
-    if not isinstance(document, dict):
-        raise ProfileError(path, "is not a machine profile: the JSON document is no table")
     return from_document(document, os.fspath(path), is_preset=is_preset)
 
 
@@ -214,13 +212,6 @@ def from_document(
     ProfileError
         As `load`.
     """
-    declared = document.get("schema")
-    if declared != SCHEMA:
-        raise ProfileError(
-            path,
-            f"schema is {declared!r}, not {SCHEMA!r}",
-            hint="a machine profile is written by popmodel bench",
-        )
     quantities = check_document(document, path)
     topology = _topology(document["topology"])
     name = str(document.get("name", Path(path).stem))

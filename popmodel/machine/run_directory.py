@@ -19,22 +19,30 @@ import errno
 import fcntl
 import itertools
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from popmodel.documents import parse_json, read_text
-from popmodel.errors import FileError, UsageError
+from popmodel import shell
+from popmodel.documents import Kind, parse_json, read_text
+from popmodel.errors import FileError
+from popmodel.files import append_to, refuse_planted, write_text
 from popmodel.machine import plan as plans
+from popmodel.machine import samples
 from popmodel.machine.jobs import Job, from_params
 from popmodel.machine.plan import Plan, PlannedLaunch
+from popmodel.shapes import Flag, Named, Text, record
 
 SCHEMA = "popmodel/plan/1"
+KIND = Kind(
+    SCHEMA,
+    "plan of a measurement",
+    record({"schema": Text(), "made_with": Named(Text()), "completed": Flag(), **plans.KEYS}),
+    "a plan is written by popmodel bench",
+)
 SUFFIX = ".samples"
 PLAN = "plan.json"
 LOCK = ".lock"
@@ -96,23 +104,14 @@ def find(folder: Path) -> Run | None:
     path = folder / PLAN
     if not path.exists():
         return None
-    hint = f"start anew with --force, or collect its samples: popmodel bench collect {folder}"
+    collect = shell.join(["popmodel", "bench", "collect", str(folder)])
+    hint = f"start anew with --force, or collect its samples: {collect}"
     try:
-        table = parse_json(read_text(path), path)
+        table = KIND.read(parse_json(read_text(path), path), path)
     except FileError as error:
         error.hint = hint
         raise
-    try:
-        if table.pop("schema") != SCHEMA:
-            raise ValueError
-        made_with, completed = table.pop("made_with"), table.pop("completed")
-        return Run(folder, plans.from_dict(table), dict(made_with), bool(completed))
-    except (AttributeError, KeyError, TypeError, ValueError, UsageError):
-        raise FileError(
-            path,
-            f"is not a plan of this version of popmodel ({SCHEMA})",
-            hint=hint,
-        ) from None
+    return Run(folder, plans.from_dict(table), table["made_with"], table["completed"])
 
 
 @contextmanager
@@ -127,11 +126,12 @@ def held(folder: Path) -> Iterator[None]:
     FileError
         If another command holds it, or it cannot be written or holds files of something else.
     """
+    refuse_planted(folder, "name another file with -o: samples are kept in a directory beside it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_foreign(folder)
         # A file of its own: the plan is replaced as a whole, and with it would go the lock.
-        lock = (folder / LOCK).open("ab")
+        lock = append_to(folder / LOCK)
     except OSError as error:
         raise unwritable(folder, error) from error
     with lock:
@@ -169,6 +169,7 @@ def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
         If the directory cannot be written, or holds files of something else.
     """
     run = Run(folder, plan, made_with)
+    refuse_planted(folder, "name another file with -o: samples are kept in a directory beside it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_foreign(folder)
@@ -260,26 +261,13 @@ def without_sample(run: Run) -> int:
     )
 
 
-def done_in(samples: Path) -> tuple[list[Job], bool]:
+def done_in(path: Path) -> tuple[list[Job], bool]:
     """The jobs of a samples file in order, and whether its program came to its end.
 
     A line that was cut by the end of its program is no job that is done.
     """
-    jobs: list[Job] = []
-    try:
-        text = samples.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return jobs, False
-    for line in text.splitlines():
-        try:
-            table = json.loads(line)
-        except ValueError:
-            continue
-        if "end" in table:
-            return jobs, True
-        if "job" in table:
-            jobs.append(from_params(table["job"], table["params"]))
-    return jobs, False
+    done, ended = samples.done_in(path)
+    return [from_params(*job) for job in done], ended
 
 
 def files(run: Run, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:
@@ -294,7 +282,7 @@ def files(run: Run, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:
     stem = f"launch-{launch.number:03d}" + (f"-{earlier + 1}" if earlier else "")
     made = Files(*(run.folder / f"{stem}.{suffix}" for suffix in ("jobs", "jsonl", "log")))
     try:
-        made.jobs.write_text("".join(f"{job.line}\n" for job in jobs), encoding="utf-8")
+        write_text(made.jobs, "".join(f"{job.line}\n" for job in jobs))
     except OSError as error:
         raise unwritable(made.jobs, error) from error
     return made
@@ -329,16 +317,6 @@ def _write_plan(run: Run) -> None:
         **run.plan.to_dict(),
     }
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{PLAN}.", dir=run.folder)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(table, file, indent=1)
-            temporary.chmod(0o644)
-            temporary.replace(run.folder / PLAN)
-        except BaseException:
-            with suppress(OSError):  # the first error is the one to report
-                temporary.unlink()
-            raise
+        write_text(run.folder / PLAN, json.dumps(table, indent=1))
     except OSError as error:
         raise unwritable(run.folder / PLAN, error) from error

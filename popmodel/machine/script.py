@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import shlex
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from popmodel import files, shell
 from popmodel.errors import UsageError
 from popmodel.machine import run_directory
 from popmodel.machine.plan import PlannedLaunch
@@ -111,7 +111,7 @@ def write(
     Raises
     ------
     UsageError
-        If the launcher is not srun.
+        If the launcher is not srun, or a name holds characters that are not to be seen.
     FileError
         If the directory cannot be written.
     """
@@ -124,15 +124,13 @@ def write(
     script = run.folder / SCRIPT
     try:
         for name, program in programs.items():
-            shutil.copy2(program, run.folder / f"popmodel-{name}")
+            files.copy(program, run.folder / f"popmodel-{name}", files.PROGRAM)
         steps = [
             _step(launch, run_directory.files(run, launch, launch.jobs))
             for launch in run.plan.launches
         ]
-        script.write_text(
-            _head(run, output, shlex.join(words)) + "".join(steps) + _TAIL, encoding="utf-8"
-        )
-        script.chmod(0o755)
+        text = _head(run, output, shell.join(words)) + "".join(steps) + _TAIL
+        files.write_text(script, text, files.PROGRAM)
     except OSError as error:
         raise run_directory.unwritable(run.folder, error) from error
     return script
@@ -148,14 +146,18 @@ def _head(run: Run, output: str, launcher: str) -> str:
         number=plan.nodes,
         mode=plan.mode,
         minutes=minutes,
-        folder=shlex.quote(str(run.folder.resolve())),
+        folder=_word(str(run.folder.resolve()), "the path of the directory"),
         script=SCRIPT,
-        output=shlex.quote(output),
+        output=_word(output, "the name of the profile"),
         cores=max(launch.threads for launch in plan.launches),
         per_node=per_node,
         time=f"{hours:02d}:{rest:02d}:00",
         launcher=launcher,
     )
+
+
+def _word(name: str, what: str) -> str:
+    return shell.quote(shell.plain(name, what))
 
 
 def _step(launch: PlannedLaunch, files: Files) -> str:
@@ -174,4 +176,4 @@ def _step(launch: PlannedLaunch, files: Files) -> str:
         launch.program,
     ]
     words = [*map(str, head), *limits_of(launch, len(launch.jobs))]
-    return f"{places}launch {shlex.join(words)}\n"
+    return f"{places}launch {shell.join(words)}\n"

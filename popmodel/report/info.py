@@ -28,6 +28,8 @@ def records(document: Document) -> list[Record]:
         ("trace", "nodes", document["nodes"]),
         ("trace", "runtime", document["runtime"]),
         ("trace", "duration", document["duration"]),
+        ("analysed", "begin", document["analysed"]["begin"]),
+        ("analysed", "end", document["analysed"]["end"]),
     ]
     for group in ("records", "calls", "regions"):
         rows += [(group, name, value) for name, value in document[group].items()]
@@ -74,6 +76,10 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("runtime", "-" if document["runtime"] is None else format_time(document["runtime"])),
         ("counters", ", ".join(document["counters"]) or "none"),
     ]
+    window = document["analysed"]
+    if any(window["left_out"].values()):
+        span = f"{window['begin']:.4g} s to {window['end']:.4g} s"
+        facts.insert(-1, ("analysed", f"{span}, {window['why']}"))
     applications = document["applications"]
     if applications != 1:
         facts.insert(1, ("application", f"{document['application']} of {applications}"))

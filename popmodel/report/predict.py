@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,13 +30,13 @@ from popmodel.report.terminal import (
     paragraph,
     percent,
     shell_lines,
+    shell_words,
     table,
 )
 from popmodel.units import format_size, format_time, plural
 
 BAR_WIDTH = 20
 SCALING = "scaling"
-_WORD = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")  # of a shell: quotes keep it together
 _TOLD = 0.05  # of a loss: a smaller cause is not worth a word
 _FUZZ = 1e-6  # of a point: what rounding in the computation may add to 100
 
@@ -132,7 +131,7 @@ def markdown(document: Document, families: Sequence[str], *, brief: bool = False
         lines += ["", *markdown_table(["what would help", "runtime"], remedies)]
     for text in [*_doubts(document), *_notes(document)]:
         lines += ["", text]
-    return [*lines, "", "```sh", document["launch"], "```"]
+    return [*lines, "", "```sh", *document["launch"].split("\n"), "```"]
 
 
 def launch_lines(command: str, width: int) -> list[str]:
@@ -141,8 +140,8 @@ def launch_lines(command: str, width: int) -> list[str]:
     Words that fit nowhere stand on a line of their own.
     """
     parts = [
-        shell_lines(_WORD.findall(given), width)
-        for given in command.replace("\\\n", "\n").splitlines()
+        shell_lines(shell_words(given), width)
+        for given in command.replace("\\\n", "\n").split("\n")
     ]
     return [
         line if part is parts[-1] or line.endswith("\\") else f"{line} \\"
@@ -438,5 +437,6 @@ def _ratio(name: str, meaning: str, estimate: Estimate) -> str:
     if value is None:
         return f"no {name}: {estimate.get('why', 'not known')}"
     interval = "" if low is None else f" ({low:.3f} .. {high:.3f})"
-    inverse = f"; 1/{name} {1 / value:.3f}" if name == "e_mp" else ""
+    # One process sends nothing, whatever others send: the ratio is 0 and has no inverse.
+    inverse = f"; 1/{name} {1 / value:.3f}" if name == "e_mp" and value > 0 else ""
     return f"{name} {value:.3f}{interval}, {meaning}{inverse}"

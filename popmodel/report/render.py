@@ -7,14 +7,21 @@ command line. A document that was saved as JSON can be drawn again later.
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from popmodel.report.colour import COLOURS
 from popmodel.report.export import Record, csv_text, json_text
-from popmodel.report.terminal import Style, clean, paragraph, shell_lines, shorten
+from popmodel.report.terminal import (
+    Style,
+    clean,
+    paragraph,
+    shell_lines,
+    shell_words,
+    shorten,
+)
 
 Document = Mapping[str, Any]
 
@@ -62,12 +69,27 @@ def render(document: Document, views: Views, format: Format, style: Style) -> st
     if format is Format.MARKDOWN:
         command = stamp["command"].replace("`", "'")
         footer = f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}: `{command}`"
-        return "\n".join([*views.markdown(document), "", footer]) + "\n"
+        return _text([*views.markdown(document), "", footer])
     if format is Format.SVG:
         if views.svg is None:
             raise ValueError(f"{document['schema']} has no drawing")
         return views.svg(document)
-    return "\n".join([*views.screen(document, style), "", *_footer(stamp, style)]) + "\n"
+    return _text([*views.screen(document, style), "", *_footer(stamp, style)])
+
+
+def _text(lines: Iterable[str]) -> str:
+    """Lines as a text, in which only those and the colours of popmodel control a terminal.
+
+    What a view takes from a trace or another file may hold anything.
+    """
+    return "".join(f"{_harmless(line)}\n" for line in lines)
+
+
+def _harmless(line: str) -> str:
+    if line.isprintable():
+        return line
+    parts = COLOURS.split(line)  # every second one is a colour
+    return "".join(part if number % 2 else clean(part) for number, part in enumerate(parts))
 
 
 def _footer(stamp: Mapping[str, Any], style: Style) -> list[str]:
@@ -75,5 +97,4 @@ def _footer(stamp: Mapping[str, Any], style: Style) -> list[str]:
     lines = paragraph(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}", style)
     if style.terminal:
         return [*lines, shorten(stamp["command"], style.width)]
-    words = (clean(shlex.quote(word)) for word in shlex.split(stamp["command"]))
-    return [*lines, *shell_lines(words, style.width)]
+    return [*lines, *shell_lines(shell_words(stamp["command"]), style.width)]

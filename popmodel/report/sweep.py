@@ -114,7 +114,7 @@ def markdown(document: Document) -> list[str]:
     ]
     for choice in document["choices"]:
         lines += [f"- {name or 'and'}: {value}" for name, value in _advice(choice, document)]
-        lines += ["", "```sh", choice["launch"], "```", ""]
+        lines += ["", "```sh", *choice["launch"].split("\n"), "```", ""]
     return lines + [f"- {name} cores: {value}" for name, value in _growth(document)]
 
 

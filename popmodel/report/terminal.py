@@ -7,6 +7,7 @@ too many columns is continued below. A number is never broken or shortened.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from popmodel.report.colour import Depth, heat
 
 GAP = 2
+_WORD = re.compile(r"""(?:\\.|[^\s'"\\]|'[^']*'|"[^"]*")+""")
 SMALLEST_LABEL = 12
 
 
@@ -233,6 +235,11 @@ def shell_lines(words: Iterable[str], width: int) -> list[str]:
             longer = f"  {word}"
         line = longer
     return [f"{each} \\" for each in lines] + [line]
+
+
+def shell_words(command: str) -> list[str]:
+    """The words of a shell command as they stand there; quotes keep one together."""
+    return _WORD.findall(command)
 
 
 def bar(fraction: float, width: int) -> str:

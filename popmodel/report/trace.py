@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from popmodel import shell
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.info import describe_threads
 from popmodel.report.render import Document, Views
@@ -71,7 +71,7 @@ def screen(document: Document, style: Style) -> list[str]:
         for text in document["not_seen"]:
             lines += paragraph(text, style, first=" ! ")
     # Commands are there to be pasted: they are never shortened.
-    name = shlex.quote(document["trace"])
+    name = shell.quote(document["trace"])
     # Without MPI there is no network that could be another one; a replay follows masters only.
     can_replay = document["library"] and document["only_masters_call"]
     verbs = _NEXT if can_replay else _NEXT[:1]

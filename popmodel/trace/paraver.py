@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.cache import folder
+from popmodel.cache import doubt, folder
 from popmodel.errors import TraceError, UsageError
 from popmodel.kernel import _kernel
+from popmodel.shapes import Items, Optional, Plain, Row, ShapeError, Text, Whole, record
 from popmodel.trace import columns, completeness, container, store
 from popmodel.trace.header import Application, Header, HeaderError, parse_header
 from popmodel.trace.labels import Labels, beside, parse_pcf, parse_row, read_beside
@@ -66,7 +67,8 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         Which application of the trace, from 1.
     cache : bool
         Keep the parsed trace in the user's cache directory and take it from there next time; the
-        records then stay on disk and are mapped, so that memory does not grow with the trace.
+        records then stay on disk and are mapped, so that memory does not grow with the trace. A
+        directory that others can write is not used, which a warning of the trace says.
         Otherwise nothing is written, and the records are held in memory.
 
     Raises
@@ -103,8 +105,19 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         messages=messages,
         labels=labels,
         names=names,
-        warnings=(*(TraceWarning(*each) for each in facts["warnings"]), *unlabelled, *unnamed),
+        warnings=(
+            *(TraceWarning(*each) for each in facts["warnings"]),
+            *unlabelled,
+            *unnamed,
+            *(_distrust() if cache else ()),
+        ),
     )
+
+
+def _distrust() -> list[TraceWarning]:
+    """A warning where the cache is not used because others could have written what it holds."""
+    why = doubt()
+    return [TraceWarning(f"the cache {why} and is not used")] if why else []
 
 
 def _stored(path: Path, application: int, cache: bool) -> Stored:
@@ -268,13 +281,34 @@ def _facts(
     return facts, arrays
 
 
+_FACTS = record(
+    {
+        "applications": Whole(1),
+        "duration": Whole(0),
+        "nodes": Items(Whole(0)),
+        "threads": Row(Whole(0), Whole(0), Whole(0)),
+        "warnings": Items(Row(Text(), Whole(0), Optional(Whole(0)))),
+    },
+    others=Plain(),
+)
+
+
+def _has_all(facts: dict[str, Any]) -> bool:
+    """Whether a file of the cache says what `_facts` gave."""
+    try:
+        _FACTS.read(facts)
+    except ShapeError:
+        return False
+    return True
+
+
 def _is_whole(facts: dict[str, Any], arrays: columns.Arrays) -> bool:
     """Whether a file of the cache holds a whole trace."""
     locations = len(arrays.get("node_of_location", ()))
     processes = arrays.get("process_offsets")
     groups = arrays.get("communicators.offsets")
     return (
-        {"applications", "duration", "nodes", "threads", "warnings"} <= facts.keys()
+        _has_all(facts)
         and processes is not None
         and columns.is_partition(processes, len(processes) - 1)
         and processes[-1] == locations

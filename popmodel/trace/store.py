@@ -1,9 +1,10 @@
 """Where the columns of a trace live: in memory, in the user's cache, or in a temporary file.
 
 A cached trace is a file of its own, found by the trace's path and application and used only if it
-was made from a file of the same size, time of change and beginning, and if its checksums hold; else
-it is made anew. It gets its name when it is complete, so that readers never see a part of one. It
-is not forced to the disk before: what a crash leaves of it fails the checksums.
+was made from the same file (its inode, size, beginning, and times of change, of which one cannot be
+set back) by the same scanner, and if its checksums hold; else it is made anew. It gets its name
+when it is complete, so that readers never see a part of one. It is not forced to the disk before:
+what a crash leaves of it fails the checksums.
 
 All files together stay below a limit (`popmodel.trace.housekeeping`).
 """
@@ -14,17 +15,20 @@ import errno
 import hashlib
 import io
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from popmodel.cache import folder
+from popmodel._version import __version__
+from popmodel.cache import doubt, folder, make
 from popmodel.errors import TraceError
+from popmodel.files import NewFile
+from popmodel.kernel import _kernel
 from popmodel.trace import container
 from popmodel.trace.housekeeping import PARTIAL, SUFFIX, limit, make_room, mark_used
 
@@ -36,13 +40,16 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Key:
-    """What a cached trace was made from."""
+    """What a cached trace was made from, and by what."""
 
     path: str
     application: int
+    inode: int
     size: int
     changed: int
+    status_changed: int
     head: str
+    scanner: str
 
     def facts(self) -> dict[str, Any]:
         """Return the key as it stands in a cached file."""
@@ -65,11 +72,34 @@ def key_of(path: Path, application: int) -> Key | None:
             head = hashlib.blake2b(file.read(HEAD), digest_size=16).hexdigest()
     except OSError:
         return None
-    return Key(str(path.absolute()), application, status.st_size, status.st_mtime_ns, head)
+    return Key(
+        path=str(path.absolute()),
+        application=application,
+        inode=status.st_ino,
+        size=status.st_size,
+        changed=status.st_mtime_ns,
+        status_changed=status.st_ctime_ns,
+        head=head,
+        scanner=scanner(),
+    )
+
+
+@cache
+def scanner() -> str:
+    """Return what tells this scanner from others: the version, and the state of its files.
+
+    Their sizes and times tell as much as their contents would, and to read them takes longer than
+    to map a trace.
+    """
+    parts = [Path(str(_kernel.__file__)), *sorted(Path(__file__).parent.glob("*.py"))]
+    states = [f"{each.st_size} {each.st_mtime_ns}" for each in (part.stat() for part in parts)]
+    return hashlib.blake2b("\n".join([__version__, *states]).encode(), digest_size=16).hexdigest()
 
 
 def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:
     """Return the cached trace of that key, or None where there is none that can be believed."""
+    if doubt():
+        return None
     try:
         with (folder() / key.name).open("rb", buffering=0) as file:
             facts, arrays = container.load(file)
@@ -80,16 +110,17 @@ def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:
 
 
 def usable_folder() -> Path | None:
-    """Return the folder of cached traces if files can be made in it, else None.
+    """Return the folder of cached traces if files can be made in it by us alone, else None.
 
     Raises
     ------
     OSError
         Its disk is full: that deserves to be said, unlike a folder that is not ours to write.
     """
-    where = folder()
+    if doubt():
+        return None
     try:
-        where.mkdir(parents=True, exist_ok=True)
+        where = make()
         nameless(where).close()
     except OSError as error:
         if error.errno in _FULL:
@@ -100,52 +131,14 @@ def usable_folder() -> Path | None:
 
 def nameless(where: Path) -> io.FileIO:
     """Open a new file that vanishes when it is closed and no longer mapped."""
-    new = _NewFile(where)
+    new = _new(where)
     new.drop_name()
     return new.file
 
 
-class _NewFile:
-    """A file that gets its name when it is complete, and vanishes if it never is.
-
-    Where the system has files without a name they vanish with the process, whatever ends it;
-    elsewhere a name of the moment stands for that, which `make_room` removes if it is left over.
-    """
-
-    def __init__(self, where: Path) -> None:
-        self._partial: Path | None = None
-        try:
-            descriptor = os.open(where, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        except (AttributeError, OSError):  # another system, or another kind of file system
-            descriptor, name = tempfile.mkstemp(prefix=PARTIAL, dir=where)
-            self._partial = Path(name)
-        self.file = io.FileIO(descriptor, "r+")
-
-    def drop_name(self) -> None:
-        """Leave the file without a name."""
-        if self._partial is not None:
-            self._partial.unlink()
-            self._partial = None
-
-    def publish(self, target: Path) -> None:
-        """Give the complete file its name, in place of another file of that name."""
-        if self._partial is None:
-            self._partial = self._linked(target)
-        if self._partial is not None:
-            self._partial.replace(target)
-            self._partial = None
-
-    def _linked(self, target: Path) -> Path | None:
-        """Name a nameless file; None where the system cannot, and the file is not kept."""
-        descriptor = self.file.fileno()
-        partial = target.with_name(f"{PARTIAL}{os.getpid()}-{descriptor}-{target.stem}")
-        try:
-            # Of linkat only the form with a folder's descriptor follows the link, so one is given;
-            # it has no effect on an absolute path.
-            os.link(f"/proc/self/fd/{descriptor}", partial, src_dir_fd=descriptor)
-        except OSError:
-            return None
-        return partial
+def _new(where: Path) -> NewFile:
+    """Begin a file; `make_room` removes what is left over where it needs a name before its own."""
+    return NewFile(where, 0o600, prefix=PARTIAL)
 
 
 Fill = Callable[[container.Writer], None]
@@ -179,7 +172,7 @@ def keep(
         The limit of the cache is none.
     """
     most = limit()
-    new = _NewFile(where)
+    new = _new(where)
     with new.file as file:
         try:
             writer = container.Writer(file, {**facts, "key": key and key.facts()}, shapes)

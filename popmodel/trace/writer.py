@@ -9,6 +9,7 @@ from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 
+from popmodel import files
 from popmodel.errors import UsageError
 from popmodel.trace.labels import Labels, beside
 
@@ -150,7 +151,7 @@ class TraceWriter:
         text = "".join(f"{line}\n" for line in self.lines()).encode()
         if target.suffix == ".gz":
             text = gzip.compress(text, mtime=0)
-        _replace(target, text)
+        files.write_bytes(target, text)
         write_beside(target, self._labels, self._names)
 
 
@@ -191,19 +192,11 @@ def header_lines(
 def write_beside(path: Path, labels: Labels | None, names: Sequence[str] | None) -> None:
     """Write the ``.pcf`` and the ``.row`` file of a trace."""
     if labels is not None:
-        _replace(beside(path, ".pcf"), "".join(_pcf(labels)).encode())
+        files.write_bytes(beside(path, ".pcf"), "".join(_pcf(labels)).encode())
     if names is not None:
         rows = "".join(f"{name}\n" for name in names)
-        _replace(beside(path, ".row"), f"LEVEL THREAD SIZE {len(names)}\n{rows}".encode())
-
-
-def _replace(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        text = f"LEVEL THREAD SIZE {len(names)}\n{rows}"
+        files.write_bytes(beside(path, ".row"), text.encode())
 
 
 def _pcf(labels: Labels) -> Iterable[str]:

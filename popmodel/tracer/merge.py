@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel import files
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace.trace import TraceWarning
 from popmodel.trace.writer import header_lines, write_beside
@@ -30,7 +31,7 @@ from popmodel.tracer.calls import calls
 from popmodel.tracer.clocks import Clock, align, residual
 from popmodel.tracer.convert import STATE, Row
 from popmodel.tracer.events import PAIR, Tables
-from popmodel.tracer.identities import Communicators, Functions, Locate, Names
+from popmodel.tracer.identities import Communicators, Functions, Locate, Names, Sites
 from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.legend import labels
 from popmodel.tracer.messages import MESSAGE, Matcher
@@ -124,7 +125,7 @@ def merge(
         A ``.prv`` or ``.prv.gz`` file; it gets its name when it is complete, as do the ``.pcf``
         and the ``.row`` file beside it.
     locate : callable, optional
-        Finds source lines of the functions of parallel regions.
+        Finds names and source lines of parallel regions and of calls.
     progress : callable, optional
         Is told the part that is done.
 
@@ -185,6 +186,7 @@ class _Merge:
         self.of_process = {p.rank: self.functions.of_process(p.meta) for p in raw.processes}
         if locate is not None:
             self.functions.locate(locate)
+        self.sites = Sites.of([p.meta for p in raw.processes], locate)
         self.calls = np.zeros(1 << 16, np.int64)
         self.records = sum(t.count for p in raw.processes for t in p.threads)
         self.done = 0
@@ -201,21 +203,20 @@ class _Merge:
             self.spool.append(("states", int(self.first[rank])), never)
         messages = self.matcher.join()
         self.warnings.update(self.matcher.counts)
-        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
         try:
-            with partial.open("wb") as file:
+            with files.written(target) as file:
                 self._text(file, messages, compressed=target.name.endswith(".gz"))
-            size = partial.stat().st_size
-            legend = labels(self.calls, self.functions, self.names, counters=self.counted)
-            write_beside(target, legend, self._row_names())
-            partial.replace(target)
+                file.flush()
+                size = file.tell()
+                legend = labels(
+                    self.calls, self.functions, self.names, self.sites, counters=self.counted
+                )
+                write_beside(target, legend, self._row_names())
         except OSError as error:
             problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
             raise TraceError(
                 target, problem, hint="write it elsewhere, or free some room"
             ) from None
-        finally:
-            partial.unlink(missing_ok=True)
         return self._merged(target, size)
 
     def _all_times(self) -> dict[int, _Times]:
@@ -248,6 +249,7 @@ class _Merge:
             self.communicators.of_process(meta),
             _Functions(self.of_process[process.rank], self.functions),
             _Regions(self.names.of_process(meta), self.names),
+            self.sites.of_process(meta),
             any(self.functions.lines),
         )
         self.counted = self.counted or bool(meta.counters)
@@ -303,7 +305,7 @@ class _Merge:
     def _events(self, location: int, rows: NDArray[np.void]) -> None:
         self.spool.append(("events", location), rows)
 
-    def _text(self, file: IO[bytes], messages: list[tuple[str, int]], *, compressed: bool) -> None:
+    def _text(self, file: BinaryIO, messages: list[tuple[str, int]], *, compressed: bool) -> None:
         where, cpus, node_of = self._places()
         first = self.raw.processes[0].meta
         date = time.strftime("%d/%m/%Y at %H:%M", time.gmtime(first.realtime // 10**9))

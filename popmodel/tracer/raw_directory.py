@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from popmodel import shell
 from popmodel.errors import FileError, UsageError
+from popmodel.files import refuse_planted
 
 SUFFIX = ".raw"
 SUFFIXES = (".prv.gz", ".prv")
@@ -49,6 +51,8 @@ def create(folder: Path, *, force: bool, reuse: bool = False) -> None:
         It holds files of something else, or cannot be made.
     """
     hint = "name another trace with -o: records go to a directory beside it"
+    refuse_planted(folder, hint)
+    merge = shell.join(["popmodel", "trace", "merge", str(folder)])
     try:
         if folder.exists():
             there, ours = list(folder.iterdir()), files(folder)
@@ -60,7 +64,7 @@ def create(folder: Path, *, force: bool, reuse: bool = False) -> None:
             if not force:
                 raise UsageError(
                     f"{folder}: there are records of an earlier run or of one that goes on",
-                    f"make a trace of them: popmodel trace merge {folder}; --force removes them",
+                    f"make a trace of them: {merge}; --force removes them",
                 )
             clear(folder)
         folder.mkdir()

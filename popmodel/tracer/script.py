@@ -6,11 +6,10 @@ records into a new directory there: two jobs never mix. It is never submitted fr
 
 from __future__ import annotations
 
-import shlex
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from popmodel import files, shell
 from popmodel.errors import FileError, UsageError
 from popmodel.tracer.commands import Command
 from popmodel.tracer.environment import Settings, place, refuse_unloadable, variables
@@ -101,20 +100,21 @@ def write(
     Raises
     ------
     UsageError
-        There is a script already.
+        There is a script already, or a name holds characters that are not to be seen.
     FileError
         The directory cannot be written, or no library be loaded from it.
     """
     folder = (output.parent / f"{stem(output)}{SUFFIX}").absolute()
     refuse_unloadable(folder / library.name, "name another trace with -o, in another folder")
     path = folder / SCRIPT
+    files.refuse_planted(folder, "name another place with -o")
     if path.exists() and not force:
         raise UsageError(f"{path}: the file exists", "use --force to replace it")
+    text = _text(job, folder, library.name, output, mpi)
     try:
         folder.mkdir(exist_ok=True)
-        shutil.copy2(library, folder / library.name)
-        path.write_text(_text(job, folder, library.name, output, mpi), encoding="utf-8")
-        path.chmod(0o755)
+        files.copy(library, folder / library.name, files.PROGRAM)
+        files.write_text(path, text, files.PROGRAM)
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
         raise FileError(folder, problem, hint="name another place with -o") from error
@@ -127,14 +127,14 @@ def _text(job: Job, folder: Path, library: str, output: Path, mpi: str | None) -
     sizes = {"nodes": job.nodes, "ntasks": job.ranks, "cpus-per-task": job.threads}
     lines = [f"#SBATCH --{option}={n}" for option, n in sizes.items() if n is not None]
     return _TEXT.format(
-        program=name,
-        name=shlex.quote(f"trace-{name}"),
-        script=shlex.quote(str(folder / SCRIPT)),
-        output=shlex.quote(str(output.absolute())),
-        mpi=mpi or "OpenMP without MPI",
+        program=shell.plain(name, "the name of the program"),
+        name=shell.quote(f"trace-{name}"),
+        script=_word(str(folder / SCRIPT), "the path of the script"),
+        output=_word(str(output.absolute()), "the path of the trace"),
+        mpi=shell.visible(mpi or "OpenMP without MPI"),
         sizes="\n".join(lines) + "\n",
-        folder=shlex.quote(str(Path.cwd())),
-        here=shlex.quote(str(folder)),
+        folder=_word(str(Path.cwd()), "the path of this folder"),
+        here=_word(str(folder), "the path of the script"),
         threads="export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}}",
         command=_command(job, folder / library),
     )
@@ -156,5 +156,10 @@ def _command(job: Job, library: Path) -> str:
 
 def _quoted(word: str) -> str:
     """A word for the shell, with the raw directory as the variable that it is there."""
-    quoted = shlex.quote(word)
-    return quoted.replace(_RAW, "'\"$raw\"'" if quoted.startswith("'") else '"$raw"')
+    quoted = shell.quote(word)
+    before, mark, _ = quoted.partition("'")  # nothing, or the $ of a word with escapes
+    return quoted.replace(_RAW, f"'\"$raw\"{before}'" if mark else '"$raw"')
+
+
+def _word(name: str, what: str) -> str:
+    return shell.quote(shell.plain(name, what))

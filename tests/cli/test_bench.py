@@ -265,7 +265,7 @@ def test_a_profile_to_be_completed_has_to_be_one(popmodel: Call) -> None:
     Path("m.json").write_text("{}")
     status, _, err = popmodel("bench", "--only", "core", "-o", "m.json", "--force")
     assert status == 1
-    assert err.startswith("popmodel: error: m.json: schema is None, not 'popmodel/machine/1'")
+    assert err.startswith("popmodel: error: m.json: is no machine profile: its schema is None")
     assert not Path("m.core.samples").exists()
 
 

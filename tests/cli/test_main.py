@@ -124,7 +124,7 @@ def test_a_missing_trace_is_one_line_and_status_1(popmodel: Call, tmp_path: Path
 def test_messages_stay_on_their_line_and_cannot_steer_the_terminal(popmodel: Call) -> None:
     status, _, err = popmodel("info", "a\nb\x1b[31m.prv")
     assert status == 1
-    assert err.startswith("popmodel: error: a b?[31m.prv: ")
+    assert err.startswith("popmodel: error: a b\\x1b[31m.prv: ")
     assert "\x1b" not in err
 
 

@@ -155,6 +155,29 @@ def test_links_and_permissions_of_a_replaced_file_stay(tmp_path: Path) -> None:
     assert real.stat().st_mode & 0o777 == 0o640
 
 
+def test_a_planted_link_is_not_followed(
+    trace: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("out.json").symlink_to("not there yet")
+    _, _, said = popmodel("info", trace, "-o", "out.json")
+    assert said.startswith("popmodel: error: -o out.json: the file exists\n")
+    Path("out.md").symlink_to("mine.txt")
+    Path("mine.txt").write_text("precious")
+    owner = Path("out.md").lstat().st_uid
+    if owner == 0:
+        os.lchown("out.md", 4321, 4321)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    assert popmodel("info", trace, "-o", "out.md", "--force") == (
+        1,
+        "",
+        "popmodel: error: out.md: is a link of another user (to mine.txt)\n"
+        "hint: choose another place with -o\n",
+    )
+    assert Path("mine.txt").read_text() == "precious"
+    assert not Path("not there yet").exists()
+
+
 def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
     previous = os.umask(0o027)
     try:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import subprocess
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -76,11 +78,121 @@ def test_a_program_is_built_once(folder: Path, tmp_path: Path) -> None:
     assert program == build("hello-openmp", compiler)
     assert (tmp_path / "calls").read_text() == "called\n"
     assert program.is_relative_to(folder / "programs")
-    assert {path.name for path in program.parent.iterdir()} == {program.name, LOG}
+    there = {path.name for path in program.parent.iterdir()}
+    assert there == {program.name, f"{program.name}.sha256", LOG}
     assert (program.parent / LOG).read_text().startswith(f"{tmp_path}/fake-cc -std=c11 -fopenmp")
 
 
 @pytest.mark.usefixtures("folder")
+def cut_short(program: Path) -> None:
+    os.truncate(program, 5)
+
+
+def changed(program: Path) -> None:
+    program.write_text("#!/bin/sh\necho another\n")
+
+
+def without_checksum(program: Path) -> None:
+    program.with_name(f"{program.name}.sha256").unlink()
+
+
+def writable_by_all(program: Path) -> None:
+    program.chmod(0o777)
+
+
+def with_a_checksum_that_all_may_write(program: Path) -> None:
+    program.with_name(f"{program.name}.sha256").chmod(0o666)
+
+
+def a_link(program: Path) -> None:
+    other = program.with_name("other")
+    program.rename(other)
+    program.symlink_to(other)
+
+
+def not_executable(program: Path) -> None:
+    program.chmod(0o600)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        cut_short,
+        changed,
+        without_checksum,
+        writable_by_all,
+        with_a_checksum_that_all_may_write,
+        a_link,
+        not_executable,
+        Path.unlink,
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_is_not_as_it_was_built_is_built_anew(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    compiler = fake(tmp_path, f"echo called >> {tmp_path}/calls; {COPIES}")
+    program = build("hello-openmp", compiler)
+    good = program.read_bytes()
+    damage(program)
+    for _ in range(2):
+        assert build("hello-openmp", compiler) == program
+        assert program.read_bytes() == good
+        assert not program.is_symlink()
+        assert stat.S_IMODE(program.stat().st_mode) == 0o755
+    assert (tmp_path / "calls").read_text() == "called\n" * 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_program_of_another_user_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = fake(tmp_path, f"echo called >> {tmp_path}/calls; {COPIES}")
+    program = build("hello-openmp", compiler)
+    if os.geteuid() == 0:
+        os.chown(program, 4321, 4321)
+        build("hello-openmp", compiler)
+        assert program.stat().st_uid == 0
+        assert (tmp_path / "calls").read_text() == "called\n" * 2
+    else:  # then the folders are another user's as well
+        monkeypatch.setattr(os, "geteuid", lambda: program.stat().st_uid + 1)
+        with pytest.raises(BuildError, match="belongs to another user"):
+            build("hello-openmp", compiler)
+
+
+@pytest.mark.parametrize("below", ["", "programs", "programs/*"])
+def test_nothing_is_run_from_a_folder_that_others_can_write(
+    folder: Path, tmp_path: Path, below: str
+) -> None:
+    compiler = fake(tmp_path, f"echo called >> {tmp_path}/calls; {COPIES}")
+    build("hello-openmp", compiler)
+    (open_to_all,) = folder.parent.glob(f"{folder.name}/{below}".rstrip("/"))
+    open_to_all.chmod(0o770)
+    with pytest.raises(BuildError) as raised:
+        build("hello-openmp", compiler)
+    assert raised.value.message == (
+        f"{open_to_all} can be written by others (mode 770): what lies there is not run with your "
+        "rights"
+    )
+    assert raised.value.hint == (
+        f"chmod -R go-w {folder} if you trust what is in it, or name another folder in "
+        "POPMODEL_CACHE_DIR"
+    )
+    assert (tmp_path / "calls").read_text() == "called\n"
+
+
+def test_an_umask_that_lets_the_group_write_is_no_hindrance(folder: Path, tmp_path: Path) -> None:
+    compiler = fake(tmp_path, f"echo called >> {tmp_path}/calls; {COPIES}")
+    before = os.umask(0o002)
+    try:
+        program = build("hello-openmp", compiler)
+        assert build("hello-openmp", compiler) == program
+    finally:
+        os.umask(before)
+    assert (tmp_path / "calls").read_text() == "called\n"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
 def test_what_a_program_is_made_from_tells_it_from_others(tmp_path: Path) -> None:
     first = fake(tmp_path, COPIES)
     newer = Compiler(first.command, "fake 2", first.openmp)
@@ -122,7 +234,8 @@ def test_several_build_the_same_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         programs = list(pool.map(lambda _: build("hello-openmp", compiler), range(3)))
     assert len(set(programs)) == 1
-    assert {path.name for path in programs[0].parent.iterdir()} == {programs[0].name, LOG}
+    there = {path.name for path in programs[0].parent.iterdir()}
+    assert there == {programs[0].name, f"{programs[0].name}.sha256", LOG}
 
 
 def test_what_the_compiler_refuses(folder: Path, tmp_path: Path) -> None:

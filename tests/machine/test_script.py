@@ -173,6 +173,18 @@ def test_another_launcher_is_refused(run: Run, programs: dict[str, Path]) -> Non
     )
 
 
+@pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "a\u202eb"])
+def test_names_that_could_end_a_comment_are_refused(
+    tmp_path: Path, run: Run, programs: dict[str, Path], name: str
+) -> None:
+    with pytest.raises(UsageError, match="the name of the profile holds a character that is not"):
+        script.write(run, programs, output=f"{name}.json")
+    made = run_directory.begin(tmp_path / f"{name}.samples", run.plan, {"host": "login"})
+    with pytest.raises(UsageError, match="the path of the directory holds a character that is not"):
+        script.write(made, programs, output="machine.json")
+    assert not list(tmp_path.glob("*/*.sh"))
+
+
 def test_a_directory_that_cannot_be_written_is_named(run: Run, programs: dict[str, Path]) -> None:
     (run.folder / "popmodel-node").mkdir()
     (run.folder / "popmodel-node" / "built-node").mkdir()

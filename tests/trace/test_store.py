@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -116,6 +117,40 @@ def test_a_changed_trace_is_scanned_again(folder: Path, path: Path, scans: list[
     cached(folder)  # the old ones were replaced
 
 
+def test_an_edit_that_leaves_size_and_time_is_noticed(
+    folder: Path, path: Path, scans: list[str]
+) -> None:
+    filler = "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(1000, 8000))
+    assert len(filler) > store.HEAD
+    path.write_text(f"{TEXT}{filler}1:1:1:1:1:9000:9001:1\n")
+    status = path.stat()
+    assert read(path).states.end[-1] == 9001
+    with path.open("r+b") as file:  # behind what the hash of its beginning covers
+        file.seek(status.st_size - 4)
+        file.write(b"9")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size
+    assert read(path).states.end[-1] == 9009
+    other = path.with_name("y.prv")
+    other.write_bytes(path.read_bytes().replace(b"9009:1", b"9005:1"))
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(path)
+    assert read(path).states.end[-1] == 9005
+    assert len(scans) == 3
+    cached(folder)
+
+
+def test_what_another_scanner_made_is_made_anew(
+    folder: Path, path: Path, scans: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read(path)
+    monkeypatch.setattr(store, "scanner", lambda: "another")
+    for _ in range(2):
+        assert read(path).states.end.tolist() == [10]
+    assert len(scans) == 2
+    cached(folder)
+
+
 def damage(name: str, content: bytes) -> bytes:
     head = struct.Struct("<8sIIQQ")
     magic, version, _, length, end = head.unpack(content[: head.size])
@@ -187,6 +222,96 @@ def test_a_damaged_file_is_made_anew(folder: Path, path: Path, scans: list[str],
     assert len(scans) == 2
 
 
+def test_a_cache_that_others_can_write_is_not_used(
+    folder: Path, path: Path, scans: list[str]
+) -> None:
+    read(path)
+    (cached(folder)).write_bytes(b"planted")
+    folder.chmod(0o777)
+    for _ in range(2):
+        trace = read(path)
+        assert trace.states.end.tolist() == [10]
+        assert [each.text for each in trace.warnings][-1:] == [
+            f"the cache {folder} can be written by others (mode 777) and is not used"
+        ]
+    assert len(scans) == 3
+    assert cached(folder).read_bytes() == b"planted"
+    assert read(path, cache=False).warnings == trace.warnings[:-1]
+
+
+def test_the_cache_is_made_for_its_user_alone(folder: Path, path: Path) -> None:
+    before = os.umask(0)
+    try:
+        read(path)
+    finally:
+        os.umask(before)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert cached(folder).stat().st_mode & 0o777 == 0o600
+
+
+CUT_SHORT = """
+import mmap, os, sys, tempfile
+from pathlib import Path
+from popmodel.trace import read
+trace = read(sys.argv[1])
+(cached,) = Path(os.environ["POPMODEL_CACHE_DIR"]).iterdir()
+if sys.argv[2] == "ours":
+    os.truncate(cached, 0)
+    print(trace.states.end.sum())
+else:
+    file = tempfile.TemporaryFile()
+    file.write(bytes(4096))
+    file.flush()
+    other = mmap.mmap(file.fileno(), 4096)
+    file.truncate(0)
+    print(other[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("whose", "status", "said"),
+    [
+        (
+            "ours",
+            1,
+            "popmodel: error: a parsed trace in the cache was cut short, or can no longer be read, "
+            "while it was in use\nhint: give the same command again: the trace is read anew\n",
+        ),
+        ("another's", -signal.SIGBUS, ""),
+    ],
+)
+def test_a_mapped_file_that_is_cut_short_is_told(
+    folder: Path, path: Path, whose: str, status: int, said: str
+) -> None:
+    path.write_text(TEXT + "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(10, 5000)))
+    done = subprocess.run(
+        [sys.executable, "-c", CUT_SHORT, str(path), whose],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "POPMODEL_CACHE_DIR": str(folder)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", said)
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_no_longer_mapped_is_no_longer_watched(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[int] = []
+    guard = container._kernel.guard
+
+    def note(mapped: object, words: bytes) -> int:
+        places.append(guard(mapped, words))
+        return places[-1]
+
+    monkeypatch.setattr(container._kernel, "guard", note)
+    for _ in range(3):
+        assert read(path).states.end.tolist() == [10]
+    assert places[0] >= 0
+    assert len(set(places)) == 1
+
+
 DISORDERED = TEXT + "1:1:1:1:1:20:30:2\n1:1:1:1:1:10:20:1\n2:1:1:1:1:1:50000001:0\n"
 
 
@@ -256,12 +381,14 @@ def without_nameless_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refuse_files(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Let no file be made."""
+    open_ = os.open
 
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
+    def refuse(path: object, flags: int, *rest: object, **named: object) -> int:
+        if flags & (os.O_CREAT | os.O_TMPFILE):
+            raise OSError(number, os.strerror(number))
+        return open_(path, flags, *rest, **named)
 
-    without_nameless_files(monkeypatch)
-    monkeypatch.setattr(store.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
 
 
 def test_files_without_a_name_are_not_needed(
@@ -399,7 +526,7 @@ def test_a_long_trace_goes_to_a_temporary_file_when_there_is_no_cache(
     (tmp_path / "obstacle").write_text("")
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "obstacle" / "cache"))
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     path.write_text(TEXT + "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(10, 5000)))
     for name, value in (("HELD", 1 << 10), ("CHUNK", 1 << 12), ("MEMORY", 0)):
         wanted = read(path, cache=False)
@@ -466,7 +593,7 @@ def test_other_failures_to_write(
     assert list(folder.iterdir()) == []
 
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(path / "cache"))
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(paraver, "MEMORY", 0)
     fail_with(errno.ENOSPC, monkeypatch)
     with pytest.raises(TraceError) as caught:

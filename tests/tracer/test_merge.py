@@ -25,9 +25,10 @@ from popmodel.metrics.measure import analyse
 from popmodel.trace import Trace
 from popmodel.trace.calls import tally
 from popmodel.tracer import merge as merge_module
-from popmodel.tracer import messages, spool
+from popmodel.tracer import messages, spool, states
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import Construct, Kind
+from popmodel.tracer.source_lines import Place
 
 
 @contextmanager
@@ -101,21 +102,27 @@ def test_everything_of_a_random_program_is_there_once(plan: Plan) -> None:
 
 
 def check_states_tile(trace: Trace, plan: Plan) -> None:
+    """States of a master tile its time; those of the others leave gaps where they are idle."""
     ends = [plan.end(rank) - BEGIN for rank in range(plan.size)]
     process = trace.process_of_location()
+    masters = set(trace.process_offsets[:-1].tolist())
     for location in range(trace.locations):
         mine = slice(trace.states.offsets[location], trace.states.offsets[location + 1])
-        begin, end = trace.states.begin[mine], trace.states.end[mine]
+        begin, end, state = (getattr(trace.states, c)[mine] for c in ("begin", "end", "state"))
         assert begin[0] == 0
-        assert np.array_equal(begin[1:], end[:-1])
         assert np.all(end > begin)
-        assert end[-1] == ends[process[location]]
-        state = trace.states.state[mine]
-        assert np.all(state[1:] != state[:-1])
+        assert np.all(begin[1:] >= end[:-1])
+        assert not np.any(state == states.IDLE)
+        joins = begin[1:] == end[:-1]
+        assert np.all(state[1:][joins] != state[:-1][joins])
+        if location in masters:
+            assert np.all(joins)
+            assert end[-1] == ends[process[location]]
+        assert end[-1] <= ends[process[location]]
 
 
 def check_times(trace: Trace, plan: Plan) -> None:
-    done = analyse(trace)
+    done = analyse(trace, from_start=True)
     run = done.observables
     assert "ideal_runtime" not in run.absent, run.absent["ideal_runtime"]
     assert run.runtime == pytest.approx(max(plan.end(r) - BEGIN for r in range(plan.size)) / 1e9)
@@ -265,19 +272,19 @@ def test_openmp_threads_have_the_rows_of_their_numbers() -> None:
     late.put(500, Kind.END)
     process.end(2000)
 
-    def locate(module: str, offsets) -> list[str]:
+    def locate(module: str, offsets) -> list[Place]:
         assert module == "/bin/app"
-        return [f"solve.c:{offset}" for offset in offsets]
+        return [Place("solve", f"solve.c:{offset}") for offset in offsets]
 
     with merged(run, locate=locate) as (trace, told):
         assert told.threads == (3,)
         assert told.warnings == ()
         mine = slice(trace.states.offsets[2], trace.states.offsets[3])
         assert rows_of(trace.states, "begin", "end", "state")[mine] == [
-            (0, 122, 2), (122, 300, 1), (300, 1022, 0), (1022, 1200, 1), (1200, 2000, 0),
+            (0, 122, 2), (122, 300, 1), (1022, 1200, 1),
         ]  # fmt: skip
         (region,) = analyse(trace).observables.regions
-        assert region.name == "app+0x1234 (solve.c:4660)"
+        assert region.name == "solve (solve.c:4660)"
         assert region.count == 2
 
 
@@ -331,6 +338,33 @@ def test_threads_that_are_no_team_follow_it() -> None:
         assert len(analyse(trace).observables.regions) == 1
 
 
+def test_threads_of_the_program_that_follow_one_another_share_a_row() -> None:
+    run = Run(1)
+    process = run.process(0, begin=0)
+    master, first, beside, second = (process.thread() for _ in range(4))
+    master.call("Init", 0, 100)
+    for thread, begin, end in ((first, 200, 300), (beside, 250, 900), (second, 300, 400)):
+        thread.call("Send", begin, end - 10, a=1)
+        thread.put(end, Kind.END)
+    later = process.thread()
+    later.call("Send", 500, 600, a=1)  # which does not say that it ended
+    last = process.thread()
+    last.call("Send", 700, 800, a=1)
+    last.put(800, Kind.END)
+    process.end(1000)
+    with merged(run) as (trace, told):
+        assert trace.threads.tolist() == [4]
+        sends = trace.events.value == 1
+        assert [
+            trace.events.time[slice(*trace.events.offsets[row : row + 2])][
+                sends[slice(*trace.events.offsets[row : row + 2])]
+            ].tolist()
+            for row in (1, 2, 3)
+        ] == [[200, 300, 500], [250], [700]]
+        text = "threads that the program made itself, shown after those of the team"
+        assert [w.count for w in told.warnings if w.text == text] == [5]
+
+
 def test_programs_without_mpi_are_processes_in_order_of_their_start() -> None:
     run = Run(0)
     for begin in (5000, 1000):
@@ -375,6 +409,19 @@ def test_a_temporary_file_that_cannot_be_read_is_told(
         waiting.read("some")
     waiting.close()
     assert error.value.hint == "write the trace to another folder"
+
+
+def test_planted_links_are_not_written_through(tmp_path: Path) -> None:
+    raw = Plan(1).finish().write(tmp_path / "raw")
+    (tmp_path / "victim").write_text("precious")
+    planted = ["x.prv", "x.pcf", "x.row"]
+    planted += [f".x.{suffix}.{os.getpid()}.partial" for suffix in ("prv", "pcf", "row")]
+    for name in planted:
+        (tmp_path / name).symlink_to("victim")
+    merge(raw, tmp_path / "x.prv")
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert (tmp_path / "x.prv").read_text().startswith("#Paraver")
+    assert not (tmp_path / "x.prv").is_symlink()
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:

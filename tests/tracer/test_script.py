@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from patience import GENEROUS
 
 from popmodel.errors import FileError, UsageError
@@ -161,6 +163,57 @@ def test_a_script_is_replaced_only_when_asked_to(work: Path) -> None:
     assert raised.value.hint == "use --force to replace it"
     write(work, job("./app", "2"), force=True)
     assert "./app 2\n" in path.read_text()
+
+
+HOSTILE = ["a\nb", "a\x1b[31mb", "a\rb", "a\u202eb", "a\x85b", "a\u2028b"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_that_could_end_a_comment_are_refused(
+    work: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = work.parent / "libpopmodel_trace.so"
+    program = Path(f"{name}; touch OUCH")
+    command = Command((str(program),), str(program), 0, False, None, program)
+    with pytest.raises(UsageError, match="the name of the program holds a character that is not"):
+        script.write(script.Job(command), library, Path("run.prv.gz"))
+    with pytest.raises((UsageError, FileError), match=r"not to be seen|no blank"):
+        script.write(job("./app"), library, Path(f"{name}.prv.gz"))
+    (work / name).mkdir()
+    monkeypatch.chdir(work / name)
+    with pytest.raises(UsageError, match="the path of this folder holds a character that is not"):
+        script.write(job("./app"), library, work / "run.prv.gz")
+    assert not list(work.glob("**/*.sh"))
+
+
+def test_arguments_of_several_lines_stay_on_one(work: Path) -> None:
+    words = ["two\nlines", "it's", "\x1b[31m", "$HOME `id`", "\u202ebidi", "back\\slash", "ü"]
+    path = write(work, job("./app", *words))
+    assert "\x1b" not in path.read_text()
+    assert "\u202e" not in path.read_text()
+    done, _ = submit(path)
+    assert done.stdout.startswith(f"ran {' '.join(words)} with 3 threads")
+    assert done.returncode == 0
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+def test_whatever_a_program_is_called_no_other_command_runs(
+    tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    folder = tmp_path_factory.mktemp("work")
+    program = Path("bin") / f"zq{name.replace('/', '_')}"
+    command = Command((str(program),), str(program), 0, False, None, program)
+    try:
+        text = script._text(script.Job(command), folder, "lib.so", Path("a.prv"), "an\nMPI")
+    except UsageError:
+        assert not name.isprintable()
+        return
+    lines = text.splitlines()
+    assert lines[1] == f"# Runs {program.name} traced by popmodel."
+    assert [line for line in lines if "zq" in line and not line.startswith("#")] == [
+        line for line in lines if line.endswith(f" {shlex.quote(str(program))}")
+    ]
 
 
 def test_a_place_that_cannot_be_written(work: Path) -> None:

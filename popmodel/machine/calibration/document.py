@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.errors import PopmodelError
-from popmodel.machine import hardware
+from popmodel.machine import hardware, schema
 from popmodel.machine.calibration import (
     collectives,
     core,
@@ -19,8 +19,6 @@ from popmodel.machine.calibration import (
 )
 from popmodel.machine.calibration.measured import Measured
 from popmodel.machine.samples import Launch
-
-SCHEMA = "popmodel/machine/1"
 
 
 class CalibrationError(PopmodelError):
@@ -61,7 +59,7 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
     nodes = len({host for launch in launches for host in launch.hosts})
     topology = machine.topology(nodes)
     document: dict[str, Any] = {
-        "schema": SCHEMA,
+        "schema": schema.KIND.schema,
         "name": name or str(described[-1].header.get("host", "machine")),
         "host": machine.host() | _software(launches),
         "topology": topology,

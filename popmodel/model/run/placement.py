@@ -11,11 +11,11 @@ very layout, so a run that follows them is the run that was predicted.
 from __future__ import annotations
 
 import math
-import shlex
 from dataclasses import dataclass
 
 import numpy as np
 
+from popmodel import shell
 from popmodel.errors import UsageError
 from popmodel.machine.topology import Topology
 from popmodel.units import plural
@@ -355,6 +355,11 @@ def launch_line(placement: Placement, program: str) -> str:
     -------
     str
         Settings of OpenMP and the command, on two lines joined by a backslash.
+
+    Raises
+    ------
+    UsageError
+        The program's name holds characters that are not to be seen.
     """
     # else ranks would take turns between the sockets, and a process might get cores of two
     on_sockets = "block" if placement.per_socket is None else "cyclic"
@@ -362,7 +367,7 @@ def launch_line(placement: Placement, program: str) -> str:
         f"srun -N {placement.nodes} -n {placement.processes} -c {placement.cores_per_process}",
         f"--ntasks-per-node={placement.per_node}",
         f"--distribution=block:{on_sockets}" if placement.per_node > 1 else "",
-        f"--cpu-bind=cores {shlex.quote(program)}",
+        f"--cpu-bind=cores {_word(program)}",
     ]
     return f"{_environment(placement)} \\\n" + " ".join(word for word in words if word)
 
@@ -377,8 +382,12 @@ def mpirun_line(placement: Placement, program: str) -> str:
     return f"{_environment(placement)} \\\n" + (
         f"mpirun -np {placement.processes} {exported} "
         f"--map-by ppr:{where}:PE={placement.cores_per_process} "
-        f"--bind-to core {shlex.quote(program)}"
+        f"--bind-to core {_word(program)}"
     )
+
+
+def _word(program: str) -> str:
+    return shell.quote(shell.plain(program, "the name of the program"))
 
 
 def _environment(placement: Placement) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from popmodel.errors import FileError
+from popmodel import shell
+from popmodel.errors import FileError, UsageError
 from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
@@ -144,7 +145,11 @@ class SignatureReader:
         self.keys(table, ("app",))
         for key in table:
             self.text(table, ("app", key))
-        return str(table["name"])
+        name = str(table["name"])
+        try:
+            return shell.plain(name, "name")  # it becomes that of a program in launch lines
+        except UsageError as error:
+            raise self.error(("app", "name"), error.message, error.hint) from None
 
     def params(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
         found = {}

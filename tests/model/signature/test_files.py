@@ -131,7 +131,11 @@ collective = { op = "barrier" }
         (HEAD + "[params]\nP = 3\n" + BODY, 5, "the name P is taken: it is the number of proc"),
         (HEAD + "[params]\nmax = 3\n" + BODY, 5, "the name max is taken: it is a function"),
         (HEAD + "[params]\n'a b' = 3\n" + BODY, 5, "'a b' cannot be used as a name"),
-        (HEAD + "[params]\nN = 'x'\n" + BODY, 5, "N: value should be a number, not 'x'"),
+        (
+            HEAD + "[params]\nN = 'x'\n" + BODY,
+            5,
+            "N: value should be a number of at least 0, not 'x'",
+        ),
         (HEAD + "[params]\nN = { value = 1, origin = 'x' }\n" + BODY, 5, "N: origin should be one"),
         (HEAD + "[params]\nN = 1\n[let]\nN = 2\n" + BODY, 7, "the name N is defined twice"),
         (HEAD + "[let]\na = 'b'\nb = '1'\n" + BODY, 5, "a: unknown name 'b' in 'b'"),

@@ -1,0 +1,257 @@
+"""Files that are written as a whole or not at all, whatever others have put in their way.
+
+A new file has no name where the system knows such files: it vanishes with the process, whatever
+ends it. Elsewhere it has one that cannot be guessed and that must not be there before, and is
+removed on errors and signals. It takes its own name when it is complete, by a rename: readers see
+the old file or the new one, and a link that somebody planted under the name is replaced and never
+written through.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO, NoReturn
+
+from popmodel.errors import FileError
+
+__all__ = ["NewFile", "append_to", "copy", "refuse_planted", "write_bytes", "write_text", "written"]
+
+PREFIX = ".popmodel-"
+"""How the names of files begin that are still being written, where they need one."""
+READ_WRITE = 0o666
+PROGRAM = 0o777
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+class NewFile:
+    """A file that gets its name when it is complete, and vanishes if it never is.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it will be.
+    permissions : int
+        Less those that the user's umask takes away.
+    prefix : str
+        How its name begins while it is written, where it needs one.
+    nameless : bool
+        Whether to try without a name.
+
+    Attributes
+    ----------
+    file : io.FileIO
+        Open for reading and writing, empty.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+
+    def __init__(
+        self, folder: Path, permissions: int, *, prefix: str = PREFIX, nameless: bool = True
+    ) -> None:
+        self._prefix = prefix
+        self._partial: Path | None = None
+        try:
+            if not nameless:
+                raise AttributeError
+            flags = os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC
+            descriptor = os.open(folder, flags, permissions)
+        except (AttributeError, OSError):  # another system, or another kind of file system
+            partial = self._unguessable(folder)
+            flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC
+            descriptor = os.open(partial, flags, permissions)
+            self._partial = partial
+        self.file = io.FileIO(descriptor, "r+")
+
+    @property
+    def has_name(self) -> bool:
+        """Whether something would be left if the process ended now."""
+        return self._partial is not None
+
+    def drop_name(self) -> None:
+        """Leave the file without a name."""
+        if self._partial is not None:
+            self._partial.unlink(missing_ok=True)
+            self._partial = None
+
+    def publish(self, target: Path) -> bool:
+        """Give the complete file its name, in place of another of that name.
+
+        Returns
+        -------
+        bool
+            False where the system cannot name a file that has none.
+
+        Raises
+        ------
+        OSError
+            The name cannot be given.
+        """
+        with _undisturbed():
+            if self._partial is None:
+                self._partial = self._linked(target.parent)
+            if self._partial is None:
+                return False
+            self._partial.replace(target)
+            self._partial = None
+        return True
+
+    def _linked(self, folder: Path) -> Path | None:
+        descriptor = self.file.fileno()
+        partial = self._unguessable(folder)
+        try:
+            # Of linkat only the form with a folder's descriptor follows the link, so one is given;
+            # it has no effect on an absolute path.
+            os.link(f"/proc/self/fd/{descriptor}", partial, src_dir_fd=descriptor)
+        except OSError:
+            return None
+        return partial
+
+    def _unguessable(self, folder: Path) -> Path:
+        return folder / f"{self._prefix}{os.urandom(8).hex()}"
+
+
+@contextmanager
+def written(path: str | os.PathLike[str], permissions: int | None = None) -> Iterator[BinaryIO]:
+    """Write a file: to a new one beside it, forced to the disk, which then takes its place.
+
+    Parameters
+    ----------
+    path : path
+        The file. A link of that name is replaced, not followed.
+    permissions : int, optional
+        Less those that the user's umask takes away. By default those of the file that is replaced,
+        else reading and writing.
+
+    Raises
+    ------
+    OSError
+        It cannot be written; what was there is still there, and nothing else.
+    """
+    target = Path(path)
+    kept = _permissions_of(target) if permissions is None else None
+    # What replaces a private file is private from its first byte on.
+    first = READ_WRITE if permissions is None else permissions
+    new = NewFile(target.parent, first if kept is None else 0o600)
+    with _cleaned(new):
+        buffered = io.BufferedWriter(new.file)
+        yield buffered
+        buffered.flush()
+        _complete(new, target, kept)
+
+
+def _complete(new: NewFile, target: Path, kept: int | None) -> None:
+    descriptor = new.file.fileno()
+    if kept is not None:
+        os.fchmod(descriptor, kept)
+    os.fsync(descriptor)
+    if new.publish(target):
+        return
+    # Without /proc a file that has no name cannot get one: it is written again, with a name.
+    other = NewFile(target.parent, stat.S_IMODE(os.fstat(descriptor).st_mode), nameless=False)
+    with _cleaned(other):
+        new.file.seek(0)
+        shutil.copyfileobj(new.file, other.file)
+        _complete(other, target, kept)
+
+
+def write_bytes(
+    path: str | os.PathLike[str], content: bytes, permissions: int | None = None
+) -> None:
+    """Write a file as `written` does."""
+    with written(path, permissions) as file:
+        file.write(content)
+
+
+def write_text(path: str | os.PathLike[str], text: str, permissions: int | None = None) -> None:
+    """Write a file in UTF-8 as `written` does; names in it may hold bytes that are none."""
+    write_bytes(path, text.encode(errors="surrogateescape"), permissions)
+
+
+def copy(source: Path, target: Path, permissions: int | None = None) -> None:
+    """Copy a file's content as `written` does."""
+    with source.open("rb") as original, written(target, permissions) as file:
+        shutil.copyfileobj(original, file)
+
+
+def append_to(path: Path) -> io.FileIO:
+    """Open a file, new or not, to append to it.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, for instance because it is a link.
+    """
+    flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    return io.FileIO(os.open(path, flags, READ_WRITE), "a")
+
+
+def refuse_planted(path: Path, hint: str) -> None:
+    """Make sure that a path that leads elsewhere was made to do so by its user.
+
+    Raises
+    ------
+    FileError
+        It is a symbolic link of another user, who is not root.
+    """
+    try:
+        status = path.lstat()
+    except OSError:
+        return  # nothing there, or nothing to be seen: to use it says why
+    if stat.S_ISLNK(status.st_mode) and status.st_uid not in (os.geteuid(), 0):
+        raise FileError(
+            path, f"is a link of another user (to {os.fsdecode(path.readlink())})", hint=hint
+        )
+
+
+def _permissions_of(path: Path) -> int | None:
+    """Permissions of a file that will be replaced; None where there is none."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_mode & 0o777 if stat.S_ISREG(status.st_mode) else None
+
+
+@contextmanager
+def _cleaned(new: NewFile) -> Iterator[None]:
+    """Leave nothing of a file that did not get its name, whatever happens."""
+
+    def end(number: int, _frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    taken = {}
+    try:
+        if new.has_name:
+            for number in _ENDING:
+                # Outside the main thread nothing is changed: signals do not arrive there.
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    with suppress(ValueError):
+                        taken[number] = signal.signal(number, end)
+        yield
+    finally:
+        new.drop_name()
+        with suppress(OSError):  # the first error is the one to report
+            new.file.close()
+        for number, handler in taken.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep signals that end a process back for a moment."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

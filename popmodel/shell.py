@@ -1,0 +1,88 @@
+"""Words of commands that people paste and scripts run.
+
+Names come from files and folders of others. A command stays on one line and shows every character
+that it holds, whatever its words are; what would be hidden or end the line is written as an escape,
+in the form ``$'...'`` of bash, ksh and zsh. Names that have no need of such characters, for they
+only go into a command, are refused with them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+
+from popmodel.errors import UsageError
+
+__all__ = ["join", "plain", "quote", "visible"]
+
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # control characters: they end lines, move the cursor, colour the screen
+    "\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # show text in another order, or not
+    "\u2028\u2029"  # end lines in some programs
+    "\ud800-\udfff]"  # bytes of a name that are no UTF-8
+)
+
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def quote(word: str) -> str:
+    """Quote a word for a shell, on one line and with all its characters to be seen."""
+    if not _HIDDEN.search(word):
+        return shlex.quote(word)
+    return "$'" + re.sub(rf"['\\]|{_HIDDEN.pattern}", lambda found: _bytes(found[0]), word) + "'"
+
+
+def join(words: Iterable[str]) -> str:
+    """Quote the words of a command, and put blanks between them."""
+    return " ".join(map(quote, words))
+
+
+def visible(text: str) -> str:
+    r"""Text in which what is hidden stands as an escape: a line end as ``\n``, ESC as ``\x1b``."""
+    return _HIDDEN.sub(lambda found: _escape(found[0]), text)
+
+
+def plain(name: str, what: str) -> str:
+    """Return a name that goes into commands or scripts, which need not hold what is hidden.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    what : str
+        What it is, for the message.
+
+    Raises
+    ------
+    UsageError
+        It holds a control character or one that changes the order of the text around it.
+    """
+    # Bytes that are no UTF-8 are an old name's letters, and harmless.
+    found = next((each for each in _HIDDEN.findall(name) if not "\ud800" <= each <= "\udfff"), None)
+    if found is not None:
+        raise UsageError(
+            f"{what} holds a character that is not to be seen ({_escape(found)}): {visible(name)}",
+            "rename it: it becomes a word of a command",
+        )
+    return name
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if _stands_for_byte(character):
+        return f"\\x{code - 0xDC00:02x}"
+    short = _SHORT.get(character)
+    return short or (f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}")
+
+
+def _bytes(character: str) -> str:
+    """A character as a shell understands it in any locale."""
+    errors = "surrogateescape" if _stands_for_byte(character) else "surrogatepass"
+    coded = character.encode(errors=errors)
+    return _SHORT.get(character) or "".join(f"\\x{byte:02x}" for byte in coded)
+
+
+def _stands_for_byte(character: str) -> bool:
+    """Whether Python has a character in place of a byte of a name that is no UTF-8."""
+    return "\udc80" <= character <= "\udcff"

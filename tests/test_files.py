@@ -1,0 +1,196 @@
+"""Files are written as a whole or not at all, and never through what others have planted."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from popmodel import files
+from popmodel.errors import FileError
+
+
+@pytest.fixture(params=["nameless", "named", "unnameable"])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A system with files that have no name, one without, and one that cannot name them later."""
+    kind: str = request.param
+    if kind == "named":
+        monkeypatch.delattr(os, "O_TMPFILE")
+    if kind == "unnameable":
+
+        def refuse(*_: object, **__: object) -> None:
+            raise OSError(errno.ENOENT, "no /proc")
+
+        monkeypatch.setattr(os, "link", refuse)
+    return kind
+
+
+@pytest.mark.usefixtures("system")
+def test_a_file_is_written_as_a_whole(tmp_path: Path) -> None:
+    files.write_text(tmp_path / "a", "first")
+    with files.written(tmp_path / "a") as file:
+        file.write(b"second")
+        file.flush()
+        assert (tmp_path / "a").read_text() == "first"
+    assert (tmp_path / "a").read_text() == "second"
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.usefixtures("system")
+def test_an_error_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
+    files.write_text(tmp_path / "a", "first")
+    with pytest.raises(RuntimeError), files.written(tmp_path / "a") as file:
+        file.write(b"second")
+        raise RuntimeError
+    assert (tmp_path / "a").read_text() == "first"
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.usefixtures("system")
+def test_a_new_file_has_the_permissions_that_the_user_wants(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        files.write_text(tmp_path / "text", "")
+        files.write_text(tmp_path / "program", "", files.PROGRAM)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "text").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "program").stat().st_mode) == 0o750
+
+
+@pytest.mark.usefixtures("system")
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "private"
+    path.write_text("old")
+    path.chmod(0o4600)
+    with files.written(path) as file:
+        file.write(b"new")
+        assert all(each.stat().st_mode & 0o077 == 0 for each in tmp_path.iterdir())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.usefixtures("system")
+def test_a_planted_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    for name, target in (("a", victim), ("b", tmp_path / "not there")):
+        (tmp_path / name).symlink_to(target)
+        files.write_text(tmp_path / name, "ours")
+        assert (tmp_path / name).read_text() == "ours"
+        assert not (tmp_path / name).is_symlink()
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "not there").exists()
+
+
+def test_a_name_of_the_moment_that_is_taken_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE")
+    monkeypatch.setattr(os, "urandom", lambda size: bytes(size))
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / f"{files.PREFIX}{bytes(8).hex()}").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        files.write_text(tmp_path / "a", "ours")
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.usefixtures("system")
+def test_what_was_written_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        steps.append(f"fsync {os.fstat(descriptor).st_size}")
+        fsync(descriptor)
+
+    def replaced(self: Path, target: Path) -> Path:
+        steps.append("rename")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    files.write_bytes(tmp_path / "a", b"12345")
+    assert steps[-2:] == ["fsync 5", "rename"]
+
+
+ENDED = """
+import os, signal, sys
+from popmodel import files
+if sys.argv[2] == "named":
+    del os.O_TMPFILE
+with files.written(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), int(sys.argv[3]))
+    signal.pause()
+"""
+
+
+@pytest.mark.parametrize("kind", ["nameless", "named"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_nothing(tmp_path: Path, kind: str, number: signal.Signals) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED, str(tmp_path / "a"), kind, str(int(number))],
+        check=False,
+        capture_output=True,
+        restore_signals=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    )
+    assert done.returncode in (-number, 128 + number)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_signals_mean_afterwards_what_they_meant_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE")
+    before = [signal.getsignal(number) for number in files._ENDING]
+    files.write_text(tmp_path / "a", "")
+    assert [signal.getsignal(number) for number in files._ENDING] == before
+
+
+def test_a_copy_is_written_the_same_way(tmp_path: Path) -> None:
+    (tmp_path / "from").write_bytes(b"program")
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "to").symlink_to(tmp_path / "victim")
+    files.copy(tmp_path / "from", tmp_path / "to", 0o700)
+    assert (tmp_path / "to").read_bytes() == b"program"
+    assert stat.S_IMODE((tmp_path / "to").stat().st_mode) == 0o700
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_nothing_is_appended_through_a_link(tmp_path: Path) -> None:
+    with files.append_to(tmp_path / "log") as file:
+        file.write(b"one\n")
+    with files.append_to(tmp_path / "log") as file:
+        file.write(b"two\n")
+    assert (tmp_path / "log").read_text() == "one\ntwo\n"
+    (tmp_path / "link").symlink_to(tmp_path / "log")
+    with pytest.raises(OSError, match="symbolic links"):
+        files.append_to(tmp_path / "link")
+
+
+def test_the_link_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to("elsewhere")
+    files.refuse_planted(tmp_path / "link", "x")  # our own
+    files.refuse_planted(tmp_path / "nothing", "x")
+    owner = (tmp_path / "link").lstat().st_uid
+    if owner == 0:
+        os.lchown(tmp_path / "link", 4321, 4321)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(FileError) as caught:
+        files.refuse_planted(tmp_path / "link", "name another file")
+    assert caught.value.problem == "is a link of another user (to elsewhere)"
+    assert caught.value.hint == "name another file"
