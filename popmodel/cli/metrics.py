@@ -89,6 +89,9 @@ def command(
 
     Shows the POP efficiencies of each trace: how much of the time of all cores is useful, and where
     the rest goes. Several traces stand side by side and are compared with a reference run.
+
+    The program is analysed, from the end of MPI_Init of the last rank to the begin of MPI_Finalize
+    of the first; the first lines say what that leaves out.
     """
     from popmodel import provenance
     from popmodel.cli.output import target

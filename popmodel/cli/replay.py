@@ -70,8 +70,9 @@ def command(
     """Say what another network would change.
 
     Replays what every process did on a network: by default the ideal one, without latency and with
-    infinite bandwidth. Every option of the network takes several values, separated by commas: there
-    is one replay for each combination.
+    infinite bandwidth. The program is replayed, from the end of MPI_Init of the last rank to the
+    begin of MPI_Finalize of the first; times count from there. Every option of the network takes
+    several values, separated by commas: there is one replay for each combination.
 
     In JSON what is infinite is null (in CSV an empty field). The notes and the measured runtime
     hold for all replays and stand beside them, not in each.

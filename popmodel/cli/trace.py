@@ -75,6 +75,13 @@ def command(
             "calls of libgomp (gomp).",
         ),
     ] = "auto",
+    no_call_sites: Annotated[
+        bool,
+        typer.Option(
+            "--no-call-sites",
+            help="Do not record where in the program MPI is called, which costs some ns a call.",
+        ),
+    ] = False,
     output: Annotated[
         str | None,
         typer.Option(
@@ -129,7 +136,7 @@ def command(
     from popmodel.tracer.environment import OPENMP, Settings
 
     way = OPENMP[choice("--openmp", openmp, tuple(OPENMP))]
-    settings = Settings(counters=counters, openmp=way)
+    settings = Settings(counters=counters, openmp=way, call_sites=not no_call_sites)
     given = list(words or ())
     sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
     actions = {"--build-only": build_only, "--print-env": print_env, "--script": script is not None}

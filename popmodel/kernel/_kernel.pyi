@@ -87,4 +87,5 @@ def replay(
     group_offsets: npt.NDArray[np.int64],
     group_process: npt.NDArray[np.int32],
     group_rank: npt.NDArray[np.int32],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]: ...
+    timed: bool,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...

@@ -114,11 +114,12 @@ class Engine {
     Engine(size_t processes, const int64_t *offsets, const uint8_t *kind, const int32_t *target,
            const double *burst, const double *tail, size_t messages, size_t collectives,
            const int32_t *members, const int32_t *root, const Network &network,
-           const Carried &carried)
+           const Carried &carried, std::vector<double> &spent)
         : processes_(processes), offsets_(offsets), kind_(kind), target_(target), burst_(burst),
           tail_(tail), members_(members), root_(root), net_(network), carried_(carried),
-          message_(messages), collective_(collectives), flights_(collectives),
-          clock_(processes, 0.0), next_(offsets, offsets + processes), begun_(processes, 0),
+          spent_(spent), started_(spent.empty() ? 0 : processes), message_(messages),
+          collective_(collectives), flights_(collectives), clock_(processes, 0.0),
+          next_(offsets, offsets + processes), begun_(processes, 0),
           next_waiting_(processes, NOBODY), turn_(processes) {
         for (size_t c = 0; c < collectives; c++)
             collective_[c].missing = members[c];
@@ -146,14 +147,19 @@ class Engine {
         const int64_t end = offsets_[p + 1];
         bool begun = begun_[p];
         for (; i < end; i++, begun = false) {
-            if (!begun)
+            if (!begun) {
                 t += burst_[i] * net_.cpu;
+                if (!spent_.empty())
+                    started_[p] = t;
+            }
             if (!step(p, i, t, begun)) {
                 clock_[p] = t;
                 next_[p] = i;
                 begun_[p] = 1;
                 return;
             }
+            if (!spent_.empty())
+                spent_[i] = t - started_[p];
         }
         clock_[p] = t + tail_[p] * net_.cpu;
         next_[p] = i;
@@ -418,6 +424,8 @@ class Engine {
     const int32_t *root_;
     const Network net_;
     const Carried carried_;
+    std::vector<double> &spent_;  // in each operation; empty if nobody asks
+    std::vector<double> started_; // when each process began the operation that it is in
     std::vector<MessageState> message_;
     std::vector<CollectiveState> collective_;
     std::vector<std::unique_ptr<Flights>> flights_; // of collectives that some members are in
@@ -492,7 +500,7 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
                  In<int64_t> uneven_operation, In<double> uneven_cost, size_t messages,
                  In<uint8_t> collective_kind, In<int64_t> collective_charge,
                  In<int32_t> root_rank, In<int32_t> group, In<int64_t> group_offsets,
-                 In<int32_t> group_process, In<int32_t> group_rank) {
+                 In<int32_t> group_process, In<int32_t> group_rank, bool timed) {
     const size_t processes = tail.size(), operations = kind.size();
     const size_t charges = transfer.size(), collectives = members.size();
     if (target.size() != operations || burst.size() != operations || messages > charges ||
@@ -522,18 +530,18 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
     const Carried carried{collective_kind.data(), collective_charge.data(), root_rank.data(),
                           group.data(),           group_offsets.data(),     group_process.data(),
                           group_rank.data()};
-    std::vector<double> end;
+    std::vector<double> end, spent(timed ? operations : 0);
     std::vector<int64_t> next;
     {
         nb::gil_scoped_release released;
         Engine engine(processes, offsets.data(), kind.data(), target.data(), burst.data(),
                       tail.data(), messages, collectives, members.data(), root.data(), network,
-                      carried);
+                      carried, spent);
         engine.run();
         end = std::move(engine.clock());
         next = std::move(engine.next());
     }
-    return nb::make_tuple(numpy(std::move(end)), numpy(std::move(next)));
+    return nb::make_tuple(numpy(std::move(end)), numpy(std::move(next)), numpy(std::move(spent)));
 }
 
 // Index of the last of `times` that is <= `time` in the slice of `group`, or the slice's begin - 1.
@@ -595,9 +603,10 @@ void bind_replay(nb::module_ &module) {
                nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("messages"),
                nb::arg("collective_kind"), nb::arg("collective_charge"), nb::arg("root_rank"),
                nb::arg("group"), nb::arg("group_offsets"), nb::arg("group_process"),
-               nb::arg("group_rank"),
-               "Replay a program; returns the time at which each process ends or is stuck (ns) and "
-               "the operation at which it is then.");
+               nb::arg("group_rank"), nb::arg("timed"),
+               "Replay a program; returns the time at which each process ends or is stuck (ns), the "
+               "operation at which it is then, and the time in each operation (ns; empty unless "
+               "timed).");
     module.def("locate", &locate, nb::arg("offsets"), nb::arg("times"), nb::arg("group"),
                nb::arg("time"),
                "Index of the last time of each group that is not after each time, or the group's "

@@ -19,6 +19,7 @@ import numpy as np
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.metrics import workers
+from popmodel.metrics.call_sites import CallSite, measure_call_sites
 from popmodel.metrics.observables import Observables
 from popmodel.metrics.regions import RegionTimes, measure_regions
 from popmodel.network.network import PRESETS
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.replay import Program
+    from popmodel.replay import Execution, Program
     from popmodel.trace import Trace
 
 __all__ = ["Run", "analyse", "runtime"]
@@ -64,6 +65,8 @@ class Run:
         each: shown above them.
     window : Focus or None
         The window of analysis; None of a run that is not from a trace.
+    call_sites : tuple of CallSite
+        Where MPI is called, the most time first; none where the trace does not tell.
     """
 
     trace: str
@@ -71,6 +74,7 @@ class Run:
     notes: tuple[str, ...]
     caveats: tuple[str, ...] = ()
     window: Focus | None = None
+    call_sites: tuple[CallSite, ...] = ()
 
 
 def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bool = False) -> Run:
@@ -113,7 +117,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
     covered, traced = state_times(trace)
     total = longest(trace, covered, traced)
     regions = measure_regions(trace, running, in_calls, found, apart) if len(parallel) else None
-    replayed, absent, notes = _replayed(trace, network, total / _NS)
+    replayed, absent, notes, ideal = _replayed(trace, network, total / _NS)
     counters, broken = _counters(trace, running)
     losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))
     impossible = {name: _UNCOVERED for name in _IDLE if name not in losses}
@@ -138,7 +142,8 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
     doubts = [*_doubts(trace, masters, covered, total), *_unaccounted(run)]
     caveats, said = list(window.caveats), [*notes, *doubts]
     (caveats if workers.apart(run) else said).extend(workers.remarks(run))
-    return Run(trace.path, run, tuple(said), tuple(caveats), window)
+    sites = measure_call_sites(trace, total, ideal)
+    return Run(trace.path, run, tuple(said), tuple(caveats), window, sites)
 
 
 def runtime(trace: Trace) -> float:
@@ -154,22 +159,23 @@ def runtime(trace: Trace) -> float:
 
 def _replayed(
     trace: Trace, network: Network, measured: float
-) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...]]:
-    """Observables from the replay, reasons for those that it cannot give, and its notes."""
+) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...], tuple[Program, Execution] | None]:
+    """Observables from the replay, reasons for those that it cannot give, its notes, and itself."""
     try:
         program = from_trace(trace)
     except ReplayError as error:
         reason = error.message
-        return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, ()
+        return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
     outside = program.compute() / _NS
     try:
-        execution = replay(program, network)
+        execution = replay(program, network, timed=True)
     except ReplayError as error:
-        return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes
+        return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes, None
     notes = program.notes
     if execution.runtime > measured:
         notes = (*notes, _why_longer(program, network, execution.runtime, measured))
-    return {"not_in_mpi": outside, "ideal_runtime": execution.runtime}, {}, notes
+    observables = {"not_in_mpi": outside, "ideal_runtime": execution.runtime}
+    return observables, {}, notes, (program, execution)
 
 
 def _why_longer(program: Program, network: Network, ideal: float, measured: float) -> str:

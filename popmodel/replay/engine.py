@@ -38,12 +38,15 @@ class Execution:
     operations : int
         MPI operations replayed, over all processes; the messages of a collective that is carried
         out as such are part of one.
+    spent : float64[N] or None
+        Time in each operation of the program, s; None if it was not asked for.
     """
 
     network: Network
     end: NDArray[np.float64]
     compute: NDArray[np.float64]
     operations: int
+    spent: NDArray[np.float64] | None = None
 
     @property
     def runtime(self) -> float:
@@ -51,7 +54,7 @@ class Execution:
         return float(self.end.max(initial=0.0))
 
 
-def replay(program: Program, network: Network) -> Execution:
+def replay(program: Program, network: Network, *, timed: bool = False) -> Execution:
     """Replay a program on a network without shared resources.
 
     Parameters
@@ -60,6 +63,8 @@ def replay(program: Program, network: Network) -> Execution:
         What every process does.
     network : Network
         What communication costs.
+    timed : bool, optional
+        Find the time in each operation as well.
 
     Returns
     -------
@@ -76,8 +81,9 @@ def replay(program: Program, network: Network) -> Execution:
         carried, messages = carry_out(program)
     cpu = 1 / network.cpu_factor
     charges = charge(messages, program.collectives, network, program.uneven)
-    end = ends(program, charges, cpu, carried)
-    return Execution(network, end, program.compute() * cpu / _NS, program.operations)
+    end, spent = _run(program, charges, cpu, carried, timed=timed)
+    compute = program.compute() * cpu / _NS
+    return Execution(network, end, compute, program.operations, spent if timed else None)
 
 
 def ends(
@@ -106,7 +112,14 @@ def ends(
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
-    end, stuck_at = _kernel.replay(
+    return _run(program, charges, cpu, carried, timed=False)[0]
+
+
+def _run(
+    program: Program, charges: Charges, cpu: float, carried: Carried | None, *, timed: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """End of each process and, if asked for, time in each operation, s."""
+    end, stuck_at, spent = _kernel.replay(
         offsets=program.offsets,
         kind=program.kind,
         target=program.target,
@@ -118,12 +131,12 @@ def ends(
         messages=len(program.messages),
         **vars(charges),
         **vars(carried or not_carried_out(program)),
+        timed=timed,
     )
     stuck = np.flatnonzero(stuck_at < program.offsets[1:])
     if len(stuck):
         raise _deadlock(program, stuck, stuck_at, end)
-    found: NDArray[np.float64] = end / _NS
-    return found
+    return end / _NS, spent / _NS
 
 
 def _deadlock(

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from popmodel.metrics.family import Family
 
 REGIONS_SHOWN = 10
+SITES_SHOWN = 10
+_SITE_HEADS = [["", "times"], ["time", "%"], ["wait", "%"], ["thread", "time lost"]]
+_SITE_LEGEND = (
+    "time %: of all threads' time; wait %: what of it an ideal network leaves, for others are late"
+)
 _OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
 
 Run = Mapping[str, Any]
@@ -72,6 +77,7 @@ def screen(document: Document, style: Style) -> list[str]:
     lines += reasons.lines(style)
     for run, name in zip(runs, names, strict=True):
         lines += _regions(run, name if len(runs) > 1 else "", style)
+        lines += _call_sites(run, name if len(runs) > 1 else "", style)
     notes = joint_notes(runs, names)
     lines += ["", "notes"] if notes else []
     for note in notes:
@@ -133,6 +139,10 @@ def markdown(document: Document) -> list[str]:
         if shown:
             heads = [f"Parallel regions of {name}", "instances", "PE %", "LB %", "thread time lost"]
             lines += ["", *markdown_table(heads, shown)]
+        if sites := run["call_sites"]:
+            heads = [f"Calls of MPI in {name}", *(" ".join(head).strip() for head in _SITE_HEADS)]
+            body = [[row.label, *_texts(row)] for row in _site_rows(sites)]
+            lines += ["", *markdown_table(heads, body), "", _SITE_LEGEND]
     warnings = [warning_text(warning) for warning in joint_warnings(runs, names)]
     told = [*joint_notes(runs, names), *warnings]
     lines += [line for note in told for line in ("", note)]
@@ -312,6 +322,48 @@ def _region_rows(regions: Sequence[Mapping[str, Any]]) -> list[Row]:
         )
         for region in costly
     ]
+
+
+def _call_sites(run: Run, name: str, style: Style) -> list[str]:
+    sites = run["call_sites"]
+    if not sites:
+        return []
+    title = f"calls of MPI in {name}" if name else "calls of MPI"
+    lines = ["", *table(_SITE_HEADS, _site_rows(sites), style, first=title)]
+    left_out = len(sites) - SITES_SHOWN
+    if left_out > 0:
+        lines += paragraph(f"and {count(left_out)} cheaper ones (all with --format json)", style)
+    return [*lines, *paragraph(_SITE_LEGEND, style, first=" ")]
+
+
+def _site_rows(sites: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """The places in the program whose calls of MPI take most time."""
+    costly = sorted(sites, key=lambda site: -site["time"])[:SITES_SHOWN]
+    return [
+        Row(
+            describe_site(site),
+            (
+                Cell(count(site["count"])),
+                Cell(percent(site["share"]), 1 - site["share"]),
+                Cell(_waiting(site)),
+                Cell(format_time(site["time"])),
+            ),
+            depth=1,
+        )
+        for site in costly
+    ]
+
+
+def _waiting(site: Mapping[str, Any]) -> str:
+    if site["waiting"] is None or not site["time"]:
+        return "-"
+    return percent(min(site["waiting"] / site["time"], 1.0))
+
+
+def describe_site(site: Mapping[str, Any]) -> str:
+    """A call and where it is: ``MPI_Bcast in main (app.c:12)``."""
+    where = site["function"] or "an unknown function"
+    return f"{site['call']} in {where}" + (f" ({site['place']})" if site["place"] else "")
 
 
 def _other_families(runs: Sequence[Run], style: Style) -> list[str]:

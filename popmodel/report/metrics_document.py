@@ -91,6 +91,7 @@ def _run(
         "metrics": {name: dict(evaluation.values) for name, evaluation in families.items()},
         "absent": {name: dict(evaluation.absent) for name, evaluation in families.items()},
         "lowest": {name: found for name, found in lowest.items() if found is not None},
+        "call_sites": [site.to_dict() for site in run.call_sites],
         "notes": list(run.notes),
         "family_notes": {
             name: list(evaluation.notes)

@@ -31,7 +31,7 @@ from popmodel.tracer.calls import calls
 from popmodel.tracer.clocks import Clock, align, residual
 from popmodel.tracer.convert import STATE, Row
 from popmodel.tracer.events import PAIR, Tables
-from popmodel.tracer.identities import Communicators, Functions, Locate, Names
+from popmodel.tracer.identities import Communicators, Functions, Locate, Names, Sites
 from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.legend import labels
 from popmodel.tracer.messages import MESSAGE, Matcher
@@ -125,7 +125,7 @@ def merge(
         A ``.prv`` or ``.prv.gz`` file; it gets its name when it is complete, as do the ``.pcf``
         and the ``.row`` file beside it.
     locate : callable, optional
-        Finds source lines of the functions of parallel regions.
+        Finds names and source lines of parallel regions and of calls.
     progress : callable, optional
         Is told the part that is done.
 
@@ -186,6 +186,7 @@ class _Merge:
         self.of_process = {p.rank: self.functions.of_process(p.meta) for p in raw.processes}
         if locate is not None:
             self.functions.locate(locate)
+        self.sites = Sites.of([p.meta for p in raw.processes], locate)
         self.calls = np.zeros(1 << 16, np.int64)
         self.records = sum(t.count for p in raw.processes for t in p.threads)
         self.done = 0
@@ -207,7 +208,9 @@ class _Merge:
                 self._text(file, messages, compressed=target.name.endswith(".gz"))
                 file.flush()
                 size = file.tell()
-                legend = labels(self.calls, self.functions, self.names, counters=self.counted)
+                legend = labels(
+                    self.calls, self.functions, self.names, self.sites, counters=self.counted
+                )
                 write_beside(target, legend, self._row_names())
         except OSError as error:
             problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
@@ -246,6 +249,7 @@ class _Merge:
             self.communicators.of_process(meta),
             _Functions(self.of_process[process.rank], self.functions),
             _Regions(self.names.of_process(meta), self.names),
+            self.sites.of_process(meta),
             any(self.functions.lines),
         )
         self.counted = self.counted or bool(meta.counters)

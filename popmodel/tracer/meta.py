@@ -27,7 +27,7 @@ from popmodel.shapes import (
 from popmodel.trace.trace import TraceWarning
 
 AGAIN = "copy the raw directory again, or trace the run again"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,14 @@ class Function:
     """A function that OpenMP made of a region: what the dynamic linker knows of its address."""
 
     name: str | None
+    module: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a call of MPI returns to."""
+
     module: str
     offset: int
 
@@ -129,6 +137,7 @@ class Meta:
     communicators: dict[int, Communicator] = field(default_factory=dict)
     functions: dict[int, Function] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    sites: dict[int, Site] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
     counters: tuple[str, ...] = ()
     no_counters: str | None = None
@@ -268,6 +277,10 @@ def _function(meta: Meta, event: Mapping[str, Any]) -> None:
     )
 
 
+def _site(meta: Meta, event: Mapping[str, Any]) -> None:
+    meta.sites[event["number"]] = Site(event.get("module") or "", event["offset"])
+
+
 def _name(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.names[event["id"]] = event["text"]
 
@@ -320,6 +333,10 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
             {"module": Optional(Text()), "offset": Optional(_Address())},
         ),
         _function,
+    ),
+    "site": (
+        _event({"number": _SMALL, "offset": _Address()}, {"module": Optional(Text())}),
+        _site,
     ),
     "name": (_event({"id": _SMALL, "text": Text()}), _name),
     "clock": (

@@ -12,7 +12,7 @@ import numpy as np
 
 MAGIC = b"popmodel"
 MARK = 0x01020304
-VERSION = 1
+VERSION = 2
 
 HEADER = struct.Struct("=8s6I2Q16x")
 """Magic, mark, version, header size, record size, process, thread, thread id, begin."""
@@ -57,6 +57,10 @@ class Kind(IntEnum):
     FLUSH_BEGIN = 48
     FLUSH_END = 49
     END = 63
+
+
+SITE_SHIFT = 48
+"""Field `c` of an ENTER has the number of the call site above these bits, and below them bytes."""
 
 
 class Construct(IntEnum):

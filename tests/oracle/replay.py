@@ -11,8 +11,8 @@ from popmodel.replay.program import Op, Program
 SYNCHRONISING, FROM_ROOT, TO_ROOT, TO_ROOT_PAID, _, LAST_DECIDES = range(6)
 
 
-def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int]]:
-    """End of every process (or where it is stuck), as the compiled engine gives them."""
+def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int], list[float]]:
+    """End of every process (or where it is stuck), where, and time in each operation."""
     kinds = program.kind.tolist()
     targets = program.target.tolist()
     begin, end = program.offsets[:-1].tolist(), program.offsets[1:].tolist()
@@ -26,6 +26,8 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
     clock = [0.0] * program.processes
     at = list(begin)
     started = [False] * program.processes
+    entered = [0.0] * program.processes
+    spent = [0.0] * program.operations
 
     def arrival(m: int) -> float | None:
         if m not in sent:
@@ -68,6 +70,7 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
         op, x = Op(kinds[i]), targets[i]
         if not started[p]:
             t += float(program.burst[i]) * cpu
+            entered[p] = t
             if op in (Op.SEND, Op.ISEND):
                 t += cost["send_overhead"][x]
                 sent[x] = t
@@ -100,8 +103,9 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
                 after = attempt(p)
                 if after is None:
                     break
+                spent[at[p]] = after - entered[p]
                 clock[p], at[p], started[p], moved = after, at[p] + 1, False, True
     for p in range(program.processes):
         if at[p] == end[p]:
             clock[p] += float(program.tail[p]) * cpu
-    return clock, at
+    return clock, at, spent

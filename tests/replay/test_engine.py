@@ -257,11 +257,12 @@ def test_the_compiled_engine_agrees_with_the_plain_one(program: Program, network
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("popmodel.replay.engine._kernel.replay", both, raising=True)
         try:
-            replay(program, network)
+            replay(program, network, timed=True)
         except ReplayError:
             assert (compiled[1] < program.offsets[1:]).any()
     assert compiled[1].tolist() == plain[1]
     assert compiled[0].tolist() == plain[0]
+    assert compiled[2].tolist() == plain[2]
 
 
 @settings(max_examples=100, deadline=None)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from popmodel.metrics.call_sites import CallSite
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.measure import Run, analyse
 from popmodel.metrics.scaling import Comparable, scale
@@ -67,3 +68,33 @@ def test_caveats_of_several_runs_are_told_once(run: Run) -> None:
 
 def test_a_run_without_caveats_begins_with_its_numbers(run: Run) -> None:
     assert "processes" in metrics.screen(shown(run), Style(60))[1]
+
+
+SITE = CallSite("MPI_Allreduce", "solve", "app.c:12", 2000, 0.0025, 0.25, 0.002)
+
+
+def test_calls_of_mpi_are_shown_with_their_places(run: Run) -> None:
+    other = replace(SITE, function="", place="", count=1, time=1e-6, share=1e-4, waiting=None)
+    result = shown(replace(run, call_sites=(SITE, other)))
+    lines = metrics.screen(result, Style(80))
+    begin = next(i for i, line in enumerate(lines) if "calls of MPI" in line)
+    assert [line.rstrip() for line in lines[begin - 1 : begin + 5]] == [
+        "                                              time  wait     thread",
+        "calls of MPI                           times     %     %  time lost",
+        " MPI_Allreduce in solve (app.c:12)     2,000  25.0  80.0   2.500 ms",
+        " MPI_Allreduce in an unknown function      1   0.0     -   1.000 us",
+        " time %: of all threads' time; wait %: what of it an ideal network leaves, for",
+        " others are late",
+    ]
+    text = "\n".join(metrics.markdown(result))
+    assert "| Calls of MPI in a | times | time % | wait % | thread time lost |" in text
+    assert "| MPI_Allreduce in solve (app.c:12) | 2,000 | 25.0 | 80.0 | 2.500 ms |" in text
+    assert result["runs"][0]["call_sites"][0] == SITE.to_dict()
+
+
+def test_only_the_costliest_calls_are_shown(run: Run) -> None:
+    sites = tuple(replace(SITE, place=f"app.c:{n}", time=1 / n) for n in range(1, 15))
+    result = shown(replace(run, call_sites=sites))
+    lines = metrics.screen(result, Style(80))
+    assert sum("MPI_Allreduce in" in line for line in lines) == metrics.SITES_SHOWN
+    assert "and 4 cheaper ones (all with --format json)" in [line.strip() for line in lines]

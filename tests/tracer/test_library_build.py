@@ -20,7 +20,7 @@ from popmodel.machine.toolchain import Compiler, ToolchainError, find_compiler, 
 from popmodel.tracer import cost, library
 from popmodel.tracer.commands import Command, Family
 from popmodel.tracer.library import find_or_build
-from popmodel.tracer.source_lines import SourceLines
+from popmodel.tracer.source_lines import Place, SourceLines
 
 COPIES = (
     'for word; do case "$last" in -o) echo made >"$word"; chmod +x "$word";; esac; '
@@ -281,16 +281,18 @@ def test_source_lines_are_found(tmp_path: Path) -> None:
     said = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
     places = {name: int(place, 16) for place, name in re.findall(r"^(\w+) T (\w+)$", said, re.M)}
     lines = SourceLines()
-    assert lines(str(program), [places["f"], places["main"], 0]) == ["app.c:2", "app.c:7", None]
+    assert lines(str(program), [places["f"], places["main"], 0]) == [
+        Place("f", "app.c:2"), Place("main", "app.c:7"), Place(None, None),
+    ]  # fmt: skip
     assert lines.problem is None
 
 
 def test_source_lines_that_cannot_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = SourceLines()
     missing = str(tmp_path / "gone.so")
-    assert lines(missing, [1, 2]) == [None, None]
+    assert lines(missing, [1, 2]) == [Place(), Place()]
     assert lines.problem is not None
     assert lines.problem.endswith(f"cannot read {missing}")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert lines("/bin/sh", [1]) == [None]
-    assert lines.problem == ("source lines of parallel regions: there is no addr2line (binutils)")
+    assert lines("/bin/sh", [1]) == [Place()]
+    assert lines.problem == "source lines: there is no addr2line (binutils)"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from real_mpi import Mpi
+from tracer.source_lines import lines_found_in, lines_of
 from tracer.traced import (
     Finished,
     Run,
@@ -103,7 +104,7 @@ def program(
         made = folder / name
         if made.exists():
             return made
-        words = [*BINDINGS[request.param], f"-I{FORTRAN}", f"-J{folder}"]
+        words = [*BINDINGS[request.param], "-g", f"-I{FORTRAN}", f"-J{folder}"]
         counting = folder / "counting.o"
         if not counting.exists():
             done = fortran.compile(*words, "-c", "-o", counting, FORTRAN / "counting.F90")
@@ -160,6 +161,18 @@ def test_timed_calls(run: Run, program: Callable[[str], Path], tmp_path: Path) -
         (mpi,) = process.events("mpi")
         assert mpi["thread_level"] >= 1
         assert len(process.events("finalize")) == 1
+
+
+def test_each_call_has_its_line(run: Run, program: Callable[[str], Path]) -> None:
+    """That of the program, and not that of MPI's own functions for Fortran."""
+    if shutil.which("addr2line") is None:
+        pytest.skip("needs addr2line (binutils)")
+    done = run.start(2, program("sites"))
+    assert done.returncode == 0, done.stderr
+    for process in run.processes():
+        expected = lines_of(FORTRAN / "sites.F90")
+        found = lines_found_in(process)
+        assert {name: found[name] for name in expected} == expected
 
 
 def test_program_behaves_as_without(run: Run, program: Callable[[str], Path]) -> None:

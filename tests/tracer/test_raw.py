@@ -131,7 +131,7 @@ def test_impossible_records_are_named(folder: Path, fields: dict[str, int], what
         (8, struct.pack(">I", 0x01020304), "written on a machine with another byte order"),
         (8, struct.pack("=I", 5), "the header is damaged"),
         (16, struct.pack("=I", 128), "the header is damaged"),
-        (12, struct.pack("=I", 9), "written in version 9 of the format, this popmodel reads 1"),
+        (12, struct.pack("=I", 9), "written in version 9 of the format, this popmodel reads 2"),
         (28, struct.pack("=I", 3), "its header says that it is of thread 3"),
     ],
 )
@@ -262,7 +262,7 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
         (
             1,
             '{"event":"start","version":8}',
-            "the line is damaged: version is 8, but this popmodel reads version 1 of the format",
+            "the line is damaged: version is 8, but this popmodel reads version 2 of the format",
         ),
     ],
 )
