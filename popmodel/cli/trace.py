@@ -225,28 +225,29 @@ def _trace(
     raw = raw_directory.of_output(target)
     raw_directory.create(raw, force=force)
     call = place(command, variables(library.path, raw, settings), os.environ)
-    try:
-        status = run(command.path, call.words, {**os.environ, **call.environment})
-    except PopmodelError:
-        raw_directory.clear(raw)
-        raise
-    try:
-        _finish(
-            arguments,
-            raw,
-            target,
-            library,
-            settings,
-            _nothing(command, status, settings),
-            keep_raw=keep_raw,
-        )
-    except PopmodelError as error:
-        if status == 0:
+    with raw_directory.held(raw):
+        try:
+            status = run(command.path, call.words, {**os.environ, **call.environment})
+        except PopmodelError:
+            raw_directory.clear(raw)
             raise
-        # What the program said of its failure comes first, and its status is what counts.
-        from popmodel.cli.streams import complain
+        try:
+            _finish(
+                arguments,
+                raw,
+                target,
+                library,
+                settings,
+                _nothing(command, status, settings),
+                keep_raw=keep_raw,
+            )
+        except PopmodelError as error:
+            if status == 0:
+                raise
+            # What the program said of its failure comes first, and its status is what counts.
+            from popmodel.cli.streams import complain
 
-        complain(error.message, error.hint)
+            complain(error.message, error.hint)
     if status != 0:
         raise typer.Exit(status)
 

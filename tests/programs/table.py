@@ -399,6 +399,7 @@ def facts(compilers: Compilers, launcher: str, rounds: int) -> dict[str, str]:
         "machine": f"{os.cpu_count()} cores, {model[1] if model else platform.machine()}",
         "popmodel": popmodel.__version__,
         "rounds of the overhead": str(rounds),
+        "load at the end": f"{os.getloadavg()[1]:.1f} (5 minutes)",
     }
     for name, words in (
         ("MPI", [launcher, "--version"]),
