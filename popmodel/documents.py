@@ -1,4 +1,7 @@
-"""Files that people write or exchange: finding bundled ones, reading them, errors with lines."""
+"""Files that people write or exchange: finding bundled ones, reading them, errors with lines.
+
+What is read from JSON is checked against a `Kind` before anything uses it.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ import json
 import os
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from popmodel.errors import FileError, UsageError
+from popmodel.shapes import Shape, ShapeError, shown
 
-__all__ = ["Bundled", "parse_json", "parse_toml", "read_text"]
+__all__ = ["Bundled", "Kind", "parse_json", "parse_toml", "read_shape", "read_text"]
 
 _TOO_MUCH = "is nested too deeply, or has a number with too many digits"
 LARGEST = 256 << 20
@@ -113,11 +118,124 @@ def parse_toml(
         raise error(path, _TOO_MUCH) from None
 
 
-def parse_json(text: str, path: str | os.PathLike[str], error: type[FileError] = FileError) -> Any:
-    """Value of a JSON text; raises `error` with the line if it is none."""
+def parse_json(
+    text: str | bytes,
+    path: str | os.PathLike[str],
+    error: type[FileError] = FileError,
+    *,
+    line: int | None = None,
+    hint: str | None = None,
+) -> Any:
+    """Value of a JSON text; raises `error` with the line if it is none.
+
+    Parameters
+    ----------
+    text : str or bytes
+        All of a file, or one line of it.
+    path : path-like
+        The file.
+    error : type
+        What is raised.
+    line : int, optional
+        Number of the line that `text` is, if it is one.
+    hint : str, optional
+        What to do about a damaged file.
+    """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_doubles)
     except json.JSONDecodeError as reason:
-        raise error(path, f"is not JSON: {reason.msg}", line=reason.lineno) from None
+        at = line or reason.lineno
+        raise error(path, f"is not JSON: {reason.msg}", line=at, hint=hint) from None
+    except _DoubleError as reason:
+        raise error(path, str(reason), line=line, hint=hint) from None
+    except UnicodeDecodeError:
+        raise error(path, "is not text in UTF-8", line=line, hint=hint) from None
     except (RecursionError, ValueError):
-        raise error(path, _TOO_MUCH) from None
+        raise error(path, _TOO_MUCH, line=line, hint=hint) from None
+
+
+class _DoubleError(Exception):
+    """A table has a key twice: which one counts is anybody's guess."""
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        [(double, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise _DoubleError(f"has the key {shown(double)} twice in one table")
+    return table
+
+
+class Kind:
+    """A kind of JSON document: its schema, with a version, and its shape.
+
+    Parameters
+    ----------
+    schema : str
+        Such as ``popmodel/machine/1``.
+    what : str
+        What one is called, for messages, such as ``machine profile``.
+    shape : Shape
+        What may be in it.
+    hint : str
+        How to get one.
+    """
+
+    def __init__(self, schema: str, what: str, shape: Shape, hint: str) -> None:
+        self.schema = schema
+        self._what = what
+        self._shape = shape
+        self._hint = hint
+
+    def read(
+        self,
+        document: Any,
+        path: str | os.PathLike[str],
+        error: type[FileError] = FileError,
+        *,
+        line: int | None = None,
+    ) -> Any:
+        """Give a document as its shape reads it.
+
+        Raises
+        ------
+        FileError
+            Of the type `error`: it is of another kind, of a newer version, or has another shape.
+        """
+        if not isinstance(document, dict):
+            problem = f"is no {self._what}: the JSON document is no table"
+            raise error(path, problem, line=line, hint=self._hint)
+        declared = document.get("schema")
+        if declared != self.schema:
+            hint, problem = self._hint, f"its schema is {shown(declared)}, not {self.schema!r}"
+            if _is_newer(declared, self.schema):
+                hint = "it was written by a newer version: update popmodel"
+            raise error(path, f"is no {self._what}: {problem}", line=line, hint=hint)
+        return read_shape(document, self._shape, path, error, line=line, hint=self._hint)
+
+
+def read_shape(
+    value: Any,
+    shape: Shape,
+    path: str | os.PathLike[str],
+    error: type[FileError] = FileError,
+    *,
+    line: int | None = None,
+    hint: str | None = None,
+) -> Any:
+    """Give a value as its shape reads it; raises `error` with the place inside it."""
+    try:
+        return shape.read(value)
+    except ShapeError as reason:
+        raise error(path, str(reason), line=line, hint=reason.hint or hint) from None
+
+
+def _is_newer(declared: object, schema: str) -> bool:
+    """Whether a schema is a later version of another."""
+    name, _, version = schema.rpartition("/")
+    found = (
+        re.fullmatch(rf"{re.escape(name)}/(\d{{1,9}})", declared, re.ASCII)
+        if isinstance(declared, str)
+        else None
+    )
+    return found is not None and int(found[1]) > int(version)

@@ -1,13 +1,16 @@
-"""Fixtures shared by all tests."""
+"""Fixtures shared by all tests, and what every test finds the same wherever the tests run."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from surroundings import Leftovers, neutral_environment, signals_as_at_a_terminal
 
 # The same examples in every run, however busy the machine is: a failure here is a failure
 # everywhere. HYPOTHESIS_PROFILE=default tries new ones.
@@ -15,6 +18,19 @@ settings.register_profile("repeatable", derandomize=True, database=None, deadlin
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 ROOT = Path(__file__).resolve().parent.parent
+
+signals_as_at_a_terminal()
+neutral_environment(os.environ)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a file together unless --dist asks for something: they share builds."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -40,9 +56,33 @@ def real_trace(request: pytest.FixtureRequest) -> Callable[[str], Path]:
     return find
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have compilers, launchers (Open MPI's sessions) and tests leave theirs where pytest does."""
+    folder = tmp_path_factory.mktemp("t")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _private_cache(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keep the caches of traces read in tests out of the user's cache directory."""
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _leftovers() -> Leftovers:
+    return Leftovers()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(_leftovers: Leftovers) -> Iterator[None]:
+    """What a test started ends with it: what has not is ended, and the test fails."""
+    before = _leftovers.children()
+    yield
+    left = _leftovers.end(before)
+    assert not left, f"processes were left: {'; '.join(left)}"

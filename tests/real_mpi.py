@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS
 
 # A container's user is often root, and two processors are few: Open MPI wants to be told that both
 # are known. MPICH asks for nothing.
@@ -43,7 +44,7 @@ class Mpi:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=GENEROUS,
         )
 
 

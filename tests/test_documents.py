@@ -8,6 +8,7 @@ import pytest
 
 from popmodel import documents
 from popmodel.errors import FileError, UsageError
+from popmodel.shapes import Text, record
 
 
 @pytest.fixture
@@ -92,6 +93,40 @@ def test_the_kind_of_error_is_the_callers() -> None:
 
     with pytest.raises(MineError):
         documents.parse_toml("=", "x", MineError)
+
+
+def test_a_key_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(FileError, match=r"^x: has the key 'b' twice in one table$"):
+        documents.parse_json('{"a": 1, "c": [{"b": 1, "b": 2}]}', "x")
+
+
+def test_a_line_of_json_is_named_by_its_number() -> None:
+    for text in ("{", '{"a": 1, "a": 1}', b"\xff\xfe\xff", "[" * 100_000):
+        with pytest.raises(FileError, match=r"^x:7: ") as caught:
+            documents.parse_json(text, "x", line=7, hint="write it again")
+        assert caught.value.hint == "write it again"
+
+
+THING = documents.Kind("popmodel/thing/2", "thing", record({"schema": Text()}), "make one")
+
+
+@pytest.mark.parametrize(
+    ("document", "words", "hint"),
+    [
+        ([], "is no thing: the JSON document is no table", "make one"),
+        ({}, "is no thing: its schema is None, not 'popmodel/thing/2'", "make one"),
+        ({"schema": "popmodel/other/3"}, "is no thing: its schema is 'popmodel/other/3'", "make"),
+        ({"schema": "popmodel/thing/1"}, "is no thing: its schema is 'popmodel/thing/1'", "make"),
+        ({"schema": "popmodel/thing/10"}, "its schema is 'popmodel/thing/10'", "update popmodel"),
+        ({"schema": "popmodel/thing/2", "x": 1}, "x is not a known key", "make one"),
+    ],
+)
+def test_a_document_of_another_kind_or_version(document: object, words: str, hint: str) -> None:
+    with pytest.raises(FileError) as caught:
+        THING.read(document, "x.json")
+    assert caught.value.message.startswith("x.json: ")
+    assert words in caught.value.message
+    assert hint in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(

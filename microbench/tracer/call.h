@@ -20,6 +20,7 @@
 #include <mpi.h>
 
 #include "next.h"
+#include "sites.h"
 #include "state.h"
 
 #ifdef LARGE
@@ -63,15 +64,18 @@ static inline struct thread *call_begin(void)
     return LIKELY(t && t->depth == 0) ? t : NULL;
 }
 
-static inline void enter_at(struct thread *t, uint64_t time, int call, uint32_t communicator,
-                            int64_t sent, int64_t received)
+/* What stands in the wrapper itself, so that it knows who has called that. */
+#define IN_WRAPPER static inline __attribute__((always_inline))
+
+IN_WRAPPER void enter_at(struct thread *t, uint64_t time, int call, uint32_t communicator,
+                         int64_t sent, int64_t received, unsigned site)
 {
     int watched = watching();
     t->time = time;
     t->entered = !(watched & PAUSED);
     if (UNLIKELY(!t->entered))
         return;
-    put(t, time, ENTER, call, communicator, sent, received);
+    put(t, time, ENTER, call, communicator, sent, received | (int64_t)site << SITE_SHIFT);
     if (UNLIKELY(watched & COUNTING))
         put_counters(t, time);
 }
@@ -84,9 +88,9 @@ static inline uint64_t call_open(struct thread *t)
     return now();
 }
 
-static inline void call_enter(struct thread *t, int call, uint32_t communicator)
+IN_WRAPPER void call_enter(struct thread *t, int call, uint32_t communicator)
 {
-    enter_at(t, call_open(t), call, communicator, 0, 0);
+    enter_at(t, call_open(t), call, communicator, 0, 0, SITE_HERE());
 }
 
 static inline void call_return(struct thread *t)
@@ -118,14 +122,15 @@ static inline void call_leave(struct thread *t, int call, uint32_t state)
  * this between two tests, it does nothing else: they become one call. */
 #define POLL_GAP 1000u /* ns */
 
-static inline void poll_enter(struct thread *t, int call, uint32_t communicator)
+IN_WRAPPER void poll_enter(struct thread *t, int call, uint32_t communicator)
 {
     uint64_t time = call_open(t);
+    unsigned site = SITE_HERE();
     struct record *missed = t->missed;
     int length = watching() & COUNTING ? 2 : 1;
     t->misses = t->gaps = 0;
     if (missed && t->next - missed == length && missed->call == call &&
-        t->missed_on == communicator && time - missed->time < POLL_GAP) {
+        t->missed_on == communicator && t->missed_at == site && time - missed->time < POLL_GAP) {
         t->misses = missed->b ? missed->b : 1;
         t->gaps = missed->c + (int64_t)(time - missed->time);
         t->entered = true;
@@ -133,10 +138,11 @@ static inline void poll_enter(struct thread *t, int call, uint32_t communicator)
             missed[i].kind = 0; /* should the process end here, the file ends here */
         t->next = missed;
     } else {
-        enter_at(t, time, call, communicator, 0, 0);
+        enter_at(t, time, call, communicator, 0, 0, site);
     }
     t->missed = NULL;
     t->missed_on = communicator;
+    t->missed_at = site;
 }
 
 static inline void poll_leave(struct thread *t, int call, bool found)

@@ -77,10 +77,10 @@ static struct sizes both(int64_t sent, int64_t received)
     return (struct sizes){.sent = sent, .received = received};
 }
 
-static void enter(struct thread *t, uint64_t time, int call, const struct communicator *c,
-                  struct sizes sizes)
+IN_WRAPPER void enter(struct thread *t, uint64_t time, int call, const struct communicator *c,
+                      struct sizes sizes)
 {
-    enter_at(t, time, call, c->id, sizes.sent, sizes.received);
+    enter_at(t, time, call, c->id, sizes.sent, sizes.received, SITE_HERE());
     if (sizes.root && t->entered)
         put(t, t->time, ROOT, 0, c->id, 0, 0);
 }

@@ -71,11 +71,16 @@ static inline struct communicator *communicator_of(struct thread *t, MPI_Comm co
     return communicator_find(t, comm);
 }
 
+/* Whether a partner of that rank exists: MPI_PROC_NULL and wrong numbers are none. */
+static inline bool has_partner(const struct communicator *c, int rank)
+{
+    return (unsigned)rank < (unsigned)(c->remote ? c->remote : c->size);
+}
+
 /* Rank in MPI_COMM_WORLD of a partner; -1 if it is not there. */
 static inline int world_rank(const struct communicator *c, int rank)
 {
-    int size = c->remote ? c->remote : c->size;
-    if (rank < 0 || rank >= size)
+    if (!has_partner(c, rank))
         return -1;
     return c->world ? c->world[rank] : rank;
 }

@@ -73,7 +73,7 @@ static void tell_mpi(int rank, int size, int level)
 }
 
 /* NULL: nothing is recorded. */
-static struct thread *init_begin(int call)
+IN_WRAPPER struct thread *init_begin(int call)
 {
     if (!next_found)
         next_find();

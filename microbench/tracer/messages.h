@@ -13,10 +13,11 @@ static inline bool is_message(const struct communicator *c, int partner)
     return LIKELY(partner != MPI_PROC_NULL && c->id != 0);
 }
 
+/* What is sent to a rank that does not exist is an error, which a program may go on after. */
 static inline void put_send(struct thread *t, const struct communicator *c, int to, int tag,
                             int64_t bytes)
 {
-    if (is_message(c, to))
+    if (is_message(c, to) && LIKELY(has_partner(c, to)))
         put(t, t->time, SEND, 0, c->id, message_end(world_rank(c, to), tag), bytes);
 }
 

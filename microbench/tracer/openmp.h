@@ -27,7 +27,7 @@
 struct label {
     uint64_t id;       /* below 2^40 */
     int level;         /* of a region: 1 outermost; below 2^8 */
-    unsigned function; /* number of functions.c */
+    unsigned function; /* its number, see functions.c */
 };
 
 /* The part of a thread in a region: its implicit task. */

@@ -12,7 +12,7 @@
 
 #define RAW_MAGIC "popmodel" /* eight bytes, no zero at the end */
 #define RAW_MARK 0x01020304u
-#define RAW_VERSION 1
+#define RAW_VERSION 2
 
 struct header {
     char magic[8];
@@ -36,6 +36,8 @@ struct record {
     int64_t c;
 };
 
+#define SITE_SHIFT 48 /* in c of ENTER */
+
 _Static_assert(sizeof(struct header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(struct record) == 32, "a record is 32 bytes");
 
@@ -48,7 +50,8 @@ _Static_assert(sizeof(struct record) == 32, "a record is 32 bytes");
  */
 enum kind {
     /* A call of MPI. call: number of calls.h; a: communicator; b, c: bytes that a collective
-     * operation sends and receives, counted as Extrae does (collectives.c says how). */
+     * operation sends and receives, counted as Extrae does (collectives.c says how); the highest 16
+     * bits of c: number of the call site, which the meta file lists, 0 unknown. */
     ENTER = 1,
     /* call: the same. a: 1 if a call of MPI_Test* or of a nonblocking probe found something. Such
      * calls that found nothing, called again and again, are one ENTER and one LEAVE: b is how many

@@ -53,6 +53,7 @@ struct thread {
     /* Tests that find nothing, one after the other, are one call (call.h). */
     struct record *missed; /* the LEAVE of such a test */
     uint32_t missed_on;    /* communicator */
+    unsigned missed_at;    /* call site */
     int64_t misses, gaps;  /* calls before the one under way, and ns between them */
 
     /* Communicators by handle, forgotten when any was freed (communicators.h). */

@@ -13,6 +13,7 @@ from popmodel.cli.options import (
     CacheOption,
     ForceOption,
     FormatOption,
+    FromStartOption,
     OutputOption,
     choice,
     families,
@@ -82,11 +83,15 @@ def command(
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
+    from_start: FromStartOption = False,
 ) -> None:
     """Say how efficient runs are, and why.
 
     Shows the POP efficiencies of each trace: how much of the time of all cores is useful, and where
     the rest goes. Several traces stand side by side and are compared with a reference run.
+
+    The program is analysed, from the end of MPI_Init of the last rank to the begin of MPI_Finalize
+    of the first; the first lines say what that leaves out.
     """
     from popmodel import provenance
     from popmodel.cli.output import target
@@ -100,7 +105,6 @@ def command(
     from popmodel.report.render import Format
     from popmodel.trace import read
     from popmodel.trace.info import as_data
-    from popmodel.trace.startup import startup
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
@@ -115,8 +119,8 @@ def command(
     for path in traces:
         trace = read(path, application=which, cache=not no_cache)
         with _named(path):
-            runs.append(analyse(trace))
-        warnings.append(as_data((*trace.warnings, *trace.calls().warnings, *startup(trace))))
+            runs.append(analyse(trace, from_start=from_start))
+        warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
 
     aggregates = [run.observables.aggregates(reading) for run in runs]
     comparable = [
@@ -170,7 +174,11 @@ def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
 
 
 def _fitting(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The families that suit all runs: those of MPI alone, or the two hybrid ones."""
+    """The families that suit all runs: that of MPI alone, or two that count all threads."""
+    from popmodel.metrics.workers import apart
+
+    if any(apart(run.observables) for run in runs):
+        return ("hybrid-additive", "talp")
     if any(run.observables.has_openmp for run in runs):
         return ("hybrid-additive", "hybrid-multiplicative")
     return ("mpi",)

@@ -55,6 +55,14 @@ CacheOption: TypeAlias = Annotated[
 ApplicationOption: TypeAlias = Annotated[
     str, typer.Option("--application", metavar="N", help="Which application of the trace, from 1.")
 ]
+FromStartOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--from-start",
+        help="Take the whole run, not from the end of MPI_Init to MPI_Finalize.",
+        show_default=False,
+    ),
+]
 
 AppArgument: TypeAlias = Annotated[
     str | None,

@@ -14,6 +14,7 @@ from popmodel.cli.options import (
     CacheOption,
     ForceOption,
     FormatOption,
+    FromStartOption,
     OutputOption,
     whole_number,
 )
@@ -64,12 +65,14 @@ def command(
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
+    from_start: FromStartOption = False,
 ) -> None:
     """Say what another network would change.
 
     Replays what every process did on a network: by default the ideal one, without latency and with
-    infinite bandwidth. Every option of the network takes several values, separated by commas: there
-    is one replay for each combination.
+    infinite bandwidth. The program is replayed, from the end of MPI_Init of the last rank to the
+    begin of MPI_Finalize of the first; times count from there. Every option of the network takes
+    several values, separated by commas: there is one replay for each combination.
 
     In JSON what is infinite is null (in CSV an empty field). The notes and the measured runtime
     hold for all replays and stand beside them, not in each.
@@ -80,6 +83,7 @@ def command(
     from popmodel.replay import from_trace, replay
     from popmodel.report.replay import VIEWS, differences, document
     from popmodel.trace import read
+    from popmodel.trace.focus import focused
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
@@ -91,7 +95,8 @@ def command(
         collectives=collectives,
         cpu_factor=cpu_factor,
     )
-    source = read(trace, application=which, cache=not no_cache)
+    whole = read(trace, application=which, cache=not no_cache)
+    source, window = focused(whole, from_start=from_start)
     program = from_trace(source)
     replays: list[tuple[Network, Execution | str]] = []
     failures: dict[int, ReplayError] = {}
@@ -105,7 +110,7 @@ def command(
             replays.append((scenario, error.message))
             failures[number] = error
     stamp = provenance.collect(ctx.obj, [trace]).to_dict()
-    result = document(trace, runtime(source), program.notes, replays)
+    result = document(trace, runtime(source), program.notes, replays, window)
     goal.write({**result, "provenance": stamp}, VIEWS)
     if failures:
         named = {number: f"run {number} ({differences(result, number)})" for number in failures}

@@ -75,6 +75,13 @@ def command(
             "calls of libgomp (gomp).",
         ),
     ] = "auto",
+    no_call_sites: Annotated[
+        bool,
+        typer.Option(
+            "--no-call-sites",
+            help="Do not record where in the program MPI is called, which costs some ns a call.",
+        ),
+    ] = False,
     output: Annotated[
         str | None,
         typer.Option(
@@ -129,7 +136,7 @@ def command(
     from popmodel.tracer.environment import OPENMP, Settings
 
     way = OPENMP[choice("--openmp", openmp, tuple(OPENMP))]
-    settings = Settings(counters=counters, openmp=way)
+    settings = Settings(counters=counters, openmp=way, call_sites=not no_call_sites)
     given = list(words or ())
     sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
     actions = {"--build-only": build_only, "--print-env": print_env, "--script": script is not None}
@@ -205,28 +212,29 @@ def _trace(
     raw = raw_directory.of_output(target)
     raw_directory.create(raw, force=force)
     call = place(command, variables(library.path, raw, settings), os.environ)
-    try:
-        status = run(command.path, call.words, {**os.environ, **call.environment})
-    except PopmodelError:
-        raw_directory.clear(raw)
-        raise
-    try:
-        _finish(
-            arguments,
-            raw,
-            target,
-            library,
-            settings,
-            _nothing(command, status, settings),
-            keep_raw=keep_raw,
-        )
-    except PopmodelError as error:
-        if status == 0:
+    with raw_directory.held(raw):
+        try:
+            status = run(command.path, call.words, {**os.environ, **call.environment})
+        except PopmodelError:
+            raw_directory.clear(raw)
             raise
-        # What the program said of its failure comes first, and its status is what counts.
-        from popmodel.cli.streams import complain
+        try:
+            _finish(
+                arguments,
+                raw,
+                target,
+                library,
+                settings,
+                _nothing(command, status, settings),
+                keep_raw=keep_raw,
+            )
+        except PopmodelError as error:
+            if status == 0:
+                raise
+            # What the program said of its failure comes first, and its status is what counts.
+            from popmodel.cli.streams import complain
 
-        complain(error.message, error.hint)
+            complain(error.message, error.hint)
     if status != 0:
         raise typer.Exit(status)
 

@@ -11,6 +11,7 @@ from popmodel.cli.options import (
     CoresPerNodeOption,
     ForceOption,
     FormatOption,
+    FromStartOption,
     MachineOption,
     NodesOption,
     OutputOption,
@@ -20,7 +21,7 @@ from popmodel.cli.options import (
     families,
     settings,
 )
-from popmodel.errors import FileError, UsageError
+from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +63,7 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
+    from_start: FromStartOption = False,
 ) -> None:
     """Compare predictions with measured runs.
 
@@ -77,7 +79,11 @@ def command(
 
     goal = target(output, format, force=force)
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
-    runs = [run for path in measured for run in _measured(path, cache=not no_cache)]
+    runs = [
+        run
+        for path in measured
+        for run in _measured(path, cache=not no_cache, from_start=from_start)
+    ]
     available = allocation(nodes, cores_per_node)
     names, inputs, predictions = _predictions(
         prediction, machine, settings(set_ or []), available, runs
@@ -86,6 +92,7 @@ def command(
     document: dict[str, Any] = {
         "schema": SCHEMA,
         **names,
+        "measured": [run.to_dict() for run in runs if run.window is not None],
         "rows": [row.to_dict() for row in rows],
         "summary": summary(rows),
     }
@@ -93,14 +100,14 @@ def command(
     goal.write({**document, "provenance": stamp}, views(shown))
 
 
-def _measured(path: str, *, cache: bool) -> list[Measurement]:
+def _measured(path: str, *, cache: bool, from_start: bool) -> list[Measurement]:
     from popmodel.metrics.measure import analyse
     from popmodel.model.measured import from_run, read_table
     from popmodel.trace import read
 
     if path.lower().endswith(".csv"):
         return read_table(path)
-    return [from_run(analyse(read(path, cache=cache)))]
+    return [from_run(analyse(read(path, cache=cache), from_start=from_start))]
 
 
 def _predictions(
@@ -111,11 +118,12 @@ def _predictions(
     runs: Sequence[Measurement],
 ) -> tuple[dict[str, str], list[str], list[Predicted]]:
     """Names, input files and predictions, read from a file or made for the sizes of the runs."""
+    from popmodel.documents import parse_json, read_text
     from popmodel.machine import profile as profiles
     from popmodel.model.predict import predict
     from popmodel.model.run.placement import WHOLE
     from popmodel.model.signature import files as signatures
-    from popmodel.model.validate import from_document
+    from popmodel.model.validate import PREDICTION, from_document
 
     if source.lower().endswith(".json"):
         if machine is not None or changes or available != WHOLE:
@@ -124,8 +132,8 @@ def _predictions(
                 "was saved",
                 "name the application instead, to predict anew",
             )
-        document = _saved(source)
-        names = {key: str(document[key]["name"]) for key in ("application", "machine")}
+        document = PREDICTION.read(parse_json(read_text(source), source), source)
+        names = {key: document[key]["name"] for key in ("application", "machine")}
         return names, [source], [from_document(document)]
     signature = signatures.load(source)
     profile = profiles.load(machine or profiles.DEFAULT_PRESET)
@@ -136,20 +144,3 @@ def _predictions(
     ]
     names = {"application": signature.name, "machine": profile.name}
     return names, [signature.path, profile.path], [from_document(one) for one in made]
-
-
-def _saved(path: str) -> dict[str, Any]:
-    from popmodel.documents import parse_json, read_text
-    from popmodel.model.prediction import SCHEMA
-
-    document = parse_json(read_text(path, FileError), path, FileError)
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise FileError(
-            path, "is no prediction", hint="make one: popmodel predict ... -o prediction.json"
-        )
-    missing = {"processes", "threads", "runtime", "metrics", "application", "machine"} - set(
-        document
-    )
-    if missing:
-        raise FileError(path, f"is a damaged prediction: {sorted(missing)[0]} is missing")
-    return document

@@ -76,4 +76,16 @@ def replay(
     collective_cost: npt.NDArray[np.float64],
     member_cost: npt.NDArray[np.float64],
     collective_rule: npt.NDArray[np.uint8],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]: ...
+    request_cost: npt.NDArray[np.float64],
+    uneven_operation: npt.NDArray[np.int64],
+    uneven_cost: npt.NDArray[np.float64],
+    messages: int,
+    collective_kind: npt.NDArray[np.uint8],
+    collective_charge: npt.NDArray[np.int64],
+    root_rank: npt.NDArray[np.int32],
+    group: npt.NDArray[np.int32],
+    group_offsets: npt.NDArray[np.int64],
+    group_process: npt.NDArray[np.int32],
+    group_rank: npt.NDArray[np.int32],
+    timed: bool,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from popmodel.errors import FileError
 from popmodel.machine import schema
-from popmodel.machine.quantity import Quantity, read_quantity
+from popmodel.machine.quantity import Quantity
 
 # by what part, and what factor, the time may fall and rise from a size class to the next
 CLASS_STEP = 0.25
 CLASS_JUMP = 3.0
+
+_NUMBER = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
 
 class ProfileError(FileError):
@@ -59,7 +61,8 @@ def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity
     ProfileError
         At the first thing that is wrong; the message names the key.
     """
-    quantities = dict(_check(document, schema.PROFILE, "", path))
+    read = schema.KIND.read(document, path, ProfileError)
+    quantities = dict(_quantities(read))
     for table in ("core.freq", "memory.by_cores"):
         _check_counts(document, table, path)
     _check_constructs(document, path)
@@ -75,60 +78,16 @@ def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity
     return quantities
 
 
-def _check(
-    entry: object, wanted: schema.Entry, key: str, path: str
-) -> Iterator[tuple[str, Quantity]]:
-    """Check an entry against the schema; give the quantities in it by their paths."""
-
-    def wrong(problem: str, hint: str | None = None) -> ProfileError:
-        return ProfileError(path, f"{key or 'the document'} {problem}", hint=hint)
-
-    match wanted:
-        case schema.Plain():
-            return
-        case schema.Optional(of=inner):
-            if entry is not None:
-                yield from _check(entry, inner, key, path)
-        case schema.Number(unit=unit, zero=zero):
-            try:
-                yield key, read_quantity(entry, unit, zero=zero)
-            except ValueError as error:
-                raise wrong(str(error)) from None
-        case schema.Exact(zero=zero):
-            is_number = isinstance(entry, int | float) and not isinstance(entry, bool)
-            if not is_number or not (entry > 0 or (zero and entry == 0)):  # type: ignore[operator]
-                least = "of at least" if zero else "above"
-                raise wrong(f"should be a number {least} 0, not {entry!r}")
-        case schema.Count():
-            if isinstance(entry, bool) or not isinstance(entry, int) or entry < 1:
-                raise wrong(f"should be a whole number of at least 1, not {entry!r}")
-        case schema.Text(choices=choices):
-            if not isinstance(entry, str) or (choices and entry not in choices):
-                expected = f"one of {', '.join(choices)}" if choices else "text"
-                raise wrong(f"should be {expected}, not {entry!r}")
-        case schema.Sequence(of=inner):
-            if not isinstance(entry, list) or not entry:
-                raise wrong("should be a list with at least one entry")
-            for index, item in enumerate(entry):
-                yield from _check(item, inner, f"{key}[{index}]", path)
-        case schema.Named(of=inner):
-            if not isinstance(entry, Mapping):
-                raise wrong("should be a table")
-            for name, item in entry.items():
-                yield from _check(item, inner, f"{key}.{name}", path)
-        case schema.Table(keys=keys, required=required):
-            if not isinstance(entry, Mapping):
-                raise wrong("should be a table")
-            prefix = f"{key}." if key else ""
-            for name in required:
-                if name not in entry:
-                    raise ProfileError(path, f"{prefix}{name} is missing")
-            for name, item in entry.items():
-                if name not in keys:
-                    near = difflib.get_close_matches(name, keys, n=1)
-                    hint = f"did you mean {prefix}{near[0]}?" if near else None
-                    raise ProfileError(path, f"{prefix}{name} is not a known key", hint=hint)
-                yield from _check(item, keys[name], f"{prefix}{name}", path)
+def _quantities(entry: object, key: str = "") -> Iterator[tuple[str, Quantity]]:
+    """The quantities in what was read of a profile, by their paths."""
+    if isinstance(entry, Quantity):
+        yield key, entry
+    elif isinstance(entry, dict):
+        for name, item in entry.items():
+            yield from _quantities(item, f"{key}.{name}" if key else name)
+    elif isinstance(entry, list):
+        for index, item in enumerate(entry):
+            yield from _quantities(item, f"{key}[{index}]")
 
 
 def _check_counts(document: Mapping[str, Any], name: str, path: str) -> None:
@@ -137,7 +96,7 @@ def _check_counts(document: Mapping[str, Any], name: str, path: str) -> None:
     if table is None:
         return
     for entry in table:
-        if not entry.isdecimal() or int(entry) < 1:
+        if not _NUMBER.fullmatch(entry):
             raise ProfileError(
                 path, f"{name}.{entry} should be named by a number of active cores, such as 1"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +93,12 @@ _REASONS = (
     _Reason(r"task (?P<rank>\d+): (Segmentation|Killed|Aborted|Bus error)", "rank {rank} died"),
     _Reason(r"MPI_ABORT was invoked on rank (?P<rank>\d+)", "rank {rank} gave up"),
     _Reason(r"\(rank (?P<rank>\d+) in comm \d+\): .*MPI_Abort", "rank {rank} gave up"),
+    # Open MPI 4 says this first, and on a busy machine nothing else.
+    _Reason(r"process(es)? returned\s+a non-zero exit code", "a rank {ended}"),
     _Reason(r"exited with non-zero status|BAD TERMINATION|task \d+: Exited", "a rank failed"),
 )
+
+_OF_A_SIGNAL = 128  # added by launchers and shells to the number of a signal that ended a process
 
 # What Hydra says at the end of everything.
 _ADVICE = re.compile(r"This typically refers to a problem|Please see the FAQ page").match
@@ -126,7 +131,10 @@ def explain(
         match = re.search(reason.pattern, text, re.IGNORECASE | re.MULTILINE)
         if match is None:
             continue
-        values = {"name": name, "ranks": plural(ranks, "rank"), **match.groupdict()}
+        values = {"name": name, "ranks": plural(ranks, "rank"), "ended": "failed"}
+        if 0 < status - _OF_A_SIGNAL <= signal.SIGRTMAX:
+            values["ended"] = f"died of {describe_status(_OF_A_SIGNAL - status)}"
+        values |= match.groupdict()
         if "signal" in values:
             values["signal"] = describe_status(-int(values["signal"]))
         quoted = _paragraph(text, match.start())

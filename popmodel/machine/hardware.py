@@ -10,7 +10,6 @@ to them, is on a machine of 4 cores. Hardware threads of one core are one core.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -21,6 +20,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from popmodel.documents import parse_json, read_shape
+from popmodel.errors import FileError
+from popmodel.shapes import Items, Plain, Table
 
 Files = Mapping[str, str]
 
@@ -35,7 +38,7 @@ LSTOPO = "lstopo"
 
 _PERIOD = 100_000  # microseconds: the kernel's own period of CPU quotas
 _NO_LIMIT = 1 << 60  # cgroup v1 writes "no limit" as a number near 2**63
-_PATIENCE = 5.0  # seconds for lscpu and lstopo
+_PATIENCE = 30.0  # seconds for lscpu and lstopo
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -388,17 +391,21 @@ def _model(files: Files, cpuinfo: Mapping[str, str]) -> str | None:
 
 def _lscpu(files: Files) -> dict[str, str]:
     try:
-        entries = json.loads(files.get(LSCPU, "{}")).get("lscpu", [])
-        return dict(_flattened(entries))
-    except (ValueError, AttributeError, TypeError, KeyError):
+        told = read_shape(parse_json(files.get(LSCPU, "{}"), LSCPU), _LSCPU, LSCPU)
+    except FileError:
         return {}  # lscpu before 2.33 or of another make: a second source that is not there
+    return dict(_flattened(told.get("lscpu", [])))
 
 
-def _flattened(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+_LSCPU = Table({"lscpu": Items(Plain())}, others=Plain())
+
+
+def _flattened(entries: Any) -> Iterator[tuple[str, str]]:
     """Fields of lscpu, nested since 2.37."""
-    for entry in entries:
-        yield str(entry["field"]).rstrip(":"), str(entry.get("data") or "-")
-        yield from _flattened(entry.get("children", []))
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, Mapping):
+            yield str(entry.get("field", "")).rstrip(":"), str(entry.get("data") or "-")
+            yield from _flattened(entry.get("children"))
 
 
 def _colon_table(text: str) -> dict[str, str]:

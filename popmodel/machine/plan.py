@@ -18,7 +18,20 @@ from popmodel.errors import UsageError
 from popmodel.machine import jobs as suite_jobs
 from popmodel.machine import selection
 from popmodel.machine.jobs import PARTS, Job
+from popmodel.machine.samples import PROGRAMS
 from popmodel.machine.topology import Topology
+from popmodel.shapes import (
+    Items,
+    Named,
+    Optional,
+    Real,
+    Shape,
+    ShapeError,
+    Text,
+    Whole,
+    record,
+    shown,
+)
 
 
 @dataclass(frozen=True)
@@ -135,27 +148,6 @@ class Plan:
         return {**asdict(self), "parts": list(self.parts), "launches": launches}
 
 
-def from_dict(table: Mapping[str, Any]) -> Plan:
-    """Read what `Plan.to_dict` gave.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, UsageError
-        If it is something else.
-    """
-    launches = tuple(
-        PlannedLaunch(
-            **{
-                **launch,
-                "limits": Limits(**launch["limits"]),
-                "jobs": tuple(suite_jobs.parse(line) for line in launch["jobs"]),
-            }
-        )
-        for launch in table["launches"]
-    )
-    return Plan(**{**table, "parts": tuple(table["parts"]), "launches": launches})
-
-
 @dataclass(frozen=True)
 class Mode:
     """How long and how densely a mode measures.
@@ -191,6 +183,66 @@ _LONG = 10.0  # budget of a long job, in budgets of a short one
 _LONGEST_QUANTUM = 1000  # batches of the quantum, about 1 ms each: a distribution, not a median
 _START = {"node": 0.1, "mpi": 1.0}  # s until the first job
 _SLACK = 1.5  # what a launch may take longer than its budgets: arrays are touched, jobs start
+
+
+class _JobLine:
+    """A job as the programs read it, of a kind that is known."""
+
+    def read(self, value: Any) -> Job:
+        """Give the job; see `Shape`."""
+        line = Text().read(value)
+        try:
+            found = suite_jobs.parse(line)
+        except UsageError as error:
+            raise ShapeError(f"is no job: {error.message}") from None
+        if found.name not in suite_jobs.PART_OF:
+            raise ShapeError(f"is no job that popmodel knows: {shown(line)}")
+        return found
+
+
+_LIMITS: Mapping[str, Shape] = {
+    "budget": Real(above=0),
+    "least": Whole(1),
+    "most": Whole(1),
+    "precision": Real(above=0),
+}
+
+_LAUNCH: Mapping[str, Shape] = {
+    "number": Whole(1, 10**6),
+    "program": Text(PROGRAMS),
+    "ranks": Whole(1, 10**9),
+    "nodes": Whole(1, 10**9),
+    "threads": Whole(1, 10**9),
+    "thread_level": Optional(Text(("single", "funneled", "serialized", "multiple"))),
+    "limits": record(_LIMITS),
+    "jobs": Items(_JobLine()),
+}
+
+KEYS: Mapping[str, Shape] = {
+    "mode": Text(tuple(MODES)),
+    "parts": Items(Text(PARTS)),
+    "ranks": Whole(1, 10**9),
+    "nodes": Whole(1, 10**9),
+    "seed": Whole(0),
+    "launches": Items(record(_LAUNCH)),
+    "left_out": Named(Text()),
+}
+"""What `Plan.to_dict` gives, all of it; jobs are read from their lines."""
+
+
+def from_dict(table: Mapping[str, Any]) -> Plan:
+    """Make a plan of what `KEYS` read."""
+    launches = tuple(
+        PlannedLaunch(
+            **{**launch, "limits": Limits(**launch["limits"]), "jobs": tuple(launch["jobs"])}
+        )
+        for launch in table["launches"]
+    )
+    return Plan(
+        **{key: table[key] for key in KEYS if key not in ("parts", "launches")},
+        parts=tuple(table["parts"]),
+        launches=launches,
+    )
 
 
 def parts(text: str) -> tuple[str, ...]:

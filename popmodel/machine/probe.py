@@ -18,15 +18,19 @@ from dataclasses import asdict
 from pathlib import Path
 
 from popmodel import files
+from popmodel.documents import parse_json, read_shape, read_text
+from popmodel.errors import FileError
 from popmodel.machine import hardware
 from popmodel.machine.build import build
 from popmodel.machine.failures import OUT_OF_TOUCH, LaunchError, explain, meaningful, quote
 from popmodel.machine.launchers import Way, call, ways
 from popmodel.machine.processes import TOOK_TOO_LONG, output_of
 from popmodel.machine.toolchain import Mpi
+from popmodel.shapes import Items, Text, record
 from popmodel.units import plural
 
-_HELLO = 20.0  # seconds for ranks to say hello
+_WAY = record({"launcher": Items(Text(), 1), "manner": Text()})
+_HELLO = 60.0  # seconds for ranks to say hello, on a machine that is busy
 
 
 def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
@@ -146,11 +150,12 @@ def _steers(name: str) -> bool:
 
 
 def _recalled(program: Path, mpi: Mpi, environment: Mapping[str, str]) -> Way | None:
+    path = _memory(program, mpi, environment)
     try:
-        known = json.loads(_memory(program, mpi, environment).read_text(encoding="utf-8"))
-        way = Way(tuple(known["launcher"]), known["manner"])
-    except (OSError, ValueError, KeyError, TypeError):
+        known = read_shape(parse_json(read_text(path), path), _WAY, path)
+    except FileError:
         return None  # not there, or damaged: found out again
+    way = Way(tuple(known["launcher"]), known["manner"])
     return way if way in ways(mpi) else None
 
 

@@ -30,6 +30,7 @@ TOOK_TOO_LONG = 124
 """Status of a program that was ended for its time, as timeout(1) has it."""
 
 _PATIENCE = 3.0  # seconds between asking processes to end and ending them
+_FORCED = 20.0  # seconds until processes that were forced are gone: the machine may be busy
 _STEP = 0.02
 _CHUNK = 1 << 16
 _PIPE_MOST = 1 << 20  # bytes that a pipe holds at most, for who is not privileged
@@ -180,12 +181,12 @@ def end(tree: Tree, patience: float | None = None) -> list[int]:
     left = members(tree)
     _signal(left, signal.SIGTERM)
     left = _wait(tree, _PATIENCE if patience is None else patience)
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _FORCED
     while left and time.monotonic() < deadline:
         _signal(left, signal.SIGKILL)
         left = _wait(tree, 0.2)
     with suppress(subprocess.TimeoutExpired):  # it is in the list that is returned
-        tree.child.wait(0 if left else _PATIENCE)
+        tree.child.wait(0 if left else _FORCED)
     return left
 
 

@@ -23,7 +23,6 @@ from popmodel.machine.quantity import Quantity
 from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
 
-SCHEMA = "popmodel/machine/1"
 DEFAULT_PRESET = "sandybridge-fdr"
 
 # start of a path in a profile -> the part of the measurement that fills it
@@ -200,8 +199,6 @@ def load(source: str | os.PathLike[str]) -> Profile:
     """
     path, is_preset = _BUNDLED.find(source)
     document = parse_json(read_text(path, UnreadableProfile), path, ProfileError)
-    if not isinstance(document, dict):
-        raise ProfileError(path, "is not a machine profile: the JSON document is no table")
     return from_document(document, os.fspath(path), is_preset=is_preset)
 
 
@@ -215,13 +212,6 @@ def from_document(
     ProfileError
         As `load`.
     """
-    declared = document.get("schema")
-    if declared != SCHEMA:
-        raise ProfileError(
-            path,
-            f"schema is {declared!r}, not {SCHEMA!r}",
-            hint="a machine profile is written by popmodel bench",
-        )
     quantities = check_document(document, path)
     topology = _topology(document["topology"])
     name = str(document.get("name", Path(path).stem))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from popmodel.shapes import Real, ShapeError, shown
+
 ORIGINS = ("measured", "preset", "user")
+_ABOVE_0, _AT_LEAST_0 = Real(above=0), Real(least=0)
 FIELDS = ("value", "low", "high", "origin", "n", "samples", "source", "unit")
 
 
@@ -74,19 +76,22 @@ def read_quantity(
     """
     if not isinstance(entry, Mapping):
         raise ValueError(
-            f"should be a table with value, low, high, origin and source, not {_shown(entry)}"
+            f"should be a table with value, low, high, origin and source, not {shown(entry)}"
         )
     unknown = [key for key in entry if key not in FIELDS]
     if unknown:
-        raise ValueError(f"unknown key {unknown[0]!r}; known are {', '.join(FIELDS)}")
-    if entry.get("unit", unit) != unit:
-        raise ValueError(f"should be in {unit}, not {entry['unit']}")
-    numbers = {key: _number(entry[key], key) for key in ("value", "low", "high") if key in entry}
+        raise ValueError(f"unknown key {shown(unknown[0])}; known are {', '.join(FIELDS)}")
+    if (stated := entry.get("unit", unit)) != unit:
+        raise ValueError(f"should be in {unit}, not {shown(stated)}")
+    numbers: dict[str, float] = {}
+    for key in ("value", "low", "high"):
+        if key in entry:
+            try:
+                numbers[key] = (_AT_LEAST_0 if zero else _ABOVE_0).read(entry[key])
+            except ShapeError as error:
+                raise error.inside(key) from None
     if "value" not in numbers:
         raise ValueError("has no value")
-    for key, number in numbers.items():
-        if number < 0 or (number == 0 and not zero):
-            raise ValueError(f"{key} should be {'at least' if zero else 'above'} 0, not {number}")
     if ("low" in numbers) != ("high" in numbers):
         raise ValueError("needs both low and high, or neither")
     low, high = numbers.get("low"), numbers.get("high")
@@ -94,30 +99,13 @@ def read_quantity(
         raise ValueError(f"value {numbers['value']:g} is not between low {low:g} and high {high:g}")
     origin = entry.get("origin", "user")
     if origin not in origins:
-        raise ValueError(f"origin should be one of {', '.join(origins)}, not {_shown(origin)}")
+        raise ValueError(f"origin should be one of {', '.join(origins)}, not {shown(origin)}")
     count = entry.get("n")
     if count is not None and (isinstance(count, bool) or not isinstance(count, int)):
-        raise ValueError(f"n should be a whole number, not {_shown(count)}")
+        raise ValueError(f"n should be a whole number, not {shown(count)}")
     for key in ("samples", "source"):
         if not isinstance(entry.get(key, ""), str):
-            raise ValueError(f"{key} should be text, not {_shown(entry[key])}")
+            raise ValueError(f"{key} should be text, not {shown(entry[key])}")
     return Quantity(
         numbers["value"], low, high, origin, count, entry.get("samples"), entry.get("source")
     )
-
-
-def _number(value: object, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{key} should be a number, not {_shown(value)}")
-    try:
-        number = float(value)
-    except OverflowError:  # JSON and TOML have integers of any length
-        number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{key} should be finite, not {_shown(value)}")
-    return number
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

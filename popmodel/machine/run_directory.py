@@ -27,14 +27,22 @@ from pathlib import Path
 from typing import Any
 
 from popmodel import shell
-from popmodel.documents import parse_json, read_text
-from popmodel.errors import FileError, UsageError
+from popmodel.documents import Kind, parse_json, read_text
+from popmodel.errors import FileError
 from popmodel.files import append_to, refuse_planted, write_text
 from popmodel.machine import plan as plans
+from popmodel.machine import samples
 from popmodel.machine.jobs import Job, from_params
 from popmodel.machine.plan import Plan, PlannedLaunch
+from popmodel.shapes import Flag, Named, Text, record
 
 SCHEMA = "popmodel/plan/1"
+KIND = Kind(
+    SCHEMA,
+    "plan of a measurement",
+    record({"schema": Text(), "made_with": Named(Text()), "completed": Flag(), **plans.KEYS}),
+    "a plan is written by popmodel bench",
+)
 SUFFIX = ".samples"
 PLAN = "plan.json"
 LOCK = ".lock"
@@ -99,21 +107,11 @@ def find(folder: Path) -> Run | None:
     collect = shell.join(["popmodel", "bench", "collect", str(folder)])
     hint = f"start anew with --force, or collect its samples: {collect}"
     try:
-        table = parse_json(read_text(path), path)
+        table = KIND.read(parse_json(read_text(path), path), path)
     except FileError as error:
         error.hint = hint
         raise
-    try:
-        if table.pop("schema") != SCHEMA:
-            raise ValueError
-        made_with, completed = table.pop("made_with"), table.pop("completed")
-        return Run(folder, plans.from_dict(table), dict(made_with), bool(completed))
-    except (AttributeError, KeyError, TypeError, ValueError, UsageError):
-        raise FileError(
-            path,
-            f"is not a plan of this version of popmodel ({SCHEMA})",
-            hint=hint,
-        ) from None
+    return Run(folder, plans.from_dict(table), table["made_with"], table["completed"])
 
 
 @contextmanager
@@ -263,26 +261,13 @@ def without_sample(run: Run) -> int:
     )
 
 
-def done_in(samples: Path) -> tuple[list[Job], bool]:
+def done_in(path: Path) -> tuple[list[Job], bool]:
     """The jobs of a samples file in order, and whether its program came to its end.
 
     A line that was cut by the end of its program is no job that is done.
     """
-    jobs: list[Job] = []
-    try:
-        text = samples.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return jobs, False
-    for line in text.splitlines():
-        try:
-            table = json.loads(line)
-        except ValueError:
-            continue
-        if "end" in table:
-            return jobs, True
-        if "job" in table:
-            jobs.append(from_params(table["job"], table["params"]))
-    return jobs, False
+    done, ended = samples.done_in(path)
+    return [from_params(*job) for job in done], ended
 
 
 def files(run: Run, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:

@@ -7,7 +7,6 @@ may be cut; everything before counts.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,15 +16,121 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.documents import read_text
+from popmodel.documents import Kind, parse_json, read_shape, read_text
 from popmodel.errors import FileError
+from popmodel.shapes import (
+    SMALLEST,
+    Items,
+    Named,
+    OneOf,
+    Optional,
+    Plain,
+    Real,
+    Shape,
+    ShapeError,
+    Table,
+    Text,
+    Whole,
+    shown,
+)
 
 SCHEMA = "popmodel/samples/1"
 PROGRAMS = ("node", "mpi")
 
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("clock", "fma", "loads", "stores", "smt"), ("work",)),
+    **dict.fromkeys(("triad", "load", "copy", "window"), ("moved",)),
+    "construct": ("reference",),
+    "overlap": ("reference", "compute"),
+    "late_receiver": ("params.delay",),
+    "reduce_local": ("params.bytes",),
+}
+"""What the result of a job has to say, beside its seconds."""
+
+_POSITIVE = frozenset(
+    job for job, needed in _NEEDED.items() if "work" in needed or "moved" in needed
+) | {"chase", "line_transfer", "quantum", "ping_pong"}
+"""Jobs that are timed as they are: others take a time off, and what is left may be negative."""
+
 _DAMAGED = "remove the line, or measure again: popmodel bench"
 
 Array = NDArray[np.float64]
+
+_LONGEST = 1e9  # s of an operation
+_LAST_DATE = 253402300799.0  # s since 1970: the end of the year 9999
+
+
+class _Duration:
+    """Seconds above 0, which the programs write as text where they are no whole number."""
+
+    def read(self, value: Any) -> float | str:
+        """Give the seconds as they stand, for a job is told by its words; see `Shape`."""
+        try:
+            Real(above=0).read(float(value) if isinstance(value, str) else value)
+        except ValueError:
+            raise ShapeError(f"should be seconds above 0, not {shown(value)}") from None
+        return value  # type: ignore[no-any-return]
+
+
+_HEADER = Table(
+    {
+        "program": Text(PROGRAMS),
+        "launch": Whole(0),
+        "started": Real(least=0, most=_LAST_DATE),
+        "host": Text(),
+        "kernel": Text(),
+        "compiler": Text(),
+        "ranks": Whole(1),
+        "openmp": Table(
+            {"runtime": Optional(Text()), "version": Whole(), "max_threads": Whole(1)},
+            others=Plain(),
+        ),
+        "load": Optional(Real(least=0)),
+        "mpi": Table({"library": Optional(Text()), "thread_level": Text()}, others=Plain()),
+        "ranks_at": Items(
+            Table({"host": Text(), "cpus": Optional(Text())}, required=("host",), others=Plain())
+        ),
+        "files": Named(Text()),
+    },
+    required=("program",),
+    others=Plain(),
+)
+
+HEADER = Kind(SCHEMA, "samples file", _HEADER, "samples are written by popmodel bench")
+
+_RESUMED = Table({"schema": Text((SCHEMA,))}, others=Plain())
+
+RESULT = Table(
+    {
+        "job": Text(),
+        "params": Table(
+            {
+                **dict.fromkeys(("bytes", "chunk", "shared", "padded", "progress"), Whole(0)),
+                **dict.fromkeys(("threads", "ranks", "pairs", "count"), Whole(1, 10**9)),
+                **dict.fromkeys(("op", "tier", "name", "distance", "direction"), Text()),
+                "delay": _Duration(),
+            },
+            others=OneOf("a number or text", Whole(), Real(), Text()),
+        ),
+        "seconds": Items(Real(most=_LONGEST)),
+        "reference": Optional(Items(Real(most=_LONGEST))),
+        "absent": Optional(Text()),
+        "moved": Real(above=0),
+        "work": Real(above=0),
+        "compute": Real(above=0),
+        "nodes": Real(least=1, most=1e9),
+        "stopped": Text(),
+        "wall": Real(least=0),
+        "at": Real(least=0, most=_LAST_DATE),
+        "involuntary": Optional(Real(least=0)),
+        "steal": Optional(Real(least=0)),
+        "foreign": Optional(Real(least=0)),
+    },
+    required=("job", "params"),
+    others=Plain(),
+)
+
+END = Table({"end": Text(), "foreign": Optional(Real(least=0))}, others=Plain())
 
 
 class SamplesError(FileError):
@@ -133,24 +238,39 @@ def read_one(path: str | os.PathLike[str]) -> Launch:
         raise SamplesError(
             path, "is empty: the launch ended before it began", hint="measure again: popmodel bench"
         )
-    _, header = entries[0]
-    if header.get("schema") != SCHEMA or header.get("program") not in PROGRAMS:
-        raise SamplesError(
-            path,
-            f"is no samples file: schema is {header.get('schema')!r}, not {SCHEMA!r}",
-            line=1,
-            hint="samples are written by popmodel bench",
-        )
+    header = HEADER.read(entries[0][1], path, SamplesError, line=1)
     results: list[Result] = []
     end: str | None = None
     foreign: float | None = None
     for number, entry in entries[1:]:
-        if "end" in entry:
-            end = str(entry["end"])
-            foreign = entry.get("foreign")
-        elif "schema" not in entry:  # a resumed launch has another header
-            results.append(_result(entry, path, number))
+        read = _checked(entry, path, number)
+        if "end" in read:
+            end, foreign = read["end"], read.get("foreign")
+        elif "schema" not in read:  # a resumed launch has another header
+            results.append(_result(read, path, number))
     return Launch(os.fspath(path), header, tuple(results), end, foreign)
+
+
+def done_in(path: Path) -> tuple[list[tuple[str, Mapping[str, Any]]], bool]:
+    """Name and parameters of the jobs in a samples file, and whether its program came to its end.
+
+    What is damaged, such as a line that was cut by the end of its program, is no job that is done.
+    """
+    jobs: list[tuple[str, Mapping[str, Any]]] = []
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return jobs, False
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            entry = _checked(parse_json(line, path), path, number)
+        except FileError:
+            continue
+        if "end" in entry:
+            return jobs, True
+        if "job" in entry:
+            jobs.append((entry["job"], entry["params"]))
+    return jobs, False
 
 
 def _entries(lines: list[str], path: Path) -> Iterable[tuple[int, dict[str, Any]]]:
@@ -158,45 +278,52 @@ def _entries(lines: list[str], path: Path) -> Iterable[tuple[int, dict[str, Any]
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
-            if not isinstance(entry, dict):
-                raise ValueError
-        except ValueError:
+            entry = parse_json(line, path, SamplesError, line=number, hint=_DAMAGED)
+        except SamplesError:
             if number == len(lines) and not line.endswith("\n"):
                 return  # the launch was killed while it wrote this line
-            raise SamplesError(
-                path,
-                "is not a JSON object",
-                line=number,
-                hint=_DAMAGED,
-            ) from None
+            raise
+        if not isinstance(entry, dict):
+            raise SamplesError(path, "is not a JSON object", line=number, hint=_DAMAGED)
         yield number, entry
 
 
+def _checked(entry: Any, path: Path, number: int) -> dict[str, Any]:
+    """What a line says: a result, the end, or a further header."""
+    table = entry if isinstance(entry, dict) else {}
+    shape: Shape = END if "end" in table else _RESUMED if "schema" in table else RESULT
+    read: dict[str, Any] = read_shape(entry, shape, path, SamplesError, line=number, hint=_DAMAGED)
+    return read
+
+
 def _result(entry: Mapping[str, Any], path: Path, number: int) -> Result:
-    try:
-        facts = {
-            key: value
-            for key, value in entry.items()
-            if key not in ("job", "params", "seconds", "reference", "absent")
-        }
-        reference = entry.get("reference")
-        result = Result(
-            str(entry["job"]),
-            dict(entry["params"]),
-            np.asarray(entry.get("seconds", []), dtype=np.float64),
-            None if reference is None else np.asarray(reference, dtype=np.float64),
-            facts,
-            entry.get("absent"),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise SamplesError(
-            path, f"is no result of a job: {error}", line=number, hint=_DAMAGED
-        ) from None
-    measured = result.seconds
-    if result.absent is None and not (measured.ndim == 1 and measured.size):
-        problem = "has neither seconds nor a reason for their absence"
+    name, reference = entry["job"], entry.get("reference")
+    known = ("job", "params", "seconds", "reference", "absent")
+    facts = {key: value for key, value in entry.items() if key not in known}
+    result = Result(
+        name,
+        entry["params"],
+        np.array(entry.get("seconds", []), dtype=np.float64),
+        None if reference is None else np.array(reference, dtype=np.float64),
+        facts,
+        entry.get("absent"),
+    )
+    if result.absent is None and (problem := _problem(result)):
         raise SamplesError(path, problem, line=number, hint=_DAMAGED)
-    if not np.isfinite(measured).all():
-        raise SamplesError(path, "has a time that is no number", line=number, hint=_DAMAGED)
     return result
+
+
+def _problem(result: Result) -> str | None:
+    """What a shape does not say: what belongs together in the result of a job."""
+    if not result.seconds.size:
+        return "has neither seconds nor a reason for their absence"
+    if result.reference is not None and result.reference.size != result.seconds.size:
+        return "has not as many entries in reference as in seconds"
+    said = {"reference": result.reference, **result.facts}
+    said |= {f"params.{key}": value for key, value in result.params.items()}
+    for name in _NEEDED.get(result.job, ()):
+        if said.get(name) is None:
+            return f"{name} is missing"
+    if result.job in _POSITIVE and result.seconds.min() < SMALLEST:
+        return f"seconds should be above 0, not {result.seconds.min():g}"
+    return None

@@ -1,85 +1,74 @@
-"""What a machine profile may contain: every key with its type and unit, as one table."""
+"""What a machine profile may contain: every key with its shape and unit, as one table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+import re
+from typing import Any
+
+from popmodel.documents import Kind
+from popmodel.machine.quantity import Quantity, read_quantity
+from popmodel.shapes import (
+    Flag,
+    Items,
+    Named,
+    OneOf,
+    Optional,
+    Plain,
+    Real,
+    ShapeError,
+    Table,
+    Text,
+    Whole,
+)
 
 
-@dataclass(frozen=True)
 class Number:
-    """A quantity with an interval, in ``unit``; ``zero`` tells whether it may be 0."""
+    """A quantity with an interval, in `unit`; `zero` tells whether it may be 0."""
 
-    unit: str
-    zero: bool = False
+    def __init__(self, unit: str, zero: bool = False) -> None:
+        self.unit = unit
+        self.zero = zero
 
-
-@dataclass(frozen=True)
-class Exact:
-    """A plain number without an interval; ``zero`` tells whether it may be 0."""
-
-    zero: bool = False
-
-
-@dataclass(frozen=True)
-class Count:
-    """A whole number of at least 1."""
+    def read(self, value: Any) -> Quantity:
+        """Give the quantity; see `Shape`."""
+        try:
+            return read_quantity(value, self.unit, zero=self.zero)
+        except ShapeError:
+            raise
+        except ValueError as error:
+            raise ShapeError(str(error)) from None
 
 
-@dataclass(frozen=True)
-class Text:
-    """Free text, or one of ``choices``."""
+class _Words(Named):
+    """A table whose keys are words: what has a dot or a bracket could not be found by its path."""
 
-    choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Plain:
-    """Any JSON value: informative, never used in a computation."""
-
-
-@dataclass(frozen=True)
-class Optional:
-    """The entry may be null."""
-
-    of: Entry
+    def read(self, value: Any) -> dict[str, Any]:
+        """Give the table; see `Shape`."""
+        found = super().read(value)
+        for name in found:
+            if not re.fullmatch(r"[\w -]+", name):
+                raise ShapeError("should be named by a word", name)
+        return found
 
 
-@dataclass(frozen=True)
-class Sequence:
-    """A list of equal entries, at least one."""
-
-    of: Entry
-
-
-@dataclass(frozen=True)
-class Named:
-    """A table whose keys are free: construct names, cache levels, distances."""
-
-    of: Entry
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table with known keys; those in ``required`` must be there."""
-
-    keys: Mapping[str, Entry]
-    required: tuple[str, ...] = ()
-
-
-Entry: TypeAlias = Number | Exact | Count | Text | Plain | Optional | Sequence | Named | Table
+_COUNT = Whole(1, 10**9)
+_BYTES = Real(least=0)  # of a message: plain numbers without an interval
 
 TIERS = ("socket", "intra", "inter")
 """Distances between processes: one socket of several, one node, two nodes."""
 
 _TIER = Table(
     {
-        "classes": Sequence(
+        "classes": Items(
             Table(
-                {"upto": Optional(Exact()), "alpha": Number("s"), "beta": Number("s/B", True)},
+                {
+                    "upto": Optional(Real(above=0)),
+                    "alpha": Number("s"),
+                    "beta": Number("s/B", True),
+                },
                 required=("alpha", "beta"),
-            )
+            ),
+            1,
         ),
         "eager_threshold": Number("B", True),
         "os": Number("s", True),
@@ -88,16 +77,16 @@ _TIER = Table(
         "g": Number("s", True),
         "G": Number("s/B", True),
         "bidirectional": Number("1"),
-        "table": Sequence(
-            Table(
-                {"bytes": Exact(zero=True), "seconds": Number("s")}, required=("bytes", "seconds")
-            )
+        "table": Items(
+            Table({"bytes": _BYTES, "seconds": Number("s")}, required=("bytes", "seconds")),
+            1,
         ),
-        "pairs": Sequence(
+        "pairs": Items(
             Table(
-                {"pairs": Count(), "bytes": Exact(), "bandwidth": Number("B/s")},
+                {"pairs": _COUNT, "bytes": Real(above=0), "bandwidth": Number("B/s")},
                 required=("pairs", "bytes", "bandwidth"),
-            )
+            ),
+            1,
         ),
     },
     required=("classes",),
@@ -105,8 +94,8 @@ _TIER = Table(
 
 _CONSTRUCT = Table(
     {
-        "T": Sequence(Count()),
-        "seconds": Sequence(Number("s", True)),
+        "T": Items(_COUNT, 1),
+        "seconds": Items(Number("s", True), 1),
         "fit": Table(
             {key: Number("s", True) for key in ("a", "b", "d", "s")} | {"v": Number("s/B", True)}
         ),
@@ -114,25 +103,52 @@ _CONSTRUCT = Table(
     required=("T", "seconds"),
 )
 
+_PLAIN_QUANTITY = Table({"value": Real()}, ("value",), others=Plain())
+
+_QUALITY = Table(
+    {
+        "launches": Whole(0),
+        "jobs": Whole(0),
+        "converged": Real(least=0),
+        "noisy": Flag(),
+        "why": OneOf("text or a list of texts", Text(), Items(Text())),
+    },
+    others=Plain(),
+)
+
+_MEASUREMENT = Table(
+    {
+        "samples": Text(),
+        "started": Text(),
+        "parts": Items(Text()),
+        "failures": Items(Text()),
+        "shortfalls": Items(Text()),
+    },
+    others=Plain(),
+)
+
+_PROVENANCE = Table({"measurements": Items(_MEASUREMENT)}, others=Plain())
+
 PROFILE = Table(
     {
         "schema": Text(("popmodel/machine/1",)),
         "name": Text(),
         "description": Text(),
-        "host": Named(Plain()),
+        "host": Table({"load": Real(least=0), "measured": Text()}, others=Plain()),
         "topology": Table(
             {
-                "nodes": Count(),
-                "cores_per_node": Count(),
-                "sockets": Count(),
-                "domains": Count(),
-                "caches": Sequence(
+                "nodes": _COUNT,
+                "cores_per_node": _COUNT,
+                "sockets": _COUNT,
+                "domains": _COUNT,
+                "caches": Items(
                     Table(
-                        {"level": Text(), "bytes": Count(), "shared_by": Count()},
+                        {"level": Text(), "bytes": Whole(1), "shared_by": _COUNT},
                         required=("level", "bytes", "shared_by"),
-                    )
+                    ),
+                    1,
                 ),
-                "memory_per_node": Count(),
+                "memory_per_node": Whole(1),
             },
             required=("cores_per_node",),
         ),
@@ -153,16 +169,16 @@ PROFILE = Table(
                 "bsat": Number("B/s"),
                 "q": Number("1"),
                 "by_cores": Named(Number("B/s")),
-                "cache_bw": Named(Number("B/s")),
-                "latency": Named(Number("s")),
-                "line": Count(),
+                "cache_bw": _Words(Number("B/s")),
+                "latency": _Words(Number("s")),
+                "line": Whole(1, 10**6),
                 "copy_bw": Number("B/s"),
-                "line_transfer": Named(Number("s")),
+                "line_transfer": _Words(Number("s")),
                 "kappa": Number("1"),
                 "kappa_fs": Number("1", True),
             },
         ),
-        "openmp": Named(_CONSTRUCT),
+        "openmp": _Words(_CONSTRUCT),
         "net": Table(
             {
                 **dict.fromkeys(TIERS, _TIER),
@@ -174,24 +190,32 @@ PROFILE = Table(
                 "reduce_gamma": Number("s/B", True),
             },
         ),
-        "coll": Named(
-            Sequence(
+        "coll": _Words(
+            Items(
                 Table(
                     {
-                        "P": Count(),
-                        "ppn": Count(),
-                        "bytes": Exact(zero=True),
+                        "P": _COUNT,
+                        "ppn": _COUNT,
+                        "bytes": _BYTES,
                         "seconds": Number("s", True),
                         "algorithm": Text(),
                     },
                     required=("P", "ppn", "bytes", "seconds"),
-                )
+                ),
+                1,
             )
         ),
-        "noise": Named(Plain()),
-        "quality": Named(Plain()),
+        "noise": Named(OneOf("a number or text", Real(), Text(), _PLAIN_QUANTITY)),
+        "quality": Named(OneOf("a table or text", Text(), _QUALITY)),
         "absent": Named(Text()),
-        "provenance": Plain(),
+        "provenance": OneOf("a table or text", Text(), _PROVENANCE),
     },
     required=("schema", "topology"),
+)
+
+KIND = Kind(
+    "popmodel/machine/1",
+    "machine profile",
+    PROFILE,
+    "correct it, or measure the machine again: popmodel bench",
 )

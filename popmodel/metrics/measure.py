@@ -3,8 +3,9 @@
 The rules are those of PyPOP's statistics, which they reproduce to the nanosecond
 (``tests/metrics/test_pypop.py``): useful time is state 1 (running); time in MPI comes from the MPI
 events; a parallel region lasts from a nonzero value of the parallel-construct event on the master
-to the next zero; a worker runs user code inside its outlined functions; a counter read at time t
-belongs to the running record with begin < t <= end, and only the first read at that t counts.
+to the next zero; a worker takes part in regions inside its outlined functions, and what it runs
+outside of them is useful, but in no region; a counter read at time t belongs to the running record
+with begin < t <= end, and only the first read at that t counts.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ import numpy as np
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
+from popmodel.metrics import workers
+from popmodel.metrics.call_sites import CallSite, measure_call_sites
 from popmodel.metrics.observables import Observables
 from popmodel.metrics.regions import RegionTimes, measure_regions
 from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
 from popmodel.trace.blocks import rows_where_type, take
-from popmodel.trace.intervals import Intervals
+from popmodel.trace.focus import Focus, focused
+from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.replay import Program
+    from popmodel.replay import Execution, Program
     from popmodel.trace import Trace
 
 __all__ = ["Run", "analyse", "runtime"]
@@ -40,8 +44,8 @@ _NS = 1e9
 _LARGEST = 2**63
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
 _UNCOVERED = "useful, MPI and region times exceed the time that the states cover"
-# What states may leave uncovered, or workers do outside of regions, before it is worth a word.
-_NOTEWORTHY = 0.01
+_NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
+_SHOWN = 5e-4  # share of all thread time that changes the digits of an efficiency as it is printed
 
 
 @dataclass(frozen=True)
@@ -56,22 +60,37 @@ class Run:
         What was measured and replayed.
     notes : tuple of str
         What the replay took as local or left out, one line each.
+    caveats : tuple of str
+        What has to be known before the numbers are read, the most important first, a sentence
+        each: shown above them.
+    window : Focus or None
+        The window of analysis; None of a run that is not from a trace.
+    call_sites : tuple of CallSite
+        Where MPI is called, the most time first; none where the trace does not tell.
     """
 
     trace: str
     observables: Observables
     notes: tuple[str, ...]
+    caveats: tuple[str, ...] = ()
+    window: Focus | None = None
+    call_sites: tuple[CallSite, ...] = ()
 
 
-def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
+def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bool = False) -> Run:
     """Measure a run, and replay it on a network to get its ideal runtime.
+
+    The program is measured: from the end of MPI_Init of the last rank to the begin of MPI_Finalize
+    of the first. All times and counts are those of this window.
 
     Parameters
     ----------
     trace : Trace
-        The run.
+        The run; a window of a trace is measured as it is.
     network : Network, optional
         The network whose runtime counts as ideal.
+    from_start : bool, optional
+        Measure the whole run, with the start and the end of MPI.
 
     Returns
     -------
@@ -79,6 +98,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
         A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
         a run that cannot be replayed, too.
     """
+    trace, window = focused(trace, from_start=from_start)
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     masters = bounds[:-1]
     is_master = np.zeros(bounds[-1], dtype=bool)
@@ -91,12 +111,13 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
     parallel, outlined = found.on_master, found.in_function
 
     omp_useful = np.where(is_master, running.within(parallel), running.within(outlined))
-    useful = np.where(is_master, running.total(), omp_useful)
+    useful = running.total()
+    apart = alone([running.at(np.flatnonzero(~is_master & (useful > omp_useful)))], [outlined])
     in_mpi = in_calls.total()
     covered, traced = state_times(trace)
     total = longest(trace, covered, traced)
-    regions = measure_regions(trace, running, in_calls, found) if len(parallel) else None
-    replayed, absent, notes = _replayed(trace, network, total / _NS)
+    regions = measure_regions(trace, running, in_calls, found, apart) if len(parallel) else None
+    replayed, absent, notes, ideal = _replayed(trace, network, total / _NS)
     counters, broken = _counters(trace, running)
     losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))
     impossible = {name: _UNCOVERED for name in _IDLE if name not in losses}
@@ -118,8 +139,11 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"]) -> Run:
         **losses,
         absent=absent | broken | impossible,
     )
-    doubts = _doubts(trace, masters, covered, total, int(omp_useful.sum()), regions)
-    return Run(trace.path, run, (*notes, *doubts))
+    doubts = [*_doubts(trace, masters, covered, total), *_unaccounted(run)]
+    caveats, said = list(window.caveats), [*notes, *doubts]
+    (caveats if workers.apart(run) else said).extend(workers.remarks(run))
+    sites = measure_call_sites(trace, total, ideal)
+    return Run(trace.path, run, tuple(said), tuple(caveats), window, sites)
 
 
 def runtime(trace: Trace) -> float:
@@ -135,22 +159,23 @@ def runtime(trace: Trace) -> float:
 
 def _replayed(
     trace: Trace, network: Network, measured: float
-) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...]]:
-    """Observables from the replay, reasons for those that it cannot give, and its notes."""
+) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...], tuple[Program, Execution] | None]:
+    """Observables from the replay, reasons for those that it cannot give, its notes, and itself."""
     try:
         program = from_trace(trace)
     except ReplayError as error:
         reason = error.message
-        return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, ()
+        return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
     outside = program.compute() / _NS
     try:
-        execution = replay(program, network)
+        execution = replay(program, network, timed=True)
     except ReplayError as error:
-        return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes
+        return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes, None
     notes = program.notes
     if execution.runtime > measured:
         notes = (*notes, _why_longer(program, network, execution.runtime, measured))
-    return {"not_in_mpi": outside, "ideal_runtime": execution.runtime}, {}, notes
+    observables = {"not_in_mpi": outside, "ideal_runtime": execution.runtime}
+    return observables, {}, notes, (program, execution)
 
 
 def _why_longer(program: Program, network: Network, ideal: float, measured: float) -> str:
@@ -222,8 +247,6 @@ def _doubts(
     masters: NDArray[np.int64],
     covered: NDArray[np.int64],
     total: int,
-    omp_useful: int,
-    regions: RegionTimes | None,
 ) -> list[str]:
     """Say where the trace contradicts what the definitions take for granted."""
     states = trace.states
@@ -242,20 +265,26 @@ def _doubts(
         doubts.append(
             f"the states of rank {rank} overlap by {-gap.min() / _NS:.9f} s, which counts twice"
         )
-    if regions is not None:
-        outside = omp_useful / _NS - regions.useful
-        if outside > _NOTEWORTHY * omp_useful / _NS:
-            doubts.append(
-                f"worker threads run outlined functions for {outside:.9f} s outside the parallel "
-                "regions of their masters, so the efficiency of regions can exceed 1"
-            )
     return doubts
+
+
+def _unaccounted(run: Observables) -> list[str]:
+    """Say where the costs of the regions do not add up to the loss of their efficiency."""
+    lost = float(run.threads @ run.in_openmp - run.omp_useful.sum())
+    costs = sum(region.cost for region in run.regions)
+    if abs(costs - lost) <= _SHOWN * float(run.threads.sum()) * run.runtime:
+        return []
+    return [
+        f"the costs of the parallel regions add up to {costs:.9f} s, their efficiency loses "
+        f"{lost:.9f} s: worker threads run outlined functions for {costs - lost:.9f} s outside the "
+        "parallel regions of their masters, so that efficiency can exceed 1"
+    ]
 
 
 def _losses(regions: RegionTimes | None, idle: int) -> dict[str, Any]:
     """Observables about parallel regions; `idle` is thread time neither useful nor in MPI, ns."""
     if regions is None:
-        regions = RegionTimes(0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, ())
+        regions = RegionTimes(0.0, 0.0, 0.0, 0.0, 0, 0, ())
     serial = idle - regions.idle_imbalance - regions.idle_scheduling
     # Where the states do not cover the regions there is less idle time than the regions have.
     idle_times = {

@@ -60,7 +60,12 @@ class Aggregate:
 _TABLE = (
     Aggregate("processes", "P", "1", "number of processes"),
     Aggregate("threads", "T", "1", "number of threads of all processes"),
-    Aggregate("runtime", "runtime", "s", "runtime of the run"),
+    Aggregate(
+        "runtime",
+        "runtime",
+        "s",
+        "runtime of the program; of a trace from the end of MPI_Init to the begin of MPI_Finalize",
+    ),
     Aggregate(
         "ideal_runtime",
         "ideal runtime",

@@ -38,8 +38,6 @@ class RegionTimes:
         Mean over all threads.
     idle_imbalance, idle_scheduling : int
         Idle thread time of the teams as TALP divides it, summed, ns.
-    useful : float
-        Useful time of all threads inside the regions of their masters, summed.
     regions : tuple of Region
         By cost, the highest first.
     """
@@ -50,7 +48,6 @@ class RegionTimes:
     mpi: float
     idle_imbalance: int
     idle_scheduling: int
-    useful: float
     regions: tuple[Region, ...]
 
 
@@ -59,6 +56,7 @@ def measure_regions(
     running: Intervals,
     in_calls: Intervals,
     found: ParallelRegions,
+    apart: Intervals,
 ) -> RegionTimes:
     """Measure the parallel regions of a run.
 
@@ -70,6 +68,8 @@ def measure_regions(
         Useful time and MPI calls of all threads.
     found : ParallelRegions
         The regions.
+    apart : Intervals
+        The part of `running` that is in no region, whatever the master does meanwhile.
     """
     synchronising = alone(
         [
@@ -88,7 +88,7 @@ def measure_regions(
     for block in _blocks(threads):
         columns = _instances(
             parallel, block, bounds[process[block]], threads[block],
-            running, in_mpi_only, synchronising, found.in_function,
+            running, apart, in_mpi_only, synchronising, found.in_function,
         )  # fmt: skip
         np.add.at(sums, label[block], columns)
     total = dict(zip(_COLUMNS, sums.sum(axis=0).tolist(), strict=True))
@@ -100,7 +100,6 @@ def measure_regions(
         mpi=total["mpi"] / all_threads,
         idle_imbalance=round(total["idle_imbalance"]),
         idle_scheduling=round(total["idle_scheduling"]),
-        useful=total["useful"] / _NS,
         regions=_by_cost(names, sums, np.bincount(label, minlength=len(names))),
     )
 
@@ -117,6 +116,7 @@ def _instances(
     first: NDArray[np.int64],
     threads: NDArray[np.int64],
     running: Intervals,
+    apart: Intervals,
     in_mpi: Intervals,
     synchronising: Intervals,
     outlined: Intervals,
@@ -127,10 +127,11 @@ def _instances(
     location = np.repeat(first, threads) + thread
     begin = np.repeat(parallel.begin[block], threads)
     end = np.repeat(parallel.end[block], threads)
-    useful = running.inside(location, begin, end)
+    busy = running.inside(location, begin, end)
+    useful = busy - apart.inside(location, begin, end)
     mpi = in_mpi.inside(location, begin, end)
     waiting = synchronising.inside(location, begin, end)
-    idle = end - begin - useful - mpi
+    idle = end - begin - busy - mpi
     team = (thread == 0) | (outlined.starts(location, begin, end)[1] > 0)
     wall = parallel.end[block] - parallel.begin[block]
     per_thread = {

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from popmodel.documents import read_text
 from popmodel.errors import FileError
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.measure import Run
+from popmodel.shapes import Real, shown
+from popmodel.trace.focus import Focus
 
 COLUMNS = ("processes", "threads", "runtime")
 
@@ -36,6 +39,10 @@ class Measurement:
         Seconds.
     metrics : mapping of str to mapping of str to float
         By family and metric id; empty if only the runtime is known.
+    window : Focus or None
+        What of a trace was measured; None of a run time from a table.
+    caveats : tuple of str
+        What has to be known before the numbers are read.
     """
 
     source: str
@@ -43,6 +50,16 @@ class Measurement:
     threads: int
     runtime: float
     metrics: Mapping[str, Mapping[str, float]]
+    window: Focus | None = None
+    caveats: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was measured, for JSON; the values stand beside their predictions."""
+        return {
+            "source": self.source,
+            "caveats": list(self.caveats),
+            "window": None if self.window is None else self.window.to_dict(),
+        }
 
 
 def from_run(run: Run) -> Measurement:
@@ -67,7 +84,13 @@ def from_run(run: Run) -> Measurement:
         for name, family in load_families().items()
     }
     return Measurement(
-        run.trace, len(observed.threads), int(threads[0]), float(aggregates["runtime"]), metrics
+        run.trace,
+        len(observed.threads),
+        int(threads[0]),
+        float(aggregates["runtime"]),
+        metrics,
+        run.window,
+        run.caveats,
     )
 
 
@@ -82,41 +105,53 @@ def read_table(path: str | os.PathLike[str]) -> list[Measurement]:
         If a column or a number is missing or wrong; names the line.
     """
     path = Path(path)
-    reader = csv.DictReader(io.StringIO(read_text(path, TableError)), skipinitialspace=True)
-    names = [name.strip() for name in reader.fieldnames or ()]
-    for name in COLUMNS:
-        if name not in names:
-            raise TableError(
-                path,
-                f"has no column {name!r}",
-                line=1,
-                hint=f"its first line should be {','.join(COLUMNS)}",
+    lines = csv.reader(io.StringIO(read_text(path, TableError), newline=""), skipinitialspace=True)
+    try:
+        names = [name.strip() for name in next(lines, ())]
+        places = {name: _place(name, names, path) for name in COLUMNS}
+        found = [
+            _measurement(
+                {name: _cell(row, at) for name, at in places.items()}, path, lines.line_num
             )
-    reader.fieldnames = names
-    found = []
-    for row in reader:
-        line = reader.line_num
-        processes, threads = (_count(row[name], name, path, line) for name in COLUMNS[:2])
-        runtime = _seconds(row["runtime"], path, line)
-        found.append(Measurement(os.fspath(path), processes, threads, runtime, {}))
+            for row in lines
+            if row
+        ]
+    except csv.Error as reason:
+        raise TableError(path, f"is not CSV: {reason}", line=lines.line_num) from None
     if not found:
         raise TableError(path, "has no runs", hint="one line per run, below the names of columns")
     return found
 
 
-def _count(text: str | None, name: str, path: Path, line: int) -> int:
-    number = (text or "").strip()
-    if not (number.isascii() and number.isdigit() and len(number) <= 9 and int(number) > 0):
-        raise TableError(path, f"{name} should be a whole number from 1, not {number!r}", line=line)
-    return int(number)
+def _place(name: str, names: Sequence[str], path: Path) -> int:
+    hint = f"its first line should be {','.join(COLUMNS)}"
+    if name not in names:
+        raise TableError(path, f"has no column {name!r}", line=1, hint=hint)
+    if names.count(name) > 1:
+        raise TableError(path, f"has several columns {name!r}", line=1, hint=hint)
+    return names.index(name)
 
 
-def _seconds(text: str | None, path: Path, line: int) -> float:
-    number = (text or "").strip()
+def _cell(row: Sequence[str], at: int) -> str:
+    return row[at].strip() if at < len(row) else ""
+
+
+def _measurement(cells: Mapping[str, str], path: Path, line: int) -> Measurement:
+    processes, threads = (_count(cells[name], name, path, line) for name in COLUMNS[:2])
+    runtime = _seconds(cells["runtime"], path, line)
+    return Measurement(os.fspath(path), processes, threads, runtime, {})
+
+
+def _count(text: str, name: str, path: Path, line: int) -> int:
+    if not re.fullmatch(r"0*[1-9]\d{0,8}", text, re.ASCII):
+        problem = f"{name} should be a whole number from 1, not {shown(text)}"
+        raise TableError(path, problem, line=line)
+    return int(text)
+
+
+def _seconds(text: str, path: Path, line: int) -> float:
     try:
-        seconds = float(number)
-    except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0):
-        raise TableError(path, f"runtime should be seconds above 0, not {number!r}", line=line)
-    return seconds
+        return Real(above=0).read(float(text))
+    except ValueError:  # no number, or none that a run can take
+        problem = f"runtime should be seconds above 0, not {shown(text)}"
+        raise TableError(path, problem, line=line) from None

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.documents import Kind
 from popmodel.errors import UsageError
+from popmodel.model import prediction
 from popmodel.model.measured import Measurement
 from popmodel.model.prediction import MAIN_FAMILY
+from popmodel.shapes import Named, Optional, Plain, Real, Table, Text, Whole
 
 SCHEMA = "popmodel/validate/1"
 RUNTIME = "runtime"
@@ -97,6 +100,38 @@ class Row:
             "difference": self.difference,
             "covered": self.covered,
         }
+
+
+_ESTIMATE = Table(
+    {"value": Real(), "low": Optional(Real()), "high": Optional(Real())},
+    required=("value", "low", "high"),
+    others=Plain(),
+)
+_TIME = Table(
+    {"value": Real(above=0), "low": Optional(Real(least=0)), "high": Optional(Real(least=0))},
+    required=("value", "low", "high"),
+    others=Plain(),
+)
+_WITH_NAME = Table({"name": Text()}, required=("name",), others=Plain())
+
+PREDICTION = Kind(
+    prediction.SCHEMA,
+    "prediction",
+    Table(
+        {
+            "application": _WITH_NAME,
+            "machine": _WITH_NAME,
+            "processes": Whole(1),
+            "threads": Whole(1),
+            "runtime": _TIME,
+            "metrics": Named(Named(_ESTIMATE)),
+        },
+        required=("application", "machine", "processes", "threads", "runtime", "metrics"),
+        others=Plain(),
+    ),
+    "make one: popmodel predict ... -o prediction.json",
+)
+"""A prediction that was saved: what is compared of it, and what names it."""
 
 
 def from_document(document: Mapping[str, Any]) -> Predicted:

@@ -3,10 +3,9 @@
 Each of the two stages takes ``(latency + size / bandwidth)`` times a factor of the number of
 members. The sizes are those with which Dimemas' simulated times come out (shown in
 ``tests/replay/test_dimemas.py``): Bcast pays no size on its way in; the others pay the mean of
-what is sent and received. Reduce has one stage and no factor; its root pays for the mean of what
-the root sends and receives, the others for what they send. Where members have different sizes
-(Alltoallv) the largest counts; Dimemas takes those of one member, so that runtimes differ by
-some 0.002 % (is.S.4).
+what is sent and received. Reduce has one stage and no factor: every member pays for what it sends,
+and the root leaves when all have. Where members have different sizes and nobody is the root
+(Alltoallv), those of the member that arrives last count.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def collective_time(
     elif kind == "bcast":
         time = (latency + transfer_time(np.maximum(sent, received), latency, bandwidth)) * times
     elif kind == "reduce":
-        time = np.where(times > 0, transfer_time((sent + received) / 2, latency, bandwidth), 0.0)
+        time = np.where(times > 0, transfer_time(sent, latency, bandwidth), 0.0)
     else:
         time = 2 * transfer_time((sent + received) / 2, latency, bandwidth) * times
     return time

@@ -18,13 +18,16 @@ __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "preset"]
 #:     are ready and both end with it.
 #: ``dimemas``
 #:     The latency is processor time of the sender and again of the receiver; a rendezvous sender
-#:     waits until the receive is posted and goes on; the wait for an isend is free.
+#:     waits until the receive is posted and goes on; the wait for an isend is free. A nonblocking
+#:     collective costs the latency in its call and again in its wait.
 RULES = ("alpha-beta", "dimemas")
 
 #: Who waits for whom in a collective.
 #:
 #: ``dimemas``
 #:     All members leave when the last has arrived, except from Reduce, whose non-roots go on.
+#:     Where members have different amounts and nobody is the root (Alltoallv), the last to arrive
+#:     decides what it costs; in the other readings the largest amounts do.
 #: ``synchronising``
 #:     All members leave when the last has arrived.
 #: ``rooted``

@@ -5,14 +5,16 @@ communication operations in MPICH", 2005): dissemination for barriers, binomial 
 Reduce, Gather and Scatter, recursive doubling for Allreduce (processes beyond the largest power of
 two fold in and out) and Scan, a ring for Allgather, pairwise exchange for Alltoall and
 Reduce_scatter. A nonblocking collective makes its exchanges in the call that waits for it.
+
+The compiled engine finds each step when a member comes to it (``popmodel/kernel/algorithms.hpp``):
+the messages of an all-to-all grow with the square of its members, so no program lists them. Here is
+what it needs to know: who is which rank, and what the messages cost, which only have a few sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,130 +23,117 @@ from popmodel.replay.program import COLLECTIVES, Collectives, Messages, Op, Prog
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Exchange", "carry_out", "exchanges"]
+__all__ = ["Carried", "carry_out", "not_carried_out"]
 
 
-class Exchange(NamedTuple):
-    """One step of one member: at the same time a message out, a message in, or one of them.
+@dataclass(frozen=True)
+class Carried:
+    """Collectives as messages; the compiled engine takes the columns by these names.
 
-    Partners are ranks in the communicator, -1 for none; `share` is the part of the collective's
-    bytes in the outgoing message.
+    Attributes
+    ----------
+    collective_kind : uint8[C]
+        Index into `popmodel.replay.program.COLLECTIVES`.
+    collective_charge : int64[C]
+        Row of the charges of the collective's first message size; those of the program's own
+        messages come before.
+    root_rank : int32[C]
+        Rank of the root in the communicator; 0 where nobody is known to be the root.
+    group : int32[C]
+        Who takes part.
+    group_offsets : int64[G + 1]
+        Rows of a group in the next two.
+    group_process, group_rank : int32[]
+        Process indices of its members, ascending, and their ranks.
     """
 
-    to: int
-    source: int
-    share: float = 1.0
+    collective_kind: NDArray[np.uint8]
+    collective_charge: NDArray[np.int64]
+    root_rank: NDArray[np.int32]
+    group: NDArray[np.int32]
+    group_offsets: NDArray[np.int64]
+    group_process: NDArray[np.int32]
+    group_rank: NDArray[np.int32]
 
 
-def exchanges(kind: str, members: int, root: int, rank: int) -> list[Exchange]:
-    """Steps of member `rank` of a collective of `members` ranks, in order.
+def not_carried_out(program: Program) -> Carried:
+    """Say of a program that none of its collectives is carried out as messages."""
+    nothing = np.zeros(len(program.collectives), dtype=np.int32)
+    nobody = np.empty(0, dtype=np.int32)
+    return Carried(
+        program.collectives.kind.astype(np.uint8),
+        nothing.astype(np.int64),
+        nothing,
+        nothing,
+        np.zeros(1, dtype=np.int64),
+        nobody,
+        nobody,
+    )
 
-    Shares are of the bytes that `message_bytes` names for the kind.
+
+def carry_out(program: Program) -> tuple[Carried, Messages]:
+    """Prepare the collectives of a program to be carried out as messages.
+
+    Returns
+    -------
+    Carried
+        What the engine needs to know of them.
+    Messages
+        The program's own, followed by one of each size that a collective sends.
     """
-    return list(_ALGORITHMS[kind](members, root, rank)) if members > 1 else []
+    collectives = program.collectives
+    members, group = _members(program)
+    lengths = np.array([len(m) for m in members], dtype=np.int64)
+    sorted_by_process = [np.argsort(m, kind="stable").astype(np.int32) for m in members]
+    nobody = np.empty(0, dtype=np.int32)
+    first, sizes = _sizes(collectives)
+    carried = Carried(
+        collectives.kind.astype(np.uint8),
+        first + len(program.messages),
+        _root_ranks(collectives, members, group),
+        group,
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.concatenate(
+            [nobody, *(m[order] for m, order in zip(members, sorted_by_process, strict=True))]
+        ),
+        np.concatenate([nobody, *sorted_by_process]),
+    )
+    return carried, _with_sizes(program.messages, sizes)
 
 
-def _dissemination(n: int, _root: int, r: int) -> Iterator[Exchange]:
-    hop = 1
-    while hop < n:
-        yield Exchange((r + hop) % n, (r - hop) % n, 0.0)
-        hop *= 2
+def _sizes(collectives: Collectives) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row of each collective's first message size, and the sizes (bytes); equal ones share them."""
+    alike = np.stack(
+        [collectives.kind.astype(np.int64), collectives.members, _whole(collectives)], axis=1
+    )
+    distinct, which = np.unique(alike, axis=0, return_inverse=True)
+    sizes = [
+        np.rint(_shares(COLLECTIVES[kind], members) * whole)
+        for kind, members, whole in distinct.tolist()
+    ]
+    first = np.cumsum([0, *(len(s) for s in sizes)])[:-1].astype(np.int64)
+    return (
+        first[which.reshape(-1)],
+        np.concatenate([np.empty(0), *sizes]).astype(np.int64),
+    )
 
 
-def _binomial_bcast(n: int, root: int, r: int) -> Iterator[Exchange]:
-    v = (r - root) % n
-    hop = 1
-    while hop < n and not v & hop:
-        hop *= 2
-    if v:
-        yield Exchange(-1, (v - hop + root) % n)
-    while hop > 1:
-        hop //= 2
-        if v + hop < n:
-            yield Exchange((v + hop + root) % n, -1)
+def _shares(kind: str, members: int) -> NDArray[np.float64]:
+    """Parts of the bytes that `_whole` names in one message; for trees by the length of the hop.
+
+    The subtree of the tree that a hop of 2**j leads to has 2**j members, or, where that passes the
+    last one, as many as are left: a tree sends two sizes over each hop.
+    """
+    if kind in ("gather", "scatter"):
+        hop = 1 << np.arange((members - 1).bit_length())
+        return (
+            np.stack([hop, members - (members - 1) // hop * hop], axis=1).reshape(-1).astype(float)
+        )
+    share = {"init": 0.0, "barrier": 0.0, "reduce_scatter": 1 / max(members, 1)}.get(kind, 1.0)
+    return np.array([share])
 
 
-def _reversed(
-    forward: Callable[[int, int, int], Iterator[Exchange]],
-) -> Callable[[int, int, int], Iterator[Exchange]]:
-    """The same tree with the messages in the other direction and order."""
-
-    def backward(n: int, root: int, r: int) -> Iterator[Exchange]:
-        for to, source, share in reversed(list(forward(n, root, r))):
-            yield Exchange(source, to, share)
-
-    return backward
-
-
-def _binomial_scatter(n: int, root: int, r: int) -> Iterator[Exchange]:
-    v = (r - root) % n
-    for to, source, _ in _binomial_bcast(n, root, r):
-        # The subtree below relative rank w, first reached over `hop`, has min(hop, n - w) ranks.
-        if to >= 0:
-            w = (to - root) % n
-            yield Exchange(to, source, float(min(w - v, n - w)))
-        else:
-            parent = (source - root) % n
-            yield Exchange(to, source, float(min(v - parent, n - v)))
-
-
-def _recursive_doubling(n: int, _root: int, r: int) -> Iterator[Exchange]:
-    power = 1 << (n.bit_length() - 1)
-    extra = n - power
-    if r >= power:  # folds into a rank of the power of two, and gets the result back
-        yield Exchange(r - power, -1)
-        yield Exchange(-1, r - power)
-        return
-    if r < extra:
-        yield Exchange(-1, r + power)
-    hop = 1
-    while hop < power:
-        yield Exchange(r ^ hop, r ^ hop)
-        hop *= 2
-    if r < extra:
-        yield Exchange(r + power, -1)
-
-
-def _scan(n: int, _root: int, r: int) -> Iterator[Exchange]:
-    hop = 1
-    while hop < n:
-        to, source = (r + hop if r + hop < n else -1), (r - hop if r >= hop else -1)
-        if to >= 0 or source >= 0:
-            yield Exchange(to, source)
-        hop *= 2
-
-
-def _ring(n: int, _root: int, r: int) -> Iterator[Exchange]:
-    for _ in range(n - 1):
-        yield Exchange((r + 1) % n, (r - 1) % n)
-
-
-def _pairwise(n: int, _root: int, r: int) -> Iterator[Exchange]:
-    for step in range(1, n):
-        yield Exchange((r + step) % n, (r - step) % n)
-
-
-def _pairwise_parts(n: int, _root: int, r: int) -> Iterator[Exchange]:
-    for to, source, _ in _pairwise(n, _root, r):
-        yield Exchange(to, source, 1 / n)
-
-
-_ALGORITHMS: dict[str, Callable[[int, int, int], Iterator[Exchange]]] = {
-    "init": _dissemination,
-    "barrier": _dissemination,
-    "bcast": _binomial_bcast,
-    "reduce": _reversed(_binomial_bcast),
-    "allreduce": _recursive_doubling,
-    "alltoall": _pairwise,
-    "gather": _reversed(_binomial_scatter),
-    "scatter": _binomial_scatter,
-    "allgather": _ring,
-    "scan": _scan,
-    "reduce_scatter": _pairwise_parts,
-}
-
-
-def message_bytes(collectives: Collectives) -> NDArray[np.int64]:
+def _whole(collectives: Collectives) -> NDArray[np.int64]:
     """Bytes that the shares of a collective's messages refer to.
 
     The whole buffer of Bcast, Reduce, Allreduce, Scan and Reduce_scatter, the part of one rank of
@@ -164,189 +153,76 @@ def message_bytes(collectives: Collectives) -> NDArray[np.int64]:
     return sizes
 
 
-class _Pattern(NamedTuple):
-    """One collective as messages: their ends (ranks) and shares, and what each rank does."""
-
-    sender: NDArray[np.int32]
-    receiver: NDArray[np.int32]
-    share: NDArray[np.float64]
-    operations: list[tuple[NDArray[np.uint8], NDArray[np.int32]]]
-
-
-@lru_cache(maxsize=256)  # programs repeat few collectives often; patterns of many ranks are large
-def _pattern(kind: str, members: int, root: int) -> _Pattern:
-    steps = [exchanges(kind, members, root, r) for r in range(members)]
-    # The k-th message from one rank to another is the k-th that the other receives from it.
-    sent = [(r, x.to, x.share) for r, mine in enumerate(steps) for x in mine if x.to >= 0]
-    number = _Turns()
-    ids = {number.of(s, r): i for i, (s, r, _) in enumerate(sent)}
-    outgoing, incoming = _Turns(), _Turns()
-    operations = []
-    for r, mine in enumerate(steps):
-        ops: list[tuple[Op, int]] = []
-        for to, source, _ in mine:
-            send = ids[outgoing.of(r, to)] if to >= 0 else -1
-            receive = ids[incoming.of(source, r)] if source >= 0 else -1
-            if to < 0:
-                ops.append((Op.RECEIVE, receive))
-            elif source < 0:
-                ops.append((Op.SEND, send))
-            else:
-                ops += [(Op.POST, receive), (Op.SEND, send), (Op.WAIT_RECEIVE, receive)]
-        operations.append(
-            (np.array([o for o, _ in ops], np.uint8), np.array([m for _, m in ops], np.int32))
-        )
-    return _Pattern(
-        np.array([s for s, _, _ in sent], np.int32),
-        np.array([r for _, r, _ in sent], np.int32),
-        np.array([x for _, _, x in sent], np.float64),
-        operations,
+def _with_sizes(own: Messages, sizes: NDArray[np.int64]) -> Messages:
+    """Messages with one more for each size: between two processes, as collectives send them."""
+    added = np.zeros(len(sizes), dtype=np.int32)
+    return Messages(
+        np.concatenate([own.sender, added]),
+        np.concatenate([own.receiver, added + np.int32(1)]),
+        np.concatenate([own.size, sizes]),
+        np.concatenate([own.tag, added - np.int64(1)]),
+        np.concatenate([own.mode, added.astype(np.int8)]),
     )
 
 
-class _Turns:
-    """Numbers the messages between each pair of ranks."""
+def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int32]]:
+    """Groups of processes, in the order of their ranks, and the group of each collective.
 
-    def __init__(self) -> None:
-        self._next: dict[tuple[int, int], int] = {}
-
-    def of(self, sender: int, receiver: int) -> tuple[int, int, int]:
-        turn = self._next.get((sender, receiver), 0)
-        self._next[sender, receiver] = turn + 1
-        return sender, receiver, turn
-
-
-def carry_out(program: Program) -> Program:
-    """The same program with every collective carried out as messages.
-
-    Parameters
-    ----------
-    program : Program
-        With collectives.
-
-    Returns
-    -------
-    Program
-        Without.
+    Those that the trace lists; where it does not, or where fewer take part (in a window of a
+    run), those that take part.
     """
     collectives = program.collectives
-    process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
-    expanded = (program.kind == Op.COLLECTIVE) | (program.kind == Op.WAIT_COLLECTIVE)
-    rows = np.flatnonzero(expanded)
-    members = _members(program, process)
-    rooted = np.flatnonzero(collectives.root >= 0)
-    roots = np.zeros(len(collectives), dtype=np.int64)
-    roots[rooted] = _ranks(members, program.processes, rooted, collectives.root[rooted])
-    ranks = _ranks(members, program.processes, program.target[rows], process[rows])
-    patterns = [
-        _pattern(COLLECTIVES[k], len(m), r)
-        for k, m, r in zip(collectives.kind.tolist(), members, roots.tolist(), strict=True)
-    ]
-    first = len(program.messages) + np.concatenate(
-        [[0], np.cumsum([len(p.share) for p in patterns])]
-    ).astype(np.int64)
-
-    length = np.ones(program.operations, dtype=np.int64)
-    length[program.kind == Op.ARRIVE] = 0
-    own = [
-        patterns[c].operations[r]
-        for c, r in zip(program.target[rows].tolist(), ranks.tolist(), strict=True)
-    ]
-    length[rows] = [len(kinds) for kinds, _ in own]
-    start = np.concatenate([[0], np.cumsum(length)])
-    kind = np.repeat(program.kind, length)
-    target = np.repeat(program.target, length)
-    for row, (kinds, messages) in zip(rows.tolist(), own, strict=True):
-        where = slice(start[row], start[row + 1])
-        kind[where] = kinds
-        target[where] = messages + first[program.target[row]]
-    burst, tail = _moved_bursts(program, length, start)
-    return replace(
-        program,
-        offsets=start[program.offsets].astype(np.int64),
-        kind=kind,
-        target=target.astype(np.int32),
-        burst=burst,
-        tail=tail,
-        messages=_all_messages(program.messages, collectives, members, patterns),
-        collectives=Collectives(*(np.empty(0, c.dtype) for c in vars(collectives).values())),
-        call=np.repeat(program.call, length),
-    )
-
-
-def _members(program: Program, process: NDArray[np.int64]) -> list[NDArray[np.int32]]:
-    """Processes of each collective, in the order of their ranks."""
-    collectives = program.collectives
     everyone = np.arange(program.processes, dtype=np.int32)
-    about = np.flatnonzero(program.kind >= Op.COLLECTIVE)
-    about = about[np.argsort(program.target[about], kind="stable")]
-    bound = np.searchsorted(program.target[about], np.arange(len(collectives) + 1))
     found: list[NDArray[np.int32]] = []
+    known: dict[tuple[int, int], int] = {}
+    group = np.empty(len(collectives), dtype=np.int32)
+    callers: _Callers | None = None
     for c, (communicator, count) in enumerate(
         zip(collectives.communicator.tolist(), collectives.members.tolist(), strict=True)
     ):
-        known = program.communicators.get(communicator)
-        if known is None or len(known) != count:
-            known = everyone
-            if count != program.processes:
-                known = np.unique(process[about[bound[c] : bound[c + 1]]]).astype(np.int32)
-        found.append(known)
-    return found
+        key = (communicator, count)
+        if key not in known:
+            listed = program.communicators.get(communicator)
+            if listed is None or len(listed) != count:
+                listed = everyone if count == program.processes else None
+            if listed is None:
+                callers = callers or _Callers(program)
+                group[c] = len(found)
+                found.append(callers.of(c))
+                continue
+            known[key] = len(found)
+            found.append(listed.astype(np.int32))
+        group[c] = known[key]
+    return found, group
 
 
-def _ranks(
-    members: list[NDArray[np.int32]],
-    processes: int,
-    collective: NDArray[np.integer],
-    process: NDArray[np.integer],
-) -> NDArray[np.int64]:
-    """Rank of each process among the members of each collective, which it is one of."""
-    lengths = np.array([len(m) for m in members], dtype=np.int64)
-    # A pair of collective and process as one number.
-    pairs = np.repeat(np.arange(len(members)) * processes, lengths)
-    pairs += np.concatenate([np.empty(0, np.int32), *members])
-    order = np.argsort(pairs, kind="stable")
-    wanted = collective.astype(np.int64) * processes + process
-    first = np.cumsum(lengths) - lengths
-    rank: NDArray[np.int64] = order[np.searchsorted(pairs, wanted, sorter=order)]
-    rank -= first[collective]
-    return rank
+class _Callers:
+    """The processes that take part in each collective."""
 
-
-def _moved_bursts(
-    program: Program, length: NDArray[np.int64], start: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bursts before the new operations; of one that became nothing, before the next or the end."""
-    burst = np.zeros(int(start[-1]))
-    tail = program.tail.copy()
-    kept = np.flatnonzero(length > 0)
-    bound = np.searchsorted(kept, program.offsets)
-    for p in range(program.processes):
-        mine = kept[bound[p] : bound[p + 1]]
-        passed = np.concatenate(
-            [[0.0], np.cumsum(program.burst[program.offsets[p] : program.offsets[p + 1]])]
+    def __init__(self, program: Program) -> None:
+        process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
+        about = np.flatnonzero(program.kind >= Op.COLLECTIVE)
+        about = about[np.argsort(program.target[about], kind="stable")]
+        self._process = process[about]
+        self._bound = np.searchsorted(
+            program.target[about], np.arange(len(program.collectives) + 1)
         )
-        until = passed[mine - program.offsets[p] + 1]
-        burst[start[mine]] = np.diff(until, prepend=0.0)
-        tail[p] += passed[-1] - (until[-1] if len(until) else 0.0)
-    return burst, tail
+
+    def of(self, collective: int) -> NDArray[np.int32]:
+        mine = self._process[self._bound[collective] : self._bound[collective + 1]]
+        return np.unique(mine).astype(np.int32)
 
 
-def _all_messages(
-    own: Messages,
-    collectives: Collectives,
-    members: list[NDArray[np.int32]],
-    patterns: list[_Pattern],
-) -> Messages:
-    whole = message_bytes(collectives)
-    sender = [m[p.sender] for m, p in zip(members, patterns, strict=True)]
-    receiver = [m[p.receiver] for m, p in zip(members, patterns, strict=True)]
-    size = [np.rint(p.share * n) for n, p in zip(whole.tolist(), patterns, strict=True)]
-    added = sum(len(p.share) for p in patterns)
-    return Messages(
-        np.concatenate([own.sender, *sender]).astype(np.int32),
-        np.concatenate([own.receiver, *receiver]).astype(np.int32),
-        np.concatenate([own.size, *size]).astype(np.int64),
-        np.concatenate([own.tag, np.full(added, -1)]).astype(np.int64),
-        np.concatenate([own.mode, np.zeros(added)]).astype(np.int8),
+def _root_ranks(
+    collectives: Collectives, members: list[NDArray[np.int32]], group: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    ranks = np.zeros(len(collectives), dtype=np.int32)
+    rooted = np.flatnonzero(collectives.root >= 0)
+    # Few distinct pairs of group and root: each is looked up once.
+    pairs, which = np.unique(
+        np.stack([group[rooted], collectives.root[rooted]], axis=1), axis=0, return_inverse=True
     )
+    found = [np.flatnonzero(members[g] == root) for g, root in pairs.tolist()]
+    rank_of = np.array([f[0] if len(f) else 0 for f in found], dtype=np.int32)
+    ranks[rooted] = rank_of[which.reshape(-1)]
+    return ranks

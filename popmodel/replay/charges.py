@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,13 @@ import numpy as np
 
 from popmodel.network.fan import collective_time
 from popmodel.network.point_to_point import transfer_time
-from popmodel.replay.program import COLLECTIVES
+from popmodel.replay.program import COLLECTIVES, NONE_UNEVEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.replay.program import Collectives, Messages, Program
+    from popmodel.replay.program import Collectives, Messages, Uneven
 
 __all__ = ["Charges", "Rule", "charge", "rules"]
 
@@ -30,7 +30,9 @@ class Rule(IntEnum):
     SYNCHRONISING = 0  #: all leave when the last has arrived, plus the cost
     FROM_ROOT = 1  #: members leave when the root has arrived, plus the cost; the root goes on
     TO_ROOT = 2  #: the root leaves when all have arrived, plus the cost; members go on
-    TO_ROOT_PAID = 3  #: the same, and members pay a cost of their own
+    TO_ROOT_PAID = 3  #: everyone pays a cost; the root leaves when all have, members go on
+    MESSAGES = 4  #: carried out as messages
+    LAST_DECIDES = 5  #: all leave when the last has arrived, plus the cost that it brings
 
 
 _READINGS: Mapping[str, Mapping[str, Rule]] = {
@@ -50,6 +52,8 @@ _READINGS: Mapping[str, Mapping[str, Rule]] = {
 class Charges:
     """Costs of the messages and collectives of a program; times in ns.
 
+    Rows of messages beyond those of the program are for those of its collectives.
+
     Attributes
     ----------
     transfer : float64[M]
@@ -66,6 +70,11 @@ class Charges:
         Cost of those who wait in a collective, and of members that do not (`Rule.TO_ROOT_PAID`).
     collective_rule : uint8[C]
         `Rule` of each collective.
+    request_cost : float64[C]
+        Busy time of a member in a nonblocking call, and again in the wait for it.
+    uneven_operation, uneven_cost : int64[U], float64[U]
+        Operations that arrive at a collective of `Rule.LAST_DECIDES`, ascending, and the cost of
+        the collective if this one is the last.
     """
 
     transfer: NDArray[np.float64]
@@ -77,20 +86,25 @@ class Charges:
     collective_cost: NDArray[np.float64]
     member_cost: NDArray[np.float64]
     collective_rule: NDArray[np.uint8]
+    request_cost: NDArray[np.float64]
+    uneven_operation: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    uneven_cost: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
-def charge(program: Program, network: Network) -> Charges:
-    """Give the costs of a program on a network without shared resources.
+def charge(
+    messages: Messages, collectives: Collectives, network: Network, uneven: Uneven = NONE_UNEVEN
+) -> Charges:
+    """Give the costs of messages and collectives on a network without shared resources.
 
     Parameters
     ----------
-    program : Program
-        Without collectives if the network carries them out as messages.
+    messages, collectives, uneven : Messages, Collectives, Uneven
+        Those of a program.
     network : Network
         What communication costs.
     """
     return Charges(
-        **_of_messages(program.messages, network), **_of_collectives(program.collectives, network)
+        **_of_messages(messages, network), **_of_collectives(collectives, network, uneven)
     )
 
 
@@ -112,35 +126,56 @@ def _of_messages(messages: Messages, network: Network) -> dict[str, Any]:
     }
 
 
-def _of_collectives(collectives: Collectives, network: Network) -> dict[str, Any]:
-    cost = np.zeros(len(collectives))
-    member_cost = np.zeros(len(collectives))
+def _of_collectives(collectives: Collectives, network: Network, uneven: Uneven) -> dict[str, Any]:
+    nothing = np.zeros(len(collectives))
     if network.collectives == "algorithm":
-        nobody = np.zeros(len(collectives), dtype=np.uint8)
-        return {"collective_cost": cost, "member_cost": member_cost, "collective_rule": nobody}
-    sent = collectives.sent
-    for code in np.unique(collectives.kind).tolist():
-        kind = COLLECTIVES[code]
-        mine = collectives.kind == code
-        at_root = collectives.root_sent if kind == "reduce" else sent
-        for target, sends, receives in (
-            (cost, at_root, collectives.received),
-            (member_cost, sent, sent),
-        ):
-            target[mine] = _NS * collective_time(
-                kind,
-                collectives.members[mine],
-                sends[mine],
-                receives[mine],
-                network.latency,
-                network.bandwidth,
-                network.collective_cost,
-            )
+        return {
+            "collective_cost": nothing,
+            "member_cost": nothing,
+            "collective_rule": np.full(len(collectives), Rule.MESSAGES, dtype=np.uint8),
+            "request_cost": nothing,
+        }
+    kind, members, sent = collectives.kind, collectives.members, collectives.sent
+    reduced = (kind == COLLECTIVES.index("reduce")) & (collectives.root >= 0)
+    at_root = np.where(reduced, collectives.root_sent, sent)
+    rule = rules(collectives, network.collectives)
+    if network.collectives == "dimemas":
+        rule[uneven.collective] = Rule.LAST_DECIDES
+    else:
+        uneven = NONE_UNEVEN
+    busy = network.latency * _NS if network.rules == "dimemas" else 0.0
+    of_uneven = kind[uneven.collective], members[uneven.collective], uneven.sent, uneven.received
     return {
-        "collective_cost": cost,
-        "member_cost": member_cost,
-        "collective_rule": rules(collectives, network.collectives),
+        "collective_cost": _times(kind, members, at_root, collectives.received, network),
+        "member_cost": _times(kind, members, sent, sent, network),
+        "collective_rule": rule,
+        "request_cost": np.where(members > 1, busy, 0.0),
+        "uneven_operation": uneven.operation,
+        "uneven_cost": _times(*of_uneven, network),
     }
+
+
+def _times(
+    kind: NDArray[np.int8],
+    members: NDArray[np.int32],
+    sent: NDArray[np.int64],
+    received: NDArray[np.int64],
+    network: Network,
+) -> NDArray[np.float64]:
+    """Costs of collectives, ns."""
+    found = np.zeros(len(kind))
+    for code in np.unique(kind).tolist():
+        mine = kind == code
+        found[mine] = _NS * collective_time(
+            COLLECTIVES[code],
+            members[mine],
+            sent[mine],
+            received[mine],
+            network.latency,
+            network.bandwidth,
+            network.collective_cost,
+        )
+    return found
 
 
 def rules(collectives: Collectives, reading: str) -> NDArray[np.uint8]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
-from popmodel.replay.algorithms import carry_out
+from popmodel.replay.algorithms import Carried, carry_out, not_carried_out
 from popmodel.replay.charges import Charges, charge
 from popmodel.replay.program import COLLECTIVES, Op, Program
 
@@ -36,13 +36,17 @@ class Execution:
     compute : float64[P]
         Sum of its compute bursts, s.
     operations : int
-        MPI operations replayed, over all processes.
+        MPI operations replayed, over all processes; the messages of a collective that is carried
+        out as such are part of one.
+    spent : float64[N] or None
+        Time in each operation of the program, s; None if it was not asked for.
     """
 
     network: Network
     end: NDArray[np.float64]
     compute: NDArray[np.float64]
     operations: int
+    spent: NDArray[np.float64] | None = None
 
     @property
     def runtime(self) -> float:
@@ -50,7 +54,7 @@ class Execution:
         return float(self.end.max(initial=0.0))
 
 
-def replay(program: Program, network: Network) -> Execution:
+def replay(program: Program, network: Network, *, timed: bool = False) -> Execution:
     """Replay a program on a network without shared resources.
 
     Parameters
@@ -59,6 +63,8 @@ def replay(program: Program, network: Network) -> Execution:
         What every process does.
     network : Network
         What communication costs.
+    timed : bool, optional
+        Find the time in each operation as well.
 
     Returns
     -------
@@ -70,14 +76,19 @@ def replay(program: Program, network: Network) -> Execution:
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
+    carried, messages = None, program.messages
     if network.collectives == "algorithm":
-        program = carry_out(program)
+        carried, messages = carry_out(program)
     cpu = 1 / network.cpu_factor
-    end = ends(program, charge(program, network), cpu)
-    return Execution(network, end, program.compute() * cpu / _NS, program.operations)
+    charges = charge(messages, program.collectives, network, program.uneven)
+    end, spent = _run(program, charges, cpu, carried, timed=timed)
+    compute = program.compute() * cpu / _NS
+    return Execution(network, end, compute, program.operations, spent if timed else None)
 
 
-def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.float64]:
+def ends(
+    program: Program, charges: Charges, cpu: float = 1.0, carried: Carried | None = None
+) -> NDArray[np.float64]:
     """Replay a program whose messages and collectives have their costs already.
 
     Parameters
@@ -88,6 +99,8 @@ def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.flo
         What each of its messages and collectives costs.
     cpu : float
         Multiplies every compute burst.
+    carried : Carried, optional
+        How the collectives of `Rule.MESSAGES` are carried out.
 
     Returns
     -------
@@ -99,7 +112,14 @@ def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.flo
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
-    end, stuck_at = _kernel.replay(
+    return _run(program, charges, cpu, carried, timed=False)[0]
+
+
+def _run(
+    program: Program, charges: Charges, cpu: float, carried: Carried | None, *, timed: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """End of each process and, if asked for, time in each operation, s."""
+    end, stuck_at, spent = _kernel.replay(
         offsets=program.offsets,
         kind=program.kind,
         target=program.target,
@@ -108,13 +128,15 @@ def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.flo
         members=program.collectives.members,
         root=program.collectives.root,
         cpu=cpu,
+        messages=len(program.messages),
         **vars(charges),
+        **vars(carried or not_carried_out(program)),
+        timed=timed,
     )
     stuck = np.flatnonzero(stuck_at < program.offsets[1:])
     if len(stuck):
         raise _deadlock(program, stuck, stuck_at, end)
-    found: NDArray[np.float64] = end / _NS
-    return found
+    return end / _NS, spent / _NS
 
 
 def _deadlock(
@@ -129,8 +151,11 @@ def _deadlock(
     return ReplayError(
         f"the replay stops: {len(stuck)} of {program.processes} ranks wait for ever: "
         + "; ".join(named)
-        + more,
-        "records of these operations are missing from the trace, or the program relies on "
+        + more
+        + (f"; {program.lost}" if program.lost else ""),
+        "take the part before the loss: leave --from-start out"
+        if program.lost
+        else "records of these operations are missing from the trace, or the program relies on "
         "buffering beyond the eager threshold",
     )
 

@@ -8,12 +8,15 @@ runtime of real traces equals Dimemas' to the nanosecond:
 - messages are matched by the trace's communication records; a receive is complete in the call at
   whose exit its record says so;
 - Sendrecv posts its receive, sends blocking, then waits;
+- a Waitall waits for its messages in the order in which they left (their physical sends), which
+  matters where waiting for a message takes processor time of its own;
 - a trace does not say which isend or nonblocking collective a Wait completes: a Wait (or a
   successful Test) that completes no receive takes the oldest outstanding one, a Waitall (Testall)
   takes all of them;
 - collectives of one communicator match in call order; MPI_Init acts as a barrier at its exit;
 - one-sided operations, I/O and calls that only manage objects are local and take no time;
-- in a window of a trace, calls that lie wholly outside take no part: what is matched is the whole
+- in a window of a trace, calls that lie wholly outside take no part, but for requests that are open
+  when it begins and completed inside, which are made at its begin: what is matched is the whole
   run, so that the turns of collectives stay right.
 """
 
@@ -28,10 +31,11 @@ from popmodel.kernel import _kernel
 from popmodel.replay.calls import MasterCalls, master_calls
 from popmodel.replay.messages import MatchedMessages, match_messages, note_calls_without_record
 from popmodel.replay.mpi_calls import Action
-from popmodel.replay.program import Messages, Op, Program
+from popmodel.replay.program import Messages, Op, Program, Uneven
 from popmodel.replay.turns import MatchedCollectives, match_collectives
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
+from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import APPLICATION, TRACING_DISABLED
 from popmodel.units import plural
 
@@ -75,13 +79,17 @@ def from_trace(trace: Trace) -> Program:
     calls = master_calls(whole)
     messages = match_messages(whole, calls, trace.begin, trace.end)
     collectives = match_collectives(whole, calls)
-    operations = _operations(calls, messages, collectives)
+    left = np.asarray(whole.messages.physical_send)[messages.row]
+    operations = _operations(calls, messages, left, collectives)
     notes = [*_ignored(calls), *note_calls_without_record(calls, messages)]
     if whole is not trace:
         operations, collectives, cut = _within(trace, calls, messages, collectives, operations)
         notes += cut
+    lost = losses(whole)
     return replace(
-        _assemble(trace, whole, calls, messages, collectives, operations), notes=tuple(notes)
+        _assemble(trace, whole, calls, messages, collectives, operations),
+        notes=tuple(notes),
+        lost=describe(lost) if lost else "",
     )
 
 
@@ -95,11 +103,19 @@ def _ignored(calls: MasterCalls) -> list[str]:
 
 
 def _operations(
-    calls: MasterCalls, messages: MatchedMessages, collectives: MatchedCollectives
+    calls: MasterCalls,
+    messages: MatchedMessages,
+    left: NDArray[np.int64],
+    collectives: MatchedCollectives,
 ) -> _Operations:
-    """Operations of all calls; inside one call it posts, then sends, then waits."""
+    """Operations of all calls; inside one call it posts, then sends, then waits.
+
+    `left` is the time of each message's physical send.
+    """
     message = np.arange(len(messages.send), dtype=np.int32)
     plain = (messages.post == messages.wait) & (calls.action[messages.post] == Action.RECEIVE)
+    waits = np.flatnonzero(~plain)
+    waits = waits[np.argsort(left[waits], kind="stable")]
     blocking = np.isin(calls.action[messages.send], (Action.SEND, Action.SENDRECEIVE))
     at_once = calls.action[collectives.call] == Action.COLLECTIVE
     send_wait, collective_wait = _completions(
@@ -110,7 +126,7 @@ def _operations(
         (1, Op.SEND, messages.send[blocking], message[blocking]),
         (1, Op.ISEND, messages.send[~blocking], message[~blocking]),
         (2, Op.RECEIVE, messages.wait[plain], message[plain]),
-        (2, Op.WAIT_RECEIVE, messages.wait[~plain], message[~plain]),
+        (2, Op.WAIT_RECEIVE, messages.wait[waits], message[waits]),
         (3, Op.WAIT_SEND, send_wait, message[~blocking]),
         (0, Op.COLLECTIVE, collectives.call[at_once], collectives.collective[at_once]),
         (0, Op.ARRIVE, collectives.call[~at_once], collectives.collective[~at_once]),
@@ -153,31 +169,41 @@ def _within(
 ) -> tuple[_Operations, MatchedCollectives, list[str]]:
     """What of the operations belongs to a window: calls of which some part lies inside.
 
-    A message of which a call lies outside is left out: before the window it has arrived, after it
-    nobody waits. A collective counts the members that call it inside.
+    A request that is open when the window begins, and is completed inside, is made at its begin. Of
+    other messages with a call outside nothing is left: before the window they have arrived, after
+    it nobody waits. A collective counts the members that call it inside or have it open.
     """
     inside = (calls.exit > window.begin) & (calls.entry < window.end)
-    message_inside = inside[messages.send] & inside[messages.post] & inside[messages.wait]
+    earlier = calls.exit <= window.begin
+    completes = inside[operations.call]
+
+    sent = inside[messages.send]
+    completed = operations.target[completes & (operations.kind == Op.WAIT_SEND)]
+    sent[completed] |= earlier[messages.send[completed]]
+    # A receive that is completed inside was posted there or before.
+    message_inside = sent & inside[messages.wait]
     touched = inside[messages.send] | inside[messages.post] | inside[messages.wait]
+    cut = int(np.count_nonzero(touched & ~message_inside))
+
+    processes = np.int64(len(calls.offsets) - 1)
+    member = collectives.collective * processes + calls.process[collectives.call]
+    of_member = operations.target * processes + calls.process[operations.call]
     arrives = inside[collectives.call]
+    arrives |= earlier[collectives.call] & np.isin(
+        member, of_member[completes & (operations.kind == Op.WAIT_COLLECTIVE)]
+    )
     everyone = collectives.collectives
     members = np.bincount(collectives.collective[arrives], minlength=len(everyone))
     root_inside = np.zeros(len(everyone), dtype=bool)
     is_root = everyone.root[collectives.collective] == calls.process[collectives.call]
     root_inside[collectives.collective[arrives & is_root]] = True
-    cut = int(np.count_nonzero(touched & ~message_inside))
 
     about_message = operations.kind < Op.COLLECTIVE
-    kept = inside[operations.call]
-    kept[about_message] &= message_inside[operations.target[about_message]]
-    # A wait for a nonblocking collective that was entered before the window waits for nobody.
-    waits = np.flatnonzero(kept & (operations.kind == Op.WAIT_COLLECTIVE))
-    processes = len(calls.offsets) - 1
-    waited = operations.target[waits] * np.int64(processes)
-    waited += calls.process[operations.call[waits]]
-    entered = collectives.collective[arrives] * np.int64(processes)
-    entered += calls.process[collectives.call[arrives]]
-    kept[waits] = np.isin(waited, entered)
+    kept = np.isin(of_member, member[arrives])
+    kept[about_message] = message_inside[operations.target[about_message]]
+    # What is completed after the window, or was before it, is not waited for.
+    waits = np.isin(operations.kind, (Op.WAIT_SEND, Op.WAIT_COLLECTIVE))
+    kept &= completes | ~waits
     return (
         _Operations(
             operations.call[kept],
@@ -218,10 +244,11 @@ def _assemble(
     tail = ends.copy()
     tail[occupied] -= outside[call[last]]
     records = whole.messages
+    kind, target = operations.kind[order], operations.target[order]
     return Program(
         offsets=offsets.astype(np.int64),
-        kind=operations.kind[order],
-        target=operations.target[order],
+        kind=kind,
+        target=target,
         burst=burst,
         tail=tail,
         messages=Messages(
@@ -241,7 +268,20 @@ def _assemble(
             for number, ranks in whole.communicators.items()
         },
         nodes=np.asarray(whole.node_of_location)[whole.process_offsets[:-1]].astype(np.int32),
+        uneven=_uneven(kind, target, call, collectives),
     )
+
+
+def _uneven(
+    kind: NDArray[np.uint8],
+    target: NDArray[np.int32],
+    call: NDArray[np.int64],
+    collectives: MatchedCollectives,
+) -> Uneven:
+    operation = np.flatnonzero((kind == Op.COLLECTIVE) | (kind == Op.ARRIVE))
+    operation = operation[collectives.uneven()[target[operation]]]
+    row = np.searchsorted(collectives.call, call[operation])
+    return Uneven(operation, target[operation], collectives.sent[row], collectives.received[row])
 
 
 def _time_outside_mpi(

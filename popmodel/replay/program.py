@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["COLLECTIVES", "Collectives", "Messages", "Op", "Program"]
+__all__ = ["COLLECTIVES", "NONE_UNEVEN", "Collectives", "Messages", "Op", "Program", "Uneven"]
 
 
 class Op(IntEnum):
@@ -108,6 +108,32 @@ class Collectives:
 
 
 @dataclass(frozen=True)
+class Uneven:
+    """Arrivals at collectives without a root whose members have different amounts (Alltoallv).
+
+    Attributes
+    ----------
+    operation : int64[U]
+        Operations of the program that arrive there, ascending.
+    collective : int32[U]
+        Row of `Program.collectives`.
+    sent, received : int64[U]
+        Bytes that this member sends and receives.
+    """
+
+    operation: NDArray[np.int64]
+    collective: NDArray[np.int32]
+    sent: NDArray[np.int64]
+    received: NDArray[np.int64]
+
+
+NONE_UNEVEN = Uneven(
+    np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
+)
+"""Of a program whose collectives have equal members."""
+
+
+@dataclass(frozen=True)
 class Program:
     """What every process does, in order.
 
@@ -135,6 +161,10 @@ class Program:
         Node of each process.
     notes : tuple of str
         What was left out of the program or taken as local, one line each.
+    lost : str
+        Which records the run lost, where it did: why operations may be missing.
+    uneven : Uneven
+        Arrivals at collectives with members of different amounts.
     """
 
     offsets: NDArray[np.int64]
@@ -151,6 +181,8 @@ class Program:
     communicators: dict[int, NDArray[np.int32]]
     nodes: NDArray[np.int32]
     notes: tuple[str, ...] = field(default=())
+    lost: str = ""
+    uneven: Uneven = field(default=NONE_UNEVEN)
 
     @property
     def processes(self) -> int:

@@ -39,11 +39,25 @@ class MatchedCollectives:
         Calls of collectives.
     collective : int32[n]
         Row of `collectives` that the call takes part in.
+    sent, received : int64[n]
+        Bytes that the caller sends and receives.
     """
 
     collectives: Collectives
     call: NDArray[np.int64]
     collective: NDArray[np.int32]
+    sent: NDArray[np.int64]
+    received: NDArray[np.int64]
+
+    def uneven(self) -> NDArray[np.bool_]:
+        """Whether each collective has no root, and members of different amounts."""
+        differ = np.zeros(len(self.collectives), dtype=bool)
+        for own, largest in (
+            (self.sent, self.collectives.sent),
+            (self.received, self.collectives.received),
+        ):
+            differ[self.collective[own != largest[self.collective]]] = True
+        return differ & (self.collectives.root < 0)
 
 
 def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
@@ -82,6 +96,8 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
         ),
         call,
         collective.astype(np.int32),
+        sent,
+        received,
     )
 
 

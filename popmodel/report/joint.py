@@ -15,17 +15,29 @@ from popmodel.units import count
 Run = Mapping[str, Any]
 Remark = TypeVar("Remark")
 
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)")
+# Digits may stand in groups of three, as `popmodel.units.count` writes them.
+_NUMBER = re.compile(
+    r"(?<![\w.])(?<!\d,)(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)"
+)
+
+
+def joint_caveats(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
+    """What has to be known before the numbers of the runs are read, as `joint_notes` are told."""
+    return _told([run["caveats"] for run in runs], names)
 
 
 def joint_notes(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
     """Notes on the runs; one that holds for all runs is told without their names."""
+    families = [[note for one in run["family_notes"].values() for note in one] for run in runs]
+    return _told([[*run["notes"], *more] for run, more in zip(runs, families, strict=True)], names)
+
+
+def _told(remarks: Sequence[Sequence[str]], names: Sequence[str]) -> list[str]:
+    """The remarks on each run, those that differ in numbers only as one."""
     said = [
-        (name, note)
-        for run, name in zip(runs, names, strict=True)
-        for note in dict.fromkeys(
-            [*run["notes"], *(note for one in run["family_notes"].values() for note in one)]
-        )
+        (name, remark)
+        for name, mine in zip(names, remarks, strict=True)
+        for remark in dict.fromkeys(mine)
     ]
     return [
         _about([name for name, _ in group], names, join([note for _, note in group]))

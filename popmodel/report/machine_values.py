@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from popmodel.machine import schema
 from popmodel.machine.quantity import Quantity
+from popmodel.shapes import Items, Named, Shape, Table
 
 _SCALES: Mapping[str, tuple[tuple[str, float], ...]] = {
     "s": (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)),
@@ -76,19 +77,15 @@ def unit_of(path: str) -> str:
     KeyError
         If the schema of a profile has no quantity there.
     """
-    entry: schema.Entry = schema.PROFILE
+    entry: Shape = schema.PROFILE
     for step in re.findall(r"[^.\[\]]+", path):
-        while isinstance(entry, schema.Optional):
-            entry = entry.of
         match entry:
-            case schema.Table(keys=keys):
+            case Table(keys=keys):
                 entry = keys[step]
-            case schema.Named(of=inner) | schema.Sequence(of=inner):
+            case Named(of=inner) | Items(of=inner):
                 entry = inner
             case _:
                 raise KeyError(path)
-    while isinstance(entry, schema.Optional):
-        entry = entry.of
     if isinstance(entry, schema.Number):
         return entry.unit
     raise KeyError(path)

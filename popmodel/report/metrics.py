@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.metrics.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.joint import joint_notes, joint_warnings
+from popmodel.report.joint import joint_caveats, joint_notes, joint_warnings
 from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
 from popmodel.report.reasons import Reasons
@@ -22,20 +22,25 @@ from popmodel.report.terminal import (
     percent,
     table,
 )
-from popmodel.report.warnings import warning_lines, warning_text
+from popmodel.report.warnings import caveat_lines, warning_lines, warning_text
 from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
     from popmodel.metrics.family import Family
 
 REGIONS_SHOWN = 10
+SITES_SHOWN = 10
+_SITE_HEADS = [["", "times"], ["time", "%"], ["wait", "%"], ["thread", "time lost"]]
+_SITE_LEGEND = (
+    "time %: of all threads' time; wait %: what of it an ideal network leaves, for others are late"
+)
 _OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
 
 Run = Mapping[str, Any]
 
 
 def screen(document: Document, style: Style) -> list[str]:
-    """The runs side by side: their size, one tree per family, what to look at, what is missing."""
+    """Caveats, then the runs side by side: size, one tree per family, what to look at."""
     runs = document["runs"]
     names = run_names([run["trace"] for run in runs])
     families = _families(runs)
@@ -43,8 +48,9 @@ def screen(document: Document, style: Style) -> list[str]:
     heads = [[name] for name in names] if len(runs) > 1 else [["%"]]
     labels = _widest_label(families)
     sizes = _sizes(runs, reasons)
-    lines = table([[name] for name in names], sizes, style, least_label=labels)
-    lines += _numbered(names, lines[0], style)
+    lines = caveat_lines(joint_caveats(runs, names), style)
+    head = table([[name] for name in names], sizes, style, least_label=labels)
+    lines += [*head, *_numbered(names, head[0], style)]
     lines += [line for text in _reading(runs) for line in paragraph(text, style)]
     column = max(display_width(cell.text) for row in sizes for cell in row.cells)
 
@@ -71,6 +77,7 @@ def screen(document: Document, style: Style) -> list[str]:
     lines += reasons.lines(style)
     for run, name in zip(runs, names, strict=True):
         lines += _regions(run, name if len(runs) > 1 else "", style)
+        lines += _call_sites(run, name if len(runs) > 1 else "", style)
     notes = joint_notes(runs, names)
     lines += ["", "notes"] if notes else []
     for note in notes:
@@ -93,6 +100,9 @@ def records(document: Document) -> list[Record]:
             "outside_mpi": run["outside_mpi"],
         }
         basics = {"runtime": run["runtime"], "ideal_runtime": run["ideal_runtime"]}
+        if window := run["window"]:
+            basics |= {f"window_{name}": window[name] for name in ("begin", "end")}
+            basics |= {f"left_out_{name}": value for name, value in window["left_out"].items()}
         for metric, value in basics.items():
             rows.append({**head, "family": "", "metric": metric, "value": value, "absent": ""})
         for family, values in run["metrics"].items():
@@ -111,7 +121,8 @@ def markdown(document: Document) -> list[str]:
     names = run_names([run["trace"] for run in runs])
     reasons = Reasons()
     sizes = [[row.label, *_texts(row)] for row in _sizes(runs, reasons)]
-    lines = markdown_table(["", *names], sizes)
+    lines = [line for caveat in joint_caveats(runs, names) for line in (caveat, "")]
+    lines += markdown_table(["", *names], sizes)
     lines += [line for text in _reading(runs) for line in ("", text)]
     for family in _families(runs):
         for heading, rows in _trees(family, runs, reasons):
@@ -128,6 +139,10 @@ def markdown(document: Document) -> list[str]:
         if shown:
             heads = [f"Parallel regions of {name}", "instances", "PE %", "LB %", "thread time lost"]
             lines += ["", *markdown_table(heads, shown)]
+        if sites := run["call_sites"]:
+            heads = [f"Calls of MPI in {name}", *(" ".join(head).strip() for head in _SITE_HEADS)]
+            body = [[row.label, *_texts(row)] for row in _site_rows(sites)]
+            lines += ["", *markdown_table(heads, body), "", _SITE_LEGEND]
     warnings = [warning_text(warning) for warning in joint_warnings(runs, names)]
     told = [*joint_notes(runs, names), *warnings]
     lines += [line for note in told for line in ("", note)]
@@ -307,6 +322,48 @@ def _region_rows(regions: Sequence[Mapping[str, Any]]) -> list[Row]:
         )
         for region in costly
     ]
+
+
+def _call_sites(run: Run, name: str, style: Style) -> list[str]:
+    sites = run["call_sites"]
+    if not sites:
+        return []
+    title = f"calls of MPI in {name}" if name else "calls of MPI"
+    lines = ["", *table(_SITE_HEADS, _site_rows(sites), style, first=title)]
+    left_out = len(sites) - SITES_SHOWN
+    if left_out > 0:
+        lines += paragraph(f"and {count(left_out)} cheaper ones (all with --format json)", style)
+    return [*lines, *paragraph(_SITE_LEGEND, style, first=" ")]
+
+
+def _site_rows(sites: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """The places in the program whose calls of MPI take most time."""
+    costly = sorted(sites, key=lambda site: -site["time"])[:SITES_SHOWN]
+    return [
+        Row(
+            describe_site(site),
+            (
+                Cell(count(site["count"])),
+                Cell(percent(site["share"]), 1 - site["share"]),
+                Cell(_waiting(site)),
+                Cell(format_time(site["time"])),
+            ),
+            depth=1,
+        )
+        for site in costly
+    ]
+
+
+def _waiting(site: Mapping[str, Any]) -> str:
+    if site["waiting"] is None or not site["time"]:
+        return "-"
+    return percent(min(site["waiting"] / site["time"], 1.0))
+
+
+def describe_site(site: Mapping[str, Any]) -> str:
+    """A call and where it is: ``MPI_Bcast in main (app.c:12)``."""
+    where = site["function"] or "an unknown function"
+    return f"{site['call']} in {where}" + (f" ({site['place']})" if site["place"] else "")
 
 
 def _other_families(runs: Sequence[Run], style: Style) -> list[str]:

@@ -83,12 +83,15 @@ def _run(
         "processes": len(observables.threads),
         # One number where all processes have the same number of threads, else one for each.
         "threads": team.pop() if len(team) == 1 else observables.threads.tolist(),
+        "caveats": list(run.caveats),
+        "window": None if run.window is None else run.window.to_dict(),
         "runtime": float(observables.runtime),
         "ideal_runtime": ideal,
         "observables": {**observables.to_dict(), "ideal_runtime": ideal},
         "metrics": {name: dict(evaluation.values) for name, evaluation in families.items()},
         "absent": {name: dict(evaluation.absent) for name, evaluation in families.items()},
         "lowest": {name: found for name, found in lowest.items() if found is not None},
+        "call_sites": [site.to_dict() for site in run.call_sites],
         "notes": list(run.notes),
         "family_notes": {
             name: list(evaluation.notes)

@@ -437,5 +437,6 @@ def _ratio(name: str, meaning: str, estimate: Estimate) -> str:
     if value is None:
         return f"no {name}: {estimate.get('why', 'not known')}"
     interval = "" if low is None else f" ({low:.3f} .. {high:.3f})"
-    inverse = f"; 1/{name} {1 / value:.3f}" if name == "e_mp" else ""
+    # One process sends nothing, whatever others send: the ratio is 0 and has no inverse.
+    inverse = f"; 1/{name} {1 / value:.3f}" if name == "e_mp" and value > 0 else ""
     return f"{name} {value:.3f}{interval}, {meaning}{inverse}"

@@ -10,11 +10,13 @@ from popmodel.report.export import Record, markdown_table
 from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+from popmodel.report.warnings import caveat_lines
 from popmodel.units import count, format_bandwidth, format_size, format_time
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.replay import Execution
+    from popmodel.trace.focus import Focus
 
 Run = Mapping[str, Any]
 
@@ -24,6 +26,7 @@ def document(
     measured: float,
     notes: Sequence[str],
     replays: Sequence[tuple[Network, Execution | str]],
+    window: Focus,
 ) -> dict[str, Any]:
     """The plain data of replays, ``popmodel/replay/1``.
 
@@ -37,9 +40,13 @@ def document(
         What the replay left out or took as local time.
     replays : sequence of (Network, Execution or str)
         For each network what came out, or why nothing did.
+    window : Focus
+        What of the trace was replayed.
     """
     return {
         "schema": "popmodel/replay/1",
+        "caveats": list(window.caveats),
+        "window": window.to_dict(),
         "measured_runtime": measured,
         "notes": list(notes),
         "runs": [_run(trace, network, outcome) for network, outcome in replays],
@@ -58,7 +65,8 @@ def screen(document: Document, style: Style) -> list[str]:
     """The replays below each other: what they share, what differs, and what came out."""
     varied = _varied(document["runs"])
     reasons = Reasons()
-    lines = pairs(_shared(document, varied), style)
+    lines = caveat_lines(document["caveats"], style)
+    lines += pairs(_shared(document, varied), style)
     for first, heads, rows in _tables(document, varied, reasons):
         lines += ["", *table(heads, rows, style, first=first)]
     lines += reasons.lines(style)
@@ -79,6 +87,8 @@ def records(document: Document) -> list[Record]:
         {
             "trace": run["trace"],
             **{f"network_{name}": value for name, value in run["network"].items()},
+            "window_begin": document["window"]["begin"],
+            "window_end": document["window"]["end"],
             "measured_runtime": document["measured_runtime"],
             "runtime": run["runtime"],
             "operations": run["operations"],
@@ -94,7 +104,8 @@ def markdown(document: Document) -> list[str]:
     """The same as the screen, as Markdown tables."""
     varied = _varied(document["runs"])
     reasons = Reasons()
-    lines = markdown_table(["replay", ""], _shared(document, varied))
+    lines = [line for caveat in document["caveats"] for line in (caveat, "")]
+    lines += markdown_table(["replay", ""], _shared(document, varied))
     for first, heads, rows in _tables(document, varied, reasons):
         body = [[row.label, *(cell.text for cell in row.cells)] for row in rows]
         lines += ["", *markdown_table([first, *(" ".join(head).strip() for head in heads)], body)]

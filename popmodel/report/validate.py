@@ -7,8 +7,11 @@ from typing import Any
 
 from popmodel.metrics.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
+from popmodel.report.joint import joint_caveats
+from popmodel.report.names import run_names
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Cell, Row, Style, pairs, percent, shorten, table
+from popmodel.report.warnings import caveat_lines
 
 _HEADS = ("predicted", "90 %", "measured", "differs")
 
@@ -23,7 +26,8 @@ def views(families: Sequence[str]) -> Views:
 
 
 def _screen(document: Document, style: Style, families: Sequence[str]) -> list[str]:
-    lines = pairs(
+    lines = caveat_lines(_caveats(document), style)
+    lines += pairs(
         [
             ("application", document["application"]),
             ("machine", document["machine"]),
@@ -43,10 +47,16 @@ def _records(document: Document) -> list[Record]:
 
 def _markdown(document: Document, families: Sequence[str]) -> list[str]:
     lines = [f"## {document['application']} on {document['machine']}"]
+    lines += [line for caveat in _caveats(document) for line in ("", caveat)]
     for title, rows in _runs(document, families):
         body = [[label, *cells] for label, cells in rows]
         lines += ["", title, "", *markdown_table(["", *_HEADS], body)]
     return [*lines, "", *(f"- {name}: {value}" for name, value in _summary(document))]
+
+
+def _caveats(document: Document) -> list[str]:
+    runs = document["measured"]
+    return joint_caveats(runs, run_names([run["source"] for run in runs])) if runs else []
 
 
 def _runs(

@@ -1,4 +1,4 @@
-"""Warnings about an input, as every screen shows them."""
+"""Caveats and warnings about an input, as every screen shows them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from typing import Any
 
 from popmodel.report.terminal import Style, paragraph
 from popmodel.units import count
+
+
+def caveat_lines(caveats: Sequence[str], style: Style) -> list[str]:
+    """Lines that stand before the numbers, with an empty one after them; none for none."""
+    lines = [line for caveat in caveats for line in paragraph(caveat, style)]
+    return [*lines, ""] if lines else []
 
 
 def warning_lines(warnings: Sequence[Mapping[str, Any]], style: Style) -> list[str]:

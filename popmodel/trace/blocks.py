@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["give_back", "rows_where_type", "take", "walk"]
+__all__ = ["give_back", "rows_where_type", "take", "walk", "walk_locations"]
 
 _BLOCK = 1 << 20
 
@@ -34,6 +34,32 @@ def walk(*columns: NDArray[Any], rows: int | None = None) -> Iterator[slice]:
         yield slice(begin, end)
         for column in columns:
             give_back(column, begin, end)
+
+
+def walk_locations(
+    offsets: NDArray[np.int64], *columns: NDArray[Any], rows: int
+) -> Iterator[slice]:
+    """Slices of locations that have up to `rows` rows together, or of one that has more.
+
+    Behind each, the memory of the columns' rows is given back.
+
+    Parameters
+    ----------
+    offsets : int64[L + 1]
+        Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
+    columns : arrays
+        Partitioned by `offsets`.
+    rows : int
+        At least one.
+    """
+    first, count = 0, len(offsets) - 1
+    while first < count:
+        full = int(np.searchsorted(offsets, offsets[first] + rows, side="right")) - 1
+        last = min(max(first + 1, full), count)
+        yield slice(first, last)
+        for column in columns:
+            give_back(column, int(offsets[first]), int(offsets[last]))
+        first = last
 
 
 def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray[np.int64]:

@@ -23,12 +23,19 @@ from typing import Any
 import numpy as np
 
 from popmodel.kernel import _kernel
+from popmodel.shapes import Named, Plain, Row, ShapeError, Text, Whole, record
 
 MAGIC = b"popmodel"
 VERSION = 2
 _HEAD = struct.Struct("<8sIIQQ")
 _ALIGNMENT = 64
-_KINDS = {"<i8", "<i4", "<u4"}
+_KINDS = ("<i8", "<i4", "<u4")
+_CONTENTS = record(
+    {
+        "facts": Named(Plain()),
+        "arrays": Named(Row(Text(_KINDS), Whole(0), Whole(0))),  # kind, rows, place
+    }
+)
 _CUT_SHORT = (
     b"popmodel: error: a parsed trace in the cache was cut short, or can no longer be read, "
     b"while it was in use\nhint: give the same command again: the trace is read anew\n"
@@ -240,11 +247,14 @@ def _contents(file: io.FileIO) -> _Contents:
     table = os.pread(file.fileno(), length, _HEAD.size)
     if zlib.crc32(table) != checksum:
         raise DamagedError("wrong checksum")
-    found = json.loads(table)
+    try:
+        found = _CONTENTS.read(json.loads(table))
+    except (ShapeError, RecursionError) as error:
+        raise DamagedError(f"table of contents: {error}") from None
     places = {}
     for name, (kind, rows, place) in found["arrays"].items():
         at = _start(length) + place
-        if kind not in _KINDS or at < 0 or rows < 0 or at + Shape(kind, rows).size > size:
+        if at + Shape(kind, rows).size > size:
             raise DamagedError(f"array {name} does not fit")
         places[name] = _Place(Shape(kind, rows), at)
     return _Contents(found["facts"], places, size)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from popmodel.errors import TraceError
+from popmodel.trace import focus
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import tally
+from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import is_counter
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
@@ -21,8 +23,9 @@ NANOSECONDS = 10**9  # in a second; dividing rounds once
 def info(trace: Trace) -> dict[str, Any]:
     """Summarise a trace as plain data; times in seconds.
 
-    The runtime is that of the metrics (`popmodel.trace.runtime`), None where the states give none,
-    which is a warning then; the duration is that of the header or the window.
+    The runtime is that of the whole trace (`popmodel.trace.runtime`), None where the states give
+    none, which is a warning then; the duration is that of the header or the window. What is
+    analysed by default (`popmodel.trace.focus`) is told beside them.
     """
     calls, warnings = tally(trace)
     runtime = None
@@ -42,6 +45,8 @@ def info(trace: Trace) -> dict[str, Any]:
         "runtime": runtime,
         "duration": trace.duration / NANOSECONDS,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
+        "analysed": focus.find(trace).to_dict(),
+        "caveats": [describe(lost)] if (lost := losses(trace)) else [],
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.events.time),

@@ -81,6 +81,9 @@ APPLICATION = 40000001
 BYTES_SENT, BYTES_RECEIVED, IS_ROOT, COMMUNICATOR = 50100001, 50100002, 50100003, 50100004
 """Event types of what a collective records at its entry."""
 
+CALLER, CALLER_LINE = 70000001, 80000001
+"""Event types of the function that makes an MPI call, and of the line of the call, at its entry."""
+
 # Newer Extrae versions write the second number of each.
 PARALLEL = (60000001, 60002)
 """Event types of a parallel construct on the master."""

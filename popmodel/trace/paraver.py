@@ -15,6 +15,7 @@ import numpy as np
 from popmodel.cache import doubt, folder
 from popmodel.errors import TraceError, UsageError
 from popmodel.kernel import _kernel
+from popmodel.shapes import Items, Optional, Plain, Row, ShapeError, Text, Whole, record
 from popmodel.trace import columns, completeness, container, store
 from popmodel.trace.header import Application, Header, HeaderError, parse_header
 from popmodel.trace.labels import Labels, beside, parse_pcf, parse_row, read_beside
@@ -282,13 +283,34 @@ def _facts(
     return facts, arrays
 
 
+_FACTS = record(
+    {
+        "applications": Whole(1),
+        "duration": Whole(0),
+        "nodes": Items(Whole(0)),
+        "threads": Row(Whole(0), Whole(0), Whole(0)),
+        "warnings": Items(Row(Text(), Whole(0), Optional(Whole(0)))),
+    },
+    others=Plain(),
+)
+
+
+def _has_all(facts: dict[str, Any]) -> bool:
+    """Whether a file of the cache says what `_facts` gave."""
+    try:
+        _FACTS.read(facts)
+    except ShapeError:
+        return False
+    return True
+
+
 def _is_whole(facts: dict[str, Any], arrays: columns.Arrays) -> bool:
     """Whether a file of the cache holds a whole trace."""
     locations = len(arrays.get("node_of_location", ()))
     processes = arrays.get("process_offsets")
     groups = arrays.get("communicators.offsets")
     return (
-        {"applications", "duration", "nodes", "threads", "warnings"} <= facts.keys()
+        _has_all(facts)
         and processes is not None
         and columns.is_partition(processes, len(processes) - 1)
         and processes[-1] == locations

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.trace.function_names import full_name
 from popmodel.trace.intervals import Intervals, where_nonzero
 from popmodel.trace.names import CONSTRUCTS, LINE_OF, OUTLINED, PARALLEL, SYNCHRONISATION
 
@@ -72,12 +74,35 @@ def _names(
         _name(trace, type_, value, row)
         for (type_, value), row in zip(distinct.tolist(), example.tolist(), strict=True)
     ]
-    return index, names
+    return index, _told_apart(names, [_label(trace, *pair) for pair in distinct.tolist()])
+
+
+def _told_apart(names: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Regions of one function have its name: several of them are numbered, as compilers do it."""
+    alike: dict[str, list[int]] = {}
+    for number, name in enumerate(names):
+        alike.setdefault(name, []).append(number)
+    told = list(names)
+    for name, numbers in alike.items():
+        if len(numbers) > 1:
+            for place, number in enumerate(sorted(numbers, key=lambda i: _natural(labels[i])), 1):
+                told[number] = f"{name} (region {place})"
+    return told
+
+
+def _natural(label: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts ``f.10`` behind ``f.9``."""
+    parts = re.findall(r"\d+|\D+", label)
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
+
+
+def _label(trace: Trace, type_: int, value: int) -> str:
+    return trace.labels.event_values.get(type_, {}).get(value, "")
 
 
 def _name(trace: Trace, type_: int, value: int, row: int) -> str:
     """Name of an event's value, with the source line where the trace has one."""
-    name = trace.labels.event_values.get(type_, {}).get(value, "").strip()
+    name = full_name(_label(trace, type_, value))
     if not name:
         name = (
             f"function {value}" if type_ in OUTLINED else CONSTRUCTS.get(value, f"region {value}")

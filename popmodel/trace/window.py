@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from popmodel.errors import UsageError
+from popmodel.trace.blocks import walk_locations
 from popmodel.trace.columns import offsets_of
 from popmodel.trace.names import COUNTER_RANGE, MPI_TYPES, OPENMP_TYPES
 from popmodel.trace.trace import (
@@ -19,6 +20,7 @@ from popmodel.trace.trace import (
     location_of_row,
 )
 
+_ROWS = 1 << 17  # events that are cut together: a hundred bytes are taken for each
 _SPANNING = np.array(sorted({*MPI_TYPES, *OPENMP_TYPES}), np.uint32)
 
 
@@ -104,6 +106,33 @@ def _messages(messages: Messages, begin: int, end: int) -> Messages:
 
 
 def _events(events: Events, begin: int, end: int) -> Events:
+    """Cut the events of some locations after those of others, so that little memory is taken."""
+    parts = [
+        _some_events(_of_locations(events, locations), begin, end)
+        for locations in walk_locations(
+            events.offsets, events.time, events.type, events.value, rows=_ROWS
+        )
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    rows = np.cumsum([0, *(len(part.time) for part in parts)])
+    offsets = [part.offsets[:-1] + before for part, before in zip(parts, rows, strict=False)]
+    return Events(
+        np.concatenate([*offsets, rows[-1:]]),
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("time", "type", "value")
+        ),
+    )
+
+
+def _of_locations(events: Events, locations: slice) -> Events:
+    offsets = events.offsets[locations.start : locations.stop + 1]
+    rows = slice(int(offsets[0]), int(offsets[-1]))
+    return Events(offsets - offsets[0], events.time[rows], events.type[rows], events.value[rows])
+
+
+def _some_events(events: Events, begin: int, end: int) -> Events:
     spanning = np.isin(events.type, _SPANNING)
     counter = (events.type >= COUNTER_RANGE.start) & (events.type < COUNTER_RANGE.stop)
     lines = _Lines(events, np.flatnonzero(spanning | counter))

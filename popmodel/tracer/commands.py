@@ -29,7 +29,7 @@ _RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 """Variables by which launchers tell a rank how many there are."""
 _HEAD = 1 << 16  # bytes of a program that are looked at
 _INTERPRETER = 3  # PT_INTERP: the loader of libraries
-_PATIENCE = 20.0  # seconds for a launcher to say who it is
+_PATIENCE = 60.0  # seconds for a launcher to say who it is
 _BY_NAME: Mapping[str, Family] = {
     "srun": "srun",
     "aprun": "aprun",

@@ -1,7 +1,9 @@
 """From the records of a thread to its states and events, and to the ends of its messages.
 
 Chunk by chunk, with whatever is open at the end of one carried on to the next. The states of a
-thread tile its time: each lasts until the next one, and follows from what is open innermost.
+thread tile its time: each lasts until the next one, and follows from what is open innermost. Only
+idle time is left out, as Extrae leaves it out: Dimemas' reader of traces adds it by itself, and
+takes states that say so for records out of order.
 """
 
 from __future__ import annotations
@@ -139,7 +141,7 @@ class Row:
         return np.concatenate([records, closing(open_[::-1], time)])
 
     def _states(self, time: NDArray[np.int64], state: NDArray[np.int64]) -> NDArray[np.void]:
-        """States up to the last change; what begins there is carried on."""
+        """States but idle ones up to the last change; what begins there is carried on."""
         time = np.concatenate([[self._since], time]).astype(np.int64)
         state = np.concatenate([[self._state], state]).astype(np.int64)
         lasting = np.append(
@@ -151,7 +153,8 @@ class Row:
         rows = np.empty(len(time) - 1, STATE)
         rows["begin"], rows["end"], rows["state"] = time[:-1], time[1:], state[:-1]
         self._since, self._state = int(time[-1]), int(state[-1])
-        return rows
+        busy: NDArray[np.void] = rows[rows["state"] != states.IDLE]
+        return busy
 
 
 def _plausible(records: NDArray[np.void], found: Openings, open_: NDArray[np.void]) -> bool:

@@ -12,7 +12,7 @@ from popmodel.machine.processes import output_of
 from popmodel.machine.toolchain import Compiler
 from popmodel.tracer.environment import DIRECTORY, PRELOAD
 
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 def of_a_record(compiler: Compiler, folder: Path, environment: Mapping[str, str]) -> float | None:

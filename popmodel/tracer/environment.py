@@ -35,10 +35,13 @@ class Settings:
         Whether hardware counters are read.
     openmp : str
         How OpenMP is observed.
+    call_sites : bool
+        Whether it is recorded where in the program MPI is called.
     """
 
     counters: bool = False
     openmp: OpenMP = "auto"
+    call_sites: bool = True
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
         DIRECTORY: str(raw),
         "POPMODEL_TRACE_OPENMP": settings.openmp,
         "POPMODEL_TRACE_COUNTERS": "1" if settings.counters else "0",
+        **({} if settings.call_sites else {"POPMODEL_TRACE_CALL_SITES": "0"}),
     }
 
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from popmodel.trace.names import (
     BYTES_RECEIVED,
     BYTES_SENT,
+    CALLER,
+    CALLER_LINE,
     COMMUNICATOR,
     CYCLES,
     INSTRUCTIONS,
@@ -22,7 +24,7 @@ from popmodel.tracer.ends import global_ids
 from popmodel.tracer.in_calls import CallTables, InCalls
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, still_open
-from popmodel.tracer.records import RECORD, Construct, Kind
+from popmodel.tracer.records import RECORD, SITE_SHIFT, Construct, Kind
 
 __all__ = ["PAIR", "EventMaker", "Tables"]
 
@@ -74,6 +76,8 @@ class Tables:
         By local id.
     functions, regions : mapping of int to int
         By address, and by the id of the name; they have a number for everything.
+    sites : int64[n, 2]
+        Function and line of each call site; 0 where they are not known.
     with_lines : bool
         Whether source lines of functions are known.
     """
@@ -82,6 +86,7 @@ class Tables:
     communicators: NDArray[np.int64]
     functions: Mapping[int, int]
     regions: Mapping[int, int]
+    sites: NDArray[np.int64]
     with_lines: bool = False
 
 
@@ -147,13 +152,17 @@ class EventMaker:
         events.add(calls.leave, 0, tables.type[call], 0)
         misses = calls.times - ~calls.missed
         events.add(calls.leave[misses > 0], 1, MISSES, misses[misses > 0])
+        callers = self._tables.sites[records["c"][calls.enter].view(np.uint64) >> SITE_SHIFT]
+        known = callers[:, 0] > 0
+        events.add(calls.enter[known], 5, CALLER, callers[known, 0])
+        events.add(calls.enter[known], 6, CALLER_LINE, callers[known, 1])
         sized = calls.enter[tables.sized[call] & (records["a"][calls.enter] > 0)]
         if not len(sized):
             return
         some = records[sized]
         number = global_ids(some["a"], self._tables.communicators)
         events.add(sized, 1, BYTES_SENT, some["b"])
-        events.add(sized, 2, BYTES_RECEIVED, some["c"])
+        events.add(sized, 2, BYTES_RECEIVED, some["c"] & ((1 << SITE_SHIFT) - 1))
         events.add(sized, 3, COMMUNICATOR, number)
         roots = np.flatnonzero(records["kind"] == Kind.ROOT)
         roots = roots[calls.hold(roots)]

@@ -1,4 +1,5 @@
-"""What the processes of a run call differently and is one thing: communicators, functions, names.
+"""What the processes of a run call differently and is one thing: communicators, functions, names,
+call sites.
 
 Each process numbers its own communicators and knows functions by their addresses. In the trace each
 has one number.
@@ -6,6 +7,7 @@ has one number.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,14 +15,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.tracer.meta import Communicator, Function, Meta
+from popmodel.trace.function_names import readable
+from popmodel.tracer.demangle import demangle
+from popmodel.tracer.meta import Communicator, Function, Meta, Site
 from popmodel.tracer.raw import Process
+from popmodel.tracer.records import SITE_SHIFT
+from popmodel.tracer.source_lines import Place
 
 WORLD, SELF = 1, 2
 """What every process calls MPI_COMM_WORLD and MPI_COMM_SELF."""
 
-Locate = Callable[[str, Sequence[int]], Sequence[str | None]]
-"""From a module and offsets in it to source lines such as ``solver.c:42``."""
+Locate = Callable[[str, Sequence[int]], Sequence[Place]]
+"""From a module and offsets in it to functions and source lines."""
 
 
 @dataclass
@@ -78,7 +84,7 @@ class Functions:
     Attributes
     ----------
     names : list of str
-        Of function 1, 2, ...
+        Of function 1, 2, ... as their authors wrote them.
     lines : list of str
         Source lines; empty where unknown.
     """
@@ -97,27 +103,102 @@ class Functions:
         return self._number(Function(None, "", address))
 
     def locate(self, locate: Locate) -> None:
-        """Find the source lines of all functions."""
-        by_module: dict[str, list[int]] = {}
-        for number, each in enumerate(self._known):
-            by_module.setdefault(each.module, []).append(number)
-        for module, numbers in by_module.items():
-            if not module:
-                continue
-            found = locate(module, [self._known[number].offset for number in numbers])
-            for number, line in zip(numbers, found, strict=True):
-                self.lines[number] = line or ""
+        """Find the names and the source lines of all functions."""
+        found = _located(locate, [(each.module, each.offset) for each in self._known])
+        for number, place in enumerate(found):
+            self.names[number] = place.function or self.names[number]
+            self.lines[number] = place.line or ""
+        self._tell_apart()
+
+    def _tell_apart(self) -> None:
+        """Regions of one function have its name: without their lines they need another sign."""
+        same = Counter(zip(self.names, self.lines, strict=True))
+        for number, (name, line) in enumerate(zip(list(self.names), self.lines, strict=True)):
+            if not line and same[name, line] > 1:
+                self.names[number] = f"{name} ({_address(self._known[number])})"
 
     def _number(self, each: Function) -> int:
         key: tuple[str, str | int] = (each.module, each.name or each.offset)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.names) + 1
-            place = f"{Path(each.module).name or 'function'}+{each.offset:#x}"
-            self.names.append(each.name or place)
+            (name,) = demangle([readable(each.name)]) if each.name else (_address(each),)
+            self.names.append(name)
             self.lines.append("")
             self._known.append(each)
         return number
+
+
+@dataclass
+class Sites:
+    """Call sites of MPI.
+
+    Attributes
+    ----------
+    functions : list of str
+        Functions 1, 2, ... that they are in.
+    lines : list of str
+        Lines 1, 2, ... as Extrae writes them: ``42 (solver.c, app)``; where the line is not known
+        ``0 (app+0x1234, app)``.
+    """
+
+    functions: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    _known: dict[Site, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, metas: Sequence[Meta], locate: Locate | None) -> Sites:
+        """Find functions and lines of the call sites of all processes."""
+        made = cls()
+        sites = sorted(
+            {each for meta in metas for each in meta.sites.values()},
+            key=lambda each: (each.module, each.offset),
+        )
+        # What is known is where a call returns to, which is behind the call.
+        places = [(each.module, each.offset - 1) for each in sites]
+        found = [Place()] * len(sites) if locate is None else _located(locate, places)
+        for site, place in zip(sites, found, strict=True):
+            module = Path(site.module).name or "unknown"
+            file, _, number = (place.line or "").rpartition(":")
+            line = f"{number} ({file}, {module})" if file else f"0 ({_address(site)}, {module})"
+            made._known[site] = (
+                _number(made.functions, place.function or module),
+                _number(made.lines, line),
+            )
+        return made
+
+    def of_process(self, meta: Meta) -> NDArray[np.int64]:
+        """Function and line, by what a process calls its call sites; 0 for what it never told."""
+        table = np.zeros((1 << (64 - SITE_SHIFT), 2), np.int64)
+        for number, site in meta.sites.items():
+            if 0 < number < len(table):
+                table[number] = self._known[site]
+        return table
+
+
+def _address(place: Function | Site) -> str:
+    return f"{Path(place.module).name or 'function'}+{place.offset:#x}"
+
+
+def _number(known: list[str], text: str) -> int:
+    """Number of a text from 1, in a list that is short."""
+    if text not in known:
+        known.append(text)
+    return known.index(text) + 1
+
+
+def _located(locate: Locate, places: Sequence[tuple[str, int]]) -> list[Place]:
+    """Find places, all of a module at once."""
+    found = [Place()] * len(places)
+    by_module: dict[str, list[int]] = {}
+    for number, (module, _) in enumerate(places):
+        by_module.setdefault(module, []).append(number)
+    for module, numbers in by_module.items():
+        if module:
+            told = locate(module, [places[number][1] for number in numbers])
+            for number, place in zip(numbers, told, strict=True):
+                found[number] = place
+    return found
 
 
 @dataclass

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.trace.labels import Labels
-from popmodel.trace.names import EVENT_TYPES, MPI_TYPES, STATES
+from popmodel.trace.losses import LOST, REASONS
+from popmodel.trace.names import CALLER, CALLER_LINE, EVENT_TYPES, MPI_TYPES, STATES
 from popmodel.tracer import events
 from popmodel.tracer.calls import INCOMPLETE, calls
-from popmodel.tracer.identities import Functions, Names
+from popmodel.tracer.identities import Functions, Names, Sites
 
 __all__ = ["labels"]
 
@@ -32,16 +33,26 @@ _VALUES: Mapping[int, Mapping[int, str]] = {
     events.ORDERED: {0: "Outside", 1: "Waiting"},
     events.TASKWAIT: _ON_OFF,
     events.TASKGROUP: _ON_OFF,
+    LOST: REASONS,
 }
 _OWN_TYPES = {
     events.REGION: "User region",
     events.LINE: "Executed OpenMP parallel function, line and file",
     events.MISSES: "Calls in a row that found nothing",
+    LOST: "Records lost",
+    CALLER: "Caller at level 1",
+    CALLER_LINE: "Caller line at level 1",
 }
+_IF_NAMED = {*MPI_TYPES, CALLER, CALLER_LINE}
 
 
 def labels(
-    called: NDArray[np.int64], functions: Functions, names: Names, *, counters: bool
+    called: NDArray[np.int64],
+    functions: Functions,
+    names: Names,
+    sites: Sites,
+    *,
+    counters: bool,
 ) -> Labels:
     """Names for a trace.
 
@@ -49,8 +60,8 @@ def labels(
     ----------
     called : int64[n]
         How often each MPI call was made, by its number.
-    functions, names
-        Of parallel regions and of the user's regions.
+    functions, names, sites
+        Of parallel regions, of the user's regions and of MPI calls.
     counters : bool
         Whether hardware counters were read.
     """
@@ -70,11 +81,14 @@ def labels(
         values[events.LINE] = {0: "End"} | {
             number: f"{line or '?:0'} ({name})" for number, (line, name) in lines
         }
+    if sites.lines:
+        values[CALLER] = {0: "End", **dict(enumerate(sites.functions, start=1))}
+        values[CALLER_LINE] = {0: "End", **dict(enumerate(sites.lines, start=1))}
     values[events.REGION] = {0: "End"} | {number: text for text, number in names.numbers.items()}
     types = {
         type_: name
         for type_, name in {**EVENT_TYPES, **_OWN_TYPES}.items()
-        if type_ not in MPI_TYPES or type_ in values
+        if type_ not in _IF_NAMED or type_ in values
     }
     if not counters:
         types = {type_: name for type_, name in types.items() if not 42000000 <= type_ < 43000000}

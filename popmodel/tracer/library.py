@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from popmodel.machine.toolchain import (
 from popmodel.tracer.commands import Command, is_dynamic
 from popmodel.tracer.environment import refuse_unloadable
 
-_PATIENCE = 20.0  # seconds for the loader to look at all libraries, over a slow network
+_PATIENCE = 60.0  # seconds for the loader to look at all libraries, over a slow network
 _LEVELS = 4  # folders above a library, of which one has a bin: lib, lib64, lib/x86_64-linux-gnu
 
 
@@ -87,7 +88,7 @@ def find_or_build(
     if command is not None and not own.get("MPICC"):
         found = _wrapper_of(linked) or _wrapper_of_launcher(command, environment)
         if found is not None:
-            own["MPICC"] = found
+            own["MPICC"] = shlex.quote(found)
     mpi, why = None, None
     try:
         mpi = find_mpi(environment=own)

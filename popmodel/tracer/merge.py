@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from popmodel import files
 from popmodel.errors import TraceError, UsageError
+from popmodel.trace.losses import LOST
 from popmodel.trace.trace import TraceWarning
 from popmodel.trace.writer import header_lines, write_beside
 from popmodel.tracer import states
@@ -31,7 +32,7 @@ from popmodel.tracer.calls import calls
 from popmodel.tracer.clocks import Clock, align, residual
 from popmodel.tracer.convert import STATE, Row
 from popmodel.tracer.events import PAIR, Tables
-from popmodel.tracer.identities import Communicators, Functions, Locate, Names
+from popmodel.tracer.identities import Communicators, Functions, Locate, Names, Sites
 from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.legend import labels
 from popmodel.tracer.messages import MESSAGE, Matcher
@@ -125,7 +126,7 @@ def merge(
         A ``.prv`` or ``.prv.gz`` file; it gets its name when it is complete, as do the ``.pcf``
         and the ``.row`` file beside it.
     locate : callable, optional
-        Finds source lines of the functions of parallel regions.
+        Finds names and source lines of parallel regions and of calls.
     progress : callable, optional
         Is told the part that is done.
 
@@ -186,6 +187,7 @@ class _Merge:
         self.of_process = {p.rank: self.functions.of_process(p.meta) for p in raw.processes}
         if locate is not None:
             self.functions.locate(locate)
+        self.sites = Sites.of([p.meta for p in raw.processes], locate)
         self.calls = np.zeros(1 << 16, np.int64)
         self.records = sum(t.count for p in raw.processes for t in p.threads)
         self.done = 0
@@ -207,7 +209,9 @@ class _Merge:
                 self._text(file, messages, compressed=target.name.endswith(".gz"))
                 file.flush()
                 size = file.tell()
-                legend = labels(self.calls, self.functions, self.names, counters=self.counted)
+                legend = labels(
+                    self.calls, self.functions, self.names, self.sites, counters=self.counted
+                )
                 write_beside(target, legend, self._row_names())
         except OSError as error:
             problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
@@ -246,6 +250,7 @@ class _Merge:
             self.communicators.of_process(meta),
             _Functions(self.of_process[process.rank], self.functions),
             _Regions(self.names.of_process(meta), self.names),
+            self.sites.of_process(meta),
             any(self.functions.lines),
         )
         self.counted = self.counted or bool(meta.counters)
@@ -258,8 +263,13 @@ class _Merge:
                 self._states(location, row.begin(times.begin, states.RUNNING))
             for place, member in enumerate(members, start=1):
                 followed = place < len(members)
-                self._thread(member, row, times, master=number == 0, followed=followed)
-            self._states(location, row.end(times.end))
+                loss = process.lost.get(member.thread.number)
+                self._thread(member, row, times, loss, master=number == 0, followed=followed)
+            end = times.end
+            if process.broken is not None:
+                self._lose(row, end, process.broken)
+                end = self.duration
+            self._states(location, row.end(end))
             if number == 0:
                 self._events(location, row.application(times.end, 0))
             self.calls += row.calls
@@ -274,7 +284,14 @@ class _Merge:
             ] += len(rows.members) - 1
 
     def _thread(
-        self, member: Member, row: Row, times: _Times, *, master: bool, followed: bool
+        self,
+        member: Member,
+        row: Row,
+        times: _Times,
+        loss: tuple[int, int] | None,
+        *,
+        master: bool,
+        followed: bool,
     ) -> None:
         if not master:
             begin = times.clock.one(member.begin) - times.zero
@@ -287,6 +304,8 @@ class _Merge:
                 # One that did not say when it ended went on to the end of its process.
                 ended = followed or records["kind"][-1] == Kind.END
                 close = int(records["time"][-1]) if ended else times.end
+                if loss is not None:
+                    close = times.clock.one(loss[0]) - times.zero
             done = row.feed(records, close)
             self._states(row.row, done.states)
             self._events(row.row, done.events)
@@ -294,6 +313,13 @@ class _Merge:
             self.matcher.received(done.posted, done.received)
             self.done += len(records)
             self._tell(0.5 * self.done / max(self.records, 1))
+            if last and loss is not None and close is not None:
+                self._lose(row, close, loss[1])
+
+    def _lose(self, row: Row, time: int, reason: int) -> None:
+        """Say that nothing is known of a thread from a time on."""
+        self._states(row.row, row.begin(time, states.DISABLED))
+        self._events(row.row, np.array([(time, reason, LOST, 0)], PAIR))
 
     def _states(self, location: int, rows: NDArray[np.void]) -> None:
         self.spool.append(("states", location), rows)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from popmodel.documents import parse_json
 from popmodel.errors import TraceError
+from popmodel.shapes import (
+    Items,
+    Named,
+    Optional,
+    Plain,
+    Row,
+    Shape,
+    ShapeError,
+    Table,
+    Text,
+    Whole,
+    shown,
+)
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.records import LATEST
 
 AGAIN = "copy the raw directory again, or trace the run again"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,14 @@ class Function:
     """A function that OpenMP made of a region: what the dynamic linker knows of its address."""
 
     name: str | None
+    module: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a call of MPI returns to."""
+
     module: str
     offset: int
 
@@ -116,6 +138,7 @@ class Meta:
     communicators: dict[int, Communicator] = field(default_factory=dict)
     functions: dict[int, Function] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    sites: dict[int, Site] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
     counters: tuple[str, ...] = ()
     no_counters: str | None = None
@@ -145,127 +168,193 @@ def read_meta(path: Path) -> tuple[Meta | None, list[TraceWarning]]:
         warnings.append(TraceWarning(text_))
     meta: Meta | None = None
     for number, line in enumerate(lines, start=1):
+        event = parse_json(line, path, TraceError, line=number, hint=AGAIN)
         try:
-            event = json.loads(line)
-            kind = event["event"]
+            kind = _EVENT.read(event)["event"]
             if meta is None:
                 meta = _start(path, kind, event)
-            elif take := _EVENTS.get(kind):
-                take(meta, event)
+            elif kind in _EVENTS:
+                shape, take = _EVENTS[kind]
+                take(meta, shape.read(event))
             elif kind not in _IGNORED:
                 meta.notes[f"events of a kind {kind!r} that popmodel does not know"] += 1
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise TraceError(
-                path, f"the line is damaged: {reason}", line=number, hint=AGAIN
-            ) from None
+        except ShapeError as error:
+            problem = f"the line is damaged: {error}"
+            raise TraceError(path, problem, line=number, hint=AGAIN) from None
     if meta is None:
         text_ = "processes that could not say what they are (no room on the disk?), left out"
         return None, [TraceWarning(text_)]
     return meta, warnings
 
 
+class _Address:
+    """A number in hexadecimal digits."""
+
+    def read(self, value: Any) -> int:
+        """Give the number; see `Shape`."""
+        if not isinstance(value, str) or not re.fullmatch(r"(0x)?[0-9a-fA-F]{1,16}", value):
+            raise ShapeError(f"should be an address, not {shown(value)}")
+        return int(value, 16)
+
+
+class _Records:
+    """How many records each thread wrote, by its number."""
+
+    def read(self, value: Any) -> dict[int, int]:
+        """Give the numbers; see `Shape`."""
+        counts = Named(Whole(0)).read(value)
+        for thread in counts:
+            if not re.fullmatch(r"\d{1,9}", thread, re.ASCII):
+                raise ShapeError(f"should be named by the numbers of threads, not {shown(thread)}")
+        return {int(thread): count for thread, count in counts.items()}
+
+
+def _event(keys: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Table:
+    """An event that says some things, and perhaps others; a later version may say more."""
+    return Table({**keys, **(optional or {})}, required=tuple(keys), others=Plain())
+
+
+_TIME = Whole(0, LATEST)
+_SMALL = Whole(0, 2**31 - 1)
+
+_EVENT = _event({"event": Text()})
+
+_START = _event(
+    {
+        "version": Whole(),
+        "host": Text(),
+        "pid": _SMALL,
+        "monotonic": _TIME,
+        "realtime": _TIME,
+    },
+    {"exe": Optional(Text()), "boot": Optional(Text()), "argv": Items(Text())},
+)
+
+
 def _start(path: Path, kind: str, event: Mapping[str, Any]) -> Meta:
     if kind != "start":
-        raise ValueError(f"the first event is {kind!r}, not 'start'")
-    if event["version"] != VERSION:
-        raise ValueError(
-            f"written in version {event['version']} of the format, this popmodel reads {VERSION}"
+        raise ShapeError(f"should be 'start' in the first line, not {shown(kind)}", "event")
+    version = event.get("version")
+    if version != VERSION:
+        raise ShapeError(
+            f"is {shown(version)}, but this popmodel reads version {VERSION} of the format",
+            "version",
         )
+    read = _START.read(event)
     return Meta(
         path=path,
-        host=str(event["host"]),
-        pid=int(event["pid"]),
-        begin=_instant(event["monotonic"]),
-        realtime=_instant(event["realtime"]),
-        executable=str(event.get("exe") or ""),
-        boot=str(event.get("boot") or event["host"]),
-        arguments=tuple(map(str, event.get("argv", ()))),
+        host=read["host"],
+        pid=read["pid"],
+        begin=read["monotonic"],
+        realtime=read["realtime"],
+        executable=read.get("exe") or "",
+        boot=read.get("boot") or read["host"],
+        arguments=tuple(read.get("argv", ())),
     )
 
 
-def _instant(value: Any) -> int:
-    """A time of a clock, ns."""
-    found = int(value)
-    if not 0 <= found <= LATEST:
-        raise ValueError(f"{found} ns is a time that no clock shows")
-    return found
-
-
 def _mpi(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.rank, meta.size = int(event["rank"]), int(event["size"])
-    meta.library = str(event.get("library", ""))
-    if not 0 <= meta.rank < meta.size:
-        raise ValueError(f"rank {meta.rank} of {meta.size}")
+    meta.rank, meta.size = event["rank"], event["size"]
+    meta.library = event.get("library") or ""
+    if event["rank"] >= event["size"]:
+        raise ShapeError(f"is {event['rank']} of {event['size']}", "rank")
 
 
 def _communicator(meta: Meta, event: Mapping[str, Any]) -> None:
     members = event.get("members")
-    meta.communicators[int(event["id"])] = Communicator(
-        hash=str(event["hash"]),
-        ordinal=int(event["ordinal"]),
-        size=int(event["size"]),
-        rank=int(event["rank"]),
-        members=None if members is None else tuple(map(int, members)),
+    meta.communicators[event["id"]] = Communicator(
+        hash=event["hash"],
+        ordinal=event["ordinal"],
+        size=event["size"],
+        rank=event["rank"],
+        members=None if members is None else tuple(members),
         intercommunicator="remote_size" in event or "remote" in event,
     )
 
 
 def _function(meta: Meta, event: Mapping[str, Any]) -> None:
-    name = event["name"]
-    meta.functions[int(event["address"], 16)] = Function(
-        name=None if name is None else str(name),
-        module=str(event.get("module") or ""),
-        offset=int(event.get("offset") or "0", 16),
+    meta.functions[event["address"]] = Function(
+        name=event["name"], module=event.get("module") or "", offset=event.get("offset") or 0
     )
 
 
+def _site(meta: Meta, event: Mapping[str, Any]) -> None:
+    meta.sites[event["number"]] = Site(event.get("module") or "", event["offset"])
+
+
 def _name(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.names[int(event["id"])] = str(event["text"])
+    meta.names[event["id"]] = event["text"]
 
 
 def _clock(meta: Meta, event: Mapping[str, Any]) -> None:
-    trips = tuple((_instant(a), _instant(b), _instant(c)) for a, b, c in event["round_trips"])
-    meta.exchanges.append(Exchange(str(event["when"]), str(event["with"]), trips))
+    meta.exchanges.append(Exchange(event["when"], event["with"], tuple(event["round_trips"])))
 
 
 def _counters(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.counters = tuple(map(str, event.get("names", ())))
-    meta.no_counters = None if meta.counters else str(event.get("why", "not said"))
+    meta.counters = tuple(event.get("names", ()))
+    meta.no_counters = None if meta.counters else event.get("why", "not said")
 
 
 def _openmp(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.openmp = str(event["how"])
-    meta.openmp_runtime = str(event.get("runtime") or "")
+    meta.openmp = event["how"]
+    meta.openmp_runtime = event.get("runtime") or ""
 
 
 def _full(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.lost_from[int(event["thread"])] = _instant(event["lost_from"])
+    meta.lost_from[event["thread"]] = event["lost_from"]
 
 
 def _end(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.end = _instant(event["time"])
-    meta.reason = str(event.get("reason", ""))
-    meta.records = {int(thread): int(count) for thread, count in event["records"].items()}
+    meta.end = event["time"]
+    meta.reason = event.get("reason", "")
+    meta.records = event["records"]
 
 
 def _note(meta: Meta, event: Mapping[str, Any]) -> None:
     # It is written when first seen and, with its count, at the end.
-    text, count = str(event["text"]), int(event.get("count", 1))
-    meta.notes[text] = max(meta.notes[text], count)
+    text = event["text"]
+    meta.notes[text] = max(meta.notes[text], event.get("count", 1))
 
 
-_EVENTS: Mapping[str, Callable[[Meta, Mapping[str, Any]], None]] = {
-    "mpi": _mpi,
-    "communicator": _communicator,
-    "function": _function,
-    "name": _name,
-    "clock": _clock,
-    "counters": _counters,
-    "openmp": _openmp,
-    "full": _full,
-    "end": _end,
-    "note": _note,
+_EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] = {
+    "mpi": (
+        _event({"rank": _SMALL, "size": _SMALL}, {"library": Optional(Text())}),
+        _mpi,
+    ),
+    "communicator": (
+        _event(
+            {"id": _SMALL, "hash": Text(), "ordinal": _SMALL, "size": _SMALL, "rank": Whole()},
+            {"members": Optional(Items(_SMALL))},
+        ),
+        _communicator,
+    ),
+    "function": (
+        _event(
+            {"address": _Address(), "name": Optional(Text())},
+            {"module": Optional(Text()), "offset": Optional(_Address())},
+        ),
+        _function,
+    ),
+    "site": (
+        _event({"number": _SMALL, "offset": _Address()}, {"module": Optional(Text())}),
+        _site,
+    ),
+    "name": (_event({"id": _SMALL, "text": Text()}), _name),
+    "clock": (
+        _event(
+            {
+                "when": Text(),
+                "with": Text(),
+                "round_trips": Items(Row(_TIME, _TIME, _TIME)),
+            }
+        ),
+        _clock,
+    ),
+    "counters": (_event({}, {"names": Items(Text()), "why": Text()}), _counters),
+    "openmp": (_event({"how": Text()}, {"runtime": Optional(Text())}), _openmp),
+    "full": (_event({"thread": _SMALL, "lost_from": _TIME}), _full),
+    "end": (_event({"time": _TIME, "records": _Records()}, {"reason": Text()}), _end),
+    "note": (_event({"text": Text()}, {"count": Whole(0)}), _note),
 }
 # Threads are found by their files, and the end of MPI is the call of MPI_Finalize.
 _IGNORED = {"thread", "finalize"}

@@ -10,9 +10,9 @@ import os
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import TraceError
+from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
@@ -251,11 +252,22 @@ class Process:
     meta : Meta
     threads : tuple of RawThread
         In order of their numbers.
+    lost : mapping of int to (int, int)
+        Threads whose last records are lost: since when, on the clock of the host, and why, a key of
+        `popmodel.trace.losses.REASONS`.
     """
 
     rank: int
     meta: Meta
     threads: tuple[RawThread, ...]
+    lost: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def broken(self) -> int | None:
+        """Why it ended before its end, a key of `popmodel.trace.losses.REASONS`; None else."""
+        if self.meta.reason == "abort":
+            return ABORTED
+        return KILLED if self.meta.end is None or self.meta.reason == "signal" else None
 
     @property
     def end(self) -> int:
@@ -429,6 +441,7 @@ def _short(library: str) -> str:
 
 def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str]) -> Process:
     threads = []
+    ends: dict[int, tuple[int, int]] = {}
     for number, path in sorted(files.items()):
         thread = RawThread(path, number)
         if thread.surplus:
@@ -436,14 +449,16 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
         lost = meta.records.get(number, 0) - thread.count
         if lost > 0:
             warnings["records that a process wrote and that its files lack"] += lost
+            ends[number] = thread.last_time, CUT
         if number in meta.lost_from:
             warnings["threads whose last records are lost: there was no room on the disk"] += 1
+            ends[number] = max(meta.lost_from[number], thread.last_time), FULL
         threads.append(thread)
     if meta.end is None or meta.reason == "signal":
         warnings["processes that were killed or crashed, whose trace ends there"] += 1
     for text, count in meta.notes.items():
         warnings[text] += count
-    return Process(rank, meta, tuple(threads))
+    return Process(rank, meta, tuple(threads), ends)
 
 
 def _is_blank(path: Path) -> bool:

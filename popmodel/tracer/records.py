@@ -12,7 +12,7 @@ import numpy as np
 
 MAGIC = b"popmodel"
 MARK = 0x01020304
-VERSION = 1
+VERSION = 2
 LATEST = 1 << 62
 """The largest time that a clock may show, ns: 146 years after the start of a host, or 2116."""
 
@@ -59,6 +59,10 @@ class Kind(IntEnum):
     FLUSH_BEGIN = 48
     FLUSH_END = 49
     END = 63
+
+
+SITE_SHIFT = 48
+"""Field `c` of an ENTER has the number of the call site above these bits, and below them bytes."""
 
 
 class Construct(IntEnum):

@@ -29,6 +29,7 @@ _PASSED_ON = frozenset(
 _OF_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})
 """Signals that Python ignores for itself, and programs do not."""
 _FROM_THE_KERNEL = 0x80  # SI_KERNEL
+_LOOK = 1.0  # seconds until one looks again: a caller's other threads may have taken the signal
 
 
 def run(path: str, words: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -91,8 +92,10 @@ def _ended(child: int) -> int:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid == child:
             return status
-        came = signal.sigwaitinfo(_PASSED_ON | {signal.SIGCHLD})
-        if came.si_signo != signal.SIGCHLD and came.si_code != _FROM_THE_KERNEL:
+        came = signal.sigtimedwait(_PASSED_ON | {signal.SIGCHLD}, _LOOK)
+        if came is None or came.si_signo == signal.SIGCHLD:
+            continue
+        if came.si_code != _FROM_THE_KERNEL:
             os.kill(child, came.si_signo)
 
 

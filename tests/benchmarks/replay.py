@@ -1,13 +1,18 @@
 """Operations per second of the replay: ``python tests/benchmarks/replay.py``.
 
 A ring of processes that exchange with both neighbours and reduce every tenth step, and the same
-without collectives. CPU time of the replay alone, medians over rounds.
+without collectives. CPU time of the replay alone, medians over rounds. Then all-to-alls carried out
+as messages: CPU time, and memory, which must not grow with the square of the members, beside the
+same messages laid out in plain Python (``tests/oracle/algorithms.py``).
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import time
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +22,8 @@ from popmodel.replay.build import ProgramBuilder
 from popmodel.replay.program import Op
 
 PROCESSES, STEPS, ROUNDS = 64, 4000, 5
+MEMBERS = (256, 512, 1024, 2048, 4096)
+LAID_OUT = 1024  # beyond it the plain layout takes minutes and gigabytes
 
 
 def ring(every: int) -> Program:
@@ -44,8 +51,55 @@ def ring(every: int) -> Program:
     return program.build()
 
 
+def alltoall(members: int) -> Program:
+    """One all-to-all of members that are a little late, each a little differently."""
+    program = ProgramBuilder(members)
+    c = program.collective("alltoall", 1000, 1000)
+    for p in range(members):
+        program.compute(p, p * 7919 % 1000 * 1e-9)
+        program.do(p, Op.COLLECTIVE, c)
+    return program.build()
+
+
+def peak() -> int:
+    """Most memory that this process had so far, MiB."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) // 1024
+
+
+def carried_out(members: int, laid_out: bool) -> tuple[float, int, float]:
+    """CPU seconds, memory taken at most (MiB) and runtime of an all-to-all as messages."""
+    network = PRESETS["alpha-beta"].with_(collectives="algorithm")
+    program = alltoall(members)
+    before = peak()
+    start = time.process_time()
+    if laid_out:
+        sys.path.insert(0, str(Path(__file__).parents[1]))
+        from oracle.algorithms import carry_out
+
+        program = carry_out(program)
+    runtime = replay(program, network).runtime
+    spent = time.process_time() - start
+    return spent, peak() - before, runtime
+
+
+def algorithms() -> None:
+    """Print time and memory of all-to-alls, each in a process of its own."""
+    print(f"\n{'all-to-all as messages':<28}{'messages':>12}{'CPU s':>10}{'MiB':>8}{'plain':>20}")
+    for members in MEMBERS:
+        with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+            seconds, memory, runtime = pool.apply(carried_out, (members, False))
+            ratio = ""
+            if members <= LAID_OUT:
+                plain, taken, expected = pool.apply(carried_out, (members, True))
+                assert abs(runtime - expected) <= 1e-12 * expected, (runtime, expected)
+                ratio = f"{plain / seconds:.0f} x s, {taken} MiB"
+        count = members * (members - 1)
+        print(f"{members:<28}{count:>12}{seconds:>10.3f}{memory:>8}{ratio:>20}")
+
+
 def main() -> None:
-    """Print a table of medians."""
+    """Print a table of medians, and one of collectives as messages."""
     print(f"{'program':<28}{'network':<12}{'operations':>12}{'CPU s':>10}{'M op/s':>10}")
     for name, program in (("ring", ring(0)), ("ring + allreduce / 10 steps", ring(10))):
         for network in ("ideal", "alpha-beta", "dimemas"):
@@ -57,6 +111,7 @@ def main() -> None:
             median = statistics.median(times)
             rate = program.operations / median / 1e6
             print(f"{name:<28}{network:<12}{program.operations:>12}{median:>10.4f}{rate:>10.1f}")
+    algorithms()
 
 
 if __name__ == "__main__":

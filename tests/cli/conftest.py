@@ -9,10 +9,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS
 
 from popmodel.cli import main
+from popmodel.trace.writer import TraceWriter
 
 MS = 1_000_000
+
+LEFT_OUT = (
+    "analysed: 0.05 s of 0.1 s, from MPI_Init to MPI_Finalize; left out: 0.04 s before, 0.01 s "
+    "after (--from-start counts all)"
+)
+"""What is said of the trace ``started.prv``."""
 
 PCF = """\
 EVENT_TYPE
@@ -65,6 +73,20 @@ def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "two.prv"
 
 
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A process whose MPI starts for 40 of 100 ms and ends for 10; half of the rest is useful."""
+    monkeypatch.chdir(tmp_path)
+    writer = TraceWriter([1])
+    for begin, end, state, value in ((0, 40, 15, 31), (65, 90, 13, 23), (90, 100, 15, 32)):
+        writer.state(0, 0, begin * MS, end * MS, state)
+        writer.event(0, 0, begin * MS, [(50000003, value)])
+        writer.event(0, 0, end * MS, [(50000003, 0)])
+    writer.state(0, 0, 40 * MS, 65 * MS, 1)
+    writer.write("started.prv")
+    return "started.prv"
+
+
 Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -77,7 +99,13 @@ def shell() -> Shell:
         command = [sys.executable, "-m", "popmodel", *arguments]
         return subprocess.run(  # type: ignore[call-overload, no-any-return]
             command,
-            **{"capture_output": True, "text": True, "timeout": 60, "env": environment, **more},
+            **{
+                "capture_output": True,
+                "text": True,
+                "timeout": GENEROUS,
+                "env": environment,
+                **more,
+            },
         )
 
     return run

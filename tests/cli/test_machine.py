@@ -167,7 +167,7 @@ def test_a_profile_that_cannot_be_used_fails_the_check(popmodel: Call) -> None:
     status, out, err = popmodel("machine", "check", "broken.json")
     assert (status, out) == (1, "")
     assert err == (
-        "popmodel: error: broken.json: memory.b1 value should be above 0, not -1.0\n"
+        "popmodel: error: broken.json: memory.b1.value should be a number above 0, not -1\n"
         "hint: correct it, or measure the machine again: popmodel bench\n"
     )
 

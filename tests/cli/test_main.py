@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS, measuring
 
 import popmodel as package
 from popmodel.cli import app, main
@@ -185,7 +187,7 @@ def test_ctrl_c_while_reading(tmp_path: Path) -> None:
         text=True,
         check=False,
         start_new_session=True,
-        timeout=30,
+        timeout=GENEROUS,
     )
     answer = (finished.returncode, finished.stdout, finished.stderr)
     assert answer == (130, "", "popmodel: interrupted\n")
@@ -213,7 +215,7 @@ def test_a_full_disk_behind_standard_output_is_one_line(trace: str, shell: Shell
 
 
 def test_a_closed_standard_output_is_one_line(trace: str) -> None:
-    command = f"exec {sys.executable} -m popmodel info {trace} >&-"
+    command = f"exec {shlex.quote(sys.executable)} -m popmodel info {trace} >&-"
     finished = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert finished.returncode == 1
     assert finished.stderr == ("popmodel: error: standard output is closed\nhint: use -o FILE\n")
@@ -246,6 +248,7 @@ def _cpu(command: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@measuring()
 def test_the_help_costs_little_more_than_typer_itself() -> None:
     """Loading numpy, rich or a verb's work for the help would break this."""
     python = sys.executable

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS
 
 from popmodel.cli.output import write_file
 from popmodel.errors import FileError
@@ -240,7 +241,7 @@ def _on_terminal(*arguments: str, **environment: str) -> str:
             break
         chunks.append(chunk)
     os.close(ours)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=GENEROUS) == 0
     return b"".join(chunks).decode()
 
 
@@ -269,7 +270,7 @@ def test_a_terminal_sees_a_line_of_the_command(trace: str) -> None:
 
 
 def test_a_log_behind_standard_error_is_written_to(trace: str) -> None:
-    call = f"{sys.executable} -m popmodel info {trace} -o /dev/stderr --format csv"
+    call = f"{shlex.quote(sys.executable)} -m popmodel info {trace} -o /dev/stderr --format csv"
     with Path("log").open("w") as log:
         finished = subprocess.run(f"echo before >&2; {call}", shell=True, stderr=log, check=False)
     assert finished.returncode == 0

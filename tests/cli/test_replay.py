@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import LEFT_OUT
+
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
 
@@ -197,3 +199,24 @@ def test_wrong_options_are_refused(
     status, out, err = popmodel("replay", trace, *options)
     assert (status, out) == (2, "")
     assert err.startswith(f"popmodel: error: {message}")
+
+
+def test_the_program_is_replayed_and_what_is_left_out_said_first(
+    started: str, popmodel: Call
+) -> None:
+    for form in ("table", "markdown"):
+        out = popmodel("replay", started, "--format", form)[1]
+        assert " ".join(out.split()).startswith(LEFT_OUT)
+    document = json.loads(popmodel("replay", started, "--format", "json")[1])
+    assert document["caveats"] == [LEFT_OUT]
+    assert document["window"]["left_out"] == {"before": 0.04, "after": 0.01}
+    assert document["measured_runtime"] == 0.05
+    assert document["runs"][0]["runtime"] == 0.025
+    (row,) = csv.DictReader(io.StringIO(popmodel("replay", started, "--format", "csv")[1]))
+    assert (row["window_begin"], row["window_end"]) == ("0.04", "0.09")
+
+
+def test_the_whole_run_is_replayed_where_it_is_asked_for(started: str, popmodel: Call) -> None:
+    document = json.loads(popmodel("replay", started, "--from-start", "--format", "json")[1])
+    assert document["measured_runtime"] == 0.1
+    assert document["window"]["left_out"] == {"before": 0.0, "after": 0.0}

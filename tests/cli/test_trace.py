@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import GENEROUS
 from real_mpi import ENVIRONMENT, Mpi, mpi
 
 from popmodel.errors import TraceError
@@ -55,7 +56,7 @@ int main(int count, char **words)
     if (rank == 0)
         puts("asleep");
     fflush(stdout);
-    sleep(60);
+    sleep(600);
     MPI_Finalize();
 }
 """
@@ -99,7 +100,7 @@ def traced(mpi: Mpi, tmp_path: Path) -> Traced:
             env={**environment(mpi), "COUNTS": str(tmp_path), **variables},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=GENEROUS,
             check=False,
         )
 
@@ -207,7 +208,8 @@ def test_what_was_traced_is_told(
     assert "\noverhead   " in said
     assert "(measured here)" in said.replace("\n           ", " ")
     assert "\npopmodel metrics stencil3d.prv.gz\npopmodel replay stencil3d.prv.gz\n" in said
-    assert max(len(line) for line in said.splitlines()) <= 60
+    own = [line for line in said.splitlines() if str(programs["stencil3d"]) not in line]
+    assert max(map(len, own)) <= 60
     left = {path.name for path in tmp_path.iterdir() if path.suffix != ".json"}
     assert left == {"stencil3d.prv.gz", "stencil3d.pcf", "stencil3d.row"}
 
@@ -304,7 +306,7 @@ def test_a_closed_standard_output_harms_nobody(
         env=environment(mpi) | {"COUNTS": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GENEROUS,
     )
     assert done.returncode == 0, done.stderr
     assert "trace      ends.prv.gz, " in done.stderr
@@ -329,7 +331,7 @@ def test_an_interrupted_run_is_merged(
         assert child.stdout is not None
         assert child.stdout.readline() == "asleep\n"
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate(timeout=GENEROUS)
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
@@ -572,7 +574,7 @@ def test_what_is_behind_the_command_is_its_own(
     words = ["trace", "-o", "x.prv", str(programs["openmp"]), "4", "--force", "-o", "--", "--help"]
     done = subprocess.run(
         [sys.executable, "-m", "popmodel", *words],
-        cwd=tmp_path, env=environment(mpi), capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, env=environment(mpi), capture_output=True, text=True, timeout=GENEROUS,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (4, "sum 2.4975e+06\n")
     assert (tmp_path / "x.prv").exists()
@@ -635,7 +637,7 @@ def test_variables_with_blanks_can_be_pasted(
     (folder / "given").write_text(out.replace("LD_PRELOAD", "UNUSED"))
     (folder / "app").write_text('#!/bin/sh\necho "$POPMODEL_TRACE_DIR"\n')
     (folder / "app").chmod(0o755)
-    shell = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+    shell = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=GENEROUS)
     assert (shell.stdout, shell.stderr) == (f"{folder / 'trace.raw'}\n", "")
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import LEFT_OUT
+
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
 HYBRID = str(Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz")
@@ -88,7 +90,7 @@ def test_wrong_usage_is_told(popmodel: Call, runs: str, tmp_path: Path) -> None:
     [
         ("[]", "is no prediction"),
         ('{"schema": "popmodel/sweep/1"}', "is no prediction"),
-        ('{"schema": "popmodel/predict/1"}', "is a damaged prediction: application is missing"),
+        ('{"schema": "popmodel/predict/1"}', "application is missing"),
         ("{", "is not JSON"),
     ],
 )
@@ -100,3 +102,24 @@ def test_a_damaged_prediction_is_told(
     status, out, err = popmodel("validate", str(path), runs)
     assert (status, out) == (1, "")
     assert words in err
+
+
+def test_the_program_is_compared_and_what_is_left_out_said_first(
+    started: str, popmodel: Call
+) -> None:
+    words = ("validate", "stencil3d", started, *SMALL)
+    out = popmodel(*words)[1]
+    assert " ".join(out.split()).startswith(LEFT_OUT)
+    assert LEFT_OUT in popmodel(*words, "--format", "markdown")[1].splitlines()
+    document = json.loads(popmodel(*words, "--format", "json")[1])
+    (measured,) = document["measured"]
+    assert (measured["source"], measured["caveats"]) == (started, [LEFT_OUT])
+    assert measured["window"]["left_out"] == {"before": 0.04, "after": 0.01}
+    assert document["rows"][0]["measured"] == 0.05
+    whole = json.loads(popmodel(*words, "--from-start", "--format", "json")[1])
+    assert whole["rows"][0]["measured"] == 0.1
+
+
+def test_run_times_of_a_table_have_no_window(popmodel: Call, runs: str) -> None:
+    out = popmodel("validate", "stencil3d", runs, "--format", "json")[1]
+    assert json.loads(out)["measured"] == []

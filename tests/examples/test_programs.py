@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from patience import measuring
 from real_mpi import Mpi
 
 from popmodel.model.run.grid import best_grid
@@ -24,7 +26,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, mpi: Mpi) -> dict[str, Path]
         for source in (EXAMPLES / name).iterdir():
             shutil.copy(source, folder)
         done = subprocess.run(
-            ["make", f"MPICC={' '.join(mpi.mpicc)}", "CFLAGS=-O2 -Werror"],
+            ["make", f"MPICC={shlex.join(mpi.mpicc)}", "CFLAGS=-O2 -Werror"],
             cwd=folder,
             capture_output=True,
             text=True,
@@ -50,6 +52,7 @@ def test_the_stencil_is_correct(mpi: Mpi, built: dict[str, Path], ranks: int, th
     assert f"grid {grid}\n" in shown  # the one that the model expects
 
 
+@measuring()
 def test_the_phases_of_the_stencil_make_up_its_runtime(mpi: Mpi, built: dict[str, Path]) -> None:
     _, shown = run(mpi, 1, built["stencil3d"], "64", "20")
     times = {name: float(value) for name, value in re.findall(r"^(\w+) +([\d.]+) s", shown, re.M)}

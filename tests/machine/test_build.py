@@ -306,7 +306,7 @@ def test_a_compiler_that_makes_nothing(tmp_path: Path) -> None:
 def test_a_compiler_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.2)
     with pytest.raises(BuildError, match=r"no answer within 0\.2 s"):
-        build("hello-openmp", fake(tmp_path, "sleep 60"))
+        build("hello-openmp", fake(tmp_path, "exec sleep 600"))
 
 
 def test_a_cache_that_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

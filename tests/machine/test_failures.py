@@ -155,6 +155,17 @@ def test_why_it_failed(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "ended"), [(137, "died of signal SIGKILL"), (3, "failed"), (255, "failed")]
+)
+def test_open_mpi_4_that_says_half_of_it(status: int, ended: str) -> None:
+    said = SIGNAL_OF_OPEN_MPI_4.partition("mpirun noticed")[0]
+    assert explain(status, said, ["/opt/bin/mpirun", "x"], 4).message == (
+        f"a rank {ended}: Primary job terminated normally, but 1 process returned "
+        "a non-zero exit code. Per user-direction, the job has been aborted."
+    )
+
+
+@pytest.mark.parametrize(
     ("text", "hint"),
     [
         (

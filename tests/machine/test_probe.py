@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from patience import clock_that_leaps
 
-from popmodel.machine import hardware, launchers, probe
+from popmodel.machine import hardware, launchers, probe, processes
 from popmodel.machine.failures import LaunchError
 from popmodel.machine.launchers import Way, call
 from popmodel.machine.toolchain import Compiler, Mpi, ToolchainError, find_mpi
@@ -143,9 +144,9 @@ def test_a_launcher_with_room_for_one(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("two_cores")
 def test_a_launcher_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "_HELLO", 0.5)
-    error = failure(made_up(tmp_path, f"echo called >> {tmp_path}/calls; sleep 60"))
-    assert error.message == "mpirun did not start 2 ranks within 0.5 s, and said nothing"
+    monkeypatch.setattr(processes, "time", clock_that_leaps((tmp_path / "calls").exists))
+    error = failure(made_up(tmp_path, f"echo called >> {tmp_path}/calls; exec sleep 600"))
+    assert error.message == "mpirun did not start 2 ranks within 60 s, and said nothing"
     assert error.hint == (
         "the ranks may not reach each other (network interface, firewall): "
         "try other flags of the launcher with --launcher"
@@ -157,10 +158,10 @@ def test_a_launcher_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_words_of_a_launcher_that_hangs_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "_HELLO", 0.5)
+    monkeypatch.setattr(processes, "time", clock_that_leaps((tmp_path / "hangs").exists))
     said = "echo 'waiting for node n17'; echo ------; echo '{\"hello\":0,\"ranks\":2}'"
-    error = failure(made_up(tmp_path, f"{said}; sleep 60"))
-    assert error.message == "mpirun did not start 2 ranks within 0.5 s: waiting for node n17"
+    error = failure(made_up(tmp_path, f"{said}; echo > {tmp_path}/hangs; exec sleep 600"))
+    assert error.message == "mpirun did not start 2 ranks within 60 s: waiting for node n17"
     assert error.words == ("waiting for node n17",)
 
 

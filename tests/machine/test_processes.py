@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS, clock_that_leaps, is_alive, shell_loop, until
 
 from popmodel.machine import processes
 from popmodel.machine.processes import (
@@ -29,7 +29,7 @@ STUBBORN = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 open(sys.argv[1] + "/" + str(os.getpid()), "w").close()
-time.sleep(60)
+time.sleep(600)
 """
 
 _ENDING = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT]
@@ -67,24 +67,14 @@ def family(tmp_path: Path, script_of_all: str = STUBBORN) -> tuple[list[str], Pa
     return [sys.executable, "-c", FAMILY, str(pids), str(script)], pids
 
 
-def run(script: str, timeout: float = 20) -> Finished:
+def run(script: str, timeout: float = GENEROUS) -> Finished:
     return output_of(["/bin/sh", "-c", script], timeout=timeout, environment=os.environ)
 
 
 def wait_for(pids: Path, number: int) -> list[int]:
-    deadline = time.monotonic() + 10
-    while len(found := [int(path.name) for path in pids.iterdir()]) < number:
-        assert time.monotonic() < deadline, f"only {len(found)} processes came up"
-        time.sleep(0.02)
-    return found
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return text.rpartition(")")[2].split()[0] not in "ZX"
+    """Wait until so many processes have come up; give their ids."""
+    until(lambda: len(list(pids.iterdir())) >= number, f"{number} processes come up")
+    return [int(path.name) for path in pids.iterdir()]
 
 
 def test_a_family_that_scatters_is_found_and_ended(tmp_path: Path, output: int) -> None:
@@ -98,15 +88,17 @@ def test_a_family_that_scatters_is_found_and_ended(tmp_path: Path, output: int) 
 
 
 def test_those_who_end_when_asked_are_not_forced(tmp_path: Path, output: int) -> None:
-    polite = f"trap 'echo bye > {tmp_path}/bye; exit 0' TERM; sleep 60 & wait"
+    polite = (
+        f"trap 'echo bye > {tmp_path}/bye; exit 0' TERM; sleep 600 & echo > {tmp_path}/up; wait"
+    )
     tree = start(["/bin/sh", "-c", polite], os.environ, output=output)
-    time.sleep(0.2)
-    assert end(tree) == []
+    until((tmp_path / "up").exists, "it can be asked")
+    assert end(tree, patience=GENEROUS) == []
     assert (tmp_path / "bye").read_text() == "bye\n"
 
 
 def test_what_ended_by_itself_may_have_left_something(tmp_path: Path, output: int) -> None:
-    leaves = f"setsid sh -c 'touch {tmp_path}/$$; exec sleep 60' & exit 0"
+    leaves = f"setsid sh -c 'touch {tmp_path}/$$; exec sleep 600' & exit 0"
     tree = start(["/bin/sh", "-c", leaves], os.environ, output=output)
     tree.child.wait()
     (pid,) = wait_for(tmp_path, 1)
@@ -116,9 +108,9 @@ def test_what_ended_by_itself_may_have_left_something(tmp_path: Path, output: in
 
 
 def test_processes_of_others_are_left_alone(output: int) -> None:
-    with subprocess.Popen(["/bin/sleep", "60"]) as other:
+    with subprocess.Popen(["/bin/sleep", "600"]) as other:
         try:
-            tree = start(["/bin/sleep", "60"], os.environ, output=output)
+            tree = start(["/bin/sleep", "600"], os.environ, output=output)
             assert other.pid not in members(tree)
             end(tree)
             assert other.poll() is None
@@ -129,7 +121,7 @@ def test_processes_of_others_are_left_alone(output: int) -> None:
 def test_a_number_that_another_process_has_now_is_left_alone(output: int) -> None:
     tree = start(["/bin/true"], os.environ, output=output)
     tree.child.wait()
-    with subprocess.Popen(["/bin/sleep", "60"], start_new_session=True) as other:
+    with subprocess.Popen(["/bin/sleep", "600"], start_new_session=True) as other:
         try:
             tree.child.pid = other.pid
             assert members(tree) == []
@@ -142,9 +134,9 @@ def test_a_number_that_another_process_has_now_is_left_alone(output: int) -> Non
 def test_a_process_that_cannot_be_ended_is_named(
     output: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_PATIENCE", 0.3)
-    tree = start(["/bin/sleep", "60"], os.environ, output=output)
+    tree = start(["/bin/sleep", "600"], os.environ, output=output)
     with monkeypatch.context() as patch:
+        patch.setattr(processes, "_FORCED", 0.3)
         patch.setattr(processes, "_signal", lambda *_: None)
         assert end(tree, patience=0.1) == [tree.child.pid]
     assert end(tree) == []
@@ -161,23 +153,23 @@ def test_a_program_that_writes_much() -> None:
 
 
 def test_a_program_that_closes_its_output_first() -> None:
-    done = run("echo a; exec >&- 2>&-; sleep 0.1; exit 2")
+    done = run("echo a; exec >&- 2>&-; sleep 0.01; exit 2")
     assert done == Finished(2, "a\n")
 
 
-def test_a_program_that_takes_too_long() -> None:
-    begin = time.monotonic()
-    done = run("echo a; sleep 60", timeout=0.2)
-    assert time.monotonic() - begin < 5
+def test_a_program_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = tmp_path / "waits"
+    script = f"echo a; touch {waits}; exec sleep 600"
+    monkeypatch.setattr(processes, "time", clock_that_leaps(waits.exists))
+    done = run(script)
     assert done.status == TOOK_TOO_LONG
-    assert done.text.split("\n") == ["a", "", "no answer within 0.2 s", ""]
+    assert done.text.split("\n") == ["a", "", "no answer within 600 s", ""]
 
 
 def test_a_program_whose_children_keep_its_output_open(tmp_path: Path) -> None:
-    leaves = f"setsid sh -c 'touch {tmp_path}/$$; exec sleep 60' & sleep 0.2; echo done"
-    begin = time.monotonic()
-    assert run(leaves).text == "done\n"
-    assert time.monotonic() - begin < 5
+    child = f"setsid sh -c 'touch {tmp_path}/$$; exec sleep 600' &"
+    up = shell_loop(f"ls {tmp_path} | grep -q .")
+    assert run(f"{child} {up}; echo done").text == "done\n"
     (pid,) = wait_for(tmp_path, 1)
     assert not is_alive(pid)
 
@@ -201,12 +193,12 @@ def test_whoever_ends_popmodel_ends_what_it_started(tmp_path: Path, number: sign
     command, folder = family(tmp_path, polite)
     script = (
         "import os, sys; from popmodel.machine.processes import output_of; "
-        "output_of(sys.argv[1:], timeout=60, environment=os.environ)"
+        "output_of(sys.argv[1:], timeout=600, environment=os.environ)"
     )
     popmodel = subprocess.Popen([sys.executable, "-c", script, *command], stderr=subprocess.DEVNULL)
     pids = wait_for(folder, 4)
     popmodel.send_signal(number)
-    status = popmodel.wait(20)
+    status = popmodel.wait(GENEROUS)
     assert status == (-signal.SIGINT if number == signal.SIGINT else 128 + number)
     assert not [pid for pid in pids if is_alive(pid)]
 

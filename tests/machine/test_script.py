@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS
 
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import plan, run_directory, script
@@ -62,7 +63,7 @@ def submit(run: Run, tmp_path: Path, **variables: str) -> subprocess.CompletedPr
         **variables,
     }
     return subprocess.run(
-        ["bash", str(spooled)], capture_output=True, text=True, timeout=20, env=environment
+        ["bash", str(spooled)], capture_output=True, text=True, timeout=GENEROUS, env=environment
     )
 
 

@@ -52,7 +52,15 @@ def runs(draw: st.DrawFn) -> Observables:
     in_openmp, serial, serial_mpi, omp, mpi = processes[0]
     if serial + sum(omp) < 1e-6 * runtime:
         processes[0] = (0.0, runtime / 2, 0.0, [0.0] * threads[0], [0.0] * threads[0])
-    useful = [[serial + omp[0], *omp[1:]] for _, serial, _, omp, _ in processes]
+    # what workers run outside of regions, whatever their master does meanwhile
+    apart = [
+        [0.0, *((runtime - a - b) * draw(share) for a, b in zip(omp[1:], mpi[1:], strict=True))]
+        for *_, omp, mpi in processes
+    ]
+    useful = [
+        [a + b for a, b in zip([serial + omp[0], *omp[1:]], more, strict=True)]
+        for (_, serial, _, omp, _), more in zip(processes, apart, strict=True)
+    ]
     in_mpi = [[serial_mpi + mpi[0], *mpi[1:]] for _, _, serial_mpi, _, mpi in processes]
     outside = [in_openmp + serial for in_openmp, serial, *_ in processes]
     idle = sum(threads) * runtime - sum(map(sum, useful)) - sum(map(sum, in_mpi))

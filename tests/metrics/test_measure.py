@@ -231,8 +231,7 @@ def test_threads_of_different_number(tmp_path: Path) -> None:
     run = analyse(read(tmp_path / "x.prv", cache=False)).observables
     assert run.threads.tolist() == [1, 3]
     assert run.node.tolist() == [0, 1]
-    # A worker that never is in an outlined function does nothing useful.
-    assert run.useful == pytest.approx(seconds(10, 10, 0, 0))
+    assert run.useful == pytest.approx(seconds(10, 10, 11, 12))
     assert run.runtime == pytest.approx(12e-9)
 
 
@@ -354,7 +353,63 @@ def test_workers_outside_their_masters_regions_are_said(tmp_path: Path) -> None:
     writer.event(0, 1, 90, [(FUNCTION, 0)])
     writer.write(tmp_path / "x.prv")
     (note,) = analyse(read(tmp_path / "x.prv", cache=False)).notes
-    assert "outlined functions for 0.000000050 s outside the parallel regions" in note
+    assert note == (
+        "the costs of the parallel regions add up to 0.000000000 s, their efficiency loses "
+        "-0.000000050 s: worker threads run outlined functions for 0.000000050 s outside the "
+        "parallel regions of their masters, so that efficiency can exceed 1"
+    )
+
+
+def two_threads(folder: Path, functions: int, workers: int = 1) -> Run:
+    """Threads that run for 100 ns, 60 of them in a region, of whose functions some are lost."""
+    writer = TraceWriter([1 + workers])
+    writer.event(0, 0, 20, [(PARALLEL, 3)])
+    writer.event(0, 0, 80, [(PARALLEL, 0)])
+    for thread in range(1 + workers):
+        writer.state(0, thread, 0, 100, 1)
+        if thread < functions:
+            writer.event(0, thread, 20, [(FUNCTION, 1)])
+            writer.event(0, thread, 80, [(FUNCTION, 0)])
+    writer.write(folder / "x.prv")
+    return analyse(read(folder / "x.prv", cache=False))
+
+
+def test_a_worker_without_outlined_functions_is_useful_outside_of_regions(tmp_path: Path) -> None:
+    run = two_threads(tmp_path, functions=1)
+    observed = run.observables
+    assert observed.useful == pytest.approx(seconds(100, 100))
+    assert observed.omp_useful == pytest.approx(seconds(60, 0))
+    assert observed.idle_serial == 0
+    families = load_families()
+    for name in ("hybrid-additive", "talp"):
+        evaluation = families[name].evaluate(observed.aggregates(), observed.absent)
+        assert evaluation.values["parallel_efficiency"] == pytest.approx(1)
+        assert not [note for note in evaluation.notes if "contradict" in note]
+    assert run.caveats == (
+        "rank 0: thread 1 runs but belongs to no parallel region (1e-07 s of useful time, counted "
+        "outside of regions)",
+    )
+
+
+@pytest.mark.parametrize("functions", [0, 1, 2])
+def test_costs_of_regions_add_up_to_the_loss_of_their_efficiency(
+    tmp_path: Path, functions: int
+) -> None:
+    run = two_threads(tmp_path, functions).observables
+    values = load_families()["hybrid-additive"].evaluate(run.aggregates(), run.absent).values
+    costs = sum(region.cost for region in run.regions)
+    loss = 1 - values["openmp_region_efficiency"]
+    assert costs == pytest.approx(loss * run.threads.sum() * run.runtime)
+    assert costs == pytest.approx((0 if functions == 2 else 60) * 1e-9)
+
+
+def test_a_thread_that_runs_beside_its_regions_is_counted(tmp_path: Path) -> None:
+    run = two_threads(tmp_path, functions=2)
+    assert run.observables.omp_useful == pytest.approx(seconds(60, 60))
+    assert run.caveats == (
+        "rank 0: thread 1 runs beside its parallel regions as well (4e-08 s of useful time, "
+        "counted outside of regions)",
+    )
 
 
 def test_counters_that_cannot_be_added_up_are_absent(tmp_path: Path) -> None:

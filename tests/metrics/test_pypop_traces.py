@@ -1,7 +1,7 @@
 """Traces read and measured here against PyPOP's statistics of the same traces.
 
 PyPOP's metric tables, evaluated from its own statistics, are in ``test_pypop.py``; here every
-statistic comes from the trace. The reference numbers are not in the repository.
+statistic comes from the trace, the whole of it. The reference numbers are not in the repository.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def measured(real_trace: Callable[[str], Path]) -> Callable[[str], Observables]:
 
     def get(name: str) -> Observables:
         if name not in kept:
-            kept[name] = analyse(read(real_trace(name))).observables
+            kept[name] = analyse(read(real_trace(name)), from_start=True).observables
         return kept[name]
 
     return get

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from patience import measuring
 
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE.parents[1] / "microbench"
@@ -142,6 +143,7 @@ def middle(line: Line) -> float:
 def holds(found: Callable[[str], Line], program: Path, mpi: Mpi) -> Holds:
     """What physics demands of jobs; measured anew, longer, where others were in the way."""
 
+    @measuring()
     def of(demanded: Callable[..., bool], jobs: Sequence[str]) -> None:
         lines = [found(job) for job in jobs]
         for budget in ("0.05", "0.1", "0.2", "0.4", "0.4"):
@@ -327,6 +329,7 @@ def test_more_ranks_than_processors_end_and_pairs_measure_alone(program: Path, m
 
 
 @two_cpus
+@measuring()
 def test_ranks_that_do_not_measure_sleep(program: Path, mpi: Mpi) -> None:
     """One rank measures for 0.5 s: spinning, the other would use as much processor time again."""
 

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import GENEROUS, measuring, until
 
 SOURCES = Path(__file__).resolve().parents[2] / "microbench"
 Line = dict[str, Any]
 Finished = subprocess.CompletedProcess[str]
 
 # Jobs end early: these tests look at what a line holds and at orders of magnitude.
+MISSED = "no batch in which"  # all threads were at work at once
 QUICKLY = ("--budget", "0.02", "--least", "5", "--most", "20")
 MIB = 1024 * 1024
 CPUS = len(os.sched_getaffinity(0))
@@ -66,7 +68,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(node: Path) -> Callable[..., Finished]:
     def start(*arguments: str) -> Finished:
         return subprocess.run(
-            [node, *arguments], capture_output=True, text=True, check=False, timeout=60
+            [node, *arguments], capture_output=True, text=True, check=False, timeout=GENEROUS
         )
 
     return start
@@ -77,14 +79,17 @@ def measure(run: Callable[..., Finished]) -> Callable[..., list[Line]]:
     """Results of some jobs, without header and end.
 
     On a machine that does other work as well, threads may miss each other in every batch of a short
-    budget: such jobs have another try, and skip the test if all fail.
+    budget: such jobs have another try, and skip the test if they never meet.
     """
 
     def of(*jobs: str, options: Sequence[str] = QUICKLY) -> list[Line]:
-        for _ in range(5):
-            lines = once(*jobs, options=options)
-            if not any("no batch in which" in line.get("absent", "") for line in lines):
-                return lines
+        found: dict[str, Line] = {}
+        for _ in range(3):
+            left = [job for job in jobs if job not in found]
+            lines = zip(left, once(*left, options=options), strict=True)
+            found |= {job: each for job, each in lines if MISSED not in each.get("absent", "")}
+            if len(found) == len(jobs):
+                return [found[job] for job in jobs]
         pytest.skip("the processors are busy with other work: threads never run together")
 
     def once(*jobs: str, options: Sequence[str]) -> list[Line]:
@@ -107,13 +112,13 @@ def check_result(line: Line) -> None:
     assert set(line) <= known, line
     assert line["inner"] >= 1
     assert 1 <= len(line["seconds"]) <= 20
-    assert all(0 < seconds < 1 for seconds in line["seconds"]), line
+    assert all(seconds > 0 for seconds in line["seconds"]), line
     if "reference" in line:
         assert len(line["reference"]) == len(line["seconds"])
-        assert all(0 < seconds < 1 for seconds in line["reference"]), line
+        assert all(seconds > 0 for seconds in line["reference"]), line
     assert line["stopped"] in ("converged", "batches", "budget")
-    assert 0 < line["wall"] < 10
-    assert abs(line["at"] - time.time()) < 60
+    assert line["wall"] > 0
+    assert time.time() - GENEROUS < line["at"] < time.time() + 1
     assert line["involuntary"] >= 0
     assert line["steal"] is None or line["steal"] >= 0
     assert line["foreign"] is None or 0 <= line["foreign"] <= 1
@@ -135,7 +140,7 @@ def test_header(run: Callable[..., Finished]) -> None:
     header = json.loads(run("-n", "7", "--budget", "0.01", "loop").stdout.splitlines()[0])
     assert header["program"] == "node"
     assert header["launch"] == 7
-    assert abs(header["started"] - time.time()) < 60
+    assert time.time() - GENEROUS < header["started"] < time.time() + 1
     assert header["host"] == os.uname().nodename
     assert header["kernel"] == f"Linux {os.uname().release} {os.uname().machine}"
     assert header["compiler"].split()[0] in ("GCC", "Clang", "NVHPC", "Intel")
@@ -202,6 +207,7 @@ def test_file_of_jobs(run: Callable[..., Finished], tmp_path: Path) -> None:
     assert [line.get("job") for line in lines] == [None, "loop", "stores", None]
 
 
+@measuring()
 def test_stops_where_it_was_told_to(measure: Callable[..., list[Line]]) -> None:
     exactly = ("--budget", "5", "--least", "30", "--most", "30", "--precision", "0")
     (line,) = measure("loop", options=exactly)
@@ -217,6 +223,7 @@ def test_stops_where_it_was_told_to(measure: Callable[..., list[Line]]) -> None:
     assert line["wall"] < 1
 
 
+@measuring()
 def test_batches_are_long_against_the_clock(measure: Callable[..., list[Line]]) -> None:
     (line,) = measure("loop")
     assert line["inner"] * median(line) > 15e-6
@@ -229,7 +236,9 @@ def test_foreign_work_is_seen(node: Path) -> None:
     command = [str(node), "--budget", "0.2", "--most", "1000", *jobs]
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as hog:
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=True, timeout=GENEROUS
+            )
         finally:
             hog.kill()
     lines = [json.loads(line) for line in done.stdout.splitlines()[1:-1]]
@@ -256,6 +265,7 @@ def test_constructs(measure: Callable[..., list[Line]], threads: int) -> None:
 
 
 @two_cpus
+@measuring()
 def test_what_constructs_must_cost(measure: Callable[..., list[Line]]) -> None:
     options = ("--budget", "0.1", "--least", "50", "--most", "200")
     names = ("parallel", "parallel_for", "for", "barrier", "single", "reduction", "atomic")
@@ -269,6 +279,7 @@ def test_what_constructs_must_cost(measure: Callable[..., list[Line]]) -> None:
     assert min(copying["seconds"]) > 1e-6 + min(lines[0]["reference"])
 
 
+@measuring()
 def test_memory(measure: Callable[..., list[Line]]) -> None:
     jobs = ["triad threads=1 bytes=2097152", "copy threads=1 bytes=2097152"]
     jobs += ["load threads=1 bytes=16384", "load threads=1 bytes=1000000"]
@@ -283,12 +294,14 @@ def test_memory(measure: Callable[..., list[Line]]) -> None:
 
 
 @two_cpus
+@measuring()
 def test_memory_of_two_threads(measure: Callable[..., list[Line]]) -> None:
     for line in measure("triad threads=2 bytes=2097152", "load threads=2 bytes=32768"):
         check_result(line)
         assert line["moved"] / median(line) > 1e8
 
 
+@measuring()
 def test_latency_grows_with_the_working_set(measure: Callable[..., list[Line]]) -> None:
     near, far = measure("chase bytes=8192", f"chase bytes={64 * MIB}")
     check_result(near)
@@ -297,6 +310,7 @@ def test_latency_grows_with_the_working_set(measure: Callable[..., list[Line]]) 
     assert median(far) > 2 * median(near)
 
 
+@measuring()
 def test_core(measure: Callable[..., list[Line]]) -> None:
     jobs = ("clock threads=1", "fma threads=1", "loads", "stores", "loop")
     for line in (lines := measure(*jobs)):
@@ -313,6 +327,7 @@ def test_core(measure: Callable[..., list[Line]]) -> None:
 
 
 @two_cpus
+@measuring()
 def test_cores_at_work_together(measure: Callable[..., list[Line]]) -> None:
     alone, together, clock = measure("fma threads=1", "fma threads=2", "clock threads=2")
     assert together["work"] == 2 * alone["work"]
@@ -331,6 +346,7 @@ def test_two_threads_of_a_core(measure: Callable[..., list[Line]]) -> None:
 
 
 @two_cpus
+@measuring()
 def test_sharing(measure: Callable[..., list[Line]]) -> None:
     jobs = ["false_sharing threads=2 padded=0", "false_sharing threads=2 padded=1"]
     packed, padded, near, far = measure(
@@ -347,6 +363,7 @@ def test_sharing(measure: Callable[..., list[Line]]) -> None:
         check_result(far)
 
 
+@measuring()
 def test_quantum_is_one_per_batch(measure: Callable[..., list[Line]]) -> None:
     (line,) = measure("quantum", options=("--budget", "0.05"))
     assert line["inner"] == 1
@@ -459,7 +476,7 @@ def test_disk_that_fills_up_keeps_what_was_written(node: Path, tmp_path: Path) -
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=GENEROUS,
         restore_signals=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
     )
@@ -470,14 +487,12 @@ def test_disk_that_fills_up_keeps_what_was_written(node: Path, tmp_path: Path) -
 
 
 def test_limit(run: Callable[..., Finished]) -> None:
-    started = time.monotonic()
     done = run("--budget", "0.1", "--least", "99999", "--limit", "0.35", *["loop"] * 20)
     assert done.returncode == 0
-    assert time.monotonic() - started < 5
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert lines[-1]["end"] == "limit"
     results = len(lines) - 2
-    assert 0 < results < 20
+    assert results < 20
     assert lines[-1]["left"] == 20 - results
 
 
@@ -485,12 +500,13 @@ def test_interrupt_leaves_a_readable_file(node: Path, tmp_path: Path) -> None:
     samples = tmp_path / "samples.jsonl"
     options = ("--budget", "0.05", "--least", "99999", "-o", str(samples))
     with subprocess.Popen([node, *options, *["quantum"] * 200]) as program:
-        until = time.monotonic() + 30
-        while time.monotonic() < until:
-            if samples.exists() and samples.read_bytes().count(b"\n") >= 3:
-                break
-            time.sleep(0.01)
-        program.send_signal(signal.SIGINT)
+        try:
+            until(
+                lambda: samples.exists() and samples.read_bytes().count(b"\n") >= 3,
+                "two jobs are done",
+            )
+        finally:
+            program.send_signal(signal.SIGINT)
     assert program.returncode == -signal.SIGINT
     text = samples.read_text(encoding="ascii")
     assert text.endswith("\n")

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from popmodel.machine.schema import PROFILE, Entry, Named, Number, Optional, Sequence, Table
+from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.changes import GROUPS, REMEDIES, WHAT_IF, acts_on, factors, factors_of
 from popmodel.model.symbols import explain
+from popmodel.shapes import Items, Named, Optional, Shape, Table
 
 # what no factor suits: shapes of curves, thresholds, and what no term uses
 WITHOUT_GROUP = {
@@ -31,7 +32,7 @@ WITHOUT_GROUP = {
 }
 
 
-def quantities(entry: Entry, path: str = "") -> Iterator[str]:
+def quantities(entry: Shape, path: str = "") -> Iterator[str]:
     match entry:
         case Number():
             yield path
@@ -40,7 +41,7 @@ def quantities(entry: Entry, path: str = "") -> Iterator[str]:
                 yield from quantities(inner, f"{path}.{key}".strip("."))
         case Named(of=inner):
             yield from quantities(inner, f"{path}.*")
-        case Sequence(of=inner) | Optional(of=inner):
+        case Items(of=inner) | Optional(of=inner):
             yield from quantities(inner, path)
 
 

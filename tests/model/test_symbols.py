@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from popmodel.machine import profile
-from popmodel.machine.schema import PROFILE, Entry, Named, Number, Sequence, Table
+from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.symbols import RESERVED, SYMBOLS, explain
+from popmodel.shapes import Items, Named, Shape, Table
 
 
 def schema_unit(path: str) -> str:
-    entry: Entry = PROFILE
+    entry: Shape = PROFILE
     for key in path.replace("[", ".[").split("."):
         match entry:
             case Table(keys=keys):
                 entry = keys[key]
-            case Named(of=inner) | Sequence(of=inner):
+            case Named(of=inner) | Items(of=inner):
                 entry = inner
     assert isinstance(entry, Number)
     return entry.unit

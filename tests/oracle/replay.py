@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from popmodel.replay.program import Op, Program
 
-SYNCHRONISING, FROM_ROOT, TO_ROOT, TO_ROOT_PAID = range(4)
+SYNCHRONISING, FROM_ROOT, TO_ROOT, TO_ROOT_PAID, _, LAST_DECIDES = range(6)
 
 
-def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int]]:
-    """End of every process (or where it is stuck), as the compiled engine gives them."""
+def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int], list[float]]:
+    """End of every process (or where it is stuck), where, and time in each operation."""
     kinds = program.kind.tolist()
     targets = program.target.tolist()
     begin, end = program.offsets[:-1].tolist(), program.offsets[1:].tolist()
@@ -21,9 +21,13 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
     sent: dict[int, float] = {}
     posted: dict[int, float] = {}
     arrived: dict[int, dict[int, float]] = {}
+    brings = dict(zip(cost["uneven_operation"], cost["uneven_cost"], strict=True))
+    brought: dict[tuple[int, int], float] = {}
     clock = [0.0] * program.processes
     at = list(begin)
     started = [False] * program.processes
+    entered = [0.0] * program.processes
+    spent = [0.0] * program.operations
 
     def arrival(m: int) -> float | None:
         if m not in sent:
@@ -52,6 +56,12 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
             return t + (cost["member_cost"][c] if rule == TO_ROOT_PAID else 0.0)
         if len(here) < program.collectives.members[c]:
             return None
+        if rule == TO_ROOT_PAID:
+            own = {q: cost["collective_cost" if q == p else "member_cost"][c] for q in here}
+            return max(t, *(here[q] + own[q] for q in here))
+        if rule == LAST_DECIDES:
+            _, last = max((time, q) for q, time in here.items())
+            return max(t, here[last] + brought[c, last])
         return max(t, max(here.values()) + cost["collective_cost"][c])
 
     def attempt(p: int) -> float | None:
@@ -60,6 +70,7 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
         op, x = Op(kinds[i]), targets[i]
         if not started[p]:
             t += float(program.burst[i]) * cpu
+            entered[p] = t
             if op in (Op.SEND, Op.ISEND):
                 t += cost["send_overhead"][x]
                 sent[x] = t
@@ -67,8 +78,11 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
                 t += cost["receive_before"][x]
             if op in (Op.RECEIVE, Op.POST):
                 posted[x] = t
+            if op in (Op.ARRIVE, Op.WAIT_COLLECTIVE):
+                t += cost["request_cost"][x]
             if op in (Op.COLLECTIVE, Op.ARRIVE):
                 arrived.setdefault(x, {})[p] = t
+                brought[x, p] = brings.get(i, 0.0)
             clock[p], started[p] = t, True
         if op in (Op.RECEIVE, Op.WAIT_RECEIVE):
             there = arrival(x)
@@ -89,8 +103,9 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
                 after = attempt(p)
                 if after is None:
                     break
+                spent[at[p]] = after - entered[p]
                 clock[p], at[p], started[p], moved = after, at[p] + 1, False, True
     for p in range(program.processes):
         if at[p] == end[p]:
             clock[p] += float(program.tail[p]) * cpu
-    return clock, at
+    return clock, at, spent

@@ -6,7 +6,7 @@ import gzip
 from collections import defaultdict
 from pathlib import Path
 
-from popmodel.replay.algorithms import exchanges
+from oracle.algorithms import exchanges
 from popmodel.replay.build import ProgramBuilder
 from popmodel.replay.program import Op, Program
 

@@ -1,4 +1,6 @@
-"""Collectives as messages against their closed forms and against what collectives mean."""
+"""Collectives as messages against their closed forms, against what collectives mean, and against
+the same messages laid out in plain Python.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle.algorithms import carry_out, exchanges
 
+from popmodel.errors import ReplayError
 from popmodel.network import collectives
-from popmodel.network.network import PRESETS
-from popmodel.replay import replay
-from popmodel.replay.algorithms import carry_out, exchanges
+from popmodel.network.network import PRESETS, Network
+from popmodel.replay import algorithms, engine, replay
 from popmodel.replay.build import ProgramBuilder
 from popmodel.replay.program import COLLECTIVES, Op, Program
 
@@ -115,6 +118,155 @@ def test_a_scan_hears_of_all_lower_ranks() -> None:
     assert [len(exchanges("scan", 8, 0, r)) for r in range(8)] == [3, 3, 3, 3, 3, 3, 3, 3]
 
 
+# -- the plain layout as the oracle ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", COLLECTIVES)
+@pytest.mark.parametrize("processes", [*range(1, 18), 31, 32, 33])
+def test_every_step_is_that_of_the_plain_layout(kind: str, processes: int) -> None:
+    """Each hop in its turn: members that are late one after the other show who waits for whom."""
+    for root in {0, 1 % processes, processes - 1}:
+        program = ProgramBuilder(processes)
+        c = program.collective(kind, 1000, 3000, root=root)
+        for p in range(processes):
+            program.compute(p, (p * 7919 % 101) * 1e-6)
+            program.do(p, Op.COLLECTIVE, c)
+        for network in (NETWORK, NETWORK.with_(eager_threshold=math.inf)):
+            assert_same(program.build(), network)
+
+
+def assert_same(program: Program, network: Network) -> None:
+    plain = replay(carry_out(program), network)
+    found = replay(program, network)
+    assert found.end.tolist() == pytest.approx(plain.end.tolist(), rel=1e-13, abs=1e-18)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """Collectives of several communicators, blocking or not, with messages between them."""
+    processes = draw(st.integers(1, 9))
+    program = ProgramBuilder(processes)
+    everyone = range(processes)
+    teams = [(0, list(everyone))]
+    for _ in range(draw(st.integers(0, 2))):
+        members = draw(st.permutations(everyone))[: draw(st.integers(1, processes))]
+        teams.append((program.communicator(members), members))
+    open_: list[tuple[int, int]] = []
+    for _ in range(draw(st.integers(1, 6))):
+        for p in everyone:
+            program.compute(p, draw(st.integers(0, 5000)) * 1e-9)
+        if processes > 1 and draw(st.booleans()):
+            m = program.message(0, 1, draw(st.sampled_from([0, 5000])))
+            program.do(0, Op.SEND, m)
+            program.do(1, Op.RECEIVE, m)
+        number, members = draw(st.sampled_from(teams))
+        sizes = st.sampled_from([0, 8, 999, 5000])
+        root = draw(st.sampled_from(members))
+        kind = draw(st.sampled_from(COLLECTIVES))
+        c = program.collective(kind, draw(sizes), draw(sizes), root, number)
+        blocking = draw(st.booleans())
+        for p in members:
+            program.do(p, Op.COLLECTIVE if blocking else Op.ARRIVE, c)
+            if not blocking:
+                open_.append((p, c))
+    for p, c in open_:
+        program.compute(p, draw(st.integers(0, 50)) * 1e-9)
+        program.do(p, Op.WAIT_COLLECTIVE, c)
+    return program.build()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    programs(),
+    st.sampled_from(["alpha-beta", "dimemas"]),
+    st.sampled_from([0, 1000, math.inf]),
+    st.sampled_from([0.0, 1e-6]),
+    st.booleans(),
+)
+def test_the_engine_carries_out_the_messages_of_the_plain_layout(
+    program: Program, rules: str, eager: float, latency: float, listed: bool
+) -> None:
+    network = NETWORK.with_(rules=rules, eager_threshold=eager, latency=latency)
+    if not listed:  # as in traces without a list of communicators
+        program = replace(program, communicators={})
+    assert_same(program, network)
+
+
+def test_charges_do_not_grow_with_the_square_of_the_members() -> None:
+    program = ProgramBuilder(2000)
+    for _ in range(3):
+        c = program.collective("alltoall", 8, 8)
+        for p in range(2000):
+            program.do(p, Op.COLLECTIVE, c)
+    carried, messages = algorithms.carry_out(program.build())
+    assert messages.size.tolist() == [8]
+    assert carried.collective_charge.tolist() == [0, 0, 0]
+    assert len(carried.group_process) == 2000
+
+
+def test_an_all_to_all_that_lacks_a_member_is_named() -> None:
+    program = ProgramBuilder(6)
+    c = program.collective("alltoall", 8, 8)
+    for p in range(5):
+        program.do(p, Op.COLLECTIVE, c)
+    with pytest.raises(ReplayError) as caught:
+        replay(program.build(), NETWORK)
+    assert "5 of 6 ranks wait for ever" in caught.value.message
+    assert "alltoall of 6 members on all ranks" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("collective_kind", 11, "collective 0 cannot be carried out as messages"),
+        ("collective_charge", 1, "collective 0 cannot be carried out as messages"),
+        ("collective_charge", -1, "collective 0 cannot be carried out as messages"),
+        ("root_rank", 4, "collective 0 cannot be carried out as messages"),
+        ("root_rank", -1, "collective 0 cannot be carried out as messages"),
+        ("group", 1, "collective 0 cannot be carried out as messages"),
+        ("group", -1, "collective 0 cannot be carried out as messages"),
+        ("group_offsets", 3, "offsets do not cover the rows"),
+        ("group_process", 5, "a process takes part in a collective of others"),
+        ("group_rank", 4, "a rank is not in its group"),
+        ("group_rank", -1, "a rank is not in its group"),
+    ],
+)
+def test_the_core_refuses_what_it_cannot_carry_out(
+    column: str, value: int, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoilt(program: Program):
+        carried, messages = algorithms.carry_out(program)
+        getattr(carried, column)[-1] = value
+        return carried, messages
+
+    monkeypatch.setattr(engine, "carry_out", spoilt)
+    with pytest.raises(ValueError, match=reason):
+        replay(alone("bcast", 4, 8, 8), NETWORK)
+
+
+@pytest.mark.parametrize("column", ["root_rank", "group", "collective_charge", "group_rank"])
+def test_the_core_refuses_columns_of_different_lengths(
+    column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(program: Program):
+        carried, messages = algorithms.carry_out(program)
+        return replace(carried, **{column: getattr(carried, column)[:-1]}), messages
+
+    monkeypatch.setattr(engine, "carry_out", short)
+    with pytest.raises(ValueError, match="columns of different lengths"):
+        replay(alone("bcast", 4, 8, 8), NETWORK)
+
+
+def test_ends_of_a_program_that_nobody_carries_out_are_refused() -> None:
+    program = alone("bcast", 4, 8, 8)
+    charges = engine.charge(program.messages, program.collectives, NETWORK)
+    with pytest.raises(ValueError, match="collective 0 cannot be carried out as messages"):
+        engine.ends(program, charges)
+
+
+# -- programs that are laid out --------------------------------------------------------------------
+
+
 def test_bursts_of_collectives_of_one_member_move_on() -> None:
     program = ProgramBuilder(2)
     alone_ = program.communicator([0])
@@ -131,6 +283,7 @@ def test_bursts_of_collectives_of_one_member_move_on() -> None:
     assert expanded.compute().tolist() == [3.5e9, 0.0]
     ideal = PRESETS["ideal"].with_(collectives="algorithm")
     assert replay(expanded, ideal).end.tolist() == [3.5, 3.0]
+    assert replay(program.build(), ideal).end.tolist() == [3.5, 3.0]
 
 
 def test_a_nonblocking_collective_exchanges_in_its_wait() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.replay import replay
 from popmodel.replay.build import ProgramBuilder
-from popmodel.replay.program import COLLECTIVES, Op, Program
+from popmodel.replay.charges import Charges
+from popmodel.replay.program import COLLECTIVES, NONE_UNEVEN, Op, Program, Uneven
 
 IDEAL = PRESETS["ideal"]
 # 1 us and 1 B/ns, everything eager.
@@ -156,6 +158,17 @@ def test_the_compiled_engine_refuses_targets_that_do_not_exist() -> None:
         replay(program, IDEAL)
 
 
+def test_the_compiled_engine_refuses_an_arrival_without_its_cost() -> None:
+    program = ProgramBuilder(2)
+    c = program.collective("alltoall", 8, 8)
+    for p in range(2):
+        program.do(p, Op.COLLECTIVE, c)
+    first = np.zeros(1, np.int64)
+    uneven = Uneven(first, first.astype(np.int32), first, first)
+    with pytest.raises(ValueError, match="an arrival lacks the cost that it brings"):
+        replay(replace(program.build(), uneven=uneven), IDEAL)
+
+
 # -- the plain replay as the oracle ----------------------------------------------------------------
 
 
@@ -183,7 +196,8 @@ def programs(draw: st.DrawFn) -> Program:
                 waits.append((receiver, Op.WAIT_RECEIVE, m))
         else:
             kind = draw(st.sampled_from(COLLECTIVES))
-            c = program.collective(kind, draw(st.integers(0, 999)), 500, root=draw(ranks))
+            root = draw(st.one_of(st.just(-1), ranks))
+            c = program.collective(kind, draw(st.integers(0, 999)), 500, root=root)
             blocking = draw(st.booleans())
             for p in range(processes):
                 steps.append((p, Op.COLLECTIVE if blocking else Op.ARRIVE, c))
@@ -199,7 +213,19 @@ def programs(draw: st.DrawFn) -> Program:
         program.do(p, op, target)
     for p in range(processes):
         program.compute(p, draw(st.integers(0, 100)) * 1e-9)
-    return program.build()
+    return with_uneven_members(draw, program.build())
+
+
+def with_uneven_members(draw: st.DrawFn, program: Program) -> Program:
+    """Amounts of their own for the members of some collectives that have no root."""
+    chosen = [
+        c for c, root in enumerate(program.collectives.root) if root < 0 and draw(st.booleans())
+    ]
+    arrives = (program.kind == Op.COLLECTIVE) | (program.kind == Op.ARRIVE)
+    rows = np.flatnonzero(arrives & np.isin(program.target, chosen))
+    amounts = [draw(st.integers(0, 999)) for _ in rows]
+    bytes_ = np.array(amounts, np.int64)
+    return replace(program, uneven=Uneven(rows, program.target[rows], bytes_, bytes_[::-1].copy()))
 
 
 @st.composite
@@ -224,27 +250,26 @@ def test_the_compiled_engine_agrees_with_the_plain_one(program: Program, network
 
     def both(**arguments):
         compiled.extend(kernel(**arguments))
-        costs = {
-            name: value
-            for name, value in arguments.items()
-            if name not in ("offsets", "kind", "target", "burst", "tail", "members", "root", "cpu")
-        }
+        costs = {field.name: arguments[field.name] for field in fields(Charges)}
         plain.extend(oracle.replay(program, arguments["cpu"], **costs))
         return compiled
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("popmodel.replay.engine._kernel.replay", both, raising=True)
         try:
-            replay(program, network)
+            replay(program, network, timed=True)
         except ReplayError:
             assert (compiled[1] < program.offsets[1:]).any()
     assert compiled[1].tolist() == plain[1]
     assert compiled[0].tolist() == plain[0]
+    assert compiled[2].tolist() == plain[2]
 
 
 @settings(max_examples=100, deadline=None)
 @given(programs(), networks())
 def test_a_slower_network_never_ends_earlier(program: Program, network) -> None:
+    # A slower network can let another member be the last, whose amounts then decide.
+    program = replace(program, uneven=NONE_UNEVEN)
     slower = network.with_(latency=network.latency + 1e-6)
     try:
         fast = replay(program, network)

@@ -167,6 +167,20 @@ def test_waitall_completes_the_receives_that_the_records_name(tmp_path: Path) ->
     assert ends(script, tmp_path) == [600, 600]
 
 
+def test_members_of_different_amounts_bring_them_where_nobody_is_the_root(tmp_path: Path) -> None:
+    script = Script(2)
+    for p in range(2):
+        script.collective(p, "Alltoall")
+        script.collective(p, "Alltoall", sent=8 + p, received=16)
+        script.collective(p, "Gather", sent=8 + p, root=p == 0)
+    script.end()
+    uneven = from_trace(script.read(tmp_path)).uneven
+    assert uneven.operation.tolist() == [1, 4]
+    assert uneven.collective.tolist() == [1, 1]
+    assert uneven.sent.tolist() == [8, 9]
+    assert uneven.received.tolist() == [16, 16]
+
+
 def test_a_wait_without_a_receive_takes_the_oldest_request(tmp_path: Path) -> None:
     script = Script(2)
     for p in range(2):
@@ -464,9 +478,67 @@ def test_a_collective_whose_root_lies_outside_the_window_waits_for_nobody(tmp_pa
     assert [round(t * 1e9) for t in rooted.end] == [800, 700]
 
 
-def test_a_wait_for_a_collective_entered_before_the_window_waits_for_nobody(
-    tmp_path: Path,
-) -> None:
+def test_requests_that_are_open_when_a_window_begins_are_made_there(tmp_path: Path) -> None:
+    """Rank 0 has posted its receive before the window, rank 1 sends late in it."""
+    script = Script(2)
+    post = script.call(0, "Irecv")
+    script.compute(0, 190)
+    wait = script.call(0, "Wait", 800)
+    script.compute(0, 50)
+    script.compute(1, 500)
+    send = script.call(1, "Isend")
+    script.message(send, post, wait)
+    script.end()
+    program = from_trace(script.read(tmp_path).window(100, 10**6))
+    assert operations(program, 0) == ["POST", "WAIT_RECEIVE"]
+    assert [round(t * 1e9) for t in replay(program, IDEAL).end] == [450, 400]
+
+
+def test_a_send_that_is_open_when_a_window_begins_waits_for_its_receive(tmp_path: Path) -> None:
+    script = Script(2)
+    send = script.call(0, "Isend")
+    script.compute(0, 190)
+    script.call(0, "Wait", 700)
+    script.compute(0, 50)
+    script.compute(1, 800)
+    receive = script.call(1, "Recv", 100)
+    script.message(send, receive, receive, size=10**6)
+    script.end()
+    program = from_trace(script.read(tmp_path).window(100, 10**6))
+    assert operations(program, 0) == ["ISEND", "WAIT_SEND"]
+    assert [round(t * 1e9) for t in replay(program, IDEAL).end] == [750, 700]
+
+
+def test_a_request_that_is_completed_after_the_window_waits_for_nobody(tmp_path: Path) -> None:
+    script = Script(2)
+    send = script.call(0, "Isend")
+    script.compute(0, 490)
+    script.call(0, "Wait")
+    script.compute(1, 300)
+    receive = script.call(1, "Recv", 10)
+    script.message(send, receive, receive)
+    script.end()
+    program = from_trace(script.read(tmp_path).window(0, 400))
+    assert (operations(program, 0), operations(program, 1)) == (["ISEND"], ["RECEIVE"])
+    assert [round(t * 1e9) for t in replay(program, IDEAL).end] == [390, 300]
+
+
+def test_a_collective_that_is_open_when_a_window_begins_is_entered_there(tmp_path: Path) -> None:
+    """Rank 0 entered it before the window and waits inside for rank 1, which enters late."""
+    script = Script(2)
+    for p in range(2):
+        script.compute(p, 10 + 500 * p)
+        script.collective(p, "Iallreduce")
+        script.compute(p, 100)
+        script.call(p, "Wait")
+        script.compute(p, 50)
+    script.end()
+    program = from_trace(script.read(tmp_path).window(50, 10**6))
+    assert program.collectives.members.tolist() == [2]
+    assert [round(t * 1e9) for t in replay(program, IDEAL).end] == [510, 610]
+
+
+def test_a_collective_that_all_entered_before_the_window_holds_nobody(tmp_path: Path) -> None:
     script = Script(2)
     for p in range(2):
         script.collective(p, "Iallreduce")
@@ -475,5 +547,4 @@ def test_a_wait_for_a_collective_entered_before_the_window_waits_for_nobody(
         script.compute(p, 50)
     script.end()
     program = from_trace(script.read(tmp_path).window(50, 10**6))
-    assert program.operations == 0
     assert [round(t * 1e9) for t in replay(program, IDEAL).end] == [110, 410]

@@ -44,6 +44,7 @@ def test_every_rank_ends_when_smpi_says(row: dict) -> None:
         sender_waits_for_transfer=True,
         collective_cost=np.empty(0),
         member_cost=np.empty(0),
+        request_cost=np.empty(0),
         collective_rule=np.empty(0, np.uint8),
     )
     end = ends(program, charges)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from popmodel.report.joint import join, joint_notes, joint_warnings
+from popmodel.units import count, plural
 
 
 def run(*notes: str, warnings: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
@@ -18,6 +22,16 @@ def test_numbers_that_differ_are_given_for_each_run() -> None:
     ]
     assert join(texts) == "7 / 8 of 9 calls (rank 0 at 0.5 / 1e-07 s) of epoch2d"
     assert join(["no number"] * 3) == "no number"
+
+
+@given(st.lists(st.integers(0, 10**12), min_size=2, max_size=4), st.integers(0, 9999))
+def test_numbers_stay_whole_however_long(numbers: list[int], other: int) -> None:
+    told = [f"{plural(number, 'call')} after {count(other)}, rank 0" for number in numbers]
+    same = len(set(numbers)) == 1
+    expected = count(numbers[0]) if same else " / ".join(count(number) for number in numbers)
+    if len({number == 1 for number in numbers}) == 1:
+        noun = "call" if numbers[0] == 1 else "calls"
+        assert join(told) == f"{expected} {noun} after {count(other)}, rank 0"
 
 
 def test_notes_that_differ_in_numbers_are_one() -> None:

@@ -26,6 +26,17 @@ def test_a_walk_covers_everything_once() -> None:
     assert list(blocks.walk(np.empty(0))) == []
 
 
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.integers(1, 20))
+def test_a_walk_over_locations_covers_them_in_order(lengths: list[int], rows: int) -> None:
+    offsets = np.cumsum([0, *lengths])
+    column = np.arange(offsets[-1])
+    found = list(blocks.walk_locations(offsets, column, rows=rows))
+    assert [n for each in found for n in range(each.start, each.stop)] == list(range(len(lengths)))
+    for each in found:
+        together = int(offsets[each.stop] - offsets[each.start])
+        assert together <= rows or each.stop - each.start == 1
+
+
 @given(
     st.lists(st.integers(0, 2**32 - 1) | st.integers(5, 12), max_size=40),
     st.sets(st.integers(5, 12) | st.just(2**32 - 1), min_size=1),

@@ -47,6 +47,13 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
         "runtime": 2.0,
         "duration": 2.0,
         "window": {"begin": 0.0, "end": 2.0},
+        "analysed": {
+            "begin": 0.0,
+            "end": 2.0,
+            "left_out": {"before": 0.0, "after": 0.0},
+            "why": "the trace has neither MPI_Init nor MPI_Finalize",
+        },
+        "caveats": [],
         "records": {"states": 5, "events": 19, "messages": 1, "communicators": 1},
         "calls": {"MPI_Barrier": 2, "MPI_Send": 1},
         "regions": {"function 4": 1, "parallel region": 1},
@@ -102,5 +109,5 @@ def test_an_empty_trace(tmp_path: Path) -> None:
 def test_regions_of_a_real_hybrid_trace() -> None:
     summary = info(read(DATA / "bt-mz.S.2x2.prv.gz"))
     assert summary["threads"] == 2
-    assert summary["regions"]["copy_x_face_._omp_fn.0"] == 488
+    assert summary["regions"]["copy_x_face_ (region 1)"] == 488
     assert summary["calls"]["MPI_Waitall"] == 122

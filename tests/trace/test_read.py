@@ -280,7 +280,7 @@ def message_of(path: Path, **options: bool) -> tuple[str, str | None]:
             "the header and the records do not belong together: merge the trace again (mpi2prv)",
         ),
         (
-            gzip.compress((HEADER + STATE * 100).encode())[:-20],
+            gzip.compress((HEADER + STATE * 100).encode(), mtime=0)[:-20],
             ": the compressed file is truncated, or other bytes follow it",
             "copy or compress the trace again",
         ),

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
-from popmodel.trace import Trace, columns, read
+from popmodel.trace import Trace, columns, read, window
 from popmodel.trace.names import is_counter
 from popmodel.trace.writer import TraceWriter
 
@@ -47,6 +47,21 @@ def test_states_are_clipped(tmp_path: Path) -> None:
     assert trace.states.begin.tolist() == [30, 40] * 2
     assert trace.states.end.tolist() == [40, 60] * 2
     assert trace.states.state.tolist() == [20, 40] * 2
+
+
+@pytest.mark.parametrize("together", [1, 3, 10**6])
+def test_events_are_cut_the_same_however_many_are_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    monkeypatch.setattr(window, "_ROWS", together)
+    writer = TraceWriter([1, 2, 1], duration=END)
+    for process, thread in ((0, 0), (1, 1), (2, 0)):
+        writer.event(process, thread, 10, [(SEND, 1), (USER, 5)])
+        writer.event(process, thread, 40, [(CYCLES, 30)])
+        writer.event(process, thread, 50, [(SEND, 0)])
+    trace = traced(tmp_path, writer).window(30, 60)
+    expected = [(30, SEND, 1), (40, CYCLES, 30), (50, SEND, 0)]
+    assert [events(trace, location) for location in range(4)] == [expected, [], expected, expected]
 
 
 def test_what_is_open_is_opened_and_closed_again(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class Process:
         self.events: list[dict[str, Any]] = [
             {
                 "event": "start", "host": host, "pid": pid, "exe": "/bin/app", "argv": ["app"],
-                "monotonic": begin, "realtime": begin + run.epoch, "version": 1,
+                "monotonic": begin, "realtime": begin + run.epoch, "version": VERSION,
             }
         ]  # fmt: skip
         if rank is not None:

@@ -20,7 +20,11 @@ from popmodel.tracer.records import RECORD, Construct, Kind
 from popmodel.tracer.states import IDLE, RUNNING
 
 TABLES = Tables(
-    CallTables(), np.array([0, 1, 2]), {a: a for a in range(100)}, {a: a for a in range(9)}
+    CallTables(),
+    np.array([0, 1, 2]),
+    {a: a for a in range(100)},
+    {a: a for a in range(9)},
+    np.zeros((1 << 16, 2), np.int64),
 )
 MENDED = "begins of which the end is not recorded, ended at the next record that shows it"
 DROPPED = "ends of which the begin is not recorded, left out"
@@ -174,7 +178,7 @@ def test_a_task_of_the_team_before_ends_when_the_next_one_begins() -> None:
         (100, Kind.TASK_BEGIN, 1, 1, 7), (300, Kind.TASK_BEGIN, 1, 1, 8),
         (400, Kind.TASK_END, 1, 1, 8), base=IDLE,
     )  # fmt: skip
-    assert states == [(0, 100, 0), (100, 400, 1), (400, 1000, 0)]
+    assert states == [(100, 400, 1)]
     assert [each[2] for each in events] == [7, 0, 8, 0]
     assert counts(row) == {MENDED: 1}
 
@@ -184,7 +188,7 @@ def test_switching_tracing_off_ends_what_is_open() -> None:
         (100, Kind.TASK_BEGIN, 1, 1, 7), (200, Kind.TRACING, 0, 0), (500, Kind.TRACING, 0, 1),
         (600, Kind.TRACING, 0, 1), (700, Kind.TASK_END, 1, 1, 7), base=IDLE,
     )  # fmt: skip
-    assert states == [(0, 100, 0), (100, 200, 1), (200, 500, 14), (500, 1000, 0)]
+    assert states == [(100, 200, 1), (200, 500, 14)]
     assert (200, 40000012, 0) in events
     assert (500, 40000012, 1) in events
     assert counts(row) == {DROPPED: 1}
@@ -200,10 +204,7 @@ def test_a_task_that_waits_can_be_left_for_another_one() -> None:
         (400, Kind.TASK_STOP, 0, 0, 7, 1),
         base=IDLE,
     )  # fmt: skip
-    assert states == [
-        (0, 100, 0), (100, 200, 1), (200, 210, 5), (210, 220, 0), (220, 300, 1), (300, 310, 0),
-        (310, 400, 1), (400, 1000, 0),
-    ]  # fmt: skip
+    assert states == [(100, 200, 1), (200, 210, 5), (220, 300, 1), (310, 400, 1)]
     tasks = [(time, value) for time, type_, value in events if type_ == 60000023]
     assert tasks == [(100, 7), (210, 0), (220, 8), (300, 0), (310, 7), (400, 0)]
     assert counts(row) == {DROPPED: 1}

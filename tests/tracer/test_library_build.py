@@ -20,7 +20,7 @@ from popmodel.machine.toolchain import Compiler, ToolchainError, find_compiler, 
 from popmodel.tracer import cost, library
 from popmodel.tracer.commands import Command, Family
 from popmodel.tracer.library import find_or_build
-from popmodel.tracer.source_lines import SourceLines
+from popmodel.tracer.source_lines import Place, SourceLines
 
 COPIES = (
     'for word; do case "$last" in -o) echo made >"$word"; chmod +x "$word";; esac; '
@@ -235,6 +235,28 @@ def test_the_mpi_is_that_which_the_program_is_linked_with(mpi: Mpi, tmp_path: Pa
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_mpi_of_the_program_may_lie_in_a_folder_with_blanks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "my mpi"
+    (folder / "bin").mkdir(parents=True)
+    wrapper = folder / "bin" / "mpicc"
+    wrapper.write_text("#!/bin/sh\nexit 1\n")
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(library, "_linked_with", lambda *_: folder / "lib" / "libmpi.so.40")
+    asked: list[str] = []
+
+    def find(environment: dict[str, str]) -> Mpi:
+        asked.extend(shlex.split(environment["MPICC"]))
+        raise ToolchainError("asked", "")
+
+    monkeypatch.setattr(library, "find_mpi", find)
+    with pytest.raises(ToolchainError, match="asked"):
+        find_or_build(plain(), {"PATH": "/usr/bin:/bin"})
+    assert asked == [str(wrapper)]
+
+
+@pytest.mark.usefixtures("folder")
 def test_another_make_of_mpi_is_refused(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,16 +303,18 @@ def test_source_lines_are_found(tmp_path: Path) -> None:
     said = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
     places = {name: int(place, 16) for place, name in re.findall(r"^(\w+) T (\w+)$", said, re.M)}
     lines = SourceLines()
-    assert lines(str(program), [places["f"], places["main"], 0]) == ["app.c:2", "app.c:7", None]
+    assert lines(str(program), [places["f"], places["main"], 0]) == [
+        Place("f", "app.c:2"), Place("main", "app.c:7"), Place(None, None),
+    ]  # fmt: skip
     assert lines.problem is None
 
 
 def test_source_lines_that_cannot_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = SourceLines()
     missing = str(tmp_path / "gone.so")
-    assert lines(missing, [1, 2]) == [None, None]
+    assert lines(missing, [1, 2]) == [Place(), Place()]
     assert lines.problem is not None
     assert lines.problem.endswith(f"cannot read {missing}")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert lines("/bin/sh", [1]) == [None]
-    assert lines.problem == ("source lines of parallel regions: there is no addr2line (binutils)")
+    assert lines("/bin/sh", [1]) == [Place()]
+    assert lines.problem == "source lines: there is no addr2line (binutils)"

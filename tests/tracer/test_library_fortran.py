@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from real_mpi import Mpi
+from tracer.source_lines import lines_found_in, lines_of
 from tracer.traced import (
     Finished,
     Run,
@@ -80,7 +81,7 @@ def without_module(compiler: Compiler, module: str, folder: Path) -> str:
 @pytest.fixture(scope="session")
 def fortran_library(fortran: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is tested, for that MPI."""
-    return build_library(fortran.mpi.mpicc, tmp_path_factory.mktemp("tracer"))
+    return build_library(fortran.mpi.mpicc, tmp_path_factory)
 
 
 @pytest.fixture
@@ -101,11 +102,14 @@ def program(
 
     def build(name: str) -> Path:
         made = folder / name
-        done = fortran.compile(
-            *BINDINGS[request.param],
-            f"-I{FORTRAN}",
-            *(f"-J{folder}", "-o", made, FORTRAN / "counting.F90", FORTRAN / f"{name}.F90"),
-        )
+        if made.exists():
+            return made
+        words = [*BINDINGS[request.param], "-g", f"-I{FORTRAN}", f"-J{folder}"]
+        counting = folder / "counting.o"
+        if not counting.exists():
+            done = fortran.compile(*words, "-c", "-o", counting, FORTRAN / "counting.F90")
+            assert done.returncode == 0, done.stderr
+        done = fortran.compile(*words, "-o", made, counting, FORTRAN / f"{name}.F90")
         assert done.returncode == 0, done.stderr
         return made
 
@@ -157,6 +161,18 @@ def test_timed_calls(run: Run, program: Callable[[str], Path], tmp_path: Path) -
         (mpi,) = process.events("mpi")
         assert mpi["thread_level"] >= 1
         assert len(process.events("finalize")) == 1
+
+
+def test_each_call_has_its_line(run: Run, program: Callable[[str], Path]) -> None:
+    """That of the program, and not that of MPI's own functions for Fortran."""
+    if shutil.which("addr2line") is None:
+        pytest.skip("needs addr2line (binutils)")
+    done = run.start(2, program("sites"))
+    assert done.returncode == 0, done.stderr
+    for process in run.processes():
+        expected = lines_of(FORTRAN / "sites.F90")
+        found = lines_found_in(process)
+        assert {name: found[name] for name in expected} == expected
 
 
 def test_program_behaves_as_without(run: Run, program: Callable[[str], Path]) -> None:

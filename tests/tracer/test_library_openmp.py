@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import GENEROUS
 from real_mpi import ENVIRONMENT, Mpi
 from tracer.raw_files import KINDS, SOURCES, Process, Thread, read
 
@@ -110,7 +111,7 @@ def untraced(*command: str | Path, **variables: str) -> Finished:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=GENEROUS,
     )
 
 

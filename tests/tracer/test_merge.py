@@ -24,10 +24,12 @@ from popmodel.errors import TraceError, UsageError
 from popmodel.metrics.measure import analyse
 from popmodel.trace import Trace
 from popmodel.trace.calls import tally
+from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, Loss, losses
 from popmodel.tracer import merge as merge_module
-from popmodel.tracer import messages, spool
+from popmodel.tracer import messages, spool, states
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import HEADER, RECORD, Construct, Kind
+from popmodel.tracer.source_lines import Place
 
 
 @contextmanager
@@ -101,21 +103,27 @@ def test_everything_of_a_random_program_is_there_once(plan: Plan) -> None:
 
 
 def check_states_tile(trace: Trace, plan: Plan) -> None:
+    """States of a master tile its time; those of the others leave gaps where they are idle."""
     ends = [plan.end(rank) - BEGIN for rank in range(plan.size)]
     process = trace.process_of_location()
+    masters = set(trace.process_offsets[:-1].tolist())
     for location in range(trace.locations):
         mine = slice(trace.states.offsets[location], trace.states.offsets[location + 1])
-        begin, end = trace.states.begin[mine], trace.states.end[mine]
+        begin, end, state = (getattr(trace.states, c)[mine] for c in ("begin", "end", "state"))
         assert begin[0] == 0
-        assert np.array_equal(begin[1:], end[:-1])
         assert np.all(end > begin)
-        assert end[-1] == ends[process[location]]
-        state = trace.states.state[mine]
-        assert np.all(state[1:] != state[:-1])
+        assert np.all(begin[1:] >= end[:-1])
+        assert not np.any(state == states.IDLE)
+        joins = begin[1:] == end[:-1]
+        assert np.all(state[1:][joins] != state[:-1][joins])
+        if location in masters:
+            assert np.all(joins)
+            assert end[-1] == ends[process[location]]
+        assert end[-1] <= ends[process[location]]
 
 
 def check_times(trace: Trace, plan: Plan) -> None:
-    done = analyse(trace)
+    done = analyse(trace, from_start=True)
     run = done.observables
     assert "ideal_runtime" not in run.absent, run.absent["ideal_runtime"]
     assert run.runtime == pytest.approx(max(plan.end(r) - BEGIN for r in range(plan.size)) / 1e9)
@@ -265,19 +273,19 @@ def test_openmp_threads_have_the_rows_of_their_numbers() -> None:
     late.put(500, Kind.END)
     process.end(2000)
 
-    def locate(module: str, offsets) -> list[str]:
+    def locate(module: str, offsets) -> list[Place]:
         assert module == "/bin/app"
-        return [f"solve.c:{offset}" for offset in offsets]
+        return [Place("solve", f"solve.c:{offset}") for offset in offsets]
 
     with merged(run, locate=locate) as (trace, told):
         assert told.threads == (3,)
         assert told.warnings == ()
         mine = slice(trace.states.offsets[2], trace.states.offsets[3])
         assert rows_of(trace.states, "begin", "end", "state")[mine] == [
-            (0, 122, 2), (122, 300, 1), (300, 1022, 0), (1022, 1200, 1), (1200, 2000, 0),
+            (0, 122, 2), (122, 300, 1), (1022, 1200, 1),
         ]  # fmt: skip
         (region,) = analyse(trace).observables.regions
-        assert region.name == "app+0x1234 (solve.c:4660)"
+        assert region.name == "solve (solve.c:4660)"
         assert region.count == 2
 
 
@@ -329,6 +337,33 @@ def test_threads_that_are_no_team_follow_it() -> None:
         outlined = trace.events.value[(trace.events.type == 60000018)].tolist()
         assert outlined == [1, 2, 1, 0, 2, 0]
         assert len(analyse(trace).observables.regions) == 1
+
+
+def test_threads_of_the_program_that_follow_one_another_share_a_row() -> None:
+    run = Run(1)
+    process = run.process(0, begin=0)
+    master, first, beside, second = (process.thread() for _ in range(4))
+    master.call("Init", 0, 100)
+    for thread, begin, end in ((first, 200, 300), (beside, 250, 900), (second, 300, 400)):
+        thread.call("Send", begin, end - 10, a=1)
+        thread.put(end, Kind.END)
+    later = process.thread()
+    later.call("Send", 500, 600, a=1)  # which does not say that it ended
+    last = process.thread()
+    last.call("Send", 700, 800, a=1)
+    last.put(800, Kind.END)
+    process.end(1000)
+    with merged(run) as (trace, told):
+        assert trace.threads.tolist() == [4]
+        sends = trace.events.value == 1
+        assert [
+            trace.events.time[slice(*trace.events.offsets[row : row + 2])][
+                sends[slice(*trace.events.offsets[row : row + 2])]
+            ].tolist()
+            for row in (1, 2, 3)
+        ] == [[200, 300, 500], [250], [700]]
+        text = "threads that the program made itself, shown after those of the team"
+        assert [w.count for w in told.warnings if w.text == text] == [5]
 
 
 def test_programs_without_mpi_are_processes_in_order_of_their_start() -> None:
@@ -468,3 +503,67 @@ def test_a_time_that_no_clock_shows_is_told(tmp_path: Path, time: int, place: in
     assert caught.value.problem == f"record {number} is of the time {time} ns, which no clock shows"
     assert str(caught.value.hint).startswith("the file is damaged: ")
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
+
+
+def states_of(trace: Trace, location: int) -> list[tuple[int, ...]]:
+    mine = slice(trace.states.offsets[location], trace.states.offsets[location + 1])
+    return rows_of(trace.states, "begin", "end", "state")[mine]
+
+
+def test_a_process_that_was_killed_is_not_traced_from_then_on() -> None:
+    run = Run(2)
+    killed, other = run.process(0, begin=0), run.process(1, begin=0)
+    first, second, master = killed.thread(), killed.thread(), other.thread()
+    for thread in (first, master):
+        thread.call("Init", 0, 100)
+    second.call("Barrier", 150, 160, a=1)
+    first.call("Barrier", 300, 400, a=1)
+    master.call("Finalize", 900, 1000)
+    other.end(1000)
+    with merged(run) as (trace, told):
+        assert states_of(trace, 0)[-2:] == [(300, 400, 13), (400, 1000, 14)]
+        # Nothing happened on this thread after its last record, as long as its process lived.
+        assert states_of(trace, 1)[-2:] == [(160, 400, 1), (400, 1000, 14)]
+        assert states_of(trace, 2)[-1] == (900, 1000, 15)
+        assert losses(trace) == [Loss(0, 2, 400, KILLED)]
+        assert trace.labels.event_value(LOST, KILLED) == "killed or crashed"
+        assert [w.count for w in told.warnings if "killed or crashed" in w.text] == [1]
+
+
+def test_a_process_that_aborts_is_not_traced_from_then_on() -> None:
+    run = Run(2)
+    aborting, other = run.process(0, begin=0), run.process(1, begin=0)
+    for process, end in ((aborting, 500), (other, 800)):
+        thread = process.thread()
+        thread.call("Init", 0, 100)
+        process.end(end, "abort" if process is aborting else "exit")
+    with merged(run) as (trace, _):
+        assert states_of(trace, 0)[-1] == (500, 800, 14)
+        assert losses(trace) == [Loss(0, 1, 500, ABORTED)]
+
+
+def test_a_thread_whose_disk_was_full_is_not_traced_from_then_on() -> None:
+    run = Run(1)
+    process = run.process(0, begin=0)
+    master, other = process.thread(), process.thread()
+    master.call("Init", 0, 100)
+    other.call("Barrier", 150, 160, a=1)
+    process.say("full", thread=1, lost_from=300, why="No space left on device")
+    process.end(1000)
+    with merged(run) as (trace, _):
+        assert states_of(trace, 0)[-1] == (100, 1000, 1)
+        assert states_of(trace, 1)[-2:] == [(160, 300, 1), (300, 1000, 14)]
+        assert losses(trace) == [Loss(0, 1, 300, FULL)]
+
+
+def test_a_file_that_was_cut_short_is_not_traced_from_its_last_record_on() -> None:
+    run = Run(1)
+    process = run.process(0, begin=0)
+    master = process.thread()
+    master.call("Init", 0, 100)
+    master.call("Barrier", 200, 300, a=1)
+    process.end(1000)
+    del master.rows[-2:]
+    with merged(run) as (trace, _):
+        assert states_of(trace, 0)[-1] == (100, 1000, 14)
+        assert losses(trace) == [Loss(0, 1, 100, CUT)]

@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from patience import GENEROUS
 
 from popmodel.tracer.commands import CommandError
 from popmodel.tracer.run import run
@@ -26,12 +26,25 @@ def shell(text: str) -> int:
     return run("/bin/sh", ["sh", "-c", text], os.environ)
 
 
-def start(text: str, **more: object) -> subprocess.Popen[str]:
-    """A process of its own that runs a command, so that signals can be sent to it."""
-    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-        [sys.executable, "-c", RUNNER, "/bin/sh", "-c", text],
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more},
-    )
+Child = subprocess.Popen[str]
+Start = Callable[..., Child]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Processes of their own that run a command, so that signals can be sent to them."""
+    children: list[Child] = []
+
+    def begin(text: str, *before: str, **more: object) -> Child:
+        command = [sys.executable, *before, "-c", RUNNER, "/bin/sh", "-c", text]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
+        children.append(subprocess.Popen(command, **streams))  # type: ignore[call-overload]
+        return children[-1]
+
+    yield begin
+    for child in children:
+        child.kill()
+        child.communicate()
 
 
 @pytest.mark.parametrize("status", [0, 1, 7, 255])
@@ -51,9 +64,9 @@ def test_its_words_and_its_environment_are_those_given(tmp_path: Path) -> None:
     assert out.read_text() == "zero one x y\n"
 
 
-def test_its_streams_are_untouched() -> None:
+def test_its_streams_are_untouched(start: Start) -> None:
     child = start("cat; echo to stderr >&2", stdin=subprocess.PIPE)
-    assert child.communicate("hello\n", timeout=20) == ("hello\n", "to stderr\n")
+    assert child.communicate("hello\n", timeout=GENEROUS) == ("hello\n", "to stderr\n")
 
 
 def test_signals_are_as_programs_expect_them() -> None:
@@ -66,7 +79,7 @@ def test_signals_are_as_programs_expect_them() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
-def test_a_signal_for_popmodel_is_passed_on(number: signal.Signals) -> None:
+def test_a_signal_for_popmodel_is_passed_on(number: signal.Signals, start: Start) -> None:
     name = number.name.removeprefix("SIG")
     child = start(
         f"trap 'echo got {name}; exit 9' {name}; echo ready; while :; do sleep 0.05; done"
@@ -74,11 +87,11 @@ def test_a_signal_for_popmodel_is_passed_on(number: signal.Signals) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     child.send_signal(number)
-    out, _ = child.communicate(timeout=20)
+    out, _ = child.communicate(timeout=GENEROUS)
     assert (child.returncode, out) == (9, f"got {name}\n")
 
 
-def test_ctrl_c_reaches_the_command_once() -> None:
+def test_ctrl_c_reaches_the_command_once(start: Start) -> None:
     """A terminal sends it to all processes in its foreground: passing it on would be twice."""
     import pty
 
@@ -89,36 +102,28 @@ def test_ctrl_c_reaches_the_command_once() -> None:
         "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
     )
     counts = (
-        "n=0; trap 'n=$((n+1))' INT; echo ready; for i in 1 2 3 4 5 6; do sleep 0.1; done; echo $n"
+        "n=0; trap 'n=$((n+1)); echo came' INT; trap 'echo $n; exit' USR1; echo ready; "
+        "while :; do sleep 0.05; done"
     )
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, "-c", RUNNER, "/bin/sh", "-c", counts],
-        stdin=slave,
-        stdout=subprocess.PIPE,
-        pass_fds=[slave],
-        text=True,
-    )
+    child = start(counts, "-c", code, stdin=slave, pass_fds=[slave])
     os.close(slave)
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         os.write(master, b"\x03")
-        assert child.communicate(timeout=20)[0] == "1\n"
+        assert child.stdout.readline() == "came\n"
+        # Signals are passed on by their numbers: another SIGINT would come before this one.
+        child.send_signal(signal.SIGUSR1)
+        assert child.communicate(timeout=GENEROUS)[0] == "1\n"
         assert child.returncode == 0
     finally:
         os.close(master)
 
 
-def test_signals_that_came_are_over_when_it_ends() -> None:
-    before = signal.getsignal(signal.SIGUSR1)
-    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
-    timer.start()
-    begin = time.monotonic()
-    # The command ignores it; here it would end the tests.
-    assert shell("trap '' USR1; sleep 0.6") == 0
-    assert time.monotonic() - begin > 0.5
-    assert signal.getsignal(signal.SIGUSR1) == before
-    assert signal.SIGUSR1 not in signal.sigpending()
+def test_signals_that_came_are_over_when_it_ends(start: Start) -> None:
+    # The command ignores it and has popmodel get it, which it would end.
+    child = start("trap '' USR1; for i in 1 2 3 4 5 6 7 8 9; do kill -USR1 $PPID; done; exit 4")
+    assert child.wait(GENEROUS) == 4
 
 
 def test_an_end_that_the_caller_ignores_is_seen() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from patience import GENEROUS
 
 from popmodel.errors import FileError, UsageError
 from popmodel.tracer import script
@@ -77,7 +78,7 @@ def submit(path: Path, **variables: str) -> tuple[subprocess.CompletedProcess[st
         **variables,
     }
     done = subprocess.run(
-        ["bash", str(spooled)], capture_output=True, text=True, timeout=20, env=environment
+        ["bash", str(spooled)], capture_output=True, text=True, timeout=GENEROUS, env=environment
     )
     return done, log.read_text().splitlines()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shlex
 import struct
 import subprocess
 from collections import Counter
@@ -12,11 +14,15 @@ from typing import Any, Protocol
 
 import numpy as np
 import pytest
+from surroundings import shared
 from tracer.raw_files import CALLS, KINDS, Process, Thread, read
 
 HERE = Path(__file__).resolve().parent
 MICROBENCH = HERE.parents[1] / "microbench"
 Finished = subprocess.CompletedProcess[str]
+
+
+BYTES = (1 << 48) - 1  # of the field that ENTER shares with the number of the call site
 
 
 class Mpi(Protocol):
@@ -30,18 +36,21 @@ class Mpi(Protocol):
 @pytest.fixture(scope="session")
 def library(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is tested."""
-    return build_library(mpi.mpicc, tmp_path_factory.mktemp("tracer"))
+    return build_library(mpi.mpicc, tmp_path_factory)
 
 
-def build_library(mpicc: Sequence[str], folder: Path) -> Path:
-    """The library, built as its Makefile does, without a warning."""
-    compiler = " ".join(mpicc)
-    built = subprocess.run(
-        ["make", "-s", "-j2", "-C", MICROBENCH, "tracer", f"MPICC={compiler}", f"BUILD={folder}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def build_library(mpicc: Sequence[str], factory: pytest.TempPathFactory) -> Path:
+    """The library, built as its Makefile does, without a warning; once for each compiler."""
+    compiler = shlex.join(mpicc)
+    number = hashlib.sha256(compiler.encode()).hexdigest()[:8]  # make takes no blanks in names
+    with shared(factory, f"tracer-{number}") as folder:
+        built = subprocess.run(
+            [*("make", "-s", "-j2", "-C", MICROBENCH, "tracer"),
+             *(f"MPICC={compiler}", f"BUILD={folder}")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )  # fmt: skip
     assert built.returncode == 0, built.stderr
     assert built.stderr == ""
     return folder / "libpopmodel_trace.so"
@@ -50,16 +59,16 @@ def build_library(mpicc: Sequence[str], folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def program(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Build one of the programs beside this file, once per name and flags."""
-    folder = tmp_path_factory.mktemp("programs")
 
     def build(name: str, *flags: str) -> Path:
-        made = folder / "-".join([name, *(flag.strip("-") for flag in flags)])
-        if not made.exists():
-            source = HERE / "programs" / f"{name}.c"
-            command = [*mpi.mpicc, "-std=c11", "-pthread", *flags, "-o", made, source]
-            built = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert built.returncode == 0, built.stderr
-        return made
+        with shared(tmp_path_factory, "programs") as folder:
+            made = folder / "-".join([name, *(flag.strip("-") for flag in flags)])
+            if not made.exists():
+                source = HERE / "programs" / f"{name}.c"
+                command = [*mpi.mpicc, "-std=c11", "-pthread", *flags, "-o", made, source]
+                built = subprocess.run(command, capture_output=True, text=True, check=False)
+                assert built.returncode == 0, built.stderr
+            return made
 
     return build
 
@@ -115,7 +124,7 @@ def check_threads(process: Process) -> None:
     assert end["reason"] == "exit"
     for number, thread in enumerate(process.threads):
         magic, mark, version, header, record, pid, own = struct.unpack("=8s6I", thread.header[:32])
-        assert (magic, mark, version, header, record) == (b"popmodel", 0x01020304, 1, 64, 32)
+        assert (magic, mark, version, header, record) == (b"popmodel", 0x01020304, 2, 64, 32)
         assert (pid, own) == (process.events("start")[0]["pid"], number)
         assert thread.tail == 0
         assert end["records"][str(number)] == len(thread.records)
@@ -150,7 +159,7 @@ def collectives(thread: Thread, names: set[str]) -> list[list[Any]]:
     for record in thread.records:
         kind, name = int(record["kind"]), CALLS.get(int(record["call"]), "")
         if kind == KINDS["ENTER"] and name in names:
-            found.append([name, int(record["b"]), int(record["c"]), 0])
+            found.append([name, int(record["b"]), int(record["c"]) & BYTES, 0])
         elif kind == KINDS["ROOT"]:
             found[-1][3] = 1
     return found

@@ -6,8 +6,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from popmodel.errors import PopmodelError
-from popmodel.machine import hardware
+from popmodel.machine import hardware, schema
 from popmodel.machine.calibration import (
     collectives,
     core,
@@ -18,13 +17,8 @@ from popmodel.machine.calibration import (
     threads,
 )
 from popmodel.machine.calibration.measured import Measured
+from popmodel.machine.calibration.statistics import CalibrationError
 from popmodel.machine.samples import Launch
-
-SCHEMA = "popmodel/machine/1"
-
-
-class CalibrationError(PopmodelError):
-    """Samples do not make a profile."""
 
 
 def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, Any]:
@@ -61,7 +55,7 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
     nodes = len({host for launch in launches for host in launch.hosts})
     topology = machine.topology(nodes)
     document: dict[str, Any] = {
-        "schema": SCHEMA,
+        "schema": schema.KIND.schema,
         "name": name or str(described[-1].header.get("host", "machine")),
         "host": machine.host() | _software(launches),
         "topology": topology,

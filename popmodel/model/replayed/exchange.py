@@ -162,6 +162,7 @@ class _Script:
             collective_cost=cost,
             member_cost=cost,
             collective_rule=rules(program.collectives, READING),
+            request_cost=np.zeros(len(cost)),
         )
         return Exchange(program, charges)
 

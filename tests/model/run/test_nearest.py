@@ -216,7 +216,7 @@ def test_the_search_ends_soon(processes: int) -> None:
     start = time.process_time()
     with pytest.raises(ImpossibleSplit):
         study.admit_or_advise(processes, 1)
-    assert time.process_time() - start < 5.0
+    assert time.process_time() - start < 60  # a search through all would take years
 
 
 def test_more_nodes_leave_more_room() -> None:

@@ -211,6 +211,17 @@ static void truncated(void)
     message("sent", me, 70, 400);
 }
 
+/* To a rank that does not exist: the call fails, the program goes on, and there is no message. */
+static void to_a_wrong_rank(void)
+{
+    int class;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    count_call("Send");
+    MPI_Error_class(MPI_Send(data, 1, MPI_INT, 1000, 80, MPI_COMM_WORLD), &class);
+    noted("%d", class == MPI_ERR_RANK);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int count, char **arguments)
 {
     begin(&count, &arguments);
@@ -222,6 +233,7 @@ int main(int count, char **arguments)
     persistent();
     cancelled();
     truncated();
+    to_a_wrong_rank();
     end();
     return 0;
 }

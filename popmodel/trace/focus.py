@@ -1,0 +1,268 @@
+"""The part of a run that is analysed: the program, without the start and the end of MPI.
+
+What happens before MPI is initialised is the launcher's doing, and tracers disagree about it:
+Extrae records it as running, others as a long call of MPI_Init. Counted, it would be most of the
+useful time, or most of the loss, of a short run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.trace.blocks import rows_where_type, walk
+from popmodel.trace.losses import describe, losses
+from popmodel.trace.names import MPI_CALLS, MPI_TYPES
+from popmodel.trace.runtime import state_times
+from popmodel.units import plural
+
+if TYPE_CHECKING:
+    from popmodel.trace.trace import Trace
+
+__all__ = ["Focus", "find", "focused"]
+
+_BEGINS = ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")
+_ENDS = ("MPI_Finalize", "MPI_Session_finalize")
+_NS = 1e9
+_APART = 0.05
+"""Part of the window by which ranks may begin or end apart before it is worth a word."""
+_WHOLE = "the whole run is analysed"
+_CUT_THERE = "; analysed is the part before, which all threads have"
+
+
+@dataclass(frozen=True)
+class Focus:
+    """The window of analysis of a run (focus of analysis), in nanoseconds.
+
+    Attributes
+    ----------
+    begin, end : int
+        The window.
+    before, after : int
+        What of the trace is left out before and after it.
+    why : str
+        What decided it, for instance ``from MPI_Init to MPI_Finalize``.
+    caveats : tuple of str
+        What has to be known about it before numbers are read, a sentence each.
+    """
+
+    begin: int
+    end: int
+    before: int
+    after: int
+    why: str
+    caveats: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The window for JSON, in seconds."""
+        return {
+            "begin": self.begin / _NS,
+            "end": self.end / _NS,
+            "left_out": {"before": self.before / _NS, "after": self.after / _NS},
+            "why": self.why,
+        }
+
+
+def focused(trace: Trace, *, from_start: bool = False) -> tuple[Trace, Focus]:
+    """Cut a run to its window of analysis.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run; a window of a trace is taken as it is.
+    from_start : bool, optional
+        Take the whole run.
+
+    Returns
+    -------
+    trace : Trace
+        The window, or the trace itself where nothing is left out.
+    focus : Focus
+        Which window that is.
+    """
+    found = find(trace)
+    if not (found.before or found.after):
+        return trace, found
+    if from_start:
+        lost = losses(trace)
+        said = [*([describe(lost)] if lost else []), *_counted(found)]
+        return trace, _all_of(trace, "the whole run was asked for", *said)
+    part = trace.window(found.begin, found.end)
+    if not state_times(part)[1].any() and state_times(trace)[1].any():
+        empty = f"{_WHOLE}: nothing is recorded {found.why} ({_span(found.begin, found.end)})"
+        return trace, _all_of(trace, "the window is empty", empty)
+    return part, found
+
+
+def find(trace: Trace) -> Focus:
+    """Find the window of analysis of a run.
+
+    It lasts from the end of MPI_Init of the last rank to the begin of MPI_Finalize of the first,
+    whatever thread calls them, or to the first loss of records; of several sessions of a process
+    the first begins and the last ends it. Where no rank has such a record, the trace's own begin or
+    end counts. A window of a trace was chosen by somebody and is taken as it is.
+    """
+    if trace.whole is not None:
+        lost = losses(trace)
+        said = [describe(lost)] if lost else []
+        return _all_of(trace, "a window of the trace was given", *said)
+    begins, ends = _boundaries(trace)
+    lost = losses(trace)
+    begin = min(max([trace.begin, *begins.values()]), trace.end)
+    end = max(min([trace.end, *ends.values()]), trace.begin)
+    ends_lost = bool(lost) and lost[0].time < end
+    end = max(min([end, *(each.time for each in lost)]), trace.begin)
+    said = [describe(lost) + (_CUT_THERE if ends_lost and begin < end else "")] if lost else []
+    if begin >= end:
+        told = f"{_WHOLE}: there is nothing of it after MPI_Init or before MPI_Finalize"
+        if begins and ends:
+            told = (
+                f"{_WHOLE}: MPI_Init ends at {_seconds(begin)} (rank {_extreme(begins, max)}), "
+                f"MPI_Finalize begins at {_seconds(end)} (rank {_extreme(ends, min)})"
+            )
+        return _all_of(trace, "nothing is left between MPI_Init and MPI_Finalize", *said, told)
+    why = _why(bool(begins), bool(ends), ends_lost)
+    before, after = begin - trace.begin, trace.end - end
+    caveats = [
+        *said,
+        *_left_out(trace, begin, end, why),
+        *_missing(trace, begins, "MPI_Init"),
+        *([] if lost else _missing(trace, ends, "MPI_Finalize")),
+        *_apart(begins, {} if ends_lost else ends, end - begin),
+    ]
+    return Focus(begin, end, before, after, why, tuple(caveats))
+
+
+def _boundaries(trace: Trace) -> tuple[dict[int, int], dict[int, int]]:
+    """End of MPI's start and begin of its end, ns, of each process that has a record of it."""
+    events = trace.events
+    begins: dict[int, tuple[int, int]] = {}
+    ends: dict[int, int] = {}
+    for row, name in _named_rows(trace, (*_BEGINS, *_ENDS)):
+        location = int(np.searchsorted(events.offsets, row, side="right")) - 1
+        process = int(np.searchsorted(trace.process_offsets, location, side="right")) - 1
+        entry = int(events.time[row])
+        if name in _ENDS:
+            ends[process] = max(entry, ends.get(process, entry))
+        else:
+            exit_ = _next_time(trace, row, int(events.offsets[location + 1]))
+            begins[process] = min((entry, exit_), begins.get(process, (entry, exit_)))
+    return {process: exit_ for process, (_, exit_) in begins.items()}, ends
+
+
+def _named_rows(trace: Trace, names: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Rows of the events that enter some calls of MPI, with the name of the call."""
+    events, labels = trace.events, trace.labels
+    wanted = {
+        (type_, value): name
+        for type_ in MPI_TYPES
+        for value in {*MPI_CALLS, *labels.event_values.get(type_, ())}
+        if (name := trace.mpi_name(type_, value)) in names
+    }
+    values = sorted({value for _, value in wanted})
+    for block in walk(events.type, events.value):
+        near = rows_where_type(events.type[block], tuple(MPI_TYPES))
+        near = near[np.isin(events.value[block][near], values)] + block.start
+        for row in near.tolist():
+            key = int(events.type[row]), int(events.value[row])
+            if key in wanted:
+                yield row, wanted[key]
+
+
+def _next_time(trace: Trace, row: int, stop: int) -> int:
+    """Time of a thread's next event of MPI, which is the exit of the call; else the end."""
+    events = trace.events
+    begin, length = row + 1, 64
+    while begin < stop:
+        end = min(begin + length, stop)
+        found = rows_where_type(events.type[begin:end], tuple(MPI_TYPES))
+        if len(found):
+            return int(events.time[begin + found[0]])
+        begin, length = end, 4 * length
+    return trace.end
+
+
+def _why(has_begin: bool, has_end: bool, ends_lost: bool) -> str:
+    if ends_lost:
+        return f"from {'MPI_Init' if has_begin else 'the begin'} to the first loss of records"
+    if has_begin and has_end:
+        return "from MPI_Init to MPI_Finalize"
+    if has_begin:
+        return "from MPI_Init to the end of the trace, which has no MPI_Finalize"
+    if has_end:
+        return "from the begin of the trace, which has no MPI_Init, to MPI_Finalize"
+    return "the trace has neither MPI_Init nor MPI_Finalize"
+
+
+def _all_of(trace: Trace, why: str, *caveats: str) -> Focus:
+    return Focus(trace.begin, trace.end, 0, 0, why, caveats)
+
+
+def _left_out(trace: Trace, begin: int, end: int, why: str) -> list[str]:
+    parts = [
+        f"{_seconds(length)} {where}"
+        for length, where in ((begin - trace.begin, "before"), (trace.end - end, "after"))
+        if length
+    ]
+    if not parts:
+        return []
+    return [
+        f"analysed: {_seconds(end - begin)} of {_seconds(trace.duration)}, {why}; left out: "
+        f"{', '.join(parts)} (--from-start counts all)"
+    ]
+
+
+def _counted(found: Focus) -> list[str]:
+    """What the whole run has that the window of analysis leaves out."""
+    parts = [
+        f"{_seconds(length)} {where}"
+        for length, where in (
+            (found.before, "up to the end of MPI_Init"),
+            (found.after, "from MPI_Finalize on"),
+        )
+        if length
+    ]
+    return [f"{_WHOLE}, with {' and '.join(parts)}"] if parts else []
+
+
+def _missing(trace: Trace, found: dict[int, int], name: str) -> list[str]:
+    lacking = [process for process in range(trace.processes) if process not in found]
+    if not found or not lacking:
+        return []
+    return [
+        f"{plural(len(lacking), 'process has', 'processes have')} no record of {name} "
+        f"(first: rank {lacking[0]}); the window follows the others"
+    ]
+
+
+def _apart(begins: dict[int, int], ends: dict[int, int], length: int) -> list[str]:
+    """Say where ranks begin or end far apart: what they do meanwhile is not in the numbers."""
+    told = []
+    for times, what, consequence in (
+        (begins, "leave MPI_Init", "what the first ones do meanwhile is left out"),
+        (ends, "reach MPI_Finalize", "this imbalance is left out, the window ends with the first"),
+    ):
+        apart = max(times.values(), default=0) - min(times.values(), default=0)
+        if apart > _APART * length:
+            told.append(
+                f"the ranks {what} {_seconds(apart)} apart (first rank {_extreme(times, min)}, "
+                f"last rank {_extreme(times, max)}): {consequence}"
+            )
+    return told
+
+
+def _extreme(times: dict[int, int], choose: Callable[..., int]) -> int:
+    """The rank of the least or the greatest time."""
+    return choose(times, key=times.__getitem__)
+
+
+def _span(begin: int, end: int) -> str:
+    return f"{begin / _NS:.9g} s to {end / _NS:.9g} s"
+
+
+def _seconds(nanoseconds: int) -> str:
+    # One unit for all, so that several runs can be told together.
+    return f"{nanoseconds / _NS:.3g} s"

@@ -1,0 +1,109 @@
+"""Every command answers for 1 x 1, 1 x 2 and 2 x 1 in any format.
+
+What divides by something that one process or one thread does not have is found here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from popmodel.trace.writer import TraceWriter
+
+from .conftest import MS, write_trace
+
+Call = Callable[..., tuple[int, str, str]]
+
+FORMATS = ("table", "json", "csv", "markdown")
+SPLITS = [(1, 1), (1, 2), (2, 1)]
+SMALL = ("--set", "N=64")
+
+formats = pytest.mark.parametrize("form", FORMATS)
+splits = pytest.mark.parametrize(("processes", "threads"), SPLITS, ids=["1x1", "1x2", "2x1"])
+
+
+def check(popmodel: Call, words: Sequence[str], form: str) -> None:
+    """A command succeeds, says nothing beside its result, and its result has no broken number."""
+    status, out, err = popmodel(*words, "--format", form)
+    assert (status, err) == (0, "")
+    assert not re.search(r"\bnan\b", out, re.IGNORECASE)
+    if form == "json":
+        assert json.loads(out)["schema"].startswith(f"popmodel/{words[0]}")
+    elif form == "csv":
+        assert list(csv.DictReader(io.StringIO(out)))
+    else:
+        assert out.strip()
+
+
+@pytest.fixture
+def traced(tmp_path: Path, processes: int, threads: int) -> str:
+    """A run of that size: a barrier where there are processes, a region where there are threads."""
+    path = tmp_path / "x.prv"
+    if processes > 1:
+        return str(write_trace(path, [8, 6], runtime=9))
+    writer = TraceWriter([threads])
+    writer.state(0, 0, 0, 10 * MS, 1)
+    if threads > 1:
+        for thread in range(threads):
+            writer.event(0, thread, 4 * MS, [(60000001, 1)] * (thread == 0) + [(60000018, 1)])
+            writer.event(0, thread, 8 * MS, [(60000018, 0)] + [(60000001, 0)] * (thread == 0))
+        writer.state(0, 1, 4 * MS, 7 * MS, 1)
+    writer.write(path)
+    return str(path)
+
+
+@formats
+@splits
+def test_predict(processes: int, threads: int, form: str, popmodel: Call) -> None:
+    split = ("--procs", str(processes), "--threads", str(threads))
+    check(popmodel, ("predict", *split, *SMALL, "--family", "all", "--reference", "1x1"), form)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "markdown"])
+@splits
+def test_predict_formula(processes: int, threads: int, form: str, popmodel: Call) -> None:
+    words = ("predict", "--procs", str(processes), "--threads", str(threads), *SMALL)
+    metric = "hybrid-additive.process_transfer_efficiency"
+    status, out, err = popmodel(*words, "--formula", metric, "--format", form)
+    assert (status, err) == (0, "")
+    assert not re.search(r"\bnan\b", out, re.IGNORECASE)
+
+
+@formats
+def test_sweep(form: str, popmodel: Call) -> None:
+    check(popmodel, ("sweep", "--cores", "1", *SMALL), form)
+
+
+@formats
+def test_signature_check(form: str, popmodel: Call) -> None:
+    check(popmodel, ("signature", "check", "stencil3d", *SMALL), form)
+
+
+@formats
+@splits
+def test_info(traced: str, form: str, popmodel: Call) -> None:
+    check(popmodel, ("info", traced), form)
+
+
+@formats
+@splits
+def test_metrics(traced: str, form: str, popmodel: Call) -> None:
+    check(popmodel, ("metrics", traced, "--family", "all"), form)
+
+
+@formats
+@splits
+def test_replay(traced: str, form: str, popmodel: Call) -> None:
+    check(popmodel, ("replay", traced, "--latency", "0,1us"), form)
+
+
+@formats
+@splits
+def test_validate(traced: str, form: str, popmodel: Call) -> None:
+    check(popmodel, ("validate", "stencil3d", traced, *SMALL, "--family", "all"), form)

@@ -1,0 +1,188 @@
+"""What a program asks of MPI and OpenMP, from a source that shares nothing with the tracer.
+
+`counts.c` is loaded into a run of its own, and what it counted is compared with a trace of another
+run of the same program: calls and regions of each name, messages and bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from popmodel.trace.names import BYTES_SENT, PARALLEL
+from popmodel.trace.trace import Trace
+
+HERE = Path(__file__).resolve().parent
+COLLECTIVE = 50000002
+
+_LIBRARY = re.compile(r"^\s*(lib(?:mpi|mpich|gomp)[\w-]*\.so[.\d]*) => (/\S+)", re.MULTILINE)
+_NAMES = re.compile(r" [TW] (MPI_[A-Z][a-z0-9_]*|mpi_[a-z0-9_]*[a-z0-9]_|GOMP_parallel\w*)(?:@|$)")
+_NO_CALLS = re.compile(
+    r"MPI_Wti(me|ck)|MPI_Aint_\w+|mpi_(wti(me|ck)|aint_\w+)_|\w+_f(08\w*)?_?|\w+_fn_|\w+_[cf]2[cf]\w*"
+    r"|\w+_f(08)?2\w+|GOMP_parallel_end"
+)
+"""Symbols that return no integer, or are none of a program's calls."""
+
+_UNRECORDED = re.compile(
+    r"MPI_(Comm_(rank|size|group|compare|test_inter|remote_\w+|[gs]et_\w+|\w*keyval|delete_attr)"
+    r"|(Type|Op|Group|Info|Error|Errhandler|Attr|Keyval|Status|Add_error)_\w+|Get_\w+|Topo_test"
+    r"|(Cart|Graph|Dist_graph)_(coords|rank|shift|get|map|neighbors\w*)|(Cart|Graph)dim\w*_get"
+    r"|Dims_create|Initialized|Finalized|Query_thread|Is_thread_main|(Un)?[Pp]ack\w*|Address"
+    r"|(Alloc|Free)_mem|Win_([gs]et|create_(?!dynamic)|free_|delete_)\w+|File_(get|c2f|set_atom)\w*"
+    r"|Test_cancelled|Pcontrol|Request_get_status|T_\w+|(Free|Delete|Create)_keyval)"
+)
+"""Calls that wait for nobody and send nothing: the tracer leaves them out."""
+
+# Extrae's numbers, which the trace has, do not tell these apart.
+_SAME = {"MPI_Init_thread": "MPI_Init"}
+
+
+class NotCounted(Exception):
+    """What a program asks cannot be counted; the message says why, in one line."""
+
+
+def build(folder: Path, mpicc: Sequence[str], programs: Iterable[Path]) -> Path:
+    """Build the counting library for programs that are linked with one MPI.
+
+    Raises
+    ------
+    NotCounted
+        It cannot be built.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    libraries: set[str] = set()
+    for program in programs:
+        said = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+        libraries |= {path for _, path in _LIBRARY.findall(said.stdout)}
+    symbols: set[str] = set()
+    for path in sorted(libraries):
+        said = subprocess.run(["nm", "-D", path], capture_output=True, text=True, check=False)
+        symbols |= {found[1] for line in said.stdout.splitlines() if (found := _NAMES.search(line))}
+    names = {name: shown(name) for name in sorted(symbols) if not _NO_CALLS.fullmatch(name)}
+    (folder / "names.h").write_text("".join(f'NAME({a}, "{b}")\n' for a, b in names.items()))
+    library = folder / "libcounts.so"
+    # fmt: off
+    command = [*mpicc, "-O1", "-w", "-std=gnu11", "-shared", "-fPIC", f"-I{folder}",
+               "-o", str(library), str(HERE / "counts.c"), "-ldl"]
+    # fmt: on
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotCounted(f"the counting library cannot be built: {done.stderr.strip()[:200]}")
+    return library
+
+
+def shown(symbol: str) -> str:
+    """Name of a call in C, from that of any language: ``mpi_comm_rank_`` is MPI_Comm_rank."""
+    if symbol.startswith("mpi_"):
+        return "MPI_" + symbol.removeprefix("mpi_").removesuffix("_").capitalize()
+    return "parallel" if symbol.startswith("GOMP_parallel") else symbol
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What all processes of a run asked for.
+
+    Attributes
+    ----------
+    calls : Counter
+        Calls of MPI by name.
+    messages, bytes : int
+        Point-to-point messages that were sent, and their bytes; none to MPI_PROC_NULL.
+    collective : dict of str to int
+        Bytes that each kind of collective operation was given to send.
+    regions : int
+        Parallel regions of OpenMP.
+    """
+
+    calls: Counter[str]
+    messages: int
+    bytes: int
+    collective: dict[str, int]
+    regions: int
+
+
+def read(folder: Path) -> Counts:
+    """Add up what the processes of a run counted.
+
+    Raises
+    ------
+    NotCounted
+        There is nothing.
+    """
+    parts: list[dict[str, Any]] = [json.loads(f.read_text()) for f in folder.glob("*.json")]
+    if not parts:
+        raise NotCounted("the counting library wrote nothing")
+    calls: Counter[str] = Counter()
+    collective: Counter[str] = Counter()
+    for part in parts:
+        for symbol, number in part["calls"].items():
+            name = shown(symbol)
+            calls[_SAME.get(name, name)] += number
+        for name, number in part["collective"].items():
+            collective[f"MPI_{name.capitalize()}"] += number
+    return Counts(
+        calls,
+        sum(part["messages"]["count"] for part in parts),
+        sum(part["messages"]["bytes"] for part in parts),
+        dict(collective),
+        sum(part["parallel"] for part in parts),
+    )
+
+
+def traced(trace: Trace) -> Counts:
+    """What a trace says of the same."""
+    calls = trace.calls()
+    names: Counter[str] = Counter()
+    collective: Counter[str] = Counter()
+    sent = np.flatnonzero(trace.events.type == BYTES_SENT)
+    for type_, value, row in zip(
+        calls.type.tolist(), calls.value.tolist(), calls.row.tolist(), strict=True
+    ):
+        name = trace.mpi_name(type_, value)
+        names[_SAME.get(name, name)] += 1
+        if type_ == COLLECTIVE:
+            # The first of the rows behind the entry is the call's own.
+            place = np.searchsorted(sent, row)
+            if place < len(sent) and trace.events.time[sent[place]] == trace.events.time[row]:
+                collective[name] += int(trace.events.value[sent[place]])
+    opened = np.isin(trace.events.type, PARALLEL) & (trace.events.value != 0)
+    return Counts(
+        names,
+        len(trace.messages.size),
+        int(trace.messages.size.sum()),
+        dict(collective),
+        int(np.count_nonzero(opened)),
+    )
+
+
+def differences(counted: Counts, traced: Counts) -> list[str]:
+    """What a trace says otherwise than the library counted, a line each.
+
+    Only calls that the trace knows at all are compared one by one; those that it does not record
+    (inquiries such as MPI_Comm_rank, which wait for nobody) are the same for every program.
+    """
+    found = []
+    for name in sorted({*counted.calls, *traced.calls}):
+        here, there = counted.calls[name], traced.calls[name]
+        if here != there and (there or not _UNRECORDED.fullmatch(name)):
+            found.append(f"{name}: {here:,} counted, {there:,} in the trace")
+    for name, here in sorted(counted.collective.items()):
+        there = traced.collective.get(name, 0)
+        if here != there:
+            found.append(f"{name}: {here:,} bytes counted, {there:,} in the trace")
+    for what, here, there in (
+        ("messages", counted.messages, traced.messages),
+        ("bytes of messages", counted.bytes, traced.bytes),
+        ("parallel regions", counted.regions, traced.regions),
+    ):
+        if here != there:
+            found.append(f"{what}: {here:,} counted, {there:,} in the trace")
+    return found

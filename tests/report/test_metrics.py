@@ -1,0 +1,100 @@
+"""The screen of efficiencies, on runs that no small trace gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from popmodel.metrics.call_sites import CallSite
+from popmodel.metrics.hierarchy import load_families
+from popmodel.metrics.measure import Run, analyse
+from popmodel.metrics.scaling import Comparable, scale
+from popmodel.report import metrics
+from popmodel.report.metrics_document import document
+from popmodel.report.terminal import Style
+from popmodel.trace import read
+from popmodel.trace.writer import TraceWriter
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """One process that computes for 10 ms."""
+    script = TraceWriter(threads=(1,))
+    script.state(0, 0, 0, 10_000_000, 1)
+    script.write(tmp_path / "x.prv")
+    return analyse(read(tmp_path / "x.prv", cache=False))
+
+
+def shown(*runs: Run) -> dict[str, Any]:
+    """The document of runs, which are called a, b, ..."""
+    runs = tuple(replace(run, trace=f"{name}.prv") for name, run in zip("ab", runs, strict=False))
+    aggregates = [run.observables.aggregates() for run in runs]
+    absent = runs[0].observables.absent
+    mpi = load_families()["mpi"]
+    scaled = scale([Comparable(run.trace, aggregates[0], absent) for run in runs])
+    families = [
+        {"mpi": mpi.evaluate(values, absent), "scaling": scaling}
+        for values, scaling in zip(aggregates, scaled.evaluations, strict=True)
+    ]
+    return document(runs, families, scaled, [()] * len(runs))
+
+
+def test_caveats_stand_before_the_numbers(run: Run) -> None:
+    result = shown(replace(run, caveats=("half of it is lost", "7 threads share a core")))
+    assert result["runs"][0]["caveats"] == ["half of it is lost", "7 threads share a core"]
+    assert [line.strip() for line in metrics.screen(result, Style(60))[:4]] == [
+        "half of it is lost",
+        "7 threads share a core",
+        "",
+        "a",
+    ]
+    assert metrics.markdown(result)[:5] == [
+        "half of it is lost",
+        "",
+        "7 threads share a core",
+        "",
+        "|  | a |",
+    ]
+
+
+def test_caveats_of_several_runs_are_told_once(run: Run) -> None:
+    lost = [replace(run, caveats=(f"{share} % is lost",)) for share in (3, 4)]
+    assert metrics.screen(shown(*lost), Style(60))[:2] == ["3 / 4 % is lost", ""]
+    assert metrics.screen(shown(run, lost[0]), Style(60))[:2] == ["b: 3 % is lost", ""]
+
+
+def test_a_run_without_caveats_begins_with_its_numbers(run: Run) -> None:
+    assert "processes" in metrics.screen(shown(run), Style(60))[1]
+
+
+SITE = CallSite("MPI_Allreduce", "solve", "app.c:12", 2000, 0.0025, 0.25, 0.002)
+
+
+def test_calls_of_mpi_are_shown_with_their_places(run: Run) -> None:
+    other = replace(SITE, function="", place="", count=1, time=1e-6, share=1e-4, waiting=None)
+    result = shown(replace(run, call_sites=(SITE, other)))
+    lines = metrics.screen(result, Style(80))
+    begin = next(i for i, line in enumerate(lines) if "calls of MPI" in line)
+    assert [line.rstrip() for line in lines[begin - 1 : begin + 5]] == [
+        "                                              time  wait     thread",
+        "calls of MPI                           times     %     %  time lost",
+        " MPI_Allreduce in solve (app.c:12)     2,000  25.0  80.0   2.500 ms",
+        " MPI_Allreduce in an unknown function      1   0.0     -   1.000 us",
+        " time %: of all threads' time; wait %: what of it an ideal network leaves, for",
+        " others are late",
+    ]
+    text = "\n".join(metrics.markdown(result))
+    assert "| Calls of MPI in a | times | time % | wait % | thread time lost |" in text
+    assert "| MPI_Allreduce in solve (app.c:12) | 2,000 | 25.0 | 80.0 | 2.500 ms |" in text
+    assert result["runs"][0]["call_sites"][0] == SITE.to_dict()
+
+
+def test_only_the_costliest_calls_are_shown(run: Run) -> None:
+    sites = tuple(replace(SITE, place=f"app.c:{n}", time=1 / n) for n in range(1, 15))
+    result = shown(replace(run, call_sites=sites))
+    lines = metrics.screen(result, Style(80))
+    assert sum("MPI_Allreduce in" in line for line in lines) == metrics.SITES_SHOWN
+    assert "and 4 cheaper ones (all with --format json)" in [line.strip() for line in lines]
