@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.replay.program import COLLECTIVES, Collectives, Messages, Op, Program
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class _Callers:
 
     def of(self, collective: int) -> NDArray[np.int32]:
         mine = self._process[self._bound[collective] : self._bound[collective + 1]]
-        return np.unique(mine).astype(np.int32)
+        return distinct(mine).astype(np.int32)
 
 
 def _root_ranks(

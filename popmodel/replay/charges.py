@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.network.fan import collective_time
 from popmodel.network.point_to_point import transfer_time
 from popmodel.replay.program import COLLECTIVES, NONE_UNEVEN
@@ -164,7 +165,7 @@ def _times(
 ) -> NDArray[np.float64]:
     """Costs of collectives, ns."""
     found = np.zeros(len(kind))
-    for code in np.unique(kind).tolist():
+    for code in distinct(kind).tolist():
         mine = kind == code
         found[mine] = _NS * collective_time(
             COLLECTIVES[code],

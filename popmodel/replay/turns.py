@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.errors import ReplayError
 from popmodel.replay.calls import turns
 from popmodel.replay.mpi_calls import Action
@@ -165,7 +166,7 @@ def _check_membership(
     """Refuse calls of processes that are no members: they would count as ones that are."""
     listed = [
         (number, trace.communicators[number])
-        for number in np.unique(communicator).tolist()
+        for number in distinct(communicator).tolist()
         if number in trace.communicators
     ]
     numbers = np.array([number for number, _ in listed], dtype=np.int64)

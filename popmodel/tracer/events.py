@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.trace.names import (
     BYTES_RECEIVED,
     BYTES_SENT,
@@ -185,7 +186,7 @@ class EventMaker:
         events.add(made, 0, NEW_TASK, _numbers(records["b"][made], self._tables.functions))
         rows = np.flatnonzero((kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE))
         construct, entered = records["call"][rows], kind[rows] == Kind.OMP_ENTER
-        for number in np.unique(construct).tolist():
+        for number in distinct(construct).tolist():
             type_, value = _CONSTRUCTS[Construct(number)]
             chosen = construct == number
             types = np.full(np.count_nonzero(chosen), type_)

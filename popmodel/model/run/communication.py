@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
@@ -439,7 +440,7 @@ class _Team:
 
     @property
     def nodes(self) -> int:
-        return int(np.unique(self.at).size)
+        return int(distinct(self.at).size)
 
     @property
     def per_node(self) -> int:
