@@ -24,14 +24,22 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(
-        cls: type | None = None, /, *, frozen: bool = False, eq: bool = True, **others: Any
+        cls: type | None = None,
+        /,
+        *,
+        frozen: bool = False,
+        eq: bool = True,
+        kw_only: bool = False,
+        **others: Any,
     ) -> Any:
-        """As `dataclasses.dataclass`; cheap where the class is frozen and nothing else is asked."""
+        """As `dataclasses.dataclass`; cheap where the class is frozen and little else is asked."""
+        asked = {"eq": eq, "kw_only": kw_only, **others}
         if cls is None:
-            return partial(dataclass, frozen=frozen, eq=eq, **others)
+            return partial(dataclass, frozen=frozen, **asked)
         if not frozen or others:
-            return dataclasses.dataclass(frozen=frozen, eq=eq, **others)(cls)
-        dataclasses.dataclass(init=False, repr=False, eq=False)(cls)  # finds the fields
+            return dataclasses.dataclass(frozen=frozen, **asked)(cls)
+        # finds the fields
+        dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
         made = _methods(cls, dataclasses.fields(cls), eq)
         for name, method in made.items():
             if cls.__dict__.get(name) is None:  # a class with its own __eq__ has None as __hash__
@@ -41,25 +49,26 @@ else:
 
 
 def _methods(
-    cls: type, fields: tuple[dataclasses.Field[Any], ...], eq: bool
+    cls: type[Any], fields: tuple[dataclasses.Field[Any], ...], eq: bool
 ) -> dict[str, Callable[..., Any]]:
     names = frozenset(field.name for field in fields)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        cls.__init__ = _initializer(cls, fields)  # type: ignore[misc]
-        cls.__init__(self, *args, **kwargs)
+        made = _initializer(cls, fields)
+        cls.__init__ = made
+        made(self, *args, **kwargs)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         if type(self) is cls or name in names:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-        super(cls, self).__setattr__(name, value)
+        _set(self, name, value)
 
     def __delattr__(self: Any, name: str) -> None:
         if type(self) is cls or name in names:
             raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
-        super(cls, self).__delattr__(name)
+        object.__delattr__(self, name)
 
-    found = {
+    found: dict[str, Callable[..., Any]] = {
         "__init__": __init__,
         "__setattr__": __setattr__,
         "__delattr__": __delattr__,
@@ -102,7 +111,9 @@ def _initializer(cls: type, fields: tuple[dataclasses.Field[Any], ...]) -> Calla
     """Compile ``__init__``, which takes a value for every field in order."""
     known: dict[str, Any] = {"_set": _set}
     parameters, lines = [], []
-    for field in fields:
+    for field in sorted(fields, key=lambda one: bool(one.kw_only)):
+        if field.kw_only and "*" not in parameters:
+            parameters.append("*")
         name = value = field.name
         if field.default is not dataclasses.MISSING:
             known[f"_of_{name}"] = field.default

@@ -100,7 +100,7 @@ def test_it_does_what_the_standard_library_does(use: Callable[[Any], Any]) -> No
 
 
 def test_a_class_may_have_a_base_and_check_itself() -> None:
-    assert repr(Longer(1, e=2)) == "Longer(a=1, b=[], e=2)"
+    assert repr(Longer(1, e=2)) == "Longer(a=1, b=[], d=1.0, e=2)"
     assert Longer(1) != Cheap(1)
     with pytest.raises(ValueError, match="e"):
         Longer(1, e=-1)
@@ -146,6 +146,16 @@ def test_own_methods_are_kept() -> None:
     assert Own(1) == Own(2)
     assert repr(Own(1)) == "own"
     assert hash(Own(3)) == hash(Own(3))
+
+
+def test_fields_may_be_given_by_name_only() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Named(Cheap):
+        e: int
+        f: int = 2
+
+    assert repr(Named(1, e=3)).endswith("Named(a=1, b=[], d=1.0, e=3, f=2)")
+    assert fails(lambda: Named(1, [], "", 1.0, 5)) is TypeError  # type: ignore[misc]
 
 
 def test_what_else_is_asked_for_is_left_to_the_standard_library() -> None:

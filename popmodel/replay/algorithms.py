@@ -13,13 +13,13 @@ what it needs to know: who is which rank, and what the messages cost, which only
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.arrays import distinct
 from popmodel.replay.program import COLLECTIVES, Collectives, Messages, Op, Program
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from popmodel.arrays import distinct
 from popmodel.network.fan import collective_time
 from popmodel.network.point_to_point import transfer_time
 from popmodel.replay.program import COLLECTIVES, NONE_UNEVEN
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

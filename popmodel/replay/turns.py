@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from popmodel.replay.mpi_calls import Action
 from popmodel.replay.program import COLLECTIVES, Collectives
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.names import BYTES_RECEIVED, BYTES_SENT, COMMUNICATOR, IS_ROOT
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
 from typing import Any
 
 from popmodel.report.export import plain
 from popmodel.report.terminal import Style, clean, display_width, paragraph
+from popmodel.values import dataclass
 
 _CHARACTER = 0.62
 _TEXT, _HEADING = 12, 16  # sizes in pixels

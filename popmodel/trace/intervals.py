@@ -5,7 +5,6 @@ Times are integer nanoseconds, so that sums and differences are exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import rows_where_type, take, walk
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from popmodel.tracer.in_calls import CallTables, InCalls
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, still_open
 from popmodel.tracer.records import RECORD, SITE_SHIFT, Construct, Kind
+from popmodel.values import dataclass
 
 __all__ = ["PAIR", "EventMaker", "Tables"]
 

@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
 from popmodel.tracer.records import HEADER, IS_KIND, MAGIC, MARK, RECORD, VERSION, Construct, Kind
+from popmodel.values import dataclass
 
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from popmodel.arrays import quantile
 from popmodel.errors import PopmodelError
 from popmodel.machine.samples import Result
+from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], float]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from popmodel.model.signature.program import Communicator
 from popmodel.model.terms import message
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
+from popmodel.values import dataclass
 
 _REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan")
 # algorithms in which a node exchanges with the next one over a single message at a time

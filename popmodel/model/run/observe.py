@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from popmodel.expressions.elementary import Value
@@ -11,6 +9,7 @@ from popmodel.metrics.observables import NO_MPI
 from popmodel.model.run.course import Course, computation
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work
+from popmodel.values import dataclass
 
 INSTRUCTIONS_ABSENT = "the signature does not count all instructions (key instructions)"
 NODE_UNKNOWN = "the model does not say which node has the slower processes"

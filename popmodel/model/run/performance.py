@@ -7,7 +7,7 @@ The walk uses the same functions for numbers, arrays of draws and traced numbers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ from popmodel.model.signature.program import (
 )
 from popmodel.model.terms import halo, memory, pipeline
 from popmodel.units import format_size
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -26,6 +25,7 @@ from popmodel.model.signature.keys import key_at
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import EXTENTS
 from popmodel.model.signature.toml_lines import Path
+from popmodel.values import dataclass
 
 MOST_THREADS = 256
 

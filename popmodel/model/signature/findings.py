@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from popmodel.model.signature.keys import key_at, label_of
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import EXTENTS, SignatureError
 from popmodel.model.signature.toml_lines import Path, line_of
+from popmodel.values import dataclass
 
 Lines: TypeAlias = Mapping[Path, int]
 Formulas: TypeAlias = Mapping[Path, Expression]
