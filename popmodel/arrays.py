@@ -7,17 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGE = 1 << 16  # from here on a table of hashes is faster than sorting
-
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
     """Sorted values, each once.
 
-    As `numpy.unique`, which for nothing but values imports ``numpy.ma``: 9 ms, more than most
-    commands compute.
+    As `numpy.unique`, which for nothing but values imports ``numpy.ma`` (9 ms) and makes a table of
+    hashes, which takes longer than to sort.
     """
-    if values.size >= _LARGE:
-        return np.unique(values)
     return np.unique(values, return_counts=True)[0]
 
 
