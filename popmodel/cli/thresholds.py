@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import PopmodelError, ThresholdError, UsageError
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.metrics.family import Family

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from popmodel.errors import PopmodelError
 from popmodel.expressions import Expression, ExpressionError
 from popmodel.metrics.observables import AGGREGATES, REASONS
+from popmodel.values import dataclass
 
 TOLERANCE = 1e-9
 """Relative difference up to which the two sides of an identity, or a bound, count as equal."""

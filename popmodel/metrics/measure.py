@@ -11,7 +11,6 @@ with begin < t <= end, and only the first read at that t counts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -42,6 +41,7 @@ from popmodel.tracer.records import Kind
 from popmodel.tracer.render import Renderer
 from popmodel.tracer.rows import Member, Rows, rows_of
 from popmodel.tracer.spool import Spool
+from popmodel.values import dataclass
 
 __all__ = ["Merged", "merge"]
 

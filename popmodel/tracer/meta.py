@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from popmodel.shapes import (
 )
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.records import LATEST
+from popmodel.values import dataclass
 
 AGAIN = "copy the raw directory again, or trace the run again"
 VERSION = 2

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from popmodel.tracer.records import (
     Guard,
     Kind,
 )
+from popmodel.values import dataclass
 
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
