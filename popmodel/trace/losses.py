@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ABORTED", "CUT", "FULL", "KILLED", "LOST", "REASONS", "Loss", "describe", "losses"]
 
 LOST = 40009001
-"""Event type of the end of a thread's records; its value says why. Extrae has no such number."""
+"""Event type of the end of a thread's records, none of Extrae's; its value says why."""
 FULL, KILLED, ABORTED, CUT = 1, 2, 3, 4
 REASONS: Mapping[int, str] = {
     FULL: "no room on the disk",

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from popmodel import files
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace.losses import LOST
+from popmodel.trace.processors import CPUS, SHARING, USED, WAITED
 from popmodel.trace.trace import TraceWarning
 from popmodel.trace.writer import header_lines, write_beside
 from popmodel.tracer import states
@@ -35,7 +36,9 @@ from popmodel.tracer.identities import Communicators, Functions, Locate, Names, 
 from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.legend import labels
 from popmodel.tracer.messages import MESSAGE, Matcher
+from popmodel.tracer.meta import Meta
 from popmodel.tracer.packing import packed
+from popmodel.tracer.processors import sharing
 from popmodel.tracer.raw import Process, Raw, read
 from popmodel.tracer.records import Kind
 from popmodel.tracer.render import Renderer
@@ -188,6 +191,12 @@ class _Merge:
         if locate is not None:
             self.functions.locate(locate)
         self.sites = Sites.of([p.meta for p in raw.processes], locate)
+        self.sharing = sharing(
+            (p.meta.boot, p.meta.cpus.get(row[-1].thread.number, frozenset()))
+            for p in raw.processes
+            for row in self.rows[p.rank].members
+            if row
+        )
         self.calls = np.zeros(1 << 16, np.int64)
         self.records = sum(t.count for p in raw.processes for t in p.threads)
         self.done = 0
@@ -265,7 +274,11 @@ class _Merge:
             for place, member in enumerate(members, start=1):
                 followed = place < len(members)
                 loss = process.lost.get(member.thread.number)
-                self._thread(member, row, times, loss, master=number == 0, followed=followed)
+                self._processors(row, member, meta, times)
+                ended = self._thread(
+                    member, row, times, loss, master=number == 0, followed=followed
+                )
+                self._used(row, ended, meta.usage.get(member.thread.number))
             end = times.end
             if process.broken is not None:
                 self._lose(row, end, process.broken)
@@ -294,14 +307,15 @@ class _Merge:
         *,
         master: bool,
         followed: bool,
-    ) -> None:
+    ) -> int:
+        """Convert a thread of the system; when it ended."""
         if not master:
             begin = times.clock.one(member.begin) - times.zero
             base = states.IDLE if member.team else states.RUNNING
             self._states(row.row, row.begin(begin, base))
+        close = None
         for records, last in _marked(member.thread.chunks(CHUNK)):
             records["time"] = times(records["time"])
-            close = None
             if last:
                 # One that did not say when it ended went on to the end of its process.
                 ended = followed or records["kind"][-1] == Kind.END
@@ -315,8 +329,26 @@ class _Merge:
             self.matcher.received(done.posted, done.received)
             self.done += len(records)
             self._tell(0.5 * self.done / max(self.records, 1))
-            if last and loss is not None and close is not None:
-                self._lose(row, close, loss[1])
+        assert close is not None  # a thread without records has no row
+        if loss is not None:
+            self._lose(row, close, loss[1])
+        return close
+
+    def _processors(self, row: Row, member: Member, meta: Meta, times: _Times) -> None:
+        """Say which part of the machine a thread has."""
+        cpus = meta.cpus.get(member.thread.number)
+        if cpus:
+            time = times.clock.one(member.begin) - times.zero
+            shared = self.sharing.get((meta.boot, cpus), 1)
+            pairs = [(time, len(cpus), CPUS, 0), (time, shared, SHARING, 1)]
+            self._events(row.row, np.array(pairs, PAIR))
+
+    def _used(self, row: Row, time: int, usage: tuple[int, int] | None) -> None:
+        """Say at the end of a thread what it had of it."""
+        if usage is not None:
+            used, waited = usage
+            pairs = [(time, used, USED, 0), (time, waited, WAITED, 1)]
+            self._events(row.row, np.array(pairs, PAIR))
 
     def _lose(self, row: Row, time: int, reason: int) -> None:
         """Say that nothing is known of a thread from a time on."""

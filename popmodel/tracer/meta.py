@@ -25,6 +25,7 @@ from popmodel.shapes import (
     shown,
 )
 from popmodel.trace.trace import TraceWarning
+from popmodel.tracer.processors import Cpus, parse
 from popmodel.tracer.records import LATEST
 from popmodel.values import dataclass
 
@@ -120,6 +121,10 @@ class Meta:
         How many records each thread wrote; empty after a crash.
     lost_from : mapping of int to int
         Threads whose disk was full, and since when, ns.
+    cpus : mapping of int to set of int
+        Processors that a thread may use.
+    usage : mapping of int to (int, int)
+        How long a thread was on a processor and waited for one, ns.
     """
 
     path: Path
@@ -140,6 +145,8 @@ class Meta:
     functions: dict[int, Function] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     sites: dict[int, Site] = field(default_factory=dict)
+    cpus: dict[int, Cpus] = field(default_factory=dict)
+    usage: dict[int, tuple[int, int]] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
     counters: tuple[str, ...] = ()
     no_counters: str | None = None
@@ -283,6 +290,14 @@ def _site(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.sites[event["number"]] = Site(event.get("module") or "", event["offset"])
 
 
+def _thread(meta: Meta, event: Mapping[str, Any]) -> None:
+    meta.cpus[event["number"]] = parse(event.get("cpus") or "")
+
+
+def _usage(meta: Meta, event: Mapping[str, Any]) -> None:
+    meta.usage[event["thread"]] = event["used"], event["waited"]
+
+
 def _name(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.names[event["id"]] = event["text"]
 
@@ -340,6 +355,8 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
         _event({"number": _SMALL, "offset": _Address()}, {"module": Optional(Text())}),
         _site,
     ),
+    "thread": (_event({"number": _SMALL}, {"cpus": Optional(Text())}), _thread),
+    "usage": (_event({"thread": _SMALL, "used": _TIME, "waited": _TIME}), _usage),
     "name": (_event({"id": _SMALL, "text": Text()}), _name),
     "clock": (
         _event(
@@ -357,5 +374,5 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
     "end": (_event({"time": _TIME, "records": _Records()}, {"reason": Text()}), _end),
     "note": (_event({"text": Text()}, {"count": Whole(0)}), _note),
 }
-# Threads are found by their files, and the end of MPI is the call of MPI_Finalize.
-_IGNORED = {"thread", "finalize"}
+# The end of MPI is the call of MPI_Finalize.
+_IGNORED = {"finalize"}
