@@ -388,6 +388,7 @@ def test_an_interface_that_shows_no_openmp_is_told(
 
 
 def test_records_are_kept_where_no_trace_can_be_made_of_them(
+    mpi: Mpi,
     programs: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -399,6 +400,7 @@ def test_records_are_kept_where_no_trace_can_be_made_of_them(
         raise TraceError("x.prv.gz", "cannot be written: no space left on device", hint="free some")
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPICC", shlex.join(mpi.mpicc))  # whose library is built already
     monkeypatch.setattr("popmodel.tracer.merge.merge", full)
     for status in (0, 3):
         program = str(programs["openmp"])
