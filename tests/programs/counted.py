@@ -22,6 +22,8 @@ from popmodel.trace.trace import Trace
 
 HERE = Path(__file__).resolve().parent
 COLLECTIVE = 50000002
+MISSES = 50000304  # event of the tracer: how many tests in a row found nothing
+NOTHING = " (found nothing)"
 
 _LIBRARY = re.compile(r"^\s*(lib(?:mpi|mpich|gomp)[\w-]*\.so[.\d]*) => (/\S+)", re.MULTILINE)
 _NAMES = re.compile(r" [TW] (MPI_[A-Z][a-z0-9_]*|mpi_[a-z0-9_]*[a-z0-9]_|GOMP_parallel\w*)(?:@|$)")
@@ -140,19 +142,26 @@ def read(folder: Path) -> Counts:
 def traced(trace: Trace) -> Counts:
     """What a trace says of the same."""
     calls = trace.calls()
+    events = trace.events
+    times = np.ones(len(calls.row), np.int64)  # of which a test that found nothing is one at least
+    misses = np.flatnonzero(events.type == MISSES)
     names: Counter[str] = Counter()
     collective: Counter[str] = Counter()
-    sent = np.flatnonzero(trace.events.type == BYTES_SENT)
-    for type_, value, row in zip(
-        calls.type.tolist(), calls.value.tolist(), calls.row.tolist(), strict=True
-    ):
-        name = trace.mpi_name(type_, value)
-        names[_SAME.get(name, name)] += 1
-        if type_ == COLLECTIVE:
+    sent = np.flatnonzero(events.type == BYTES_SENT)
+    kinds = list(zip(calls.type.tolist(), calls.value.tolist(), strict=True))
+    shown_as = {kind: trace.mpi_name(*kind) for kind in set(kinds)}
+    for row in misses.tolist():
+        call = int(np.searchsorted(calls.row, row)) - 1
+        found = not shown_as[kinds[call]].endswith(NOTHING)
+        times[call] = events.value[row] + found
+    for kind, row, number in zip(kinds, calls.row.tolist(), times.tolist(), strict=True):
+        name = shown_as[kind].removesuffix(NOTHING)
+        names[_SAME.get(name, name)] += number
+        if kind[0] == COLLECTIVE:
             # The first of the rows behind the entry is the call's own.
             place = np.searchsorted(sent, row)
-            if place < len(sent) and trace.events.time[sent[place]] == trace.events.time[row]:
-                collective[name] += int(trace.events.value[sent[place]])
+            if place < len(sent) and events.time[sent[place]] == events.time[row]:
+                collective[name] += int(events.value[sent[place]])
     opened = np.isin(trace.events.type, PARALLEL) & (trace.events.value != 0)
     return Counts(
         names,
