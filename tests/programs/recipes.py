@@ -293,7 +293,7 @@ def _hpcg_case(ranks: int, threads: int) -> Case:
 
 
 def _amg_case(ranks: int, threads: int) -> Case:
-    grid = ("-P", str(ranks), "1", "1", "-n", "20", "20", "20", "-problem", "2")
+    grid = ("-P", str(ranks), "1", "1", "-n", "12", "12", "12")
     residual = r"Final Relative Residual Norm = (\S+)"
     return Case("AMG", ranks, threads, ("{build}/test/amg", *grid), residual, None)
 

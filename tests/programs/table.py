@@ -236,7 +236,7 @@ def row(bench: Bench, program: Program, case: Case, place: Path, rounds: int) ->
     traced = bench.trace(case, place, output)
     found = re.search(case.verified, traced.said)
     run = popmodel.read(output)
-    before, after = bench.count(case, place, library), counted.traced(run)
+    before, after = bench.count(case, place, library), counted.traced(run, traced.errors)
     ratios = bench.pairs(case, place, rounds)
     found_out = analysed(output)
     size = output.stat().st_size
@@ -458,7 +458,7 @@ def main() -> None:
                 print(f"{name}: left out: {error}", file=sys.stderr, flush=True)
             else:
                 how = "right" if rows[-1].right else "WRONG"
-                print(f"{name}: {how}", file=sys.stderr, flush=True)
+                print(f"{name}: {how}", *rows[-1].differences, sep="\n  ", file=sys.stderr)
     where = facts(compilers, given.mpirun, given.rounds)
     if given.output and given.output.suffix == ".json":
         data = {"rows": [asdict(r) for r in rows], "missing": missing, "facts": where}
