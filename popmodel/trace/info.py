@@ -11,6 +11,7 @@ from popmodel.errors import TraceError
 from popmodel.trace import focus
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import tally
+from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import is_counter
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
@@ -45,6 +46,7 @@ def info(trace: Trace) -> dict[str, Any]:
         "duration": trace.duration / NANOSECONDS,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "analysed": focus.find(trace).to_dict(),
+        "caveats": [describe(lost)] if (lost := losses(trace)) else [],
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.events.time),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ def find_or_build(
     if command is not None and not own.get("MPICC"):
         found = _wrapper_of(linked) or _wrapper_of_launcher(command, environment)
         if found is not None:
-            own["MPICC"] = found
+            own["MPICC"] = shlex.quote(found)
     mpi, why = None, None
     try:
         mpi = find_mpi(environment=own)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from popmodel import files
 from popmodel.errors import TraceError, UsageError
+from popmodel.trace.losses import LOST
 from popmodel.trace.trace import TraceWarning
 from popmodel.trace.writer import header_lines, write_beside
 from popmodel.tracer import states
@@ -262,8 +263,13 @@ class _Merge:
                 self._states(location, row.begin(times.begin, states.RUNNING))
             for place, member in enumerate(members, start=1):
                 followed = place < len(members)
-                self._thread(member, row, times, master=number == 0, followed=followed)
-            self._states(location, row.end(times.end))
+                loss = process.lost.get(member.thread.number)
+                self._thread(member, row, times, loss, master=number == 0, followed=followed)
+            end = times.end
+            if process.broken is not None:
+                self._lose(row, end, process.broken)
+                end = self.duration
+            self._states(location, row.end(end))
             if number == 0:
                 self._events(location, row.application(times.end, 0))
             self.calls += row.calls
@@ -278,7 +284,14 @@ class _Merge:
             ] += len(rows.members) - 1
 
     def _thread(
-        self, member: Member, row: Row, times: _Times, *, master: bool, followed: bool
+        self,
+        member: Member,
+        row: Row,
+        times: _Times,
+        loss: tuple[int, int] | None,
+        *,
+        master: bool,
+        followed: bool,
     ) -> None:
         if not master:
             begin = times.clock.one(member.begin) - times.zero
@@ -291,6 +304,8 @@ class _Merge:
                 # One that did not say when it ended went on to the end of its process.
                 ended = followed or records["kind"][-1] == Kind.END
                 close = int(records["time"][-1]) if ended else times.end
+                if loss is not None:
+                    close = times.clock.one(loss[0]) - times.zero
             done = row.feed(records, close)
             self._states(row.row, done.states)
             self._events(row.row, done.events)
@@ -298,6 +313,13 @@ class _Merge:
             self.matcher.received(done.posted, done.received)
             self.done += len(records)
             self._tell(0.5 * self.done / max(self.records, 1))
+            if last and loss is not None and close is not None:
+                self._lose(row, close, loss[1])
+
+    def _lose(self, row: Row, time: int, reason: int) -> None:
+        """Say that nothing is known of a thread from a time on."""
+        self._states(row.row, row.begin(time, states.DISABLED))
+        self._events(row.row, np.array([(time, reason, LOST, 0)], PAIR))
 
     def _states(self, location: int, rows: NDArray[np.void]) -> None:
         self.spool.append(("states", location), rows)

@@ -25,6 +25,7 @@ from popmodel.shapes import (
     shown,
 )
 from popmodel.trace.trace import TraceWarning
+from popmodel.tracer.records import LATEST
 
 AGAIN = "copy the raw directory again, or trace the run again"
 VERSION = 2
@@ -213,7 +214,7 @@ def _event(keys: Mapping[str, Shape], optional: Mapping[str, Shape] | None = Non
     return Table({**keys, **(optional or {})}, required=tuple(keys), others=Plain())
 
 
-_TIME = Whole(0)
+_TIME = Whole(0, LATEST)
 _SMALL = Whole(0, 2**31 - 1)
 
 _EVENT = _event({"event": Text()})
@@ -344,7 +345,7 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
             {
                 "when": Text(),
                 "with": Text(),
-                "round_trips": Items(Row(Whole(), Whole(), Whole())),
+                "round_trips": Items(Row(_TIME, _TIME, _TIME)),
             }
         ),
         _clock,

@@ -10,9 +10,9 @@ import os
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -20,10 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import TraceError
+from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
-from popmodel.tracer.records import HEADER, IS_KIND, MAGIC, MARK, RECORD, VERSION, Construct, Kind
+from popmodel.tracer.records import (
+    HEADER,
+    IS_KIND,
+    LATEST,
+    MAGIC,
+    MARK,
+    RECORD,
+    VERSION,
+    Construct,
+    Kind,
+)
 
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
@@ -92,7 +103,13 @@ class RawThread:
     @property
     def last_time(self) -> int:
         """Time of the last record, on the clock of its host; 0 where there is none."""
-        return int(self.read(self.count - 1, self.count)["time"][0]) if self.count else 0
+        if not self.count:
+            return 0
+        last = self.read(self.count - 1, self.count)
+        # The order of the others shows one that is wrong; this one has none behind it.
+        if last["time"][0] > LATEST:
+            self._check(last, self.count - 1, 0)
+        return int(last["time"][0])
 
     def _check_header(self, file: int, size: int) -> None:
         again = "the file is damaged or of something else: " + AGAIN
@@ -166,7 +183,8 @@ class RawThread:
                 yield records
 
     def _check(self, records: NDArray[np.void], begin: int, last: int) -> None:
-        time = records["time"].astype(np.int64)
+        late = records["time"] > LATEST
+        time = np.where(late, 0, records["time"]).astype(np.int64)
         kind = records["kind"]
         known = IS_KIND[kind]
         constructs = (kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE)
@@ -176,11 +194,13 @@ class RawThread:
         before[0], before[1:] = last, time[:-1]
         sized = (kind == Kind.SEND) | (kind == Kind.RECEIVE)
         negative = sized & (records["c"] < 0)
-        wrong = np.flatnonzero(~known | strange | odd | negative | (time < before))
+        wrong = np.flatnonzero(~known | strange | odd | negative | late | (time < before))
         if not len(wrong):
             return
         row = int(wrong[0])
-        if not known[row]:
+        if late[row]:
+            what = f"is of the time {records['time'][row]} ns, which no clock shows"
+        elif not known[row]:
             what = f"is of kind {kind[row]}, which there is not"
         elif strange[row]:
             what = f"is of MPI call {records['call'][row]}, which there is not"
@@ -232,11 +252,22 @@ class Process:
     meta : Meta
     threads : tuple of RawThread
         In order of their numbers.
+    lost : mapping of int to (int, int)
+        Threads whose last records are lost: since when, on the clock of the host, and why, a key of
+        `popmodel.trace.losses.REASONS`.
     """
 
     rank: int
     meta: Meta
     threads: tuple[RawThread, ...]
+    lost: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def broken(self) -> int | None:
+        """Why it ended before its end, a key of `popmodel.trace.losses.REASONS`; None else."""
+        if self.meta.reason == "abort":
+            return ABORTED
+        return KILLED if self.meta.end is None or self.meta.reason == "signal" else None
 
     @property
     def end(self) -> int:
@@ -410,6 +441,7 @@ def _short(library: str) -> str:
 
 def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str]) -> Process:
     threads = []
+    ends: dict[int, tuple[int, int]] = {}
     for number, path in sorted(files.items()):
         thread = RawThread(path, number)
         if thread.surplus:
@@ -417,14 +449,16 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
         lost = meta.records.get(number, 0) - thread.count
         if lost > 0:
             warnings["records that a process wrote and that its files lack"] += lost
+            ends[number] = thread.last_time, CUT
         if number in meta.lost_from:
             warnings["threads whose last records are lost: there was no room on the disk"] += 1
+            ends[number] = max(meta.lost_from[number], thread.last_time), FULL
         threads.append(thread)
     if meta.end is None or meta.reason == "signal":
         warnings["processes that were killed or crashed, whose trace ends there"] += 1
     for text, count in meta.notes.items():
         warnings[text] += count
-    return Process(rank, meta, tuple(threads))
+    return Process(rank, meta, tuple(threads), ends)
 
 
 def _is_blank(path: Path) -> bool:

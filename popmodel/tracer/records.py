@@ -13,6 +13,8 @@ import numpy as np
 MAGIC = b"popmodel"
 MARK = 0x01020304
 VERSION = 2
+LATEST = 1 << 62
+"""The largest time that a clock may show, ns: 146 years after the start of a host, or 2116."""
 
 HEADER = struct.Struct("=8s6I2Q16x")
 """Magic, mark, version, header size, record size, process, thread, thread id, begin."""

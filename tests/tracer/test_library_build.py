@@ -235,6 +235,28 @@ def test_the_mpi_is_that_which_the_program_is_linked_with(mpi: Mpi, tmp_path: Pa
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_mpi_of_the_program_may_lie_in_a_folder_with_blanks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "my mpi"
+    (folder / "bin").mkdir(parents=True)
+    wrapper = folder / "bin" / "mpicc"
+    wrapper.write_text("#!/bin/sh\nexit 1\n")
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(library, "_linked_with", lambda *_: folder / "lib" / "libmpi.so.40")
+    asked: list[str] = []
+
+    def find(environment: dict[str, str]) -> Mpi:
+        asked.extend(shlex.split(environment["MPICC"]))
+        raise ToolchainError("asked", "")
+
+    monkeypatch.setattr(library, "find_mpi", find)
+    with pytest.raises(ToolchainError, match="asked"):
+        find_or_build(plain(), {"PATH": "/usr/bin:/bin"})
+    assert asked == [str(wrapper)]
+
+
+@pytest.mark.usefixtures("folder")
 def test_another_make_of_mpi_is_refused(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -260,6 +260,11 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
             "the line is damaged: event should be 'start' in the first line",
         ),
         (
+            2,
+            '{"event":"full","thread":0,"lost_from":18446744073709551615}',
+            "the line is damaged: lost_from should be",
+        ),
+        (
             1,
             '{"event":"start","version":8}',
             "the line is damaged: version is 8, but this popmodel reads version 2 of the format",
