@@ -188,8 +188,8 @@ def differences(counted: Counts, traced: Counts) -> list[str]:
     """What a trace says otherwise than the library counted, a line each.
 
     Only calls that the trace knows at all are compared one by one; those that it does not record
-    (inquiries such as MPI_Comm_rank, which wait for nobody) are the same for every program. Of those
-    that poll it is only asked that both have some.
+    (inquiries such as MPI_Comm_rank, which wait for nobody) are the same for every program. Of
+    those that poll it is only asked that both have some.
     """
     found = []
     for name in sorted({*counted.calls, *traced.calls}):
