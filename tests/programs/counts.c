@@ -87,6 +87,7 @@ enum {
 static int rank = -1;
 static atomic_long messages, bytes, given[SENDERS];
 static _Thread_local int depth;
+static _Thread_local bool in_finalize;
 
 static struct { /* persistent sends */
     word handle;
@@ -226,11 +227,14 @@ static word pass(int number, enum language language, word a0, word a1, word a2, 
     if (!e->real)
         e->real = (function *)dlsym(RTLD_NEXT, e->symbol);
     bool of_mpi = !strncmp(e->shown, "MPI_", 4);
-    if (!of_mpi || depth == 0)
+    bool again = in_finalize && of_mpi && !strcmp(e->shown, "MPI_Finalize");
+    if (!of_mpi || (depth == 0 && !again))
         e->calls++;
     if (of_mpi && depth == 0)
         before(e, language, a);
-    bool nests = of_mpi && strcmp(e->shown, "MPI_Finalize");
+    bool ends = of_mpi && !strcmp(e->shown, "MPI_Finalize");
+    bool nests = of_mpi && !(ends && !in_finalize);
+    in_finalize |= ends;
     depth += nests;
     word result = e->real(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, b0, b1, b2, b3, b4, b5);
     depth -= nests;
