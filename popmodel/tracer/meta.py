@@ -111,6 +111,10 @@ class Meta:
         In MPI_COMM_WORLD; None in a process without MPI.
     library : str
         Of MPI, as it calls itself.
+    job : str
+        What its launcher calls the run; empty where it does not say so.
+    spawned : bool
+        Whether MPI_Comm_spawn started it.
     end : int, optional
         When tracing ended; None after a crash.
     reason : str, optional
@@ -136,6 +140,8 @@ class Meta:
     rank: int | None = None
     size: int | None = None
     library: str = ""
+    job: str = ""
+    spawned: bool = False
     end: int | None = None
     reason: str | None = None
     records: dict[int, int] = field(default_factory=dict)
@@ -262,6 +268,8 @@ def _start(path: Path, kind: str, event: Mapping[str, Any]) -> Meta:
 def _mpi(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.rank, meta.size = event["rank"], event["size"]
     meta.library = event.get("library") or ""
+    meta.job = event.get("job") or ""
+    meta.spawned = bool(event.get("spawned"))
     if event["rank"] >= event["size"]:
         raise ShapeError(f"is {event['rank']} of {event['size']}", "rank")
 
@@ -332,7 +340,10 @@ def _note(meta: Meta, event: Mapping[str, Any]) -> None:
 
 _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] = {
     "mpi": (
-        _event({"rank": _SMALL, "size": _SMALL}, {"library": Optional(Text())}),
+        _event(
+            {"rank": _SMALL, "size": _SMALL},
+            {"library": Optional(Text()), "job": Optional(Text()), "spawned": Whole(0, 1)},
+        ),
         _mpi,
     ),
     "communicator": (
