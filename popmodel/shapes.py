@@ -7,8 +7,8 @@ be a number above 0, not -5``.
 
 from __future__ import annotations
 
-import difflib
 import math
+import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ SMALLEST = 1e-30
 DEEPEST = 32
 """Levels of a value of which nothing is known but that it is JSON."""
 
+_HALF = re.compile("[\ud800-\udfff]")
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxlong = _SHOWN.maxother = 40
 
@@ -139,6 +140,8 @@ class Text:
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             expected = f"one of {', '.join(self.choices)}" if self.choices else "text"
             raise ShapeError(f"should be {expected}, not {shown(value)}")
+        if _HALF.search(value):  # JSON can escape it, no file can hold it
+            raise ShapeError(f"has half of a character: {shown(value)}")
         return value
 
 
@@ -299,7 +302,9 @@ class Table:
         for name, item in value.items():
             shape = self.keys.get(name, self.others)
             if shape is None:
-                near = difflib.get_close_matches(_name(name), self.keys, n=1)
+                from difflib import get_close_matches  # 3 ms, which errors alone need
+
+                near = get_close_matches(_name(name), self.keys, n=1)
                 raise _Unknown(_name(name), near[0] if near else None)
             found[name] = _entry(name, item, shape)
         return found

@@ -78,6 +78,7 @@ def test_what_fits_is_given_as_it_is_used(shape: Shape, value: Any, expected: An
         (Whole(1), True, "should be a whole number of at least 1, not True"),
         (Text(), 3, "should be text, not 3"),
         (Text(("a", "b")), "c", "should be one of a, b, not 'c'"),
+        (Text(), "a\ud800", "has half of a character: 'a\\ud800'"),
         (Flag(), 1, "should be true or false, not 1"),
         (Plain(), {"a": [0, math.nan]}, "a[1] should be finite, not nan"),
         (Plain(), deep(100), "[0] is nested too deeply"),

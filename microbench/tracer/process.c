@@ -29,6 +29,7 @@
 _Atomic int phase = DORMANT;
 _Atomic int watch = 0;
 void (*put_counters)(struct thread *, uint64_t time);
+void (*put_rest)(struct thread *, uint64_t time);
 __thread struct thread *this_thread __attribute__((tls_model("initial-exec")));
 struct process process;
 
@@ -191,6 +192,10 @@ static void thread_end(void *thread)
     struct thread *t = thread;
     ended = true;
     this_thread = NULL;
+    if (put_rest) {
+        room(t, REST);
+        put_rest(t, now());
+    }
     put(t, now(), END, 0, 0, 0, 0);
     process_lock();
     if (atomic_load(&phase) == RECORDING) {
@@ -365,6 +370,9 @@ void process_end(const char *reason)
         return;
     if (atomic_exchange(&phase, OVER) == RECORDING) {
         uint64_t time = now();
+        /* There is always room for END; more of it cannot be made here. */
+        if (here && put_rest && here->end - here->next >= REST)
+            put_rest(here, time);
         if (here)
             put(here, time, END, 0, 0, 0, 0);
         for (struct thread *t = threads; t; t = t->following) {

@@ -44,6 +44,25 @@ enum phase {
 
 struct communicator;
 
+/* What a thread has summed up of its locks (guards.h). */
+#define GUARDS (ATOMICS + 1)
+
+struct sums {
+    uint64_t taken, waits, waited, held;
+    uint64_t told; /* of those taken */
+    uint32_t left; /* to be taken before the next one is sampled */
+    int64_t lock;  /* the one sampled */
+    uint64_t since; /* when it was taken; 0 if it is not held any more */
+    uint64_t sampled; /* how many were taken up to it */
+    uint64_t stands_for;
+};
+
+struct guards {
+    struct sums of[GUARDS];
+    uint32_t random;
+    uint64_t put; /* when sums were put last */
+};
+
 struct thread {
     struct record *next; /* goes here */
     struct record *end;  /* of the window, but for one that is kept for END */
@@ -68,6 +87,8 @@ struct thread {
     void *scratch[2];
     size_t scratch_size[2];
 
+    struct guards guards;
+
     /* The file (buffer.c). */
     char *window;
     size_t window_size;
@@ -88,14 +109,19 @@ extern __thread struct thread *this_thread __attribute__((tls_model("initial-exe
 
 /* What an ENTER or a LEAVE has to look at, in one word. */
 enum watch {
-    PAUSED = 1,  /* the user has switched tracing off */
-    COUNTING = 2 /* counters are read at every ENTER and LEAVE */
+    PAUSED = 1,    /* the user has switched tracing off */
+    COUNTING = 2,  /* counters are read at every ENTER and LEAVE */
+    EACH_GUARD = 4 /* locks are recorded one by one (guards.h) */
 };
 extern _Atomic int watch;
 
 /* Reads the counters of this thread and puts COUNTERS at this time; counters.c sets it together
  * with COUNTING. There is room for the record. */
 extern void (*put_counters)(struct thread *, uint64_t time);
+
+/* Puts what a thread has summed up and not put yet, before it ends; guards.c sets it. */
+#define REST 8 /* records, at most */
+extern void (*put_rest)(struct thread *, uint64_t time);
 
 /* Switches the recording of this process on and off, with a TRACING record. */
 void tracing(bool on);

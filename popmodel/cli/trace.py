@@ -17,6 +17,7 @@ from popmodel.errors import FileError, PopmodelError, UsageError
 
 if TYPE_CHECKING:
     from popmodel.tracer.commands import Command
+    from popmodel.tracer.cost import Costs
     from popmodel.tracer.environment import Settings
     from popmodel.tracer.library import Library
     from popmodel.tracer.merge import Merged
@@ -76,6 +77,14 @@ def command(
             "calls of libgomp (gomp).",
         ),
     ] = "auto",
+    locks: Annotated[
+        str,
+        typer.Option(
+            metavar="sum|each",
+            help="Locks, critical sections and atomic operations: counted and timed by thread and "
+            "region (sum), or recorded one by one (each), which can slow a program down tenfold.",
+        ),
+    ] = "sum",
     no_call_sites: Annotated[
         bool,
         typer.Option(
@@ -134,10 +143,14 @@ def command(
     An MPI, OpenMP or hybrid program that is linked dynamically; nothing in it has to be changed.
     Its output and its exit status are its own. What was traced is told on standard error.
     """
-    from popmodel.tracer.environment import OPENMP, Settings
+    from popmodel.tracer.environment import LOCKS, OPENMP, Settings
 
-    way = OPENMP[choice("--openmp", openmp, tuple(OPENMP))]
-    settings = Settings(counters=counters, openmp=way, call_sites=not no_call_sites)
+    settings = Settings(
+        counters=counters,
+        openmp=OPENMP[choice("--openmp", openmp, tuple(OPENMP))],
+        call_sites=not no_call_sites,
+        locks=LOCKS[choice("--locks", locks, tuple(LOCKS))],
+    )
     given = list(words or ())
     sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
     actions = {"--build-only": build_only, "--print-env": print_env, "--script": script is not None}
@@ -213,30 +226,31 @@ def _trace(
     raw = raw_directory.of_output(target)
     raw_directory.create(raw, force=force)
     call = place(command, variables(library.path, raw, settings), os.environ)
-    try:
-        status = run(command.path, call.words, {**os.environ, **call.environment})
-    except PopmodelError:
-        raw_directory.clear(raw)
-        raise
-    try:
-        _finish(
-            arguments,
-            raw,
-            target,
-            library,
-            settings,
-            _nothing(command, status, settings),
-            keep_raw=keep_raw,
-            force=force,
-            built=_built_in(command),
-        )
-    except PopmodelError as error:
-        if status == 0:
+    with raw_directory.held(raw):
+        try:
+            status = run(command.path, call.words, {**os.environ, **call.environment})
+        except PopmodelError:
+            raw_directory.clear(raw)
             raise
-        # What the program said of its failure comes first, and its status is what counts.
-        from popmodel.cli.streams import complain
+        try:
+            _finish(
+                arguments,
+                raw,
+                target,
+                library,
+                settings,
+                _nothing(command, status, settings),
+                keep_raw=keep_raw,
+                force=force,
+                built=_built_in(command),
+            )
+        except PopmodelError as error:
+            if status == 0:
+                raise
+            # What the program said of its failure comes first, and its status is what counts.
+            from popmodel.cli.streams import complain
 
-        complain(error.message, error.hint)
+            complain(error.message, error.hint)
     if status != 0:
         raise typer.Exit(status)
 
@@ -465,15 +479,18 @@ def _checked(name: str, *, force: bool) -> Path:
     return path
 
 
-def _cost(library: Library, target: Path) -> float | None:
+def _cost(library: Library, target: Path) -> Costs | None:
     from popmodel.cli.streams import remark
-    from popmodel.tracer.cost import of_a_record
+    from popmodel.tracer.cost import measured_by
 
-    try:
-        return of_a_record(library.compiler, target.absolute().parent, os.environ)
-    except (PopmodelError, OSError) as error:  # the trace is made, and is worth more than this
-        remark(f"what recording costs was not measured: {error}")
-        return None
+    why = library.without_cost
+    if library.cost is not None:
+        try:
+            return measured_by(library.cost, target.absolute().parent, os.environ)
+        except (PopmodelError, OSError) as error:  # the trace is made, and is worth more than this
+            why = str(error)
+    remark(f"what recording costs was not measured: {why}")
+    return None
 
 
 def _remove(raw: Path) -> None:

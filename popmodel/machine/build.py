@@ -20,13 +20,13 @@ import re
 import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel import cache, files, shell
 from popmodel.errors import FileError, PopmodelError
 from popmodel.machine.processes import Finished, output_of
 from popmodel.machine.toolchain import Compiler, Mpi
+from popmodel.values import dataclass
 
 _COMMON = ("batch.c", "jobs.c", "machine_state.c", "program.c", "samples.c", "team.c", "text.c")
 
@@ -45,10 +45,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     "hello-openmp": ("hello_openmp.c",),
     "trace-cost": (
         "trace_cost.c",
-        "tracer/buffer.c",
-        "tracer/cpus.c",
-        "tracer/meta.c",
-        "tracer/process.c",
+        *(f"tracer/{name}.c" for name in ("buffer", "cpus", "guards", "meta", "openmp", "process")),
     ),
 }
 """Sources of each program. The Makefile beside them says the same."""

@@ -7,24 +7,26 @@ and ranks start, a counter counts, a file is written.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from popmodel import cache, shell
-from popmodel.errors import PopmodelError, UsageError
+from popmodel.documents import parse_json, read_shape
+from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine import counters, disturbance
 from popmodel.machine.build import build
 from popmodel.machine.hardware import Hardware, cpu_list
 from popmodel.machine.probe import probe
 from popmodel.machine.processes import output_of
 from popmodel.machine.toolchain import Compiler, Mpi, find_compiler, find_mpi
+from popmodel.shapes import Plain, Table, Text, Whole
 from popmodel.units import format_size, plural
+from popmodel.values import dataclass
 
 Status = Literal["ok", "warn", "fail", "absent", "untried"]
 Environment = Mapping[str, str]
@@ -147,14 +149,16 @@ def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -
     return Check("OpenMP", "ok", found, facts=facts)
 
 
+_ANSWER = Table({"threads": Whole(1), "runtime": Text()}, ("threads", "runtime"), others=Plain())
+
+
 def _answer(text: str) -> dict[str, Any] | None:
     """Find the line of JSON that hello_openmp.c prints among what the runtime says; None if cut."""
     for line in text.splitlines():
         if line.startswith("{"):
-            with suppress(ValueError):
-                found = json.loads(line)
-                if {"threads", "runtime"} <= found.keys():
-                    return dict(found)
+            with suppress(FileError):
+                found = parse_json(line, "hello-openmp")
+                return dict(read_shape(found, _ANSWER, "hello-openmp"))
     return None
 
 

@@ -7,9 +7,9 @@ in ``microbench/`` say what each job means; here is only which part of the suite
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from popmodel.errors import UsageError
+from popmodel.values import dataclass
 
 PARTS = ("core", "memory", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
 """Parts of the suite, in the order in which they are listed."""
@@ -59,6 +59,8 @@ PATHS: Mapping[str, tuple[str, ...]] = {
 
 Value = int | str
 
+_DIGITS = 18  # of a whole number: the programs read 64 bits
+
 
 @dataclass(frozen=True)
 class Job:
@@ -104,9 +106,11 @@ def parse(line: str) -> Job:
     Raises
     ------
     UsageError
-        If a word is not ``key=value``.
+        If there is no name, or a word is not ``key=value``.
     """
-    name, *words = line.split()
+    name, *words = line.split() or [""]
+    if not name:
+        raise UsageError("a job has no name", "write NAME key=value ...")
     params: dict[str, object] = {}
     for word in words:
         key, sign, value = word.partition("=")
@@ -118,4 +122,4 @@ def parse(line: str) -> Job:
 
 def _value(value: object) -> Value:
     text = str(value)
-    return int(text) if text.isdecimal() else text
+    return int(text) if len(text) <= _DIGITS and text.isdecimal() else text

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from popmodel.shapes import Real, ShapeError, shown
+from popmodel.values import dataclass
 
 ORIGINS = ("measured", "preset", "user")
 _ABOVE_0, _AT_LEAST_0 = Real(above=0), Real(least=0)
@@ -80,9 +81,9 @@ def read_quantity(
         )
     unknown = [key for key in entry if key not in FIELDS]
     if unknown:
-        raise ValueError(f"unknown key {unknown[0]!r}; known are {', '.join(FIELDS)}")
-    if entry.get("unit", unit) != unit:
-        raise ValueError(f"should be in {unit}, not {entry['unit']}")
+        raise ValueError(f"unknown key {shown(unknown[0])}; known are {', '.join(FIELDS)}")
+    if (stated := entry.get("unit", unit)) != unit:
+        raise ValueError(f"should be in {unit}, not {shown(stated)}")
     numbers: dict[str, float] = {}
     for key in ("value", "low", "high"):
         if key in entry:

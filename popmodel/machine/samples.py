@@ -8,8 +8,8 @@ may be cut; everything before counts.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from popmodel.documents import Kind, parse_json, read_shape, read_text
 from popmodel.errors import FileError
 from popmodel.shapes import (
+    SMALLEST,
     Items,
     Named,
     OneOf,
@@ -32,38 +33,44 @@ from popmodel.shapes import (
     Whole,
     shown,
 )
+from popmodel.values import dataclass
 
 SCHEMA = "popmodel/samples/1"
 PROGRAMS = ("node", "mpi")
 
-_PARAMETERS: Mapping[str, Sequence[str]] = {
-    "late_receiver": ("delay",),
-    "reduce_local": ("bytes",),
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("clock", "fma", "loads", "stores", "smt"), ("work",)),
+    **dict.fromkeys(("triad", "load", "copy", "window"), ("moved",)),
+    "construct": ("reference",),
+    "overlap": ("reference", "compute"),
+    "late_receiver": ("params.delay",),
+    "reduce_local": ("params.bytes",),
 }
-"""What the parameters of a job have to say."""
+"""What the result of a job has to say, beside its seconds."""
 
-_AMOUNTS: Mapping[str, str] = {
-    **dict.fromkeys(("clock", "fma", "loads", "stores", "smt"), "work"),
-    **dict.fromkeys(("triad", "load", "copy", "window"), "moved"),
-}
-"""What a job did in its seconds; the rate is one over the other."""
+_POSITIVE = frozenset(
+    job for job, needed in _NEEDED.items() if "work" in needed or "moved" in needed
+) | {"chase", "line_transfer", "quantum", "ping_pong"}
+"""Jobs that are timed as they are: others take a time off, and what is left may be negative."""
 
 _DAMAGED = "remove the line, or measure again: popmodel bench"
 
 Array = NDArray[np.float64]
 
+_LONGEST = 1e9  # s of an operation
 _LAST_DATE = 253402300799.0  # s since 1970: the end of the year 9999
 
 
 class _Duration:
     """Seconds above 0, which the programs write as text where they are no whole number."""
 
-    def read(self, value: Any) -> float:
-        """Give the seconds; see `Shape`."""
+    def read(self, value: Any) -> float | str:
+        """Give the seconds as they stand, for a job is told by its words; see `Shape`."""
         try:
-            return Real(above=0).read(float(value) if isinstance(value, str) else value)
+            Real(above=0).read(float(value) if isinstance(value, str) else value)
         except ValueError:
             raise ShapeError(f"should be seconds above 0, not {shown(value)}") from None
+        return value  # type: ignore[no-any-return]
 
 
 _HEADER = Table(
@@ -75,7 +82,10 @@ _HEADER = Table(
         "kernel": Text(),
         "compiler": Text(),
         "ranks": Whole(1),
-        "openmp": Table({"runtime": Optional(Text())}, others=Plain()),
+        "openmp": Table(
+            {"runtime": Optional(Text()), "version": Whole(), "max_threads": Whole(1)},
+            others=Plain(),
+        ),
         "load": Optional(Real(least=0)),
         "mpi": Table({"library": Optional(Text()), "thread_level": Text()}, others=Plain()),
         "ranks_at": Items(
@@ -101,10 +111,10 @@ RESULT = Table(
                 **dict.fromkeys(("op", "tier", "name", "distance", "direction"), Text()),
                 "delay": _Duration(),
             },
-            others=OneOf("a number or text", Real(), Text()),
+            others=OneOf("a number or text", Whole(), Real(), Text()),
         ),
-        "seconds": Items(Real()),
-        "reference": Optional(Items(Real())),
+        "seconds": Items(Real(most=_LONGEST)),
+        "reference": Optional(Items(Real(most=_LONGEST))),
         "absent": Optional(Text()),
         "moved": Real(above=0),
         "work": Real(above=0),
@@ -310,12 +320,11 @@ def _problem(result: Result) -> str | None:
         return "has neither seconds nor a reason for their absence"
     if result.reference is not None and result.reference.size != result.seconds.size:
         return "has not as many entries in reference as in seconds"
-    for key in _PARAMETERS.get(result.job, ()):
-        if key not in result.params:
-            return f"params.{key} is missing"
-    amount = _AMOUNTS.get(result.job)
-    if amount is not None and amount not in result.facts:
-        return f"{amount} is missing"
-    if amount is not None and result.seconds.min() <= 0:
+    said = {"reference": result.reference, **result.facts}
+    said |= {f"params.{key}": value for key, value in result.params.items()}
+    for name in _NEEDED.get(result.job, ()):
+        if said.get(name) is None:
+            return f"{name} is missing"
+    if result.job in _POSITIVE and result.seconds.min() < SMALLEST:
         return f"seconds should be above 0, not {result.seconds.min():g}"
     return None

@@ -12,13 +12,14 @@ by its threads), POP metric glossary (co-design.pop-coe.eu), DLB user guide (idl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import PopmodelError
+from popmodel.values import dataclass
 
 Times = NDArray[np.float64]
 OutsideMPI = Literal["everywhere", "not-in-mpi"]
@@ -267,6 +268,8 @@ class Region:
         Average over busiest useful time of the team.
     cost : float
         Thread time inside the region that is not useful, in thread-seconds.
+    locks : float
+        The part of it in which threads wait for locks and critical sections.
     """
 
     name: str
@@ -275,6 +278,7 @@ class Region:
     parallel_efficiency: float
     load_balance: float
     cost: float
+    locks: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.errors import TraceError
 from popmodel.trace import focus
 from popmodel.trace.blocks import walk
@@ -70,7 +71,7 @@ def types_of(events: Events) -> list[int]:
     """Types of the events, ascending."""
     found: set[int] = set()
     for block in walk(events.type):
-        found.update(np.unique(events.type[block]).tolist())
+        found.update(distinct(events.type[block]).tolist())
     return sorted(found)
 
 

@@ -7,13 +7,13 @@ is in state 14 (tracing disabled): nothing is known of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.trace.blocks import rows_where_type
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from popmodel.errors import FileError
 from popmodel.tracer.commands import Command
+from popmodel.values import dataclass
 
 OpenMP = Literal["auto", "ompt", "gomp", "off"]
 OPENMP: Mapping[str, OpenMP] = {"auto": "auto", "ompt": "ompt", "gomp": "gomp", "off": "off"}
+"""By what is typed."""
+Locks = Literal["sum", "each"]
+LOCKS: Mapping[str, Locks] = {"sum": "sum", "each": "each"}
 """By what is typed."""
 
 PRELOAD = "LD_PRELOAD"
@@ -37,11 +40,14 @@ class Settings:
         How OpenMP is observed.
     call_sites : bool
         Whether it is recorded where in the program MPI is called.
+    locks : str
+        Whether locks are summed up by region or recorded one by one.
     """
 
     counters: bool = False
     openmp: OpenMP = "auto"
     call_sites: bool = True
+    locks: Locks = "sum"
 
 
 @dataclass(frozen=True)
@@ -64,13 +70,16 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
     settings : Settings
         What is recorded.
     """
-    return {
+    given = {
         PRELOAD: str(library),
         DIRECTORY: str(raw),
         "POPMODEL_TRACE_OPENMP": settings.openmp,
         "POPMODEL_TRACE_COUNTERS": "1" if settings.counters else "0",
         **({} if settings.call_sites else {"POPMODEL_TRACE_CALL_SITES": "0"}),
     }
+    if settings.locks != "sum":
+        given["POPMODEL_TRACE_LOCKS"] = settings.locks
+    return given
 
 
 def refuse_unloadable(library: Path, hint: str) -> None:

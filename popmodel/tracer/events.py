@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.trace.names import (
     BYTES_RECEIVED,
     BYTES_SENT,
@@ -18,13 +18,18 @@ from popmodel.trace.names import (
     CYCLES,
     INSTRUCTIONS,
     IS_ROOT,
+    LOCKS_HELD,
+    SUMMED_LOCKS,
+    WAITED_FOR_LOCKS,
+    WAITS_OF_LOCKS,
 )
 from popmodel.tracer.calls import INCOMPLETE
 from popmodel.tracer.ends import global_ids
 from popmodel.tracer.in_calls import CallTables, InCalls
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, still_open
-from popmodel.tracer.records import RECORD, SITE_SHIFT, Construct, Kind
+from popmodel.tracer.records import RECORD, SITE_SHIFT, Construct, Guard, Kind
+from popmodel.values import dataclass
 
 __all__ = ["PAIR", "EventMaker", "Tables"]
 
@@ -59,6 +64,11 @@ _CONSTRUCTS: Mapping[Construct, tuple[int, int]] = {
     Construct.TASKWAIT: (TASKWAIT, 1),
     Construct.TASKGROUP: (TASKGROUP, 1),
     Construct.JOIN: (JOIN, 1),
+}
+_SUMS: Mapping[Guard, int] = {
+    Guard.LOCKS: SUMMED_LOCKS["locks"],
+    Guard.CRITICALS: SUMMED_LOCKS["critical sections"],
+    Guard.ATOMICS: SUMMED_LOCKS["atomic operations"],
 }
 _SLOTS = 16  # events of one record, at most
 
@@ -185,13 +195,21 @@ class EventMaker:
         events.add(made, 0, NEW_TASK, _numbers(records["b"][made], self._tables.functions))
         rows = np.flatnonzero((kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE))
         construct, entered = records["call"][rows], kind[rows] == Kind.OMP_ENTER
-        for number in np.unique(construct).tolist():
+        for number in distinct(construct).tolist():
             type_, value = _CONSTRUCTS[Construct(number)]
             chosen = construct == number
             types = np.full(np.count_nonzero(chosen), type_)
             if type_ == CRITICAL:
                 types[records["b"][rows[chosen]] != 0] = NAMED_CRITICAL
             events.add(rows[chosen], 0, types, np.where(entered[chosen], value, 0))
+        for guard, first in _SUMS.items():
+            mine = records["call"] == guard
+            rows = np.flatnonzero(mine & (kind == Kind.GUARDED))
+            events.add(rows, 0, first, records["b"][rows])
+            events.add(rows, 1, first + WAITS_OF_LOCKS, records["a"][rows])
+            events.add(rows, 2, first + WAITED_FOR_LOCKS, records["c"][rows])
+            rows = np.flatnonzero(mine & (kind == Kind.HELD))
+            events.add(rows, 0, first + LOCKS_HELD, records["b"][rows])
 
     def _add_functions(
         self,

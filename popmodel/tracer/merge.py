@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,7 +30,7 @@ from popmodel.trace.writer import header_lines, write_beside
 from popmodel.tracer import states
 from popmodel.tracer.calls import calls
 from popmodel.tracer.clocks import Clock, align, residual
-from popmodel.tracer.convert import STATE, Row
+from popmodel.tracer.convert import STATE, Load, Row
 from popmodel.tracer.events import PAIR, Tables
 from popmodel.tracer.identities import Communicators, Functions, Locate, Names, Sites
 from popmodel.tracer.in_calls import CallTables
@@ -45,6 +44,7 @@ from popmodel.tracer.records import Kind
 from popmodel.tracer.render import Renderer
 from popmodel.tracer.rows import Member, Rows, rows_of
 from popmodel.tracer.spool import Spool
+from popmodel.values import dataclass
 
 __all__ = ["Merged", "merge", "merge_runs", "of_run"]
 
@@ -75,8 +75,8 @@ class Merged:
         ns.
     records : int
         Records of the tracer.
-    busiest : int
-        Records of the thread that wrote the most.
+    loads : tuple of Load
+        What was recorded of each thread.
     calls : mapping of str to int
         How often each MPI call was made, the most frequent first.
     only_masters_call : bool
@@ -104,7 +104,7 @@ class Merged:
     threads: tuple[int, ...]
     duration: int
     records: int
-    busiest: int
+    loads: tuple[Load, ...]
     calls: Mapping[str, int]
     only_masters_call: bool
     messages: int
@@ -274,6 +274,7 @@ class _Merge:
         self.done = 0
         self.matcher = Matcher(spool, self.records // 3)
         self.counted = False
+        self.loads: list[Load] = []
 
     def write(self, target: Path) -> Merged:
         call_tables = CallTables()
@@ -358,6 +359,7 @@ class _Merge:
             if number == 0:
                 self._events(location, row.application(times.end, 0))
             self.calls += row.calls
+            self.loads.append(row.load)
             if number > 0 and row.calls.any():
                 self.only_masters_call = False
             self.warnings.update(row.counts)
@@ -511,7 +513,7 @@ class _Merge:
             threads=tuple(self.threads),
             duration=self.duration,
             records=self.records,
-            busiest=max(t.count for p in self.raw.processes for t in p.threads),
+            loads=tuple(self.loads),
             calls=dict(named.most_common()),
             only_masters_call=self.only_masters_call,
             messages=self.matcher.messages,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ from popmodel.shapes import (
 )
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.processors import Cpus, parse
+from popmodel.tracer.records import LATEST
+from popmodel.values import dataclass
 
 AGAIN = "copy the raw directory again, or trace the run again"
 VERSION = 2
@@ -226,7 +228,7 @@ def _event(keys: Mapping[str, Shape], optional: Mapping[str, Shape] | None = Non
     return Table({**keys, **(optional or {})}, required=tuple(keys), others=Plain())
 
 
-_TIME = Whole(0)
+_TIME = Whole(0, LATEST)
 _SMALL = Whole(0, 2**31 - 1)
 
 _EVENT = _event({"event": Text()})
@@ -372,7 +374,7 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
             {
                 "when": Text(),
                 "with": Text(),
-                "round_trips": Items(Row(Whole(), Whole(), Whole())),
+                "round_trips": Items(Row(_TIME, _TIME, _TIME)),
             }
         ),
         _clock,

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
@@ -24,8 +24,20 @@ from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
-from popmodel.tracer.records import HEADER, IS_KIND, MAGIC, MARK, RECORD, VERSION, Construct, Kind
+from popmodel.tracer.records import (
+    HEADER,
+    IS_KIND,
+    LATEST,
+    MAGIC,
+    MARK,
+    RECORD,
+    VERSION,
+    Construct,
+    Guard,
+    Kind,
+)
 from popmodel.tracer.runs import Candidate, split
+from popmodel.values import dataclass
 
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
@@ -94,7 +106,13 @@ class RawThread:
     @property
     def last_time(self) -> int:
         """Time of the last record, on the clock of its host; 0 where there is none."""
-        return int(self.read(self.count - 1, self.count)["time"][0]) if self.count else 0
+        if not self.count:
+            return 0
+        last = self.read(self.count - 1, self.count)
+        # The order of the others shows one that is wrong; this one has none behind it.
+        if last["time"][0] > LATEST:
+            self._check(last, self.count - 1, 0)
+        return int(last["time"][0])
 
     def _check_header(self, file: int, size: int) -> None:
         again = "the file is damaged or of something else: " + AGAIN
@@ -168,26 +186,38 @@ class RawThread:
                 yield records
 
     def _check(self, records: NDArray[np.void], begin: int, last: int) -> None:
-        time = records["time"].astype(np.int64)
+        late = records["time"] > LATEST
+        time = np.where(late, 0, records["time"]).astype(np.int64)
         kind = records["kind"]
         known = IS_KIND[kind]
         constructs = (kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE)
         odd = constructs & ~np.isin(records["call"], list(Construct))
+        sums = (kind == Kind.GUARDED) | (kind == Kind.HELD)
+        unknown = sums & ~np.isin(records["call"], list(Guard))
         strange = ((kind == Kind.ENTER) | (kind == Kind.LEAVE)) & ~_is_call()[records["call"]]
         before = np.empty_like(time)
         before[0], before[1:] = last, time[:-1]
         sized = (kind == Kind.SEND) | (kind == Kind.RECEIVE)
         negative = sized & (records["c"] < 0)
-        wrong = np.flatnonzero(~known | strange | odd | negative | (time < before))
+        negative_sum = sums & ((records["b"] < 0) | (records["c"] < 0))
+        wrong = np.flatnonzero(
+            ~known | strange | odd | unknown | negative | negative_sum | late | (time < before)
+        )
         if not len(wrong):
             return
         row = int(wrong[0])
-        if not known[row]:
+        if late[row]:
+            what = f"is of the time {records['time'][row]} ns, which no clock shows"
+        elif not known[row]:
             what = f"is of kind {kind[row]}, which there is not"
         elif strange[row]:
             what = f"is of MPI call {records['call'][row]}, which there is not"
         elif odd[row]:
             what = f"is of OpenMP construct {records['call'][row]}, which there is not"
+        elif unknown[row]:
+            what = f"is of locks of kind {records['call'][row]}, which there is not"
+        elif negative_sum[row]:
+            what = "is of locks with a negative time or number"
         elif negative[row]:
             what = f"is of a message of {records['c'][row]} bytes"
         else:

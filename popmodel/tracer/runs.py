@@ -8,11 +8,12 @@ run is as many processes of different ranks as were there at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from popmodel.errors import TraceError
 from popmodel.tracer.meta import Meta
+from popmodel.values import dataclass
 
 __all__ = ["Candidate", "split"]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+
+from popmodel.values import dataclass
 
 __all__ = ["Symbols", "built_in", "read_symbols"]
 

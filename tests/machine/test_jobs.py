@@ -38,6 +38,15 @@ def test_a_word_that_is_no_parameter_is_refused(line: str) -> None:
     assert error.value.hint == "write NAME key=value ..."
 
 
+def test_a_line_without_a_name_is_refused() -> None:
+    with pytest.raises(UsageError, match="a job has no name"):
+        parse("  ")
+
+
+def test_a_number_of_too_many_digits_is_text() -> None:
+    assert parse(f"triad bytes={'9' * 5000}").get("bytes") == "9" * 5000
+
+
 def test_every_part_has_jobs_and_fills_something() -> None:
     assert set(PART_OF.values()) == set(PARTS) == set(PATHS)
     assert set(PARTS) > NODE_PARTS

@@ -195,7 +195,7 @@ LEAST = {"alpha": q(1e-6), "beta": q(1e-9)}
         (change("topology/cores_per_node", ...), "topology.cores_per_node is missing"),
         (change("memory/b1", 1e10), "memory.b1 should be a table with value"),
         (change("memory/b1", q(-1)), "memory.b1.value should be a number above 0"),
-        (change("memory/b1/unit", "GB/s"), "memory.b1 should be in B/s, not GB/s"),
+        (change("memory/b1/unit", "GB/s"), "memory.b1 should be in B/s, not 'GB/s'"),
         (change("memory/bw1", q(1)), "memory.bw1 is not a known key"),
         (change("memori", {}), "memori is not a known key"),
         (change("memory/bsat", q(1e9)), "memory.bsat is below memory.b1"),

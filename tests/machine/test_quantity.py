@@ -37,7 +37,7 @@ def test_without_interval_it_is_exact() -> None:
     [
         (3.0, "should be a table with value, low, high, origin and source, not 3.0"),
         ({"value": 1, "hi": 2}, "unknown key 'hi'; known are value"),
-        ({"value": 1, "unit": "us"}, "should be in s, not us"),
+        ({"value": 1, "unit": "us"}, "should be in s, not 'us'"),
         ({"low": 1, "high": 2}, "has no value"),
         ({"value": "5us"}, "value should be a number above 0, not '5us'"),
         ({"value": True}, "value should be a number above 0, not True"),

@@ -28,7 +28,7 @@ from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, Loss, losses
 from popmodel.tracer import merge as merge_module
 from popmodel.tracer import messages, spool, states
 from popmodel.tracer.merge import Merged, merge
-from popmodel.tracer.records import Construct, Kind
+from popmodel.tracer.records import HEADER, RECORD, Construct, Kind
 from popmodel.tracer.source_lines import Place
 
 
@@ -484,6 +484,25 @@ def test_waiting_constructs_are_states_and_their_bodies_are_not() -> None:
             40000001, 60000005, 60000005, 60000007, 60000007, 60000008, 60000008, 60000002,
             60000010, 60000002, 60000033, 60000022, 60000027, 60000016,
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("time", [2**64 - 1, 2**63, 2**63 - 1, 2**62 + 1])
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_a_time_that_no_clock_shows_is_told(tmp_path: Path, time: int, place: int) -> None:
+    plan = Plan(2)
+    plan.send(0, 1, 0, 0, 10)
+    raw = plan.finish().write(tmp_path / "raw")
+    file = min(raw.glob("*.raw"))
+    content = file.read_bytes()
+    records = np.frombuffer(content, RECORD, offset=HEADER.size).copy()
+    records["time"][place] = time
+    file.write_bytes(content[: HEADER.size] + records.tobytes())
+    number = place % len(records)
+    with pytest.raises(TraceError) as caught:
+        merge(raw, tmp_path / "x.prv")
+    assert caught.value.problem == f"record {number} is of the time {time} ns, which no clock shows"
+    assert str(caught.value.hint).startswith("the file is damaged: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
 
 
 def states_of(trace: Trace, location: int) -> list[tuple[int, ...]]:

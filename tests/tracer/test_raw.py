@@ -110,6 +110,8 @@ def test_a_file_that_ends_inside_a_record(folder: Path) -> None:
         ({"kind": 62}, "is of kind 62, which there is not"),
         ({"kind": Kind.ENTER, "call": 999}, "is of MPI call 999, which there is not"),
         ({"kind": Kind.OMP_ENTER, "call": 99}, "is of OpenMP construct 99, which there is not"),
+        ({"kind": Kind.GUARDED, "call": 9}, "is of locks of kind 9, which there is not"),
+        ({"kind": Kind.HELD, "call": 1, "b": -5}, "is of locks with a negative time or number"),
         ({"kind": Kind.SEND, "c": -1}, "is of a message of -1 bytes"),
         ({"time": 4_999_000}, "is 2000 ns before the one in front of it"),
     ],
@@ -248,6 +250,11 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
             1,
             '{"event":"end"}',
             "the line is damaged: event should be 'start' in the first line",
+        ),
+        (
+            2,
+            '{"event":"full","thread":0,"lost_from":18446744073709551615}',
+            "the line is damaged: lost_from should be",
         ),
         (
             1,

@@ -6,7 +6,6 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from popmodel.errors import PopmodelError
 from popmodel.machine import hardware, schema
 from popmodel.machine.calibration import (
     collectives,
@@ -18,11 +17,8 @@ from popmodel.machine.calibration import (
     threads,
 )
 from popmodel.machine.calibration.measured import Measured
+from popmodel.machine.calibration.statistics import CalibrationError
 from popmodel.machine.samples import Launch
-
-
-class CalibrationError(PopmodelError):
-    """Samples do not make a profile."""
 
 
 def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, Any]:

@@ -179,8 +179,10 @@ def fit_saturation(counts: Sequence[int], bandwidth: Sequence[float] | Array) ->
         # b1 (A**-q (1 - s**-q) + s**-q)**(-1/q), s = bsat/b1
         return result
 
+    least, most = [-50, -7, -7], [80, 9, 4]
     start = [np.log(rates[0]), np.log(max(rates.max() / rates[0] - 1, 0.1)), np.log(2.0)]
-    fit = least_squares(lambda x: law(x) - np.log(rates), start, bounds=([-50, -7, -7], [80, 9, 4]))
+    inside = np.clip(start, np.add(least, 0.1), np.subtract(most, 0.1))
+    fit = least_squares(lambda x: law(x) - np.log(rates), inside, bounds=(least, most))
     b1 = float(np.exp(fit.x[0]))
     return np.array([b1, b1 * (1 + np.exp(fit.x[1])), 1 + np.exp(fit.x[2])])
 

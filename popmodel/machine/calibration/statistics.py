@@ -18,13 +18,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import quantile
+from popmodel.errors import PopmodelError
 from popmodel.machine.samples import Result
+from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], float]
@@ -38,6 +41,10 @@ _LARGE_ERROR = 0.3  # relative: beyond it errors are no longer alike up and down
 _FEWEST = 4  # quantities that can tell what they have in common
 
 
+class CalibrationError(PopmodelError):
+    """Samples do not make a profile."""
+
+
 def p10(batches: Array) -> float:
     """Give the 10 % quantile: for latencies."""
     return quantile(batches, 0.1)
@@ -46,15 +53,6 @@ def p10(batches: Array) -> float:
 def median(batches: Array) -> float:
     """Give the median: for contention."""
     return quantile(batches, 0.5)
-
-
-def quantile(batches: Array, share: float) -> float:
-    """Give a quantile, linear between batches, as `numpy.quantile` but in a tenth of its time."""
-    ordered = np.sort(batches)
-    position = share * (ordered.size - 1)
-    below = int(position)
-    above = min(below + 1, ordered.size - 1)
-    return float(ordered[below] + (position - below) * (ordered[above] - ordered[below]))
 
 
 @dataclass(frozen=True)
@@ -187,6 +185,11 @@ def quantities(
     -------
     dict of str to dict
         ``value, low, high, origin, n, source``.
+
+    Raises
+    ------
+    CalibrationError
+        If one is 0 or negative that may not be, or its interval has no bound.
     """
     groups = [list(series.values())] if alike else [[one] for one in series.values()]
     parts = [_deviations(group) for group in groups]
@@ -196,13 +199,22 @@ def quantities(
     for (name, one), deviation, dof in zip(series.items(), deviations, freedom, strict=True):
         centre = float(np.mean(one.coordinates))
         half = _student(dof) * deviation / math.sqrt(len(one.values))
-        limits = [one.back(centre), one.back(centre - half), one.back(centre + half)]
+        try:
+            limits = [one.back(centre), one.back(centre - half), one.back(centre + half)]
+        except OverflowError:
+            raise CalibrationError(
+                f"these samples give no {name}: its launches have nothing in common",
+                "measure again: popmodel bench",
+            ) from None
         if name in zero:
             if limits[0] < 0:
                 limits[2] = -limits[1]
             limits = [max(limit, 0.0) for limit in limits]
         elif limits[0] <= 0:
-            raise ValueError(f"{name} should be positive, not {limits[0]:g}")
+            raise CalibrationError(
+                f"these samples give no {name}: it should be positive, not {limits[0]:g}",
+                "measure again: popmodel bench",
+            )
         else:  # an interval that was taken linearly may reach below what makes sense
             limits = [max(limit, limits[0] * _ROUNDING) for limit in limits]
         value, low, high = (_rounded(limit) for limit in limits)

@@ -19,7 +19,14 @@ from popmodel.machine.calibration import (
     point_to_point,
 )
 from popmodel.machine.calibration.measured import Measured
-from popmodel.machine.calibration.statistics import Series, aligned, fitted, of_fit, quantities
+from popmodel.machine.calibration.statistics import (
+    CalibrationError,
+    Series,
+    aligned,
+    fitted,
+    of_fit,
+    quantities,
+)
 from popmodel.machine.samples import Launch, Result
 
 SIZES = (0, 8, 1024, 4096, 16384, 65536, 262144)
@@ -57,8 +64,13 @@ def test_a_single_launch_varies_as_the_others_do() -> None:
 
 
 def test_a_quantity_that_cannot_be_negative_is_not_stated_so() -> None:
-    with pytest.raises(ValueError, match="x should be positive, not -1e-09"):
+    with pytest.raises(CalibrationError, match="no x: it should be positive, not -1e-09"):
         quantities({"x": Series((-1e-9,), "source", 50, scale=1e-6)})
+
+
+def test_launches_that_have_nothing_in_common_are_told() -> None:
+    with pytest.raises(CalibrationError, match="no x: its launches have nothing in common"):
+        quantities({"x": Series((1e-300, 1e300), "source", 50)})
 
 
 def test_ratios_are_taken_within_a_launch() -> None:

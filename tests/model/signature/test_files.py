@@ -72,7 +72,7 @@ def test_parameters_may_state_their_unit() -> None:
     assert demo.params["w"].value == 8
     with pytest.raises(SignatureError, match="w: the unit should be B, s, 1 or what is counted"):
         signature.from_text(HEAD + params.replace("'B'", "'MiB'") + BODY)
-    with pytest.raises(SignatureError, match="persistent_cv: should be in 1, not B"):
+    with pytest.raises(SignatureError, match="persistent_cv: should be in 1, not 'B'"):
         signature.from_text(
             HEAD + "[imbalance]\npersistent_cv = { value = 0.1, unit = 'B' }\n" + BODY
         )
