@@ -306,7 +306,7 @@ def _miniamr_case(ranks: int, threads: int) -> Case:
                  "--object", "2", "0", "-1.71", "-1.71", "-1.71", "0.04", "0.04", "0.04", "1.7",
                  "1.7", "1.7", "0.0", "0.0", "0.0", "--num_tsteps", "20", "--comm_vars", "2")
     # fmt: on
-    verified = r"(?s)Summary.*[Tt]otal blocks\D+(\d+)"
+    verified = r"Total number of blocks at timestep 20 is (\d+)"
     return Case("miniAMR", ranks, threads, (f"{{build}}/{folder}/miniAMR.x", *arguments), verified)
 
 
