@@ -100,6 +100,7 @@ IN_WRAPPER struct thread *init_begin(int call)
     struct thread *t = thread_here();
     if (!t || t->depth)
         return NULL;
+    window_before_init();
     call_enter(t, call, 1);
     return t;
 }
@@ -114,6 +115,7 @@ static void can_be_used(bool records)
         many_threads = level == MPI_THREAD_MULTIPLE;
         tell_mpi(own_rank, size, level);
         communicators_start(own_rank, size);
+        process_share(size);
     }
     watch_for_finalize();
     clocks_start(own_rank, size, records);
@@ -130,6 +132,7 @@ static void init_end(struct thread *t, int call, int result)
         return;
     call_return(t);
     call_leave(t, call, 0);
+    window_after_init();
 }
 
 WRAPPER(MPI_Init)(int *count, char ***arguments)

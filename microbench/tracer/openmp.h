@@ -106,6 +106,7 @@ static inline void construct_put(struct thread *t, uint64_t time, enum kind kind
 /* Nothing is recorded while the user has switched tracing off, but what was entered is left. */
 static inline void construct_enter(struct thread *t, enum construct construct, int64_t lock)
 {
+    window_check();
     if (UNLIKELY(watching() & PAUSED))
         return;
     room(t, 4 + MOST_SUMS);

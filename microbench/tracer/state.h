@@ -109,9 +109,10 @@ extern __thread struct thread *this_thread __attribute__((tls_model("initial-exe
 
 /* What an ENTER or a LEAVE has to look at, in one word. */
 enum watch {
-    PAUSED = 1,    /* the user has switched tracing off */
-    COUNTING = 2,  /* counters are read at every ENTER and LEAVE */
-    EACH_GUARD = 4 /* locks are recorded one by one (guards.h) */
+    PAUSED = 1,     /* the user has switched tracing off */
+    COUNTING = 2,   /* counters are read at every ENTER and LEAVE */
+    EACH_GUARD = 4, /* locks are recorded one by one (guards.h) */
+    CLOSED = 8      /* outside of the window of time (window.c) */
 };
 extern _Atomic int watch;
 
@@ -125,6 +126,11 @@ extern void (*put_rest)(struct thread *, uint64_t time);
 
 /* Switches the recording of this process on and off, with a TRACING record. */
 void tracing(bool on);
+
+/* window.c: when the recording is switched on or off next. */
+#define NEVER UINT64_MAX
+extern _Atomic uint64_t switch_at;
+void window_look(void);
 
 /* Makes this thread one that records; NULL if nothing is recorded (any more). */
 struct thread *thread_begin(void);
@@ -175,6 +181,13 @@ static inline void put(struct thread *t, uint64_t time, enum kind kind, int call
     record->c = c;
     atomic_signal_fence(memory_order_release);
     record->kind = (uint16_t)kind;
+}
+
+/* Where something may begin to be recorded. */
+static inline void window_check(void)
+{
+    if (UNLIKELY(atomic_load_explicit(&switch_at, memory_order_relaxed) != NEVER))
+        window_look();
 }
 
 static inline int watching(void)

@@ -85,6 +85,28 @@ def command(
             "region (sum), or recorded one by one (each), which can slow a program down tenfold.",
         ),
     ] = "sum",
+    window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FROM:TO",
+            help="Record this time only, counted from the end of MPI_Init (without MPI: from the "
+            "first parallel region): 10s:20s, or 10s: for all that follows. A parallel region "
+            "counts if it begins in it.",
+            show_default=False,
+        ),
+    ] = None,
+    after_init: Annotated[
+        bool, typer.Option("--after-init", help="Record nothing before MPI_Init has ended.")
+    ] = False,
+    max_size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Stop recording where records reach this size (1GiB), shared by all processes; "
+            "what is left out is marked in the trace.",
+            show_default=False,
+        ),
+    ] = None,
     no_call_sites: Annotated[
         bool,
         typer.Option(
@@ -150,6 +172,8 @@ def command(
         openmp=OPENMP[choice("--openmp", openmp, tuple(OPENMP))],
         call_sites=not no_call_sites,
         locks=LOCKS[choice("--locks", locks, tuple(LOCKS))],
+        window=_recorded_window(window, after_init=after_init),
+        max_size=_recorded_size(max_size),
     )
     given = list(words or ())
     sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
@@ -205,6 +229,47 @@ def _refuse_contradictions(
         )
 
 
+def _recorded_window(text: str | None, *, after_init: bool) -> str | None:
+    """The window as the library takes it: seconds, either of which may be left out."""
+    from popmodel.units import parse_time
+
+    if text is None:
+        return "0:" if after_init else None
+    if after_init:
+        raise UsageError(
+            "--after-init and --window exclude each other: a window begins after MPI_Init",
+            "leave --after-init out",
+        )
+    example = "write for example --window 10s:20s, or --window 10s: for all that follows"
+    begin, colon, end = text.partition(":")
+    if not colon:
+        raise UsageError(f"--window {text}: is not FROM:TO", example)
+    try:
+        first, last = (parse_time(each) if each.strip() else None for each in (begin, end))
+    except UsageError as error:
+        raise UsageError(f"--window: {error.message}", error.hint) from None
+    if last is not None and not (first or 0.0) < last:
+        raise UsageError(f"--window {text}: it ends before it begins", example)
+    return ":".join("" if each is None else f"{each:.9f}" for each in (first, last))
+
+
+_LEAST_SIZE = 1 << 20
+
+
+def _recorded_size(text: str | None) -> int | None:
+    from popmodel.units import parse_size
+
+    if text is None:
+        return None
+    try:
+        size = parse_size(text)
+    except UsageError as error:
+        raise UsageError(f"--max-size: {error.message}", error.hint) from None
+    if not _LEAST_SIZE <= size < 2**63:
+        raise UsageError(f"--max-size {text}: must be at least 1MiB", "--max-size 1GiB")
+    return int(size)
+
+
 def _trace(
     arguments: Sequence[str],
     words: Sequence[str],
@@ -214,6 +279,7 @@ def _trace(
     keep_raw: bool,
     force: bool,
 ) -> None:
+    from popmodel.cli.signals import as_exits
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import refuse_as_rank, understand
     from popmodel.tracer.environment import place, variables
@@ -233,17 +299,18 @@ def _trace(
             raw_directory.clear(raw)
             raise
         try:
-            _finish(
-                arguments,
-                raw,
-                target,
-                library,
-                settings,
-                _nothing(command, status, settings),
-                keep_raw=keep_raw,
-                force=force,
-                built=_built_in(command),
-            )
+            with as_exits():
+                _finish(
+                    arguments,
+                    raw,
+                    target,
+                    library,
+                    settings,
+                    _nothing(command, status, settings),
+                    keep_raw=keep_raw,
+                    force=force,
+                    built=_built_in(command),
+                )
         except PopmodelError as error:
             if status == 0:
                 raise
@@ -276,7 +343,7 @@ def _finish(
     if not raw_directory.files(raw):
         raw_directory.clear(raw)
         raise nothing
-    runs, notes = _merged(raw, target, force=force)
+    runs, notes = _merged(raw, target, force=force, after_the_run=True)
     if library.without_mpi is not None:
         notes += (f"MPI is not traced: {library.without_mpi}",)
     if settings.openmp in _NO_OPENMP and not any(run.openmp for run in runs):
@@ -302,6 +369,7 @@ def _merge(
 ) -> None:
     from popmodel import provenance
     from popmodel.cli.output import target
+    from popmodel.cli.signals import as_exits
     from popmodel.report.trace import VIEWS, documents
     from popmodel.tracer import raw_directory
 
@@ -313,17 +381,19 @@ def _merge(
     goal = target(None, format, force=force)
     raw = Path(words[0])
     name = output or f"{raw.absolute().name.removesuffix(raw_directory.SUFFIX)}.prv.gz"
-    runs, notes = _merged(raw, _checked(name, force=force), keeps=False, force=force)
+    with as_exits():
+        runs, notes = _merged(raw, _checked(name, force=force), force=force)
     result = documents(runs, raw=str(raw), cost=None, notes=notes)
     goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, VIEWS)
 
 
 def _merged(
-    raw: Path, target: Path, *, force: bool, keeps: bool = True
+    raw: Path, target: Path, *, force: bool, after_the_run: bool = False
 ) -> tuple[tuple[Merged, ...], tuple[str, ...]]:
     """Merge, with a line of progress; gives the traces, and what could not be found out.
 
-    Says where the records are if that does not succeed.
+    Says how to go on if that does not succeed; where only a merge was asked for, if a signal or the
+    user has ended it.
     """
     from popmodel.cli.progress import Line
     from popmodel.cli.streams import remark
@@ -344,9 +414,9 @@ def _merged(
             check=lambda path: _checked(str(path), force=force),
         )
         return runs, () if lines.problem is None else (lines.problem,)
-    except BaseException:
+    except BaseException as error:
         line.clear()
-        if keeps:
+        if after_the_run or not isinstance(error, PopmodelError):
             remark(f"what was recorded is kept: {_merging(raw, target)}")
         raise
     finally:

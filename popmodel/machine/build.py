@@ -45,7 +45,10 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     "hello-openmp": ("hello_openmp.c",),
     "trace-cost": (
         "trace_cost.c",
-        *(f"tracer/{name}.c" for name in ("buffer", "cpus", "guards", "meta", "openmp", "process")),
+        *(
+            f"tracer/{name}.c"
+            for name in ("buffer", "cpus", "guards", "meta", "openmp", "process", "window")
+        ),
     ),
 }
 """Sources of each program. The Makefile beside them says the same."""

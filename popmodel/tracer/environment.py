@@ -42,12 +42,18 @@ class Settings:
         Whether it is recorded where in the program MPI is called.
     locks : str
         Whether locks are summed up by region or recorded one by one.
+    window : str, optional
+        ``FROM:TO`` in seconds since the end of MPI_Init: what is outside is not recorded.
+    max_size : int, optional
+        Bytes of records.
     """
 
     counters: bool = False
     openmp: OpenMP = "auto"
     call_sites: bool = True
     locks: Locks = "sum"
+    window: str | None = None
+    max_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,10 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
     }
     if settings.locks != "sum":
         given["POPMODEL_TRACE_LOCKS"] = settings.locks
+    if settings.window is not None:
+        given["POPMODEL_TRACE_WINDOW"] = settings.window
+    if settings.max_size is not None:
+        given["POPMODEL_TRACE_MAX_SIZE"] = str(settings.max_size)
     return given
 
 

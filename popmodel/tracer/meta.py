@@ -124,7 +124,9 @@ class Meta:
     records : mapping of int to int
         How many records each thread wrote; empty after a crash.
     lost_from : mapping of int to int
-        Threads whose disk was full, and since when, ns.
+        Threads whose records end early, as the disk was full, and since when, ns.
+    limited : set of int
+        Those of them that did so because the user wanted no more.
     cpus : mapping of int to set of int
         Processors that a thread may use.
     usage : mapping of int to (int, int)
@@ -159,6 +161,7 @@ class Meta:
     openmp: str | None = None
     openmp_runtime: str = ""
     lost_from: dict[int, int] = field(default_factory=dict)
+    limited: set[int] = field(default_factory=set)
     notes: Counter[str] = field(default_factory=Counter)
 
 
@@ -326,6 +329,8 @@ def _openmp(meta: Meta, event: Mapping[str, Any]) -> None:
 
 def _full(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.lost_from[event["thread"]] = event["lost_from"]
+    if event.get("limited"):
+        meta.limited.add(event["thread"])
 
 
 def _end(meta: Meta, event: Mapping[str, Any]) -> None:
@@ -381,7 +386,7 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
     ),
     "counters": (_event({}, {"names": Items(Text()), "why": Text()}), _counters),
     "openmp": (_event({"how": Text()}, {"runtime": Optional(Text())}), _openmp),
-    "full": (_event({"thread": _SMALL, "lost_from": _TIME}), _full),
+    "full": (_event({"thread": _SMALL, "lost_from": _TIME}, {"limited": Whole(0, 1)}), _full),
     "end": (_event({"time": _TIME, "records": _Records()}, {"reason": Text()}), _end),
     "note": (_event({"text": Text()}, {"count": Whole(0)}), _note),
 }

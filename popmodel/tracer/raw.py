@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import TraceError
-from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED
+from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LIMITED
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
@@ -42,6 +42,8 @@ from popmodel.values import dataclass
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
 _BLOCK = 1 << 17
+_FULL = "threads whose last records are lost: there was no room on the disk"
+_LIMITED = "threads whose last records are left out: the limit of --max-size was reached"
 _SWAPPED = int.from_bytes(MARK.to_bytes(4, "little"), "big")
 
 
@@ -456,8 +458,10 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
             warnings["records that a process wrote and that its files lack"] += lost
             ends[number] = thread.last_time, CUT
         if number in meta.lost_from:
-            warnings["threads whose last records are lost: there was no room on the disk"] += 1
-            ends[number] = max(meta.lost_from[number], thread.last_time), FULL
+            limited = number in meta.limited
+            warnings[_LIMITED if limited else _FULL] += 1
+            reason = LIMITED if limited else FULL
+            ends[number] = max(meta.lost_from[number], thread.last_time), reason
         threads.append(thread)
     if meta.end is None or meta.reason == "signal":
         warnings["processes that were killed or crashed, whose trace ends there"] += 1

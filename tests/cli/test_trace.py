@@ -340,6 +340,42 @@ def test_an_interrupted_run_is_merged(
     assert merged(tmp_path, popmodel, "sleeps")["calls"]["MPI_Barrier"] == 2
 
 
+@pytest.mark.parametrize("merges", [False, True], ids=["after the run", "merge"])
+def test_a_merge_that_a_signal_ends_says_how_to_go_on(
+    programs: dict[str, Path],
+    traced: Traced,
+    tmp_path: Path,
+    popmodel: Call,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    merges: bool,
+) -> None:
+    """Nothing is left but the records, in a directory that can be seen."""
+    program = str(programs["openmp"])
+    monkeypatch.chdir(tmp_path)
+    if merges:
+        traced(program, options=("--keep-raw",))
+        for path in tmp_path.glob("openmp.*"):
+            if path.is_file():
+                path.unlink()
+    there = {path.name for path in tmp_path.iterdir()}
+
+    def killed(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+
+    monkeypatch.setattr("popmodel.tracer.merge.merge", killed)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        popmodel("trace", *(("merge", "openmp.raw") if merges else ("--", program)))
+    assert ended.value.code == 128 + signal.SIGTERM
+    said = capsys.readouterr().err
+    assert "what was recorded is kept: popmodel trace merge openmp.raw -o openmp.prv.gz" in said
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert {path.name for path in tmp_path.iterdir()} == there | {"openmp.raw"}
+    assert list((tmp_path / "openmp.raw").glob("*.meta"))
+
+
 def test_a_run_of_which_nothing_is_recorded(traced: Traced, tmp_path: Path) -> None:
     done = traced("sh", "-c", "echo hello")
     assert (done.returncode, done.stdout) == (1, "hello\n")
@@ -498,6 +534,31 @@ def test_nothing_is_overwritten_unasked(
         (["-o", ".prv", "sh"], "-o .prv: a trace is written as .prv or .prv.gz", "-o app.prv.gz"),
         (["-o", "-", "sh"], "-o -: a trace is written as .prv or .prv.gz", "-o app.prv.gz"),
         (["--openmp", "omt", "sh"], "--openmp: unknown value 'omt'", "did you mean ompt?"),
+        (
+            ["--window", "5s", "sh"],
+            "--window 5s: is not FROM:TO",
+            "write for example --window 10s:20s, or --window 10s: for all that follows",
+        ),
+        (
+            ["--window", "5s:3s", "sh"],
+            "--window 5s:3s: it ends before it begins",
+            "write for example --window 10s:20s, or --window 10s: for all that follows",
+        ),
+        (
+            ["--window", "x:3s", "sh"],
+            "--window: 'x' is not a time",
+            "write a number with ns, us, ms, s, min or h, for example 5us",
+        ),
+        (
+            ["--window", "1s:3s", "--after-init", "sh"],
+            "--after-init and --window exclude each other: a window begins after MPI_Init",
+            "leave --after-init out",
+        ),
+        (
+            ["--max-size", "1kB", "sh"],
+            "--max-size 1kB: must be at least 1MiB",
+            "--max-size 1GiB",
+        ),
         (["--locks", "all", "sh"], "--locks: unknown value 'all'", "choose one of sum, each"),
         (
             ["--format", "json", "sh"],

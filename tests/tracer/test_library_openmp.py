@@ -744,6 +744,16 @@ def test_more_names_than_there_is_room_for(run: Run, build: Build) -> None:
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_regions_outside_of_the_window_are_not_recorded(
+    run: Run, build: Build, compiler: str
+) -> None:
+    run.start(build(compiler), "2", "loops", POPMODEL_TRACE_WINDOW="100000:")
+    process = run.process()
+    assert not len(process.of("PARALLEL_BEGIN", "TASK_BEGIN", "OMP_ENTER", "GUARDED"))
+    assert not process.events("note")
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_deeply_nested(run: Run, build: Build, compiler: str) -> None:
     """The stack of LLVM's parts has an end, at which nothing is mixed up."""
     done = run.start(build(compiler), "2", "deep")

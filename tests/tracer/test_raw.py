@@ -13,6 +13,8 @@ from tracer.builder import Run, post, receive, send
 from tracer.plan import Plan
 
 from popmodel.errors import TraceError
+from popmodel.trace import read as read_trace
+from popmodel.trace.losses import LIMITED, describe, losses
 from popmodel.tracer import calls as calls_module
 from popmodel.tracer import raw
 from popmodel.tracer.calls import calls
@@ -211,6 +213,19 @@ def test_processes_without_mpi_beside_those_with_it_are_left_out(tmp_path: Path)
     assert told(run.write(tmp_path / "raw")) == {
         "processes without MPI beside those with it, left out": 1
     }
+
+
+def test_a_limit_of_size_is_told_and_marked(tmp_path: Path) -> None:
+    run = Plan(2).finish()
+    run.processes[1].say("full", thread=0, lost_from=5_000_100, limited=1)
+    folder = run.write(tmp_path / "raw")
+    assert told(folder) == {
+        "threads whose last records are left out: the limit of --max-size was reached": 1
+    }
+    merge(folder, tmp_path / "x.prv")
+    (loss,) = losses(read_trace(tmp_path / "x.prv", cache=False))
+    assert (loss.process, loss.reason) == (1, LIMITED)
+    assert describe([loss]).endswith("(limit of --max-size)")
 
 
 def test_a_full_disk_that_the_tracer_met_is_told(tmp_path: Path) -> None:
