@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -102,14 +103,31 @@ static void nowhere(struct thread *t)
     t->end = t->nowhere + MOST_ROOM;
 }
 
-static void tell_full(struct thread *t, int why)
+static void tell_lost(const struct thread *t, const char *why, bool limited)
 {
     struct line line;
     line_begin(&line, "full");
     line_number(&line, "thread", t->number);
     line_number(&line, "lost_from", (int64_t)now());
-    line_text(&line, "why", strerror(why));
+    line_text(&line, "why", why);
+    line_number(&line, "limited", limited);
     line_end(&line);
+}
+
+/* The user wants no more records than that: told once for all threads. */
+static void tell_limit(const struct thread *t)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    tell_lost(t, "the limit of POPMODEL_TRACE_MAX_SIZE", true);
+    if (!atomic_flag_test_and_set(&told))
+        complain("%s: this process has recorded its share of the size allowed (--max-size), %" PRIu64
+                 " bytes; what it does from now on is not in the trace",
+                 process.meta, process.most);
+}
+
+static void tell_full(const struct thread *t, int why)
+{
+    tell_lost(t, strerror(why), false);
     complain("%s: %s; what this thread does from now on is not in the trace, make room or name "
              "another directory in POPMODEL_TRACE_DIR",
              t->path, strerror(why));
@@ -148,8 +166,23 @@ void buffer_open(struct thread *t)
         tell_full(t, why);
         return;
     }
+    process.taken += t->window_size;
     t->next = (struct record *)(t->window + sizeof(struct header));
     t->end = end_of(t->window, t->window_size);
+}
+
+/* Size of the next window, which begins there: as large as the limit leaves room for, or 0. */
+static size_t window_wanted(const struct thread *t, uint64_t offset)
+{
+    size_t size = t->window_size < LARGEST_WINDOW ? 2 * t->window_size : t->window_size;
+    if (process.most == 0)
+        return size;
+    uint64_t left = process.most > process.taken ? process.most - process.taken : 0;
+    uint64_t there = t->offset + t->window_size - offset; /* of the file already */
+    uint64_t most = (there + left) / SMALLEST_WINDOW * SMALLEST_WINDOW;
+    if (most < size)
+        size = (size_t)most;
+    return size > there ? size : 0;
 }
 
 /* Called when there is too little room: maps the next window. */
@@ -171,10 +204,11 @@ void advance(struct thread *t)
     }
     uint64_t at = position(t);
     uint64_t offset = at / SMALLEST_WINDOW * SMALLEST_WINDOW;
-    size_t size = t->window_size < LARGEST_WINDOW ? 2 * t->window_size : t->window_size;
-    char *window = map(t, offset, size);
+    size_t size = window_wanted(t, offset);
+    char *window = size ? map(t, offset, size) : NULL;
     int why = errno;
     if (window) {
+        process.taken += offset + size - (t->offset + t->window_size);
         munmap(t->window, t->window_size);
         t->window = window;
         t->window_size = size;
@@ -189,7 +223,9 @@ void advance(struct thread *t)
         nowhere(t);
     }
     process_unlock();
-    if (!window)
+    if (size == 0)
+        tell_limit(t);
+    else if (!window)
         tell_full(t, why);
     errno = kept;
 }

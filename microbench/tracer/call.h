@@ -83,6 +83,7 @@ IN_WRAPPER void enter_at(struct thread *t, uint64_t time, int call, uint32_t com
 /* When a call begins: what has to be found out for its ENTER is then a part of it. */
 static inline uint64_t call_open(struct thread *t)
 {
+    window_check();
     t->depth = 1;
     room(t, 16);
     return now();

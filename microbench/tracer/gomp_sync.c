@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "gomp.h"
+#include "guards.h"
 
 EXPORTED void GOMP_barrier(void)
 {
@@ -99,25 +100,25 @@ static void want(void)
         lock_wanted(t);
 }
 
-static void got(int64_t lock)
+static void got(enum guard which, int64_t lock)
 {
     struct thread *t = gomp_here();
     if (t)
-        lock_got(t, CRITICAL_WAIT, CRITICAL_HOLD, lock);
+        guard_got(t, which, lock);
 }
 
-static void giving(void)
+static void giving(enum guard which, int64_t lock)
 {
     struct thread *t = gomp_here();
     if (t)
-        lock_ends(t);
+        guard_ends(t, which, lock);
 }
 
-static void gave(int64_t lock)
+static void gave(enum guard which, int64_t lock)
 {
     struct thread *t = gomp_here();
     if (t)
-        lock_ended(t, CRITICAL_HOLD, lock);
+        guard_ended(t, which, lock);
 }
 
 /* The lock of the critical section without a name is 0. */
@@ -126,15 +127,15 @@ EXPORTED void GOMP_critical_start(void)
     KNOW(GOMP_critical_start);
     want();
     next();
-    got(0);
+    got(CRITICALS, 0);
 }
 
 EXPORTED void GOMP_critical_end(void)
 {
     KNOW(GOMP_critical_end);
-    giving();
+    giving(CRITICALS, 0);
     next();
-    gave(0);
+    gave(CRITICALS, 0);
 }
 
 EXPORTED void GOMP_critical_name_start(void **name)
@@ -142,15 +143,15 @@ EXPORTED void GOMP_critical_name_start(void **name)
     KNOW(GOMP_critical_name_start);
     want();
     next(name);
-    got((int64_t)(intptr_t)name);
+    got(CRITICALS, (int64_t)(intptr_t)name);
 }
 
 EXPORTED void GOMP_critical_name_end(void **name)
 {
     KNOW(GOMP_critical_name_end);
-    giving();
+    giving(CRITICALS, (int64_t)(intptr_t)name);
     next(name);
-    gave((int64_t)(intptr_t)name);
+    gave(CRITICALS, (int64_t)(intptr_t)name);
 }
 
 /* Atomic operations that the machine does not have are critical sections with a lock of the
@@ -160,13 +161,13 @@ EXPORTED void GOMP_atomic_start(void)
     KNOW(GOMP_atomic_start);
     want();
     next();
-    got((int64_t)(intptr_t)GOMP_atomic_start);
+    got(ATOMICS, (int64_t)(intptr_t)GOMP_atomic_start);
 }
 
 EXPORTED void GOMP_atomic_end(void)
 {
     KNOW(GOMP_atomic_end);
-    giving();
+    giving(ATOMICS, (int64_t)(intptr_t)GOMP_atomic_start);
     next();
-    gave((int64_t)(intptr_t)GOMP_atomic_start);
+    gave(ATOMICS, (int64_t)(intptr_t)GOMP_atomic_start);
 }

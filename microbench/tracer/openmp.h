@@ -64,6 +64,10 @@ void openmp_tell(enum openmp_how, const char *runtime);
 unsigned function_number(const void *address);
 const void *function_address(unsigned number);
 
+/* guards.c: puts the sums of the locks that this thread has taken. */
+#define MOST_SUMS 6 /* records */
+void guards_put(struct thread *, uint64_t time);
+
 uint64_t next_region(void);
 uint64_t next_task(void);
 
@@ -102,11 +106,15 @@ static inline void construct_put(struct thread *t, uint64_t time, enum kind kind
 /* Nothing is recorded while the user has switched tracing off, but what was entered is left. */
 static inline void construct_enter(struct thread *t, enum construct construct, int64_t lock)
 {
+    window_check();
     if (UNLIKELY(watching() & PAUSED))
         return;
-    room(t, 4);
+    room(t, 4 + MOST_SUMS);
     openmp.open[construct]++;
-    construct_put(t, now(), OMP_ENTER, construct, lock);
+    uint64_t time = now();
+    if (waits(construct))
+        guards_put(t, time);
+    construct_put(t, time, OMP_ENTER, construct, lock);
 }
 
 static inline void construct_leave(struct thread *t, enum construct construct, int64_t lock)
@@ -141,54 +149,13 @@ static inline void single_begins(struct thread *t)
     construct_enter(t, SINGLE, 0);
 }
 
-/* A wait is recorded when it is over: a test of a lock that fails leaves nothing. Meanwhile the
- * thread records nothing else. */
-static inline void lock_wanted(struct thread *t)
-{
-    room(t, 8);
-    openmp.since = now();
-}
-
-/* `hold` is 0 for constructs of which only the wait is recorded. */
-static inline void lock_got(struct thread *t, enum construct wait, enum construct hold,
-                            int64_t lock)
-{
-    uint64_t since = openmp.since;
-    openmp.since = 0;
-    /* Recording began in between: it is not known since when the thread has waited. */
-    if (UNLIKELY(watching() & PAUSED || since == 0))
-        return;
-    since = room_at(t, 8, since);
-    construct_put(t, since, OMP_ENTER, wait, lock);
-    uint64_t time = now();
-    construct_put(t, time, OMP_LEAVE, wait, lock);
-    if (hold) {
-        openmp.open[hold]++;
-        construct_put(t, time, OMP_ENTER, hold, lock);
-    }
-}
-
-/* Around giving it away, so that no two threads are seen to hold it at the same time. */
-static inline void lock_ends(struct thread *t)
-{
-    room(t, 4);
-    openmp.since = now();
-}
-
-static inline void lock_ended(struct thread *t, enum construct hold, int64_t lock)
-{
-    if (UNLIKELY(openmp.open[hold] == 0))
-        return;
-    openmp.open[hold]--;
-    construct_put(t, room_at(t, 4, openmp.since), OMP_LEAVE, hold, lock);
-}
-
 /* The thread comes across a region and leaves it. */
 static inline void region_begin(struct thread *t, unsigned threads, int64_t id,
                                 const void *function)
 {
-    room(t, 4);
+    room(t, 4 + MOST_SUMS);
     uint64_t time = now();
+    guards_put(t, time);
     put(t, time, PARALLEL_BEGIN, 0, threads, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
 }
@@ -209,10 +176,11 @@ static inline void region_end(struct thread *t, int64_t id, const void *function
  * which may be later. */
 static inline void member_begin(struct thread *t, struct member *member)
 {
-    room(t, 4);
+    room(t, 4 + MOST_SUMS);
     member->outer = openmp.here;
     openmp.here = member;
     uint64_t time = now();
+    guards_put(t, time);
     put(t, time, TASK_BEGIN, member->level, member->number, (int64_t)(uintptr_t)member->function,
         member->region);
     counters_at(t, time);
@@ -221,8 +189,9 @@ static inline void member_begin(struct thread *t, struct member *member)
 static inline void member_end(struct thread *t, struct member *member)
 {
     single_ends();
-    room(t, 4);
+    room(t, 4 + MOST_SUMS);
     uint64_t time = now();
+    guards_put(t, time);
     member->ended = true;
     put(t, time, TASK_END, member->level, member->number, (int64_t)(uintptr_t)member->function,
         member->region);
@@ -258,8 +227,11 @@ static inline void task_stop(struct thread *t, int64_t id, const void *function)
     if (UNLIKELY(openmp.tasks == 0))
         return;
     openmp.tasks--;
-    room(t, 2);
+    room(t, 2 + MOST_SUMS);
     uint64_t time = now();
+    /* Of tasks that are carried out while the thread waits for its team nothing else follows. */
+    if (!openmp.here || openmp.here->ended)
+        guards_put(t, time);
     put(t, time, TASK_STOP, 0, 0, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
 }

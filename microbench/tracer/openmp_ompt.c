@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "guards.h"
 #include "meta.h"
 #include "ompt.h"
 #include "openmp.h"
@@ -52,6 +53,9 @@ static void on_parallel_begin(ompt_data_t *task, const void *frame, ompt_data_t 
     region->value = 0;
     struct thread *t = process_start() ? thread_here() : NULL;
     if (!t)
+        return;
+    window_check();
+    if (UNLIKELY(watching() & CLOSED))
         return;
     tell();
     const void *function = call_before(returns_to);
@@ -191,29 +195,32 @@ static void on_mutex_acquire(int kind, unsigned hint, unsigned implementation, u
         lock_wanted(t);
 }
 
+static enum guard guard_of(int kind)
+{
+    return kind == OMPT_MUTEX_CRITICAL ? CRITICALS : kind == OMPT_MUTEX_ATOMIC ? ATOMICS : LOCKS;
+}
+
 static void on_mutex_acquired(int kind, uint64_t lock, const void *returns_to)
 {
     (void)returns_to;
     struct thread *t = thread_here();
     if (!t)
         return;
-    if (kind == OMPT_MUTEX_CRITICAL || kind == OMPT_MUTEX_ATOMIC)
-        lock_got(t, CRITICAL_WAIT, CRITICAL_HOLD, (int64_t)lock);
-    else if (kind == OMPT_MUTEX_ORDERED)
+    if (kind == OMPT_MUTEX_ORDERED)
         lock_got(t, ORDERED, 0, 0);
     else
-        lock_got(t, LOCK_WAIT, LOCK_HOLD, (int64_t)lock);
+        guard_got(t, guard_of(kind), (int64_t)lock);
 }
 
 static void on_mutex_released(int kind, uint64_t lock, const void *returns_to)
 {
     (void)returns_to;
     struct thread *t = kind == OMPT_MUTEX_ORDERED ? NULL : thread_here();
-    if (t)
-        construct_leave(t,
-                        kind == OMPT_MUTEX_CRITICAL || kind == OMPT_MUTEX_ATOMIC ? CRITICAL_HOLD
-                                                                                 : LOCK_HOLD,
-                        (int64_t)lock);
+    if (!t)
+        return;
+    enum guard which = guard_of(kind);
+    guard_leaves(t, which, (int64_t)lock);
+    construct_leave(t, which == LOCKS ? LOCK_HOLD : CRITICAL_HOLD, (int64_t)lock);
 }
 
 static void on_work(int kind, int scope, ompt_data_t *region, ompt_data_t *task, uint64_t count,

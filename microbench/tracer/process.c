@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "meta.h"
 
 #define META_RESERVED (64 << 10)
@@ -28,6 +29,7 @@
 _Atomic int phase = DORMANT;
 _Atomic int watch = 0;
 void (*put_counters)(struct thread *, uint64_t time);
+void (*put_rest)(struct thread *, uint64_t time);
 __thread struct thread *this_thread __attribute__((tls_model("initial-exec")));
 struct process process;
 
@@ -190,10 +192,17 @@ static void thread_end(void *thread)
     struct thread *t = thread;
     ended = true;
     this_thread = NULL;
+    if (put_rest) {
+        room(t, REST);
+        put_rest(t, now());
+    }
     put(t, now(), END, 0, 0, 0, 0);
     process_lock();
-    if (atomic_load(&phase) == RECORDING)
+    if (atomic_load(&phase) == RECORDING) {
         buffer_close(t);
+        usage_tell(t);
+    }
+    t->has_usage = false;
     if (!t->stopped)
         munmap(t->window, t->window_size);
     t->stopped = true;
@@ -211,6 +220,28 @@ static const char *directory_wanted(void)
 bool process_wanted(void)
 {
     return directory_wanted() != NULL;
+}
+
+/* POPMODEL_TRACE_MAX_SIZE. */
+static void limit_size(void)
+{
+    const char *given = getenv("POPMODEL_TRACE_MAX_SIZE");
+    if (!given || !*given)
+        return;
+    char *rest;
+    errno = 0;
+    unsigned long long most = strtoull(given, &rest, 10);
+    if (errno == 0 && *rest == '\0' && *given >= '1' && *given <= '9')
+        process.most = most;
+    else
+        complain("POPMODEL_TRACE_MAX_SIZE=%s: it is a number of bytes; taken as no limit", given);
+}
+
+void process_share(int processes)
+{
+    process_lock();
+    process.most /= (unsigned)processes;
+    process_unlock();
 }
 
 static bool start(void)
@@ -233,6 +264,7 @@ static bool start(void)
         complain("%s: no memory to begin with; nothing is recorded", process.meta);
         return false;
     }
+    limit_size();
     tell_start();
     return true;
 }
@@ -255,13 +287,14 @@ bool process_start(void)
     return recording;
 }
 
-static void tell_thread(const struct thread *t, pid_t id, uint64_t begin)
+static void tell_thread(const struct thread *t, uint64_t begin)
 {
     struct line line;
     line_begin(&line, "thread");
     line_number(&line, "number", t->number);
-    line_number(&line, "tid", id);
+    line_number(&line, "tid", t->id);
     line_number(&line, "time", (int64_t)begin);
+    line_cpus(&line);
     line_end(&line);
 }
 
@@ -297,16 +330,17 @@ struct thread *thread_begin(void)
         return NULL;
     }
     thread_count++;
+    t->id = (pid_t)syscall(SYS_gettid);
     buffer_open(t);
     t->following = threads;
     threads = t;
     process_unlock();
 
-    pid_t id = (pid_t)syscall(SYS_gettid);
     uint64_t begin = now();
     if (!t->stopped)
-        write_header((struct header *)t->window, t->number, id, begin);
-    tell_thread(t, id, begin);
+        write_header((struct header *)t->window, t->number, t->id, begin);
+    tell_thread(t, begin);
+    usage_begin(t);
     pthread_setspecific(at_thread_end, t);
     this_thread = t;
     if (t->number == 0 && watching() & PAUSED) /* switched off before the first record */
@@ -359,10 +393,15 @@ void process_end(const char *reason)
         return;
     if (atomic_exchange(&phase, OVER) == RECORDING) {
         uint64_t time = now();
+        /* There is always room for END; more of it cannot be made here. */
+        if (here && put_rest && here->end - here->next >= REST)
+            put_rest(here, time);
         if (here)
             put(here, time, END, 0, 0, 0, 0);
-        for (struct thread *t = threads; t; t = t->following)
+        for (struct thread *t = threads; t; t = t->following) {
             buffer_close(t);
+            usage_tell(t);
+        }
         notes_write();
         tell_end(reason, time);
     }

@@ -81,6 +81,11 @@ enum kind {
     TASK_CREATE = 22, /* an explicit task. b: function, c: task */
     TASK_RUN = 23,    /* b, c: the same */
     TASK_STOP = 24,   /* it is done, or another goes on */
+    /* Locks that are not recorded one by one, since the record before it of the same kind and
+     * call. call: enum guard. A wait of LONG_WAIT or more is an OMP_ENTER and an OMP_LEAVE, and in
+     * the counts of GUARDED, but not in its time. */
+    GUARDED = 25, /* a: how many of them had to wait; b: how often one was taken; c: ns waited */
+    HELD = 26,    /* b: ns that they were held, from samples */
 
     /* What the user says. a: id of the name in the meta file */
     USER_BEGIN = 32,
@@ -114,5 +119,9 @@ enum construct {
     TASKGROUP = 12,
     JOIN = 13
 };
+
+enum guard { LOCKS = 1, CRITICALS = 2, ATOMICS = 3 };
+
+#define LONG_WAIT 20000 /* ns */
 
 #endif

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "calls.h"
@@ -42,6 +43,25 @@ enum phase {
 #define KNOWN 16 /* communicators that a thread remembers */
 
 struct communicator;
+
+/* What a thread has summed up of its locks (guards.h). */
+#define GUARDS (ATOMICS + 1)
+
+struct sums {
+    uint64_t taken, waits, waited, held;
+    uint64_t told; /* of those taken */
+    uint32_t left; /* to be taken before the next one is sampled */
+    int64_t lock;  /* the one sampled */
+    uint64_t since; /* when it was taken; 0 if it is not held any more */
+    uint64_t sampled; /* how many were taken up to it */
+    uint64_t stands_for;
+};
+
+struct guards {
+    struct sums of[GUARDS];
+    uint32_t random;
+    uint64_t put; /* when sums were put last */
+};
 
 struct thread {
     struct record *next; /* goes here */
@@ -67,6 +87,8 @@ struct thread {
     void *scratch[2];
     size_t scratch_size[2];
 
+    struct guards guards;
+
     /* The file (buffer.c). */
     char *window;
     size_t window_size;
@@ -74,6 +96,9 @@ struct thread {
     uint64_t records;
     bool stopped; /* no more room: records go into `nowhere` and are lost */
     unsigned number;
+    pid_t id;          /* of the kernel */
+    bool has_usage;    /* `usage` is known */
+    uint64_t usage[2]; /* at its begin (cpus.c) */
     char *path;
     struct thread *following; /* all threads, newest first (process.c) */
     struct record nowhere[MOST_ROOM + 1];
@@ -84,8 +109,10 @@ extern __thread struct thread *this_thread __attribute__((tls_model("initial-exe
 
 /* What an ENTER or a LEAVE has to look at, in one word. */
 enum watch {
-    PAUSED = 1,  /* the user has switched tracing off */
-    COUNTING = 2 /* counters are read at every ENTER and LEAVE */
+    PAUSED = 1,     /* the user has switched tracing off */
+    COUNTING = 2,   /* counters are read at every ENTER and LEAVE */
+    EACH_GUARD = 4, /* locks are recorded one by one (guards.h) */
+    CLOSED = 8      /* outside of the window of time (window.c) */
 };
 extern _Atomic int watch;
 
@@ -93,8 +120,17 @@ extern _Atomic int watch;
  * with COUNTING. There is room for the record. */
 extern void (*put_counters)(struct thread *, uint64_t time);
 
+/* Puts what a thread has summed up and not put yet, before it ends; guards.c sets it. */
+#define REST 8 /* records, at most */
+extern void (*put_rest)(struct thread *, uint64_t time);
+
 /* Switches the recording of this process on and off, with a TRACING record. */
 void tracing(bool on);
+
+/* window.c: when the recording is switched on or off next. */
+#define NEVER UINT64_MAX
+extern _Atomic uint64_t switch_at;
+void window_look(void);
 
 /* Makes this thread one that records; NULL if nothing is recorded (any more). */
 struct thread *thread_begin(void);
@@ -145,6 +181,13 @@ static inline void put(struct thread *t, uint64_t time, enum kind kind, int call
     record->c = c;
     atomic_signal_fence(memory_order_release);
     record->kind = (uint16_t)kind;
+}
+
+/* Where something may begin to be recorded. */
+static inline void window_check(void)
+{
+    if (UNLIKELY(atomic_load_explicit(&switch_at, memory_order_relaxed) != NEVER))
+        window_look();
 }
 
 static inline int watching(void)

@@ -43,7 +43,13 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "hello": ("hello.c",),
     "hello-openmp": ("hello_openmp.c",),
-    "trace-cost": ("trace_cost.c", "tracer/buffer.c", "tracer/meta.c", "tracer/process.c"),
+    "trace-cost": (
+        "trace_cost.c",
+        *(
+            f"tracer/{name}.c"
+            for name in ("buffer", "cpus", "guards", "meta", "openmp", "process", "window")
+        ),
+    ),
 }
 """Sources of each program. The Makefile beside them says the same."""
 

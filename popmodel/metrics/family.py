@@ -314,7 +314,8 @@ def _compute(
         ]
         if missing:
             why = [reasons.get(name) or _reason(name, absent) for name in missing]
-            reasons[id] = "; ".join(dict.fromkeys(why))
+            # what is missing may have several reasons itself, some of them the same
+            reasons[id] = "; ".join(dict.fromkeys(one for each in why for one in each.split("; ")))
             continue
         try:
             computed[id] = metric.formula.evaluate(known)

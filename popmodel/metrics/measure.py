@@ -26,7 +26,9 @@ from popmodel.replay import from_trace, replay
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
+from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
 from popmodel.values import dataclass
@@ -104,7 +106,9 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
     is_master = np.zeros(bounds[-1], dtype=bool)
     is_master[masters] = True
 
-    running = Intervals.in_state(trace.states, RUNNING)
+    in_state = Intervals.in_state(trace.states, RUNNING)
+    waits = summed_waits(trace, in_state)
+    running = WithoutWaits.of_running(in_state, waits)
     calls = trace.calls()
     in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
     found = parallel_regions(trace)
@@ -116,7 +120,9 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
     in_mpi = in_calls.total()
     covered, traced = state_times(trace)
     total = longest(trace, covered, traced)
-    regions = measure_regions(trace, running, in_calls, found, apart) if len(parallel) else None
+    regions = None
+    if len(parallel):
+        regions = measure_regions(trace, running, in_calls, found, apart, waits)
     replayed, absent, notes, ideal = _replayed(trace, network, total / _NS)
     counters, broken = _counters(trace, running)
     losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))
@@ -140,7 +146,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
         absent=absent | broken | impossible,
     )
     doubts = [*_doubts(trace, masters, covered, total), *_unaccounted(run)]
-    caveats, said = list(window.caveats), [*notes, *doubts]
+    caveats, said = [*crowding(trace), *window.caveats], [*notes, *doubts]
     (caveats if workers.apart(run) else said).extend(workers.remarks(run))
     sites = measure_call_sites(trace, total, ideal)
     return Run(trace.path, run, tuple(said), tuple(caveats), window, sites)

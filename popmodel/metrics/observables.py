@@ -268,6 +268,8 @@ class Region:
         Average over busiest useful time of the team.
     cost : float
         Thread time inside the region that is not useful, in thread-seconds.
+    locks : float
+        The part of it in which threads wait for locks and critical sections.
     """
 
     name: str
@@ -276,6 +278,7 @@ class Region:
     parallel_efficiency: float
     load_balance: float
     cost: float
+    locks: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

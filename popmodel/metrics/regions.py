@@ -10,13 +10,14 @@ import numpy as np
 from popmodel.metrics.observables import Region
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.names import SYNCHRONISING
-from popmodel.trace.regions import ParallelRegions, synchronisation
+from popmodel.trace.regions import ParallelRegions, locked, synchronisation
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.trace import Trace
+    from popmodel.trace.locks import Sums
 
 __all__ = ["RegionTimes", "measure_regions"]
 
@@ -57,6 +58,7 @@ def measure_regions(
     in_calls: Intervals,
     found: ParallelRegions,
     apart: Intervals,
+    waits: Sums,
 ) -> RegionTimes:
     """Measure the parallel regions of a run.
 
@@ -70,6 +72,8 @@ def measure_regions(
         The regions.
     apart : Intervals
         The part of `running` that is in no region, whatever the master does meanwhile.
+    waits : Sums
+        Waits for locks that no state shows; `running` is without them.
     """
     synchronising = alone(
         [
@@ -78,6 +82,7 @@ def measure_regions(
         ],
         [running, in_calls],
     )
+    in_locks = alone(locked(trace), [running, in_calls])
     in_mpi_only = alone([in_calls], [running])
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     parallel, label, names = found.on_master, found.label, found.names
@@ -88,7 +93,7 @@ def measure_regions(
     for block in _blocks(threads):
         columns = _instances(
             parallel, block, bounds[process[block]], threads[block],
-            running, apart, in_mpi_only, synchronising, found.in_function,
+            running, apart, in_mpi_only, synchronising, in_locks, waits, found.in_function,
         )  # fmt: skip
         np.add.at(sums, label[block], columns)
     total = dict(zip(_COLUMNS, sums.sum(axis=0).tolist(), strict=True))
@@ -106,7 +111,7 @@ def measure_regions(
 
 _COLUMNS = (
     "wall", "thread_time", "useful", "mean_useful", "max_useful", "imbalance", "synchronisation",
-    "scheduling", "mpi", "idle_imbalance", "idle_scheduling",
+    "locks", "scheduling", "mpi", "idle_imbalance", "idle_scheduling",
 )  # fmt: skip
 
 
@@ -119,6 +124,8 @@ def _instances(
     apart: Intervals,
     in_mpi: Intervals,
     synchronising: Intervals,
+    in_locks: Intervals,
+    waits: Sums,
     outlined: Intervals,
 ) -> NDArray[np.float64]:
     """Columns `_COLUMNS` of the region instances of a block, ns; imbalance is times threads."""
@@ -128,9 +135,10 @@ def _instances(
     begin = np.repeat(parallel.begin[block], threads)
     end = np.repeat(parallel.end[block], threads)
     busy = running.inside(location, begin, end)
-    useful = busy - apart.inside(location, begin, end)
+    useful = np.maximum(busy - apart.inside(location, begin, end), 0)
     mpi = in_mpi.inside(location, begin, end)
-    waiting = synchronising.inside(location, begin, end)
+    summed = waits.inside(location, begin, end)
+    waiting = synchronising.inside(location, begin, end) + summed
     idle = end - begin - busy - mpi
     team = (thread == 0) | (outlined.starts(location, begin, end)[1] > 0)
     wall = parallel.end[block] - parallel.begin[block]
@@ -139,6 +147,7 @@ def _instances(
         for name, values in {
             "useful": useful,
             "synchronisation": waiting,
+            "locks": in_locks.inside(location, begin, end) + summed,
             "scheduling": idle - waiting,
             "mpi": mpi,
         }.items()
@@ -188,6 +197,7 @@ def _by_cost(
                 ),
                 load_balance=column["mean_useful"] / busiest if busiest else 1.0,
                 cost=(column["thread_time"] - column["useful"]) / _NS,
+                locks=column["locks"] / _NS,
             )
         )
     return tuple(sorted(regions, key=lambda r: (-r.cost, r.name)))

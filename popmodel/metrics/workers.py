@@ -27,7 +27,7 @@ NOTEWORTHY = 0.01
 def apart(run: Observables) -> bool:
     """Whether workers run or call MPI outside of parallel regions for a noteworthy time."""
     kinds = _kinds(run)
-    length = sum(_useful(run)[of].sum() + run.in_mpi[of].sum() for of in kinds.values())
+    length = sum(_useful(run)[of].sum() for of in kinds.values()) + run.in_mpi[kinds[_CALL]].sum()
     return bool(length > NOTEWORTHY * run.threads.sum() * run.runtime)
 
 

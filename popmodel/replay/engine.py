@@ -151,8 +151,11 @@ def _deadlock(
     return ReplayError(
         f"the replay stops: {len(stuck)} of {program.processes} ranks wait for ever: "
         + "; ".join(named)
-        + more,
-        "records of these operations are missing from the trace, or the program relies on "
+        + more
+        + (f"; {program.lost}" if program.lost else ""),
+        "take the part before the loss: leave --from-start out"
+        if program.lost
+        else "records of these operations are missing from the trace, or the program relies on "
         "buffering beyond the eager threshold",
     )
 

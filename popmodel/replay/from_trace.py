@@ -35,6 +35,7 @@ from popmodel.replay.program import Messages, Op, Program, Uneven
 from popmodel.replay.turns import MatchedCollectives, match_collectives
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
+from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import APPLICATION, TRACING_DISABLED
 from popmodel.units import plural
 
@@ -84,8 +85,11 @@ def from_trace(trace: Trace) -> Program:
     if whole is not trace:
         operations, collectives, cut = _within(trace, calls, messages, collectives, operations)
         notes += cut
+    lost = losses(whole)
     return replace(
-        _assemble(trace, whole, calls, messages, collectives, operations), notes=tuple(notes)
+        _assemble(trace, whole, calls, messages, collectives, operations),
+        notes=tuple(notes),
+        lost=describe(lost) if lost else "",
     )
 
 

@@ -163,6 +163,8 @@ class Program:
         Node of each process.
     notes : tuple of str
         What was left out of the program or taken as local, one line each.
+    lost : str
+        Which records the run lost, where it did: why operations may be missing.
     uneven : Uneven
         Arrivals at collectives with members of different amounts.
     """
@@ -181,6 +183,7 @@ class Program:
     communicators: dict[int, NDArray[np.int32]]
     nodes: NDArray[np.int32]
     notes: tuple[str, ...] = field(default=())
+    lost: str = ""
     uneven: Uneven = field(default=NONE_UNEVEN)
 
     @property

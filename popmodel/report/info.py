@@ -8,13 +8,14 @@ from typing import Any
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Cell, Row, Style, pairs, table
-from popmodel.report.warnings import warning_lines
+from popmodel.report.warnings import caveat_lines, warning_lines
 from popmodel.units import count, format_time, plural
 
 
 def screen(document: Document, style: Style) -> list[str]:
     """The trace on a terminal: its shape, its records, its calls by number, its warnings."""
-    lines = pairs(_facts(document), style)
+    lines = caveat_lines(document["caveats"], style)
+    lines += pairs(_facts(document), style)
     for title, numbers in _tables(document):
         lines += ["", *_numbers(title, numbers, style)]
     return [*lines, *warning_lines(document["warnings"], style)]
@@ -43,7 +44,8 @@ def records(document: Document) -> list[Record]:
 
 def markdown(document: Document) -> list[str]:
     """The same as the screen, as Markdown tables."""
-    lines = markdown_table(["trace", ""], _facts(document))
+    lines = [line for caveat in document["caveats"] for line in (caveat, "")]
+    lines += markdown_table(["trace", ""], _facts(document))
     for title, numbers in _tables(document):
         rows = [(name, count(value)) for name, value in numbers.items()]
         lines += ["", *markdown_table([title, "number"], rows)]

@@ -138,6 +138,7 @@ def markdown(document: Document) -> list[str]:
         shown = [[row.label, *_texts(row)] for row in _region_rows(regions)]
         if shown:
             heads = [f"Parallel regions of {name}", "instances", "PE %", "LB %", "thread time lost"]
+            heads += ["to locks"] if _lose_to_locks(regions) else []
             lines += ["", *markdown_table(heads, shown)]
         if sites := run["call_sites"]:
             heads = [f"Calls of MPI in {name}", *(" ".join(head).strip() for head in _SITE_HEADS)]
@@ -299,6 +300,7 @@ def _regions(run: Run, name: str, style: Style) -> list[str]:
         return []
     title = f"parallel regions of {name}" if name else "parallel regions"
     heads = [["", "times"], ["PE", "%"], ["LB", "%"], ["thread", "time lost"]]
+    heads += [["of it", "to locks"]] if _lose_to_locks(regions) else []
     lines = ["", *table(heads, _region_rows(regions), style, first=title)]
     left_out = len(regions) - REGIONS_SHOWN
     if left_out > 0:
@@ -308,6 +310,7 @@ def _regions(run: Run, name: str, style: Style) -> list[str]:
 
 def _region_rows(regions: Sequence[Mapping[str, Any]]) -> list[Row]:
     """The regions that lose most thread time."""
+    with_locks = _lose_to_locks(regions)
     costly = sorted(regions, key=lambda region: -region["cost"])[:REGIONS_SHOWN]
     return [
         Row(
@@ -317,11 +320,17 @@ def _region_rows(regions: Sequence[Mapping[str, Any]]) -> list[Row]:
                 Cell(percent(region["parallel_efficiency"]), region["parallel_efficiency"]),
                 Cell(percent(region["load_balance"]), region["load_balance"]),
                 Cell(format_time(region["cost"])),
+                *([Cell(format_time(region["locks"]))] if with_locks else []),
             ),
             depth=1,
         )
         for region in costly
     ]
+
+
+def _lose_to_locks(regions: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether waiting for locks is worth a column: 1 % of what any region loses."""
+    return any(region["locks"] >= 0.01 * region["cost"] > 0 for region in regions)
 
 
 def _call_sites(run: Run, name: str, style: Style) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from popmodel import shell
@@ -10,16 +10,18 @@ from popmodel.report.export import Record, markdown_table
 from popmodel.report.info import describe_threads
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Style, pairs, paragraph
+from popmodel.tracer.cost import USUAL, Costs
 from popmodel.tracer.merge import Merged
-from popmodel.tracer.summary import RECORD_COST, not_seen, overhead
+from popmodel.tracer.summary import not_seen, overhead
 from popmodel.units import count, format_size, format_time, plural
 
 _OPENMP = {"ompt": "by its tools interface", "gomp": "by the calls of libgomp"}
+_BY_SPAWN = ", which MPI_Comm_spawn started"
 _NEXT = ("metrics", "replay")
 
 
 def document(
-    merged: Merged, *, raw: str | None, cost: float | None, notes: Sequence[str] = ()
+    merged: Merged, *, raw: str | None, cost: Costs | None, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The plain data of a traced run, ``popmodel/trace/1``.
 
@@ -29,12 +31,13 @@ def document(
         The trace.
     raw : str or None
         The raw directory, where it is kept.
-    cost : float or None
-        Seconds that a record cost where the run was made; what it usually costs if None.
+    cost : Costs or None
+        What recording cost where the run was made; what it usually costs if None.
     notes : sequence of str
         What was not seen, and why, beyond what the trace tells.
     """
-    each = RECORD_COST if cost is None else cost
+    costs = USUAL if cost is None else cost
+    share = overhead(merged, costs)
     return {
         "schema": "popmodel/trace/1",
         "trace": str(merged.path),
@@ -55,16 +58,50 @@ def document(
         "counters": merged.counters.get("", 0),
         "clock_residual": None if merged.clock_residual is None else merged.clock_residual * 1e-9,
         "overhead": {
-            "share": overhead(merged, each),
-            "per_record": each,
-            "measured": cost is not None,
+            "share": share.middle,
+            "low": share.low,
+            "high": share.high,
+            "per_record": costs.record.middle,
+            "measured": costs.measured,
         },
+        "spawned": merged.spawned,
         "not_seen": [*notes, *not_seen(merged)],
     }
 
 
+def documents(
+    runs: Sequence[Merged], *, raw: str | None, cost: Costs | None, notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The plain data of all runs of a command: the first, with the others in it.
+
+    Parameters
+    ----------
+    runs, raw, cost, notes
+        As those of `document`.
+    """
+    first, *others = (document(run, raw=raw, cost=cost, notes=notes) for run in runs)
+    return {**first, "others": others}
+
+
 def screen(document: Document, style: Style) -> list[str]:
-    """The run on a terminal, what was not seen of it, and what to do next."""
+    """Each run on a terminal, what was not seen of it, and what to do next."""
+    return _each(document, lambda run: _screen(run, style))
+
+
+def _each(document: Document, view: Callable[[Document], list[str]]) -> list[str]:
+    """A view of all runs, one below the other with their numbers where there are several."""
+    runs = [document, *document["others"]]
+    if len(runs) == 1:
+        return view(document)
+    lines: list[str] = []
+    for number, run in enumerate(runs, start=1):
+        lines += ["", ""] if lines else []
+        lines += [f"run {number} of {len(runs)}{_BY_SPAWN if run['spawned'] else ''}", ""]
+        lines += view(run)
+    return lines
+
+
+def _screen(document: Document, style: Style) -> list[str]:
     lines = pairs(_facts(document), style)
     if document["not_seen"]:
         lines += ["", "not seen"]
@@ -87,14 +124,19 @@ def records(document: Document) -> list[Record]:
     rows += [("overhead", name, value) for name, value in document["overhead"].items()]
     rows += [("calls", name, value) for name, value in document["calls"].items()]
     rows += [("not_seen", text, 1) for text in document["not_seen"]]
-    return [
+    mine = [
         {"trace": document["trace"], "group": group, "name": name, "value": value}
         for group, name, value in rows
     ]
+    return [*mine, *(row for other in document.get("others", ()) for row in records(other))]
 
 
 def markdown(document: Document) -> list[str]:
     """The same as the screen, as Markdown."""
+    return _each(document, _markdown)
+
+
+def _markdown(document: Document) -> list[str]:
     lines = markdown_table(["traced run", ""], _facts(document))
     lacking = [(text,) for text in document["not_seen"]]
     return [*lines, "", *markdown_table(["not seen"], lacking)] if lacking else lines
@@ -147,11 +189,18 @@ def _counters(document: Document) -> str:
 
 def _overhead(document: Document) -> str:
     given = document["overhead"]
-    each = format_time(given["per_record"], digits=2)
     number = plural(document["records"], "record")
-    percent = "less than 0.01" if given["share"] < 1e-4 else f"about {100 * given['share']:.2g}"
     how = "measured here" if given["measured"] else "usually"
-    return f"{percent} % of the time: {number}, {each} each ({how})"
+    each = format_time(given["per_record"], digits=2)
+    share = _percent(given["low"], given["high"])
+    return f"{share} of the time: {number}, about {each} each ({how})"
+
+
+def _percent(low: float, high: float) -> str:
+    if high < 1e-4:
+        return "less than 0.01 %"
+    least, most = (f"{100 * share:.2g}" for share in (low, high))
+    return f"{most} %" if least == most else f"{least} to {most} %"
 
 
 VIEWS = Views(screen, records, markdown)

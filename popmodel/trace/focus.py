@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.trace.blocks import rows_where_type, walk
+from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import MPI_CALLS, MPI_TYPES
 from popmodel.trace.runtime import state_times
 from popmodel.units import plural
@@ -29,6 +30,7 @@ _NS = 1e9
 _APART = 0.05
 """Part of the window by which ranks may begin or end apart before it is worth a word."""
 _WHOLE = "the whole run is analysed"
+_CUT_THERE = "; analysed is the part before, which all threads have"
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ def focused(trace: Trace, *, from_start: bool = False) -> tuple[Trace, Focus]:
     if not (found.before or found.after):
         return trace, found
     if from_start:
-        return trace, _all_of(trace, "the whole run was asked for", *_counted(found))
+        lost = losses(trace)
+        said = [*([describe(lost)] if lost else []), *_counted(found)]
+        return trace, _all_of(trace, "the whole run was asked for", *said)
     part = trace.window(found.begin, found.end)
     if not state_times(part)[1].any() and state_times(trace)[1].any():
         empty = f"{_WHOLE}: nothing is recorded {found.why} ({_span(found.begin, found.end)})"
@@ -97,15 +101,21 @@ def find(trace: Trace) -> Focus:
     """Find the window of analysis of a run.
 
     It lasts from the end of MPI_Init of the last rank to the begin of MPI_Finalize of the first,
-    whatever thread calls them; of several sessions of a process the first begins and the last ends
-    it. Where no rank has such a record, the trace's own begin or end counts. A window of a trace
-    was chosen by somebody and is taken as it is.
+    whatever thread calls them, or to the first loss of records; of several sessions of a process
+    the first begins and the last ends it. Where no rank has such a record, the trace's own begin or
+    end counts. A window of a trace was chosen by somebody and is taken as it is.
     """
     if trace.whole is not None:
-        return _all_of(trace, "a window of the trace was given")
+        lost = losses(trace)
+        said = [describe(lost)] if lost else []
+        return _all_of(trace, "a window of the trace was given", *said)
     begins, ends = _boundaries(trace)
+    lost = losses(trace)
     begin = min(max([trace.begin, *begins.values()]), trace.end)
     end = max(min([trace.end, *ends.values()]), trace.begin)
+    ends_lost = bool(lost) and lost[0].time < end
+    end = max(min([end, *(each.time for each in lost)]), trace.begin)
+    said = [describe(lost) + (_CUT_THERE if ends_lost and begin < end else "")] if lost else []
     if begin >= end:
         told = f"{_WHOLE}: there is nothing of it after MPI_Init or before MPI_Finalize"
         if begins and ends:
@@ -113,14 +123,15 @@ def find(trace: Trace) -> Focus:
                 f"{_WHOLE}: MPI_Init ends at {_seconds(begin)} (rank {_extreme(begins, max)}), "
                 f"MPI_Finalize begins at {_seconds(end)} (rank {_extreme(ends, min)})"
             )
-        return _all_of(trace, "nothing is left between MPI_Init and MPI_Finalize", told)
-    why = _why(bool(begins), bool(ends))
+        return _all_of(trace, "nothing is left between MPI_Init and MPI_Finalize", *said, told)
+    why = _why(bool(begins), bool(ends), ends_lost)
     before, after = begin - trace.begin, trace.end - end
     caveats = [
+        *said,
         *_left_out(trace, begin, end, why),
         *_missing(trace, begins, "MPI_Init"),
-        *_missing(trace, ends, "MPI_Finalize"),
-        *_apart(begins, ends, end - begin),
+        *([] if lost else _missing(trace, ends, "MPI_Finalize")),
+        *_apart(begins, {} if ends_lost else ends, end - begin),
     ]
     return Focus(begin, end, before, after, why, tuple(caveats))
 
@@ -174,7 +185,9 @@ def _next_time(trace: Trace, row: int, stop: int) -> int:
     return trace.end
 
 
-def _why(has_begin: bool, has_end: bool) -> str:
+def _why(has_begin: bool, has_end: bool, ends_lost: bool) -> str:
+    if ends_lost:
+        return f"from {'MPI_Init' if has_begin else 'the begin'} to the first loss of records"
     if has_begin and has_end:
         return "from MPI_Init to MPI_Finalize"
     if has_begin:

@@ -12,7 +12,9 @@ from popmodel.errors import TraceError
 from popmodel.trace import focus
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import tally
+from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import is_counter
+from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.trace import Events, Trace, TraceWarning
@@ -46,6 +48,7 @@ def info(trace: Trace) -> dict[str, Any]:
         "duration": trace.duration / NANOSECONDS,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "analysed": focus.find(trace).to_dict(),
+        "caveats": [*([describe(lost)] if (lost := losses(trace)) else []), *crowding(trace)],
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.events.time),

@@ -91,6 +91,17 @@ OUTLINED = (60000018, 60012)
 """Event types of the outlined function of a region that a thread executes."""
 SYNCHRONISATION = (60000005, 60000006, 60000007, 60000008, 60000009, 60004)
 """Event types of barriers, critical sections and locks."""
+LOCKS = (60000006, 60000007, 60000008, 60000009)
+"""Event types of critical sections and locks."""
+SUMMED_LOCKS: Mapping[str, int] = {
+    "locks": 60000310,
+    "critical sections": 60000320,
+    "atomic operations": 60000330,
+}
+"""Event types of popmodel's own about locks that have no events of their own: how often they were
+taken since the event before, with 1 added how often the thread had to wait, with 2 the ns that it
+waited in its running state, with 3 the ns that they were held."""
+WAITS_OF_LOCKS, WAITED_FOR_LOCKS, LOCKS_HELD = 1, 2, 3
 LINE_OF: Mapping[int, int] = {60000018: 60000118, 60012: 60013}
 """Event type of the source line of an outlined function."""
 CONSTRUCTS: Mapping[int, str] = {1: "parallel do", 2: "parallel sections", 3: "parallel region"}
@@ -145,6 +156,13 @@ EVENT_TYPES: Mapping[int, str] = {
     **MPI_TYPES,
     **OPENMP_TYPES,
     **COUNTERS,
+    **{
+        type_ + offset: f"{text} {name}"
+        for name, type_ in SUMMED_LOCKS.items()
+        for offset, text in enumerate(
+            ("Taken since the last event:", "Waited for:", "ns waited for:", "ns holding:")
+        )
+    },
     APPLICATION: "Application",
     40000003: "Flushing traces",
     40000012: "Tracing",

@@ -10,7 +10,7 @@ import numpy as np
 
 from popmodel.trace.function_names import full_name
 from popmodel.trace.intervals import Intervals, where_nonzero
-from popmodel.trace.names import CONSTRUCTS, LINE_OF, OUTLINED, PARALLEL, SYNCHRONISATION
+from popmodel.trace.names import CONSTRUCTS, LINE_OF, LOCKS, OUTLINED, PARALLEL, SYNCHRONISATION
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["ParallelRegions", "parallel_regions", "synchronisation"]
+__all__ = ["ParallelRegions", "locked", "parallel_regions", "synchronisation"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,11 @@ def parallel_regions(trace: Trace) -> ParallelRegions:
 def synchronisation(trace: Trace) -> list[Intervals]:
     """When threads are in barriers, critical sections and locks, by kind."""
     return [where_nonzero(trace.events, (type_,), trace.end) for type_ in SYNCHRONISATION]
+
+
+def locked(trace: Trace) -> list[Intervals]:
+    """When threads wait for critical sections and locks, or hold them, by kind."""
+    return [where_nonzero(trace.events, (type_,), trace.end) for type_ in LOCKS]
 
 
 def _names(

@@ -9,6 +9,7 @@ takes states that say so for records out of order.
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,10 @@ from popmodel.tracer.in_calls import InCalls
 from popmodel.tracer.mend import closing, mend
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, openings, still_open
-from popmodel.tracer.records import RECORD, Kind
+from popmodel.tracer.records import RECORD, Guard, Kind
 from popmodel.values import dataclass
 
-__all__ = ["STATE", "Converted", "Row"]
+__all__ = ["STATE", "Converted", "Load", "Row"]
 
 STATE = np.dtype([("begin", np.int64), ("end", np.int64), ("state", np.int64)])
 
@@ -42,6 +43,15 @@ class Converted:
     received: NDArray[np.void]
 
 
+class Load(NamedTuple):
+    """What was recorded of a thread: records, MPI calls, locks and critical sections."""
+
+    records: int
+    calls: int
+    locks: int
+    sections: int
+
+
 class Row:
     """One thread of the trace, which one thread of the system after another can be.
 
@@ -58,6 +68,8 @@ class Row:
         How often each MPI call was made.
     counts : Counter
         What is not as it should be.
+    load : Load
+        How much was recorded.
     """
 
     def __init__(self, row: int, tables: Tables) -> None:
@@ -65,6 +77,8 @@ class Row:
         self.tables = tables
         self.counts: Counter[str] = Counter()
         self.calls = np.zeros(1 << 16, np.int64)
+        self._records = 0
+        self._guarded = np.zeros(max(Guard) + 1, np.int64)
         self.switches = 0  # how often tracing was switched on or off
         self._events = EventMaker(tables, self.counts)
         self._open = np.empty(0, RECORD)
@@ -96,6 +110,9 @@ class Row:
             When the thread of the system ends, if these are its last.
         """
         tables = self.tables.calls
+        self._records += len(records)
+        told = records[records["kind"] == Kind.GUARDED]
+        np.add.at(self._guarded, told["call"], told["b"])
         self.switches += int(np.count_nonzero(records["kind"] == Kind.TRACING))
         records = self._well_nested(records)
         if close is not None:
@@ -126,6 +143,12 @@ class Row:
         called = np.bincount(records["call"][calls.enter], calls.times, len(self.calls))
         self.calls += called.astype(np.int64)
         return converted
+
+    @property
+    def load(self) -> Load:
+        """How much was recorded so far."""
+        locks, *sections = self._guarded[1:].tolist()
+        return Load(self._records, int(self.calls.sum()), locks, sum(sections))
 
     def _well_nested(self, records: NDArray[np.void]) -> NDArray[np.void]:
         found = openings(records, self.tables.calls.state)

@@ -20,6 +20,9 @@ from popmodel.values import dataclass
 OpenMP = Literal["auto", "ompt", "gomp", "off"]
 OPENMP: Mapping[str, OpenMP] = {"auto": "auto", "ompt": "ompt", "gomp": "gomp", "off": "off"}
 """By what is typed."""
+Locks = Literal["sum", "each"]
+LOCKS: Mapping[str, Locks] = {"sum": "sum", "each": "each"}
+"""By what is typed."""
 
 PRELOAD = "LD_PRELOAD"
 DIRECTORY = "POPMODEL_TRACE_DIR"
@@ -37,11 +40,20 @@ class Settings:
         How OpenMP is observed.
     call_sites : bool
         Whether it is recorded where in the program MPI is called.
+    locks : str
+        Whether locks are summed up by region or recorded one by one.
+    window : str, optional
+        ``FROM:TO`` in seconds since the end of MPI_Init: what is outside is not recorded.
+    max_size : int, optional
+        Bytes of records.
     """
 
     counters: bool = False
     openmp: OpenMP = "auto"
     call_sites: bool = True
+    locks: Locks = "sum"
+    window: str | None = None
+    max_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,13 +76,20 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
     settings : Settings
         What is recorded.
     """
-    return {
+    given = {
         PRELOAD: str(library),
         DIRECTORY: str(raw),
         "POPMODEL_TRACE_OPENMP": settings.openmp,
         "POPMODEL_TRACE_COUNTERS": "1" if settings.counters else "0",
         **({} if settings.call_sites else {"POPMODEL_TRACE_CALL_SITES": "0"}),
     }
+    if settings.locks != "sum":
+        given["POPMODEL_TRACE_LOCKS"] = settings.locks
+    if settings.window is not None:
+        given["POPMODEL_TRACE_WINDOW"] = settings.window
+    if settings.max_size is not None:
+        given["POPMODEL_TRACE_MAX_SIZE"] = str(settings.max_size)
+    return given
 
 
 def refuse_unloadable(library: Path, hint: str) -> None:

@@ -18,13 +18,17 @@ from popmodel.trace.names import (
     CYCLES,
     INSTRUCTIONS,
     IS_ROOT,
+    LOCKS_HELD,
+    SUMMED_LOCKS,
+    WAITED_FOR_LOCKS,
+    WAITS_OF_LOCKS,
 )
 from popmodel.tracer.calls import INCOMPLETE
 from popmodel.tracer.ends import global_ids
 from popmodel.tracer.in_calls import CallTables, InCalls
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, still_open
-from popmodel.tracer.records import RECORD, SITE_SHIFT, Construct, Kind
+from popmodel.tracer.records import RECORD, SITE_SHIFT, Construct, Guard, Kind
 from popmodel.values import dataclass
 
 __all__ = ["PAIR", "EventMaker", "Tables"]
@@ -60,6 +64,11 @@ _CONSTRUCTS: Mapping[Construct, tuple[int, int]] = {
     Construct.TASKWAIT: (TASKWAIT, 1),
     Construct.TASKGROUP: (TASKGROUP, 1),
     Construct.JOIN: (JOIN, 1),
+}
+_SUMS: Mapping[Guard, int] = {
+    Guard.LOCKS: SUMMED_LOCKS["locks"],
+    Guard.CRITICALS: SUMMED_LOCKS["critical sections"],
+    Guard.ATOMICS: SUMMED_LOCKS["atomic operations"],
 }
 _SLOTS = 16  # events of one record, at most
 
@@ -193,6 +202,14 @@ class EventMaker:
             if type_ == CRITICAL:
                 types[records["b"][rows[chosen]] != 0] = NAMED_CRITICAL
             events.add(rows[chosen], 0, types, np.where(entered[chosen], value, 0))
+        for guard, first in _SUMS.items():
+            mine = records["call"] == guard
+            rows = np.flatnonzero(mine & (kind == Kind.GUARDED))
+            events.add(rows, 0, first, records["b"][rows])
+            events.add(rows, 1, first + WAITS_OF_LOCKS, records["a"][rows])
+            events.add(rows, 2, first + WAITED_FOR_LOCKS, records["c"][rows])
+            rows = np.flatnonzero(mine & (kind == Kind.HELD))
+            events.add(rows, 0, first + LOCKS_HELD, records["b"][rows])
 
     def _add_functions(
         self,

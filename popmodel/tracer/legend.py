@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.trace.labels import Labels
+from popmodel.trace.losses import LOST, REASONS
 from popmodel.trace.names import CALLER, CALLER_LINE, EVENT_TYPES, MPI_TYPES, STATES
+from popmodel.trace.processors import LABELS as PROCESSORS
 from popmodel.tracer import events
 from popmodel.tracer.calls import INCOMPLETE, calls
 from popmodel.tracer.identities import Functions, Names, Sites
@@ -32,11 +34,14 @@ _VALUES: Mapping[int, Mapping[int, str]] = {
     events.ORDERED: {0: "Outside", 1: "Waiting"},
     events.TASKWAIT: _ON_OFF,
     events.TASKGROUP: _ON_OFF,
+    LOST: REASONS,
 }
 _OWN_TYPES = {
     events.REGION: "User region",
     events.LINE: "Executed OpenMP parallel function, line and file",
     events.MISSES: "Calls in a row that found nothing",
+    LOST: "Records lost",
+    **PROCESSORS,
     CALLER: "Caller at level 1",
     CALLER_LINE: "Caller line at level 1",
 }

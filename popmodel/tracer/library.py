@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from popmodel.machine.build import build_tracer
+from popmodel.errors import PopmodelError
+from popmodel.machine.build import build, build_tracer
 from popmodel.machine.processes import output_of
 from popmodel.machine.toolchain import (
     MPI_COMPILERS,
@@ -46,12 +48,18 @@ class Library:
         The MPI that it is for; None if it observes OpenMP only.
     without_mpi : str or None
         Why it is for none.
+    cost : Path or None
+        The program that measures what recording costs (`popmodel.tracer.cost`).
+    without_cost : str or None
+        Why there is none.
     """
 
     path: Path
     compiler: Compiler
     mpi: Mpi | None
     without_mpi: str | None = None
+    cost: Path | None = None
+    without_cost: str | None = None
 
 
 def find_or_build(
@@ -87,7 +95,7 @@ def find_or_build(
     if command is not None and not own.get("MPICC"):
         found = _wrapper_of(linked) or _wrapper_of_launcher(command, environment)
         if found is not None:
-            own["MPICC"] = found
+            own["MPICC"] = shlex.quote(found)
     mpi, why = None, None
     try:
         mpi = find_mpi(environment=own)
@@ -101,7 +109,12 @@ def find_or_build(
     name = "programs without MPI" if mpi is None else mpi.name
     path = build_tracer(compiler, mpi, own, on_build and partial(on_build, name))
     refuse_unloadable(path, "name another folder in POPMODEL_CACHE_DIR")
-    return Library(path, compiler, mpi, why)
+    cost, no_cost = None, None
+    try:
+        cost = build("trace-cost", compiler, own)
+    except PopmodelError as error:  # a program can be traced without it
+        no_cost = error.message
+    return Library(path, compiler, mpi, why, cost, no_cost)
 
 
 def _linked_with(command: Command, environment: Mapping[str, str]) -> Path | None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from popmodel import shell
@@ -46,7 +50,8 @@ def create(folder: Path, *, force: bool, reuse: bool = False) -> None:
     Raises
     ------
     UsageError
-        It is there already: there are records in it, or another run has just made it.
+        It is there already: there are records in it, or another run has just made it; or, although
+        they may be removed, a run that goes on writes them.
     FileError
         It holds files of something else, or cannot be made.
     """
@@ -66,6 +71,7 @@ def create(folder: Path, *, force: bool, reuse: bool = False) -> None:
                     f"{folder}: there are records of an earlier run or of one that goes on",
                     f"make a trace of them: {merge}; --force removes them",
                 )
+            _refuse_held(folder)
             clear(folder)
         folder.mkdir()
     except OSError as error:
@@ -85,3 +91,30 @@ def clear(folder: Path) -> None:
         path.unlink()
     if not any(folder.iterdir()):
         folder.rmdir()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Have a raw directory for oneself, so that no other run on this host removes what is in it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # file systems without locks: it is as safe as it was
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _refuse_held(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"{folder}: another popmodel trace is recording a run in it",
+            "wait for it, or name another trace with -o",
+        ) from None
+    except OSError:
+        pass  # a file system without locks
+    finally:
+        os.close(handle)

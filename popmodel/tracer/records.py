@@ -13,6 +13,8 @@ import numpy as np
 MAGIC = b"popmodel"
 MARK = 0x01020304
 VERSION = 2
+LATEST = 1 << 62
+"""The largest time that a clock may show, ns: 146 years after the start of a host, or 2116."""
 
 HEADER = struct.Struct("=8s6I2Q16x")
 """Magic, mark, version, header size, record size, process, thread, thread id, begin."""
@@ -50,6 +52,8 @@ class Kind(IntEnum):
     TASK_CREATE = 22
     TASK_RUN = 23
     TASK_STOP = 24
+    GUARDED = 25
+    HELD = 26
     USER_BEGIN = 32
     USER_END = 33
     TRACING = 34
@@ -79,6 +83,14 @@ class Construct(IntEnum):
     TASKWAIT = 11
     TASKGROUP = 12
     JOIN = 13
+
+
+class Guard(IntEnum):
+    """What GUARDED and HELD sum up."""
+
+    LOCKS = 1
+    CRITICALS = 2
+    ATOMICS = 3
 
 
 IS_KIND = np.zeros(1 << 16, dtype=bool)

@@ -2,27 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from popmodel.tracer.cost import CALL, USUAL, Cost, Costs
 from popmodel.tracer.merge import Merged
 from popmodel.units import plural
 
-__all__ = ["RECORD_COST", "not_seen", "overhead"]
-
-RECORD_COST = 22e-9
-"""Seconds that a record costs, about: a barrier's two took 44 ns, the five of a send with a receive
-67 ns (Open MPI 5.0, a virtual machine)."""
+__all__ = ["held_up", "not_seen", "overhead"]
 
 
-def overhead(merged: Merged, cost: float = RECORD_COST) -> float:
-    """Estimate by which part of its time the busiest thread was held up.
+_MARGIN = Cost(0.75, 1.5)
+"""What loops that measure leave out: the program's own calls, its branches, the luck of the caches.
+In paired runs (message rates, LULESH, NPB UA) what was added lay in the range that this gives."""
+
+
+def held_up(merged: Merged, costs: Costs = USUAL) -> Cost:
+    """Estimate for how long the thread was held up that was held up most, s.
 
     Parameters
     ----------
     merged : Merged
         The trace.
-    cost : float
-        Seconds per record.
+    costs : Costs
+        Seconds per record, lock and critical section.
+
+    Returns
+    -------
+    Cost
+        The least and the most.
     """
-    return merged.busiest * cost * 1e9 / merged.duration if merged.duration else 0.0
+    each = zip(costs.record, CALL, costs.lock, costs.section, strict=True)
+    return Cost(
+        *(
+            margin * max((_seconds(load, kinds) for load in merged.loads), default=0.0)
+            for margin, kinds in zip(_MARGIN, each, strict=True)
+        )
+    )
+
+
+def overhead(merged: Merged, costs: Costs = USUAL) -> Cost:
+    """Estimate what was added to the time of the thread that was held up most.
+
+    Returns
+    -------
+    Cost
+        Fractions of its time without the tracer, the least and the most; at most 1 each where they
+        leave nothing of the time of the run.
+    """
+    whole = merged.duration * 1e-9
+    parts = held_up(merged, costs)
+    return Cost(*(part / (whole - part) if 2 * part < whole else 1.0 for part in parts))
+
+
+def _seconds(counts: Sequence[int], costs: Sequence[float]) -> float:
+    return sum(count * cost for count, cost in zip(counts, costs, strict=True))
 
 
 def not_seen(merged: Merged) -> list[str]:

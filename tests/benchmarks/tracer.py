@@ -1,5 +1,10 @@
 """What tracing adds to MPI calls and OpenMP constructs: ``python tests/benchmarks/tracer.py``.
 
+``python tests/benchmarks/tracer.py -- COMMAND...`` runs a program of one's own instead, and
+compares what tracing added to it with the range that popmodel states for it: exits with status 1
+where that does not hold it. What counts is processor time: other programs disturb it less than the
+clock.
+
 One process with one thread, so that nothing but the work of the call itself hides what the tracer
 adds. Launches with and without the tracer alternate; a figure is the median over launches of the
 median over batches. Exits with status 1 if a bound is missed: 150 ns per MPI call, 200 ns per
@@ -9,6 +14,7 @@ OpenMP construct. ``MPICC`` names the MPI, ``OMP_NUM_THREADS`` another number of
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,10 +22,14 @@ import tempfile
 from pathlib import Path
 
 from popmodel.machine.toolchain import find_mpi
+from popmodel.tracer.cost import USUAL, Costs, measured_by
 from popmodel.tracer.environment import Settings, variables
 from popmodel.tracer.library import find_or_build
+from popmodel.tracer.merge import merge
+from popmodel.tracer.summary import held_up
 
 ROUNDS = 5
+PAIRS = 9
 BOUNDS = {"MPI": 150.0, "OpenMP": 200.0}
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -36,8 +46,52 @@ def launch(program: Path, environment: dict[str, str], times: Times) -> None:
         times.setdefault((name, family, int(calls)), []).append(float(each) / int(calls))
 
 
+def processor_time(command: list[str], environment: dict[str, str]) -> float:
+    """Seconds that a command and what it starts compute."""
+    before = os.times()
+    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    after = os.times()
+    return (after.children_user - before.children_user) + (
+        after.children_system - before.children_system
+    )
+
+
+def paired(command: list[str]) -> None:
+    """Print what tracing added to a program and what is stated of it."""
+    program = str(Path(shutil.which(command[0]) or command[0]).absolute())
+    library = find_or_build()
+    assert library.cost is not None, library.without_cost
+    environment = {"OMP_NUM_THREADS": "1", **os.environ, **ROOT}
+    times: list[tuple[float, float]] = []
+    costs: list[Costs] = []
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        for number in range(PAIRS):
+            raw = Path(folder) / f"raw{number}"
+            raw.mkdir()
+            given = variables(library.path, raw, Settings())
+            plain = processor_time([program, *command[1:]], environment)
+            traced = processor_time([program, *command[1:]], {**environment, **given})
+            times.append((plain, traced))
+            costs.append(measured_by(library.cost, Path(folder), environment) or USUAL)
+            if number == 0:
+                merged = merge(raw, Path(folder) / "trace.prv")
+            shutil.rmtree(raw)
+    plain = statistics.median(each[0] for each in times)
+    added = statistics.median(each[1] for each in times) - plain
+    ranges = zip(*(held_up(merged, each) for each in costs), strict=True)
+    low, high = (statistics.median(each) / plain for each in ranges)
+    least = min(each[1] for each in times) / min(each[0] for each in times) - 1
+    print(f"added    {100 * added / plain:.1f} % (of the fastest runs {100 * least:.1f} %)")
+    print(f"stated   {100 * low:.1f} to {100 * high:.1f} %, {merged.records} records")
+    if not low <= added / plain <= high:
+        sys.exit("what was added is not in the range that is stated")
+
+
 def main() -> None:
-    """Print a table of medians."""
+    """Print a table of medians, or what was added to a program."""
+    if sys.argv[1:2] == ["--"]:
+        paired(sys.argv[2:])
+        return
     mpi = find_mpi()
     library = find_or_build()
     plain: Times = {}

@@ -100,9 +100,14 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     mode = replace(plan.MODES["quick"], rounds=3)
     monkeypatch.setattr(plan, "MODES", {**plan.MODES, "quick": mode})
     programs = {}
+    (tmp_path / "played").mkdir()
     for name in ("node", "mpi"):
-        programs[name] = tmp_path / f"popmodel-{name}"
-        programs[name].write_text(f"#!{sys.executable} -SE\n{PROGRAM}")
+        # The name of an interpreter after #! has no blanks and is short, this one's may not be so.
+        played = tmp_path / "played" / f"popmodel-{name}"
+        played.write_text(PROGRAM)
+        words = shlex.join([sys.executable, "-SE", str(played)])
+        programs[name] = tmp_path / played.name
+        programs[name].write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         programs[name].chmod(0o755)
     monkeypatch.setattr(hardware, "here", lambda: hardware.read(FILES))
     tools = Tools(Compiler(("cc",), "cc 1", "-fopenmp"), None, programs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -214,7 +215,7 @@ def test_a_full_disk_behind_standard_output_is_one_line(trace: str, shell: Shell
 
 
 def test_a_closed_standard_output_is_one_line(trace: str) -> None:
-    command = f"exec {sys.executable} -m popmodel info {trace} >&-"
+    command = f"exec {shlex.quote(sys.executable)} -m popmodel info {trace} >&-"
     finished = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert finished.returncode == 1
     assert finished.stderr == ("popmodel: error: standard output is closed\nhint: use -o FILE\n")

@@ -270,7 +270,7 @@ def test_a_terminal_sees_a_line_of_the_command(trace: str) -> None:
 
 
 def test_a_log_behind_standard_error_is_written_to(trace: str) -> None:
-    call = f"{sys.executable} -m popmodel info {trace} -o /dev/stderr --format csv"
+    call = f"{shlex.quote(sys.executable)} -m popmodel info {trace} -o /dev/stderr --format csv"
     with Path("log").open("w") as log:
         finished = subprocess.run(f"echo before >&2; {call}", shell=True, stderr=log, check=False)
     assert finished.returncode == 0

@@ -274,3 +274,17 @@ def test_table_3_of_adhianto_and_chapman(popmodel: Call, tmp_path: Path) -> None
     assert [one["runtime"]["value"] for one in found] == pytest.approx(
         [0.2895 / (n + 1) + overhead for n, overhead in enumerate(overheads)]
     )
+
+
+@pytest.mark.parametrize("verb", [("predict", "--procs", "4"), ("sweep", "--cores", "4")])
+@pytest.mark.parametrize("setting", ["N=1e300", "N=1e120", "steps=1e300", "steps=1e305"])
+def test_numbers_too_large_to_compute_with_are_one_line(
+    shell: Callable[..., subprocess.CompletedProcess[str]], verb: tuple[str, ...], setting: str
+) -> None:
+    done = shell(*verb, "--set", setting)
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    first, hint = done.stderr.splitlines()
+    assert first.startswith("popmodel: error: ")
+    assert "unexpected" not in first
+    assert hint.startswith("hint: ")

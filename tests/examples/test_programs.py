@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -25,7 +26,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, mpi: Mpi) -> dict[str, Path]
         for source in (EXAMPLES / name).iterdir():
             shutil.copy(source, folder)
         done = subprocess.run(
-            ["make", f"MPICC={' '.join(mpi.mpicc)}", "CFLAGS=-O2 -Werror"],
+            ["make", f"MPICC={shlex.join(mpi.mpicc)}", "CFLAGS=-O2 -Werror"],
             cwd=folder,
             capture_output=True,
             text=True,

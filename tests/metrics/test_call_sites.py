@@ -37,7 +37,7 @@ LABELS = Labels(
             4: "7 (a_long..me.c, app) [7 (a_long_file_name.c, app)]",
             5: "0 (app+0x12ac, app)",
         },
-    }
+    },
 )
 
 
@@ -50,9 +50,7 @@ def call(
 
 
 def trace_of(folder: Path, *calls: tuple, processes: int = 1) -> Trace:
-    writer = TraceWriter(
-        [1] * processes, communicators={1: list(range(processes))}, labels=LABELS
-    )
+    writer = TraceWriter([1] * processes, communicators={1: list(range(processes))}, labels=LABELS)
     for process in range(processes):
         writer.state(process, 0, 0, 1000, 1)
     for each in calls:

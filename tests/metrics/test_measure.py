@@ -18,6 +18,7 @@ from popmodel.trace.writer import TraceWriter
 
 PARALLEL, FUNCTION, BARRIER = 60000001, 60000018, 60000005
 INSTRUCTIONS, CYCLES = 42000050, 42000059
+SUM = 60000310  # of locks; 60000312 ns waited, 60000322 those of critical sections
 
 
 def measured(script: Script, folder: Path) -> Run:
@@ -102,6 +103,51 @@ def test_losses_inside_regions_by_kind(tmp_path: Path) -> None:
     assert run.idle_imbalance == pytest.approx((10 - 4 + 8) * 1e-9)
     assert run.idle_scheduling == pytest.approx(2 * 4e-9)
     assert run.idle_serial == pytest.approx(0, abs=1e-15)
+
+
+def test_waits_for_locks_that_are_summed_up_are_not_useful(tmp_path: Path) -> None:
+    """They lie in the running state, and nothing else says them."""
+    script = Hybrid(1, threads=2)
+    script.compute(0, 10)
+    script.region(0, 20, [10, 16])
+    script.writer.event(0, 0, 20, [(SUM, 40), (SUM + 1, 3), (SUM + 2, 4)])
+    script.writer.event(0, 1, 26, [(SUM, 9), (SUM + 1, 1), (SUM + 2, 6), (SUM + 12, 1)])
+    script.region(0, 20, [20, 20])
+    run = measured(script, tmp_path).observables
+    assert run.useful == pytest.approx(seconds(10 + 6 + 20, 9 + 20))
+    assert run.omp_useful == pytest.approx(seconds(6 + 20, 9 + 20))
+    assert run.serial_useful == pytest.approx(seconds(10))
+    assert run.openmp_synchronisation == pytest.approx((4 + 7) * 1e-9 / 2)
+    assert run.openmp_scheduling == pytest.approx((10 + 4) * 1e-9 / 2)
+    assert run.openmp_imbalance == pytest.approx(1.5e-9)
+    assert sum(region.locks for region in run.regions) == pytest.approx(11e-9)
+    assert sum(region.cost for region in run.regions) == pytest.approx((11 + 10 + 4) * 1e-9)
+
+
+def test_locks_with_events_of_their_own_count_once(tmp_path: Path) -> None:
+    script = Hybrid(1, threads=1)
+    script.region(0, 50, [10])
+    writer = script.writer
+    writer.event(0, 0, 20, [(60000008, 3)])
+    writer.state(0, 0, 20, 35, 5)
+    writer.event(0, 0, 35, [(60000008, 6)])  # held, while it runs
+    writer.state(0, 0, 35, 45, 1)
+    writer.event(0, 0, 45, [(60000008, 0)])
+    run = measured(script, tmp_path).observables
+    assert run.openmp_synchronisation == pytest.approx(15e-9)
+    (region,) = run.regions
+    assert region.locks == pytest.approx(15e-9)
+
+
+def test_a_sum_of_waits_is_no_longer_than_its_thread_ran(tmp_path: Path) -> None:
+    """In a window that begins between two sums, the second tells of waits in front of it, too."""
+    script = Hybrid(1, threads=1)
+    script.region(0, 100, [100])
+    script.writer.event(0, 0, 90, [(SUM + 2, 70)])
+    script.end()
+    run = analyse(script.read(tmp_path).window(60, 100)).observables
+    assert run.useful == pytest.approx(seconds(10))
+    assert run.serial_useful == pytest.approx(seconds(0))
 
 
 def test_threads_outside_the_team_are_a_serial_loss_for_talp(tmp_path: Path) -> None:

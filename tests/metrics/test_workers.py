@@ -47,6 +47,12 @@ def test_each_kind_has_its_sentence() -> None:
     assert [";" in each for each in (first, second, third)] == [False, False, True]
 
 
+def test_mpi_inside_regions_is_no_time_outside_of_them() -> None:
+    run = observables([[8, 4.01]], 10, omp_useful=[[8, 4]], in_mpi=[0, 5])
+    assert len(remarks(run)) == 1
+    assert not apart(run)
+
+
 def test_a_little_is_told_with_the_other_notes() -> None:
     run = observables([[8, 0.1]], 10, has_mpi=False)
     assert len(remarks(run)) == 1

@@ -22,6 +22,7 @@ def document(**changes: Any) -> dict[str, Any]:
         "nodes": None,
         "runtime": 12.3456,
         "duration": 12.5,
+        "caveats": [],
         "analysed": {
             "begin": 0.5,
             "end": 12.25,

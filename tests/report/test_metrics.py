@@ -11,6 +11,7 @@ import pytest
 from popmodel.metrics.call_sites import CallSite
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.measure import Run, analyse
+from popmodel.metrics.observables import Region
 from popmodel.metrics.scaling import Comparable, scale
 from popmodel.report import metrics
 from popmodel.report.metrics_document import document
@@ -68,6 +69,22 @@ def test_caveats_of_several_runs_are_told_once(run: Run) -> None:
 
 def test_a_run_without_caveats_begins_with_its_numbers(run: Run) -> None:
     assert "processes" in metrics.screen(shown(run), Style(60))[1]
+
+
+def test_what_regions_lose_to_locks_has_a_column_where_it_matters(run: Run) -> None:
+    free = Region("sweep", 5, 1.0, 0.5, 1.0, cost=2.0)
+    waits = Region("scatter", 5, 1.0, 0.5, 1.0, cost=1.5, locks=0.25)
+
+    def table(*regions: Region) -> tuple[list[str], list[str]]:
+        result = shown(replace(run, observables=replace(run.observables, regions=regions)))
+        return metrics.screen(result, Style(80)), metrics.markdown(result)
+
+    screen, markdown = table(free, waits)
+    assert any(line.endswith("to locks") for line in screen)
+    assert any("scatter" in line and line.endswith("250.0 ms") for line in screen)
+    assert any("to locks |" in line for line in markdown)
+    for lines in table(free, replace(waits, locks=0.01)):
+        assert not any("to locks" in line for line in lines)
 
 
 SITE = CallSite("MPI_Allreduce", "solve", "app.c:12", 2000, 0.0025, 0.25, 0.002)

@@ -53,6 +53,7 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
             "left_out": {"before": 0.0, "after": 0.0},
             "why": "the trace has neither MPI_Init nor MPI_Finalize",
         },
+        "caveats": [],
         "records": {"states": 5, "events": 19, "messages": 1, "communicators": 1},
         "calls": {"MPI_Barrier": 2, "MPI_Send": 1},
         "regions": {"function 4": 1, "parallel region": 1},

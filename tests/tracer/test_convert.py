@@ -16,7 +16,7 @@ from popmodel.tracer.events import BACKWARDS, UNBEGUN, Tables
 from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, still_open
-from popmodel.tracer.records import RECORD, Construct, Kind
+from popmodel.tracer.records import RECORD, Construct, Guard, Kind
 from popmodel.tracer.states import IDLE, RUNNING
 
 TABLES = Tables(
@@ -289,3 +289,27 @@ def test_counters_are_differences_on_the_line_of_their_record(step: int) -> None
         (at, 42000050, 20), (at, 42000059, 400), (300, 42000050, 0), (300, 42000059, 50),
     ]  # fmt: skip
     assert counts(row) == {BACKWARDS: 1}
+
+
+def test_sums_of_locks_are_events_and_no_states() -> None:
+    states, events, _ = convert(
+        (100, Kind.PARALLEL_BEGIN, 0, 2, 7, 1),
+        (110, Kind.TASK_BEGIN, 1, 0, 7, 1),
+        (300, Kind.GUARDED, Guard.LOCKS, 3, 50, 120),
+        (300, Kind.HELD, Guard.LOCKS, 0, 90),
+        (300, Kind.GUARDED, Guard.CRITICALS, 0, 4, 80),
+        (300, Kind.HELD, Guard.CRITICALS, 0, 30),
+        (300, Kind.TASK_END, 1, 0, 7, 1),
+        (400, Kind.PARALLEL_END, 0, 0, 7, 1),
+    )
+    assert (110, 300, RUNNING) in states
+    assert [each for each in events if 60000300 <= each[1] < 60000400] == [
+        (300, 60000310, 50),
+        (300, 60000311, 3),
+        (300, 60000312, 120),
+        (300, 60000313, 90),
+        (300, 60000320, 4),
+        (300, 60000321, 0),
+        (300, 60000322, 80),
+        (300, 60000323, 30),
+    ]

@@ -37,6 +37,11 @@ def test_the_variables_say_what_is_recorded() -> None:
     counted = variables(Path("/t.so"), Path("/r"), Settings(counters=True, openmp="ompt"))
     assert counted["POPMODEL_TRACE_OPENMP"] == "ompt"
     assert counted["POPMODEL_TRACE_COUNTERS"] == "1"
+    part = variables(Path("/t.so"), Path("/r"), Settings(window="0:", max_size=1 << 20))
+    assert part["POPMODEL_TRACE_WINDOW"] == "0:"
+    assert part["POPMODEL_TRACE_MAX_SIZE"] == "1048576"
+    locks = variables(Path("/t.so"), Path("/r"), Settings(locks="each"))
+    assert locks["POPMODEL_TRACE_LOCKS"] == "each"
     assert "POPMODEL_TRACE_CALL_SITES" not in counted
     bare = variables(Path("/t.so"), Path("/r"), Settings(call_sites=False))
     assert bare["POPMODEL_TRACE_CALL_SITES"] == "0"

@@ -15,7 +15,7 @@ import pytest
 from real_mpi import Mpi
 
 from popmodel.errors import FileError
-from popmodel.machine.build import LOG, TRACER, BuildError, build_tracer, sources
+from popmodel.machine.build import LOG, TRACER, BuildError, build, build_tracer, sources
 from popmodel.machine.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
 from popmodel.tracer import cost, library
 from popmodel.tracer.commands import Command, Family
@@ -235,6 +235,28 @@ def test_the_mpi_is_that_which_the_program_is_linked_with(mpi: Mpi, tmp_path: Pa
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_mpi_of_the_program_may_lie_in_a_folder_with_blanks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "my mpi"
+    (folder / "bin").mkdir(parents=True)
+    wrapper = folder / "bin" / "mpicc"
+    wrapper.write_text("#!/bin/sh\nexit 1\n")
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(library, "_linked_with", lambda *_: folder / "lib" / "libmpi.so.40")
+    asked: list[str] = []
+
+    def find(environment: dict[str, str]) -> Mpi:
+        asked.extend(shlex.split(environment["MPICC"]))
+        raise ToolchainError("asked", "")
+
+    monkeypatch.setattr(library, "find_mpi", find)
+    with pytest.raises(ToolchainError, match="asked"):
+        find_or_build(plain(), {"PATH": "/usr/bin:/bin"})
+    assert asked == [str(wrapper)]
+
+
+@pytest.mark.usefixtures("folder")
 def test_another_make_of_mpi_is_refused(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,19 +277,35 @@ def test_another_make_of_mpi_is_refused(
 
 
 def test_what_a_record_costs_is_measured(tmp_path: Path) -> None:
-    found = cost.of_a_record(find_compiler(), tmp_path, os.environ)
+    program = build("trace-cost", find_compiler())
+    found = cost.measured_by(program, tmp_path, os.environ)
     assert found is not None
-    assert 1e-9 < found < 2e-6
+    assert found.measured
+    for each in (found.record, found.lock, found.section):
+        assert 0 <= each.low <= each.high < 1e-3
+    assert found.record.low > 1e-9
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cost_that_cannot_be_measured_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number, text in enumerate(("exit 3", "echo much", "echo 0", "echo nan")):
+def test_a_cost_that_cannot_be_measured_is_none(tmp_path: Path) -> None:
+    whole = "echo record 20 60; echo lock 3 9; echo section 40 90"
+    program = fake(tmp_path / "cost", whole)
+    found = cost.measured_by(program, tmp_path, os.environ)
+    assert found is not None
+    assert found.section == pytest.approx((40e-9, 90e-9))
+    for number, text in enumerate(
+        (
+            f"{whole}; exit 3",
+            "echo much",
+            "echo record 20 60; echo lock 3 9",
+            whole.replace("20 60", "60 20"),
+            whole.replace("20 60", "0 nan"),
+            whole.replace("20 60", "20"),
+            whole.replace("lock 3 9", "lock -3 9"),
+        )
+    ):
         program = fake(tmp_path / f"cost{number}", text)
-        monkeypatch.setattr(cost, "build", lambda *_, program=program: program)
-        assert cost.of_a_record(find_compiler(), tmp_path, os.environ) is None
+        assert cost.measured_by(program, tmp_path, os.environ) is None, text
 
 
 def test_source_lines_are_found(tmp_path: Path) -> None:

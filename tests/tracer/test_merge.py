@@ -24,10 +24,11 @@ from popmodel.errors import TraceError, UsageError
 from popmodel.metrics.measure import analyse
 from popmodel.trace import Trace
 from popmodel.trace.calls import tally
+from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, Loss, losses
 from popmodel.tracer import merge as merge_module
 from popmodel.tracer import messages, spool, states
 from popmodel.tracer.merge import Merged, merge
-from popmodel.tracer.records import Construct, Kind
+from popmodel.tracer.records import HEADER, RECORD, Construct, Kind
 from popmodel.tracer.source_lines import Place
 
 
@@ -483,3 +484,86 @@ def test_waiting_constructs_are_states_and_their_bodies_are_not() -> None:
             40000001, 60000005, 60000005, 60000007, 60000007, 60000008, 60000008, 60000002,
             60000010, 60000002, 60000033, 60000022, 60000027, 60000016,
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("time", [2**64 - 1, 2**63, 2**63 - 1, 2**62 + 1])
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_a_time_that_no_clock_shows_is_told(tmp_path: Path, time: int, place: int) -> None:
+    plan = Plan(2)
+    plan.send(0, 1, 0, 0, 10)
+    raw = plan.finish().write(tmp_path / "raw")
+    file = min(raw.glob("*.raw"))
+    content = file.read_bytes()
+    records = np.frombuffer(content, RECORD, offset=HEADER.size).copy()
+    records["time"][place] = time
+    file.write_bytes(content[: HEADER.size] + records.tobytes())
+    number = place % len(records)
+    with pytest.raises(TraceError) as caught:
+        merge(raw, tmp_path / "x.prv")
+    assert caught.value.problem == f"record {number} is of the time {time} ns, which no clock shows"
+    assert str(caught.value.hint).startswith("the file is damaged: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
+
+
+def states_of(trace: Trace, location: int) -> list[tuple[int, ...]]:
+    mine = slice(trace.states.offsets[location], trace.states.offsets[location + 1])
+    return rows_of(trace.states, "begin", "end", "state")[mine]
+
+
+def test_a_process_that_was_killed_is_not_traced_from_then_on() -> None:
+    run = Run(2)
+    killed, other = run.process(0, begin=0), run.process(1, begin=0)
+    first, second, master = killed.thread(), killed.thread(), other.thread()
+    for thread in (first, master):
+        thread.call("Init", 0, 100)
+    second.call("Barrier", 150, 160, a=1)
+    first.call("Barrier", 300, 400, a=1)
+    master.call("Finalize", 900, 1000)
+    other.end(1000)
+    with merged(run) as (trace, told):
+        assert states_of(trace, 0)[-2:] == [(300, 400, 13), (400, 1000, 14)]
+        # Nothing happened on this thread after its last record, as long as its process lived.
+        assert states_of(trace, 1)[-2:] == [(160, 400, 1), (400, 1000, 14)]
+        assert states_of(trace, 2)[-1] == (900, 1000, 15)
+        assert losses(trace) == [Loss(0, 2, 400, KILLED)]
+        assert trace.labels.event_value(LOST, KILLED) == "killed or crashed"
+        assert [w.count for w in told.warnings if "killed or crashed" in w.text] == [1]
+
+
+def test_a_process_that_aborts_is_not_traced_from_then_on() -> None:
+    run = Run(2)
+    aborting, other = run.process(0, begin=0), run.process(1, begin=0)
+    for process, end in ((aborting, 500), (other, 800)):
+        thread = process.thread()
+        thread.call("Init", 0, 100)
+        process.end(end, "abort" if process is aborting else "exit")
+    with merged(run) as (trace, _):
+        assert states_of(trace, 0)[-1] == (500, 800, 14)
+        assert losses(trace) == [Loss(0, 1, 500, ABORTED)]
+
+
+def test_a_thread_whose_disk_was_full_is_not_traced_from_then_on() -> None:
+    run = Run(1)
+    process = run.process(0, begin=0)
+    master, other = process.thread(), process.thread()
+    master.call("Init", 0, 100)
+    other.call("Barrier", 150, 160, a=1)
+    process.say("full", thread=1, lost_from=300, why="No space left on device")
+    process.end(1000)
+    with merged(run) as (trace, _):
+        assert states_of(trace, 0)[-1] == (100, 1000, 1)
+        assert states_of(trace, 1)[-2:] == [(160, 300, 1), (300, 1000, 14)]
+        assert losses(trace) == [Loss(0, 1, 300, FULL)]
+
+
+def test_a_file_that_was_cut_short_is_not_traced_from_its_last_record_on() -> None:
+    run = Run(1)
+    process = run.process(0, begin=0)
+    master = process.thread()
+    master.call("Init", 0, 100)
+    master.call("Barrier", 200, 300, a=1)
+    process.end(1000)
+    del master.rows[-2:]
+    with merged(run) as (trace, _):
+        assert states_of(trace, 0)[-1] == (100, 1000, 14)
+        assert losses(trace) == [Loss(0, 1, 100, CUT)]

@@ -75,3 +75,15 @@ def test_a_place_where_nothing_can_be_made(tmp_path: Path) -> None:
         assert raised.value.hint == (
             "name another trace with -o: records go to a directory beside it"
         )
+
+
+def test_one_in_which_a_run_is_recorded_is_not_removed(raw: Path) -> None:
+    raw_directory.create(raw, force=False)
+    records = raw / "node.1.meta"
+    with raw_directory.held(raw):
+        records.touch()
+        with pytest.raises(UsageError, match=r"raw: another popmodel trace is recording a run"):
+            raw_directory.create(raw, force=True)
+        assert records.exists()
+    raw_directory.create(raw, force=True)
+    assert not records.exists()

@@ -8,8 +8,10 @@ import pytest
 from tracer.builder import Run
 from tracer.plan import Plan
 
+from popmodel.tracer.cost import CALL, Cost, Costs
 from popmodel.tracer.merge import Merged, merge
-from popmodel.tracer.summary import not_seen, overhead
+from popmodel.tracer.records import Guard, Kind
+from popmodel.tracer.summary import held_up, not_seen, overhead
 
 
 @pytest.fixture
@@ -59,8 +61,21 @@ def test_a_program_without_mpi_is_told(tmp_path: Path) -> None:
 
 
 def test_the_overhead_is_that_of_the_busiest_thread(plan: Plan, tmp_path: Path) -> None:
+    """Records, what wrappers of MPI calls look up, locks and critical sections; a range."""
     plan.send(0, 1, 0, 0, 5)
+    thread = plan.masters[0]
+    end = thread.rows[-1][0]
+    thread.put(end, Kind.GUARDED, Guard.LOCKS, 3, 1000, 50)
+    thread.put(end, Kind.GUARDED, Guard.CRITICALS, 0, 10, 5)
     merged = done(plan.finish(), tmp_path)
-    most = max(len(thread.rows) for thread in plan.masters)
-    assert merged.busiest == most
-    assert overhead(merged, 1e-9) == pytest.approx(most / merged.duration)
+    calls = sum(row[1] == Kind.ENTER for row in thread.rows)
+    load = max(merged.loads)
+    assert load == (len(thread.rows), calls, 1000, 10)
+    costs = Costs(Cost(1e-9, 2e-9), Cost(3e-9, 3e-9), Cost(5e-9, 7e-9))
+    traced = merged.duration * 1e-9
+    found = overhead(merged, costs)
+    least = 0.75 * (load.records * 1e-9 + calls * CALL.low + 3000e-9 + 50e-9)
+    most = 1.5 * (load.records * 2e-9 + calls * CALL.high + 3000e-9 + 70e-9)
+    assert held_up(merged, costs) == pytest.approx((least, most))
+    assert found.low == pytest.approx(least / (traced - least))
+    assert found.high == pytest.approx(most / (traced - most) if 2 * most < traced else 1)

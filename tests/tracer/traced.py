@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shlex
 import struct
 import subprocess
 from collections import Counter
@@ -39,8 +41,9 @@ def library(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build_library(mpicc: Sequence[str], factory: pytest.TempPathFactory) -> Path:
     """The library, built as its Makefile does, without a warning; once for each compiler."""
-    compiler = " ".join(mpicc)
-    with shared(factory, f"tracer{compiler.replace('/', '-')}") as folder:
+    compiler = shlex.join(mpicc)
+    number = hashlib.sha256(compiler.encode()).hexdigest()[:8]  # make takes no blanks in names
+    with shared(factory, f"tracer-{number}") as folder:
         built = subprocess.run(
             [*("make", "-s", "-j2", "-C", MICROBENCH, "tracer"),
              *(f"MPICC={compiler}", f"BUILD={folder}")],

@@ -137,7 +137,8 @@ def best_grid(processes: int, cells: Sequence[float], periodic: Sequence[bool]) 
     local = np.array(cells) / extents
     # two processes in a line are neighbours on one side only
     sides = np.where(np.array(periodic) & (extents > 1), 2, np.minimum(2, extents - 1))
-    surface = (sides * local.prod(axis=1, keepdims=True) / local).sum(axis=1)
+    # of a block, as a part of its volume, which is the same for all
+    surface = (sides / local).sum(axis=1)
     # rounding must not decide between grids that are the same in another order
     best = extents[surface <= surface.min() * (1 + 1e-12)]
     return min(tuple(int(size) for size in extent) for extent in best)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value
-from popmodel.metrics.observables import NO_MPI
+from popmodel.metrics.observables import AGGREGATES, NO_MPI
 from popmodel.model.run.course import Course, computation
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work
@@ -49,6 +52,7 @@ class Modelled:
         return self.aggregates["runtime"]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # the end looks at what came of it
 def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) -> Modelled:
     """Give the aggregates of a run.
 
@@ -62,6 +66,11 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
         How long the slowest process and the whole run take.
     has_mpi : bool
         Whether the program communicates at all.
+
+    Raises
+    ------
+    UsageError
+        The run is so long that no number holds it.
     """
     # P and T may be traced numbers, which float() would turn into plain ones
     processes, threads = 1.0 * placement.processes, 1.0 * placement.threads
@@ -103,6 +112,7 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
         absent["instructions"] = INSTRUCTIONS_ABSENT
     else:
         aggregates["instructions_sum"] = processes * work.instructions
+    _refuse_infinite(aggregates)
     if has_mpi:
         aggregates["ideal_runtime"] = ideal
     else:
@@ -114,3 +124,13 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
     waiting = ideal - outside
     parts = (work.share, uneven + waiting, work.serial, runtime - ideal, work.overhead)
     return Modelled(aggregates, absent, dict(zip(PARTS, parts, strict=True)))
+
+
+def _refuse_infinite(aggregates: Mapping[str, Value]) -> None:
+    for name, value in aggregates.items():
+        if isinstance(value, float | np.ndarray) and not np.isfinite(value).all():
+            raise UsageError(
+                f"the run is too large to be computed: {AGGREGATES[name].meaning} is beyond "
+                "1.8e308",
+                "look for a parameter that is too large (--set), or a formula in the wrong unit",
+            )

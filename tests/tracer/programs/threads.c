@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 #define THREADS 4
-#define MESSAGES 600
+#define MESSAGES 200
 
 static MPI_Comm own[THREADS];
 

@@ -1,0 +1,98 @@
+"""Where the records of a run end before the run does: full disks, crashes, kills.
+
+The tracer's merge says so in an event on every thread that it concerns, from which on the thread
+is in state 14 (tracing disabled): nothing is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.trace.blocks import rows_where_type
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.trace.trace import Trace
+
+__all__ = [
+    "ABORTED",
+    "CUT",
+    "FULL",
+    "KILLED",
+    "LIMITED",
+    "LOST",
+    "REASONS",
+    "Loss",
+    "describe",
+    "losses",
+]
+
+LOST = 40009001
+"""Event type of the end of a thread's records, none of Extrae's; its value says why."""
+FULL, KILLED, ABORTED, CUT, LIMITED = 1, 2, 3, 4, 5
+REASONS: Mapping[int, str] = {
+    FULL: "no room on the disk",
+    KILLED: "killed or crashed",
+    ABORTED: "ended by MPI_Abort",
+    CUT: "files cut short",
+    LIMITED: "limit of --max-size",
+}
+_SHOWN = 3
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Since when nothing is recorded of threads of a process, and why.
+
+    Attributes
+    ----------
+    process : int
+    threads : int
+        How many of its threads.
+    time : int
+        Of the first of them, ns.
+    reason : int
+        A key of `REASONS`.
+    """
+
+    process: int
+    threads: int
+    time: int
+    reason: int
+
+
+def losses(trace: Trace) -> list[Loss]:
+    """Losses of a run, the earliest first."""
+    events = trace.events
+    rows = rows_where_type(events.type, (LOST,))
+    if not len(rows):
+        return []
+    location = np.searchsorted(events.offsets, rows, side="right") - 1
+    process = np.searchsorted(trace.process_offsets, location, side="right") - 1
+    found: dict[tuple[int, int], list[int]] = {}
+    for who, value, time in zip(
+        process.tolist(), events.value[rows].tolist(), events.time[rows].tolist(), strict=True
+    ):
+        found.setdefault((who, value), []).append(time)
+    made = [Loss(who, len(times), min(times), value) for (who, value), times in found.items()]
+    return sorted(made, key=lambda each: (each.time, each.process))
+
+
+def describe(found: list[Loss]) -> str:
+    """Losses in words, the earliest few with their ranks and times."""
+    parts = []
+    for each in found[:_SHOWN]:
+        who = f"rank {each.process}"
+        if each.reason in (FULL, CUT, LIMITED):
+            who = f"{plural(each.threads, 'thread')} of {who}"
+        parts.append(
+            f"{who} from {each.time / _NS:.3g} s on ({REASONS.get(each.reason, 'not said why')})"
+        )
+    if len(found) > _SHOWN:
+        parts.append(f"{len(found) - _SHOWN} more")
+    return f"records are lost: {', '.join(parts)}"
