@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from popmodel import shell
 from popmodel._version import __version__
 from popmodel.errors import FileError
+from popmodel.values import dataclass
 
 HEAD_BYTES = 64 * 1024
 

@@ -7,7 +7,6 @@ be a number above 0, not -5``.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import reprlib
@@ -303,7 +302,9 @@ class Table:
         for name, item in value.items():
             shape = self.keys.get(name, self.others)
             if shape is None:
-                near = difflib.get_close_matches(_name(name), self.keys, n=1)
+                from difflib import get_close_matches  # 3 ms, which errors alone need
+
+                near = get_close_matches(_name(name), self.keys, n=1)
                 raise _Unknown(_name(name), near[0] if near else None)
             found[name] = _entry(name, item, shape)
         return found

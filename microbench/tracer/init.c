@@ -4,6 +4,8 @@
  * before all else: it is called whatever language the program is written in, and MPI still works.
  */
 #define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clocks.h"
@@ -50,6 +52,21 @@ static void watch_for_finalize(void)
     pmpi.Comm_set_attr(handles.self, key, NULL);
 }
 
+/* What the launcher calls this run; NULL if it does not say. */
+static const char *job(void)
+{
+    static const char *const names[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID"};
+    static char step[128];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (getenv(names[i]))
+            return getenv(names[i]);
+    const char *of_job = getenv("SLURM_JOB_ID"), *of_step = getenv("SLURM_STEP_ID");
+    if (!of_job || !of_step)
+        return NULL;
+    snprintf(step, sizeof step, "%s.%s", of_job, of_step);
+    return step;
+}
+
 static void tell_mpi(int rank, int size, int level)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
@@ -65,6 +82,7 @@ static void tell_mpi(int rank, int size, int level)
     line_number(&line, "size", size);
     line_number(&line, "thread_level", level);
     line_text(&line, "library", library);
+    line_text(&line, "job", job());
     line_number(&line, "spawned", parent != handles.no_comm);
     line_number(&line, "time", (int64_t)now());
     line_end(&line);

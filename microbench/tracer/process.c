@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "meta.h"
 
 #define META_RESERVED (64 << 10)
@@ -197,8 +198,11 @@ static void thread_end(void *thread)
     }
     put(t, now(), END, 0, 0, 0, 0);
     process_lock();
-    if (atomic_load(&phase) == RECORDING)
+    if (atomic_load(&phase) == RECORDING) {
         buffer_close(t);
+        usage_tell(t);
+    }
+    t->has_usage = false;
     if (!t->stopped)
         munmap(t->window, t->window_size);
     t->stopped = true;
@@ -283,13 +287,14 @@ bool process_start(void)
     return recording;
 }
 
-static void tell_thread(const struct thread *t, pid_t id, uint64_t begin)
+static void tell_thread(const struct thread *t, uint64_t begin)
 {
     struct line line;
     line_begin(&line, "thread");
     line_number(&line, "number", t->number);
-    line_number(&line, "tid", id);
+    line_number(&line, "tid", t->id);
     line_number(&line, "time", (int64_t)begin);
+    line_cpus(&line);
     line_end(&line);
 }
 
@@ -325,16 +330,17 @@ struct thread *thread_begin(void)
         return NULL;
     }
     thread_count++;
+    t->id = (pid_t)syscall(SYS_gettid);
     buffer_open(t);
     t->following = threads;
     threads = t;
     process_unlock();
 
-    pid_t id = (pid_t)syscall(SYS_gettid);
     uint64_t begin = now();
     if (!t->stopped)
-        write_header((struct header *)t->window, t->number, id, begin);
-    tell_thread(t, id, begin);
+        write_header((struct header *)t->window, t->number, t->id, begin);
+    tell_thread(t, begin);
+    usage_begin(t);
     pthread_setspecific(at_thread_end, t);
     this_thread = t;
     if (t->number == 0 && watching() & PAUSED) /* switched off before the first record */
@@ -392,8 +398,10 @@ void process_end(const char *reason)
             put_rest(here, time);
         if (here)
             put(here, time, END, 0, 0, 0, 0);
-        for (struct thread *t = threads; t; t = t->following)
+        for (struct thread *t = threads; t; t = t->following) {
             buffer_close(t);
+            usage_tell(t);
+        }
         notes_write();
         tell_end(reason, time);
     }

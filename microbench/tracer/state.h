@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "calls.h"
@@ -95,6 +96,9 @@ struct thread {
     uint64_t records;
     bool stopped; /* no more room: records go into `nowhere` and are lost */
     unsigned number;
+    pid_t id;          /* of the kernel */
+    bool has_usage;    /* `usage` is known */
+    uint64_t usage[2]; /* at its begin (cpus.c) */
     char *path;
     struct thread *following; /* all threads, newest first (process.c) */
     struct record nowhere[MOST_ROOM + 1];

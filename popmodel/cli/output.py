@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel.cli.options import FORMATS, choice
@@ -17,6 +16,7 @@ from popmodel.files import refuse_planted, write_bytes
 from popmodel.report.colour import depth_of
 from popmodel.report.render import Document, Format, Views, render
 from popmodel.report.terminal import Style
+from popmodel.values import dataclass
 
 SUFFIXES = {
     ".json": Format.JSON,

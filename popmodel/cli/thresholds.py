@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import PopmodelError, ThresholdError, UsageError
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.metrics.family import Family
@@ -75,7 +75,8 @@ def check(
     PopmodelError
         If a metric has no value, so that the limit cannot be checked.
     """
-    missed, unknown = [], []
+    missed: list[str] = []
+    unknown: dict[str, list[str]] = {}  # by reason, which several families and runs can share
     for threshold in thresholds:
         for run, families in runs.items():
             for family in _families(threshold, families, shown):
@@ -83,14 +84,15 @@ def check(
                 where = f"{family}.{threshold.metric} of {run}"
                 value = evaluation.values.get(threshold.metric)
                 if value is None:
-                    unknown.append(f"{where} ({evaluation.absent[threshold.metric]})")
+                    unknown.setdefault(evaluation.absent[threshold.metric], []).append(where)
                 elif value < threshold.limit:
                     missed.append(f"{where} is {value:.4g}, less than {threshold.limit:g}")
     if missed:
         raise ThresholdError("; ".join(missed))
     if unknown:
+        told = "; ".join(f"{', '.join(names)} ({why})" for why, names in unknown.items())
         raise PopmodelError(
-            f"--fail-under cannot be checked: no value for {'; '.join(unknown)}",
+            f"--fail-under cannot be checked: no value for {told}",
             "leave the threshold out or analyse runs that have the metric",
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -307,6 +308,8 @@ def _trace(
                     settings,
                     _nothing(command, status, settings),
                     keep_raw=keep_raw,
+                    force=force,
+                    built=_built_in(command),
                 )
         except PopmodelError as error:
             if status == 0:
@@ -328,25 +331,29 @@ def _finish(
     nothing: PopmodelError,
     *,
     keep_raw: bool,
+    force: bool,
+    built: Sequence[str],
 ) -> None:
     """Make the trace of what was recorded, and say what it is; `nothing` if there is none."""
     from popmodel import provenance
     from popmodel.report.render import Format, render
-    from popmodel.report.trace import VIEWS, document
+    from popmodel.report.trace import VIEWS, documents
     from popmodel.tracer import raw_directory
 
     if not raw_directory.files(raw):
         raw_directory.clear(raw)
         raise nothing
-    merged, notes = _merged(raw, target, after_the_run=True)
+    runs, notes = _merged(raw, target, force=force, after_the_run=True)
     if library.without_mpi is not None:
         notes += (f"MPI is not traced: {library.without_mpi}",)
-    if settings.openmp in _NO_OPENMP and not merged.openmp:
+    if settings.openmp in _NO_OPENMP and not any(run.openmp for run in runs):
         notes += (f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",)
+    if "OpenMP" in built and not any(run.openmp for run in runs):
+        notes += ("no OpenMP: its runtime is linked statically into the program",)
     if not keep_raw:
         _remove(raw)
-    result = document(
-        merged, raw=_shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
+    result = documents(
+        runs, raw=_shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
     )
     stamp = provenance.collect(arguments).to_dict()
     _say(render({**result, "provenance": stamp}, VIEWS, Format.TABLE, _style()))
@@ -363,7 +370,7 @@ def _merge(
     from popmodel import provenance
     from popmodel.cli.output import target
     from popmodel.cli.signals import as_exits
-    from popmodel.report.trace import VIEWS, document
+    from popmodel.report.trace import VIEWS, documents
     from popmodel.tracer import raw_directory
 
     if len(words) != 1:
@@ -375,22 +382,22 @@ def _merge(
     raw = Path(words[0])
     name = output or f"{raw.absolute().name.removesuffix(raw_directory.SUFFIX)}.prv.gz"
     with as_exits():
-        merged, notes = _merged(raw, _checked(name, force=force))
-    result = document(merged, raw=str(raw), cost=None, notes=notes)
+        runs, notes = _merged(raw, _checked(name, force=force), force=force)
+    result = documents(runs, raw=str(raw), cost=None, notes=notes)
     goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, VIEWS)
 
 
 def _merged(
-    raw: Path, target: Path, *, after_the_run: bool = False
-) -> tuple[Merged, tuple[str, ...]]:
-    """Merge, with a line of progress; gives the trace, and what could not be found out.
+    raw: Path, target: Path, *, force: bool, after_the_run: bool = False
+) -> tuple[tuple[Merged, ...], tuple[str, ...]]:
+    """Merge, with a line of progress; gives the traces, and what could not be found out.
 
     Says how to go on if that does not succeed; where only a merge was asked for, if a signal or the
     user has ended it.
     """
     from popmodel.cli.progress import Line
     from popmodel.cli.streams import remark
-    from popmodel.tracer.merge import merge
+    from popmodel.tracer.merge import merge_runs
     from popmodel.tracer.source_lines import SourceLines
 
     line, lines = Line(), SourceLines()
@@ -399,8 +406,14 @@ def _merged(
         line.draw(lambda width: f"merging {100 * done:3.0f} %"[:width])
 
     try:
-        merged = merge(raw, target, locate=lines, progress=draw)
-        return merged, () if lines.problem is None else (lines.problem,)
+        runs = merge_runs(
+            raw,
+            target,
+            locate=lines,
+            progress=draw,
+            check=lambda path: _checked(str(path), force=force),
+        )
+        return runs, () if lines.problem is None else (lines.problem,)
     except BaseException as error:
         line.clear()
         if after_the_run or not isinstance(error, PopmodelError):
@@ -571,10 +584,16 @@ _NO_OPENMP = {
 def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError:
     """The error for a run of which nothing was recorded."""
     name = command.words[command.start] if command.program is None else command.program.name
+    if built := _built_in(command):
+        return PopmodelError(
+            f"{name}: nothing was recorded: {' and '.join(built)} {_ARE[len(built) > 1]} linked "
+            "into it statically, and the tracer cannot be put in front",
+            "link the shared libraries: without -static, -static-libgomp or archives (.a) of MPI",
+        )
     if status != 0:
         return PopmodelError(
-            f"{name}: it ended with status {status} before it called MPI_Init or entered a "
-            "parallel region: nothing was recorded",
+            f"{name}: it ended with {_ending(status)}, and no process of it called MPI_Init or "
+            "entered a parallel region with the tracer loaded: nothing was recorded",
             "run it without popmodel: if it fails as well, nothing is wrong with the tracing",
         )
     if settings.openmp in _NO_OPENMP:
@@ -596,6 +615,23 @@ def _merging(raw: Path, target: Path) -> str:
     from popmodel.shell import join
 
     return join(["popmodel", "trace", "merge", _shown(raw), "-o", str(target)])
+
+
+_ARE = {False: "is", True: "are"}
+
+
+def _built_in(command: Command) -> list[str]:
+    from popmodel.tracer.symbols import built_in
+
+    return [] if command.program is None else built_in(str(command.program))
+
+
+def _ending(status: int) -> str:
+    """An exit status in words: shells make 128 + number of signals."""
+    try:
+        return f"signal {signal.Signals(status - 128).name}" if status > 128 else f"status {status}"
+    except ValueError:
+        return f"status {status}"
 
 
 def _shown(path: Path) -> str:

@@ -13,7 +13,7 @@ import ast
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from popmodel.expressions.algebra import (
@@ -25,6 +25,7 @@ from popmodel.expressions.algebra import (
     walk,
 )
 from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, read_tree
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

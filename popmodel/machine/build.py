@@ -20,13 +20,13 @@ import re
 import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel import cache, files, shell
 from popmodel.errors import FileError, PopmodelError
 from popmodel.machine.processes import Finished, output_of
 from popmodel.machine.toolchain import Compiler, Mpi, identity_of
+from popmodel.values import dataclass
 
 _COMMON = ("batch.c", "jobs.c", "machine_state.c", "program.c", "samples.c", "team.c", "text.c")
 
@@ -47,7 +47,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
         "trace_cost.c",
         *(
             f"tracer/{name}.c"
-            for name in ("buffer", "guards", "meta", "openmp", "process", "window")
+            for name in ("buffer", "cpus", "guards", "meta", "openmp", "process", "window")
         ),
     ),
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -26,6 +26,7 @@ from popmodel.machine.processes import output_of
 from popmodel.machine.toolchain import Compiler, Mpi, find_compiler, find_mpi
 from popmodel.shapes import Plain, Table, Text, Whole
 from popmodel.units import format_size, plural
+from popmodel.values import dataclass
 
 Status = Literal["ok", "warn", "fail", "absent", "untried"]
 Environment = Mapping[str, str]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel import shell
 from popmodel.errors import PopmodelError
 from popmodel.machine.processes import NOT_STARTED, describe_status
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 _SHOWN = 200  # characters of a launcher's words that a message quotes
 

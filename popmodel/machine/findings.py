@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from popmodel.machine.profile import Profile, part_of
 from popmodel.machine.quantity import Quantity
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unused")
 """Kinds of findings, what weighs most first."""

@@ -17,13 +17,14 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from popmodel.documents import parse_json, read_shape
 from popmodel.errors import FileError
 from popmodel.shapes import Items, Plain, Table
+from popmodel.values import dataclass
 
 Files = Mapping[str, str]
 

@@ -7,9 +7,9 @@ in ``microbench/`` say what each job means; here is only which part of the suite
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from popmodel.errors import UsageError
+from popmodel.values import dataclass
 
 PARTS = ("core", "memory", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
 """Parts of the suite, in the order in which they are listed."""

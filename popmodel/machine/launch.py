@@ -6,7 +6,6 @@ import errno
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel.errors import FileError
@@ -24,6 +23,7 @@ from popmodel.machine.launchers import Call, Way, call
 from popmodel.machine.probe import forget, probe
 from popmodel.machine.toolchain import Mpi
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 __all__ = ["LaunchError", "Outcome", "Progress", "start"]
 

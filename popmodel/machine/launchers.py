@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from popmodel.machine.toolchain import Mpi, Words
+from popmodel.values import dataclass
 
 Manner = Literal["given", "bound", "free", "crowded"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from popmodel import cache as caches
@@ -18,6 +18,7 @@ from popmodel.machine.plan import Plan
 from popmodel.machine.run_directory import Run
 from popmodel.machine.toolchain import Compiler, Mpi, ToolchainError, find_compiler, find_mpi
 from popmodel.machine.topology import Cache, Topology
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from popmodel.errors import UsageError
@@ -32,6 +32,7 @@ from popmodel.shapes import (
     record,
     shown,
 )
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

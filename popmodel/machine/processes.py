@@ -17,9 +17,11 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import FrameType
+
+from popmodel.values import dataclass
 
 MARK = "POPMODEL_LAUNCH"
 """Variable that marks the environment of what popmodel started."""

@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from popmodel.machine.checks import ProfileError, UnreadableProfile, check_docum
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
+from popmodel.values import dataclass
 
 DEFAULT_PRESET = "sandybridge-fdr"
 

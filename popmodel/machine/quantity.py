@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from popmodel.shapes import Real, ShapeError, shown
+from popmodel.values import dataclass
 
 ORIGINS = ("measured", "preset", "user")
 _ABOVE_0, _AT_LEAST_0 = Real(above=0), Real(least=0)

@@ -22,7 +22,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from popmodel.machine import samples
 from popmodel.machine.jobs import Job, from_params
 from popmodel.machine.plan import Plan, PlannedLaunch
 from popmodel.shapes import Flag, Named, Text, record
+from popmodel.values import dataclass
 
 SCHEMA = "popmodel/plan/1"
 KIND = Kind(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from popmodel.shapes import (
     Whole,
     shown,
 )
+from popmodel.values import dataclass
 
 SCHEMA = "popmodel/samples/1"
 PROGRAMS = ("node", "mpi")

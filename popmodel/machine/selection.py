@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from popmodel.machine.jobs import NODE_PARTS, PATHS, Job, from_params, job
 from popmodel.machine.topology import Topology
+from popmodel.values import dataclass
 
 KIB, MIB = 1 << 10, 1 << 20
 LARGEST_ARRAY = 256 * MIB

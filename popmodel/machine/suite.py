@@ -11,7 +11,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +21,7 @@ from popmodel.machine.launch import LaunchError, start
 from popmodel.machine.plan import Plan, PlannedLaunch
 from popmodel.machine.run_directory import Files, Run
 from popmodel.machine.toolchain import Mpi
+from popmodel.values import dataclass
 
 _PATIENCE = 20.0  # s without a sample, in addition to some budgets, after which a launch hangs
 _BUDGETS = 10.0

@@ -14,12 +14,12 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.machine.processes import Finished, output_of
+from popmodel.values import dataclass
 
 Words = tuple[str, ...]
 Environment = Mapping[str, str]

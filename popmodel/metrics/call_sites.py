@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.function_names import full_name
 from popmodel.trace.names import CALLER, CALLER_LINE
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from popmodel.errors import UsageError
 from popmodel.metrics.family import Family, Metric, equation, label
 from popmodel.metrics.observables import AGGREGATES, REASONS
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

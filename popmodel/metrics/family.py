@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from popmodel.errors import PopmodelError
 from popmodel.expressions import Expression, ExpressionError
 from popmodel.metrics.observables import AGGREGATES, REASONS
+from popmodel.values import dataclass
 
 TOLERANCE = 1e-9
 """Relative difference up to which the two sides of an identity, or a bound, count as equal."""
@@ -314,7 +314,8 @@ def _compute(
         ]
         if missing:
             why = [reasons.get(name) or _reason(name, absent) for name in missing]
-            reasons[id] = "; ".join(dict.fromkeys(why))
+            # what is missing may have several reasons itself, some of them the same
+            reasons[id] = "; ".join(dict.fromkeys(one for each in why for one in each.split("; ")))
             continue
         try:
             computed[id] = metric.formula.evaluate(known)

@@ -11,7 +11,6 @@ with begin < t <= end, and only the first read at that t counts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +28,10 @@ from popmodel.trace.focus import Focus, focused
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
+from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,7 +146,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
         absent=absent | broken | impossible,
     )
     doubts = [*_doubts(trace, masters, covered, total), *_unaccounted(run)]
-    caveats, said = list(window.caveats), [*notes, *doubts]
+    caveats, said = [*crowding(trace), *window.caveats], [*notes, *doubts]
     (caveats if workers.apart(run) else said).extend(workers.remarks(run))
     sites = measure_call_sites(trace, total, ideal)
     return Run(trace.path, run, tuple(said), tuple(caveats), window, sites)

@@ -12,13 +12,14 @@ by its threads), POP metric glossary (co-design.pop-coe.eu), DLB user guide (idl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import PopmodelError
+from popmodel.values import dataclass
 
 Times = NDArray[np.float64]
 OutsideMPI = Literal["everywhere", "not-in-mpi"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from popmodel.metrics.observables import Region
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.names import SYNCHRONISING
 from popmodel.trace.regions import ParallelRegions, locked, synchronisation
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 from typing import Literal, TypeVar
 
@@ -17,6 +17,7 @@ from popmodel.errors import UsageError
 from popmodel.metrics.family import Evaluation, Value
 from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.observables import REASONS
+from popmodel.values import dataclass
 
 Mode = Literal["strong", "weak"]
 Number = TypeVar("Number", float, Value)

@@ -8,7 +8,8 @@ wherever it is printed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

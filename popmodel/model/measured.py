@@ -7,7 +7,6 @@ import io
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from popmodel.metrics.hierarchy import load_families
 from popmodel.metrics.measure import Run
 from popmodel.shapes import Real, shown
 from popmodel.trace.focus import Focus
+from popmodel.values import dataclass
 
 COLUMNS = ("processes", "threads", "runtime")
 

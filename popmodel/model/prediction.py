@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from popmodel.machine.quantity import Quantity
@@ -10,6 +10,7 @@ from popmodel.metrics.scaling import Mode
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.placement import Placement, launch_line, mpirun_line
 from popmodel.model.validity import Validity
+from popmodel.values import dataclass
 
 SCHEMA = "popmodel/predict/1"
 MAIN_FAMILY = "hybrid-additive"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from popmodel.model.run import grid
 from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Evaluation, Study, estimate
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

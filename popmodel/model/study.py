@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -40,6 +40,7 @@ from popmodel.model.signature.program import COMMUNICATION, Signature, items
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import Array, Draws, group, interval, nominal, shares
 from popmodel.units import format_size, plural
+from popmodel.values import dataclass
 
 _NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a line
 

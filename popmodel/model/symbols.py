@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import quantile
 from popmodel.expressions.elementary import Value
 from popmodel.machine.quantity import Quantity
 from popmodel.model.changes import acts_on
@@ -84,14 +86,21 @@ class Draws:
         give steady quantiles.
         """
         rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
-        normal = NormalDist()
-        strata = [normal.inv_cdf((i + 0.5) / self.count) for i in range(self.count)]
-        shuffled = rng.permutation(np.clip(strata, -_REACH, _REACH))
-        return np.concatenate([[0.0], shuffled])
+        return np.concatenate([[0.0], rng.permutation(_strata(self.count))])
 
     def _factor(self, path: str) -> Value:
         matching = [prefix for prefix in self.factors if acts_on(prefix, path)]
         return self.factors[max(matching, key=len)] if matching else 1.0
+
+
+@cache
+def _strata(count: int) -> Array:
+    """Middles of equally likely strata of the standard normal distribution; read only."""
+    normal = NormalDist()
+    middles = [normal.inv_cdf((i + 0.5) / count) for i in range(count)]
+    strata: Array = np.clip(middles, -_REACH, _REACH)
+    strata.flags.writeable = False
+    return strata
 
 
 def group(path: str) -> str:
@@ -128,8 +137,8 @@ def interval(values: Value, level: float = 0.90) -> tuple[float | None, float | 
     array = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if array.size < 2 or float(np.ptp(array)) == 0.0:
         return None, None
-    low, high = np.quantile(array[1:], [(1 - level) / 2, (1 + level) / 2])
-    return float(min(low, array[0])), float(max(high, array[0]))
+    low, high = (quantile(array[1:], share) for share in ((1 - level) / 2, (1 + level) / 2))
+    return min(low, float(array[0])), max(high, float(array[0]))
 
 
 def shares(scores: Mapping[str, Array], result: Value) -> dict[str, float]:

@@ -6,7 +6,6 @@ Differences of the runtime are relative to the measured value, those of efficien
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from popmodel.model import prediction
 from popmodel.model.measured import Measurement
 from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.shapes import Named, Optional, Plain, Real, Table, Text, Whole
+from popmodel.values import dataclass
 
 SCHEMA = "popmodel/validate/1"
 RUNTIME = "runtime"

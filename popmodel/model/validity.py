@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from popmodel.machine.profile import Profile
 from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Placement
 from popmodel.units import format_size
+from popmodel.values import dataclass
 
 INSIDE, EXTRAPOLATED, OUTSIDE = "inside", "extrapolated", "outside"
 MEASURED = "measured"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from popmodel.errors import UsageError
+from popmodel.values import dataclass
 
 __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "preset"]
 

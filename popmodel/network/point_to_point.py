@@ -9,9 +9,9 @@ Source: R. Hockney, Parallel Computing 20 (1994) 389 (``alpha + beta m``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from popmodel.expressions.elementary import Value, choose, maximum
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ what it needs to know: who is which rank, and what the messages cost, which only
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.replay.program import COLLECTIVES, Collectives, Messages, Op, Program
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -210,7 +211,7 @@ class _Callers:
 
     def of(self, collective: int) -> NDArray[np.int32]:
         mine = self._process[self._bound[collective] : self._bound[collective + 1]]
-        return np.unique(mine).astype(np.int32)
+        return distinct(mine).astype(np.int32)
 
 
 def _root_ranks(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from popmodel.kernel import _kernel
 from popmodel.replay.mpi_calls import BUFFERED, action_of, collective_of
 from popmodel.replay.program import COLLECTIVES
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.network.fan import collective_time
 from popmodel.network.point_to_point import transfer_time
 from popmodel.replay.program import COLLECTIVES, NONE_UNEVEN
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -164,7 +166,7 @@ def _times(
 ) -> NDArray[np.float64]:
     """Costs of collectives, ns."""
     found = np.zeros(len(kind))
-    for code in np.unique(kind).tolist():
+    for code in distinct(kind).tolist():
         mine = kind == code
         found[mine] = _NS * collective_time(
             COLLECTIVES[code],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ from popmodel.errors import ReplayError
 from popmodel.replay.calls import ONLY_MASTERS, MasterCalls, Timetable
 from popmodel.replay.mpi_calls import Action
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

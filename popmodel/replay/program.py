@@ -7,11 +7,13 @@ them happens on a given network. Times are nanoseconds in float64, exact for int
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

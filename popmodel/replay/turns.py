@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.errors import ReplayError
 from popmodel.replay.calls import turns
 from popmodel.replay.mpi_calls import Action
 from popmodel.replay.program import COLLECTIVES, Collectives
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.names import BYTES_RECEIVED, BYTES_SENT, COMMUNICATOR, IS_ROOT
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -165,7 +166,7 @@ def _check_membership(
     """Refuse calls of processes that are no members: they would count as ones that are."""
     listed = [
         (number, trace.communicators[number])
-        for number in np.unique(communicator).tolist()
+        for number in distinct(communicator).tolist()
         if number in trace.communicators
     ]
     numbers = np.array([number for number, _ in listed], dtype=np.int64)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from html import escape
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 from popmodel.report.export import plain
 from popmodel.report.terminal import Style, clean, display_width, paragraph
+from popmodel.values import dataclass
 
 _CHARACTER = 0.62
 _TEXT, _HEADING = 12, 16  # sizes in pixels
@@ -334,7 +334,7 @@ def _panel(panel: Panel, x: float, y: float, plot: float, axis: str) -> list[str
 
 
 def _point(point: Point, name: str, x: float, at: Any) -> list[str]:
-    lines = [f"<g id={quoteattr(name)}><title>{_safe(point.text)}</title>"]
+    lines = [f'<g id="{escape(name)}"><title>{_safe(point.text)}</title>']
     top = at(point.value) - 6
     if point.low is not None and point.high is not None:
         low, high = at(point.low), at(point.high)
@@ -380,4 +380,4 @@ def _text(x: float, y: float, text: str, kind: str = "") -> str:
 
 def _safe(text: str) -> str:
     """Text without control characters, which XML does not allow, and without markup."""
-    return escape(clean(text))
+    return escape(clean(text), quote=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 from typing import Any
@@ -34,6 +33,7 @@ from popmodel.report.terminal import (
     table,
 )
 from popmodel.units import format_size, format_time, plural
+from popmodel.values import dataclass
 
 BAR_WIDTH = 20
 SCALING = "scaling"

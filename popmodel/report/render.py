@@ -8,7 +8,6 @@ command line. A document that was saved as JSON can be drawn again later.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -22,6 +21,7 @@ from popmodel.report.terminal import (
     shell_words,
     shorten,
 )
+from popmodel.values import dataclass
 
 Document = Mapping[str, Any]
 

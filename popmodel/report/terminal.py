@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from popmodel.report.colour import Depth, heat
+from popmodel.values import dataclass
 
 GAP = 2
 _WORD = re.compile(r"""(?:\\.|[^\s'"\\]|'[^']*'|"[^"]*")+""")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["rows_where_type", "take", "walk", "walk_locations"]
+__all__ = ["give_back", "rows_where_type", "take", "walk", "walk_locations"]
 
 _BLOCK = 1 << 20
 
@@ -33,7 +33,7 @@ def walk(*columns: NDArray[Any], rows: int | None = None) -> Iterator[slice]:
         end = min(begin + _BLOCK, count)
         yield slice(begin, end)
         for column in columns:
-            _give_back(column, begin, end)
+            give_back(column, begin, end)
 
 
 def walk_locations(
@@ -58,7 +58,7 @@ def walk_locations(
         last = min(max(first + 1, full), count)
         yield slice(first, last)
         for column in columns:
-            _give_back(column, int(offsets[first]), int(offsets[last]))
+            give_back(column, int(offsets[first]), int(offsets[last]))
         first = last
 
 
@@ -90,11 +90,11 @@ def take(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
     for block in walk(rows=len(rows)):
         some = rows[block]
         taken[block] = column[some]
-        _give_back(column, int(some[0]), int(some[-1]) + 1)
+        give_back(column, int(some[0]), int(some[-1]) + 1)
     return taken
 
 
-def _give_back(column: NDArray[Any], begin: int, end: int) -> None:
+def give_back(column: NDArray[Any], begin: int, end: int) -> None:
     """Release the pages that lie wholly inside a block of a mapped column."""
     owner: Any = column
     while isinstance(owner, np.ndarray):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
 from popmodel.trace.blocks import rows_where_type, take, walk
 from popmodel.trace.names import MPI_TYPES
 from popmodel.trace.trace import Int64, Trace, TraceWarning, UInt32
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from popmodel.kernel import _kernel
+from popmodel.trace.blocks import give_back
 from popmodel.trace.container import Shape, Writer
 from popmodel.trace.spill import Spill
 from popmodel.trace.trace import Events, Int64, Messages, States
@@ -137,11 +138,12 @@ def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> list[str]:
         if len(locations):
             changed += [f"{table}.{name}" for name in columns]
         for location in locations:
-            rows = slice(offsets[location], offsets[location + 1])
+            rows = slice(int(offsets[location]), int(offsets[location + 1]))
             order = np.argsort(arrays[f"{table}.{TIME_ORDER[table]}"][rows], kind="stable")
             for name in columns:
                 column = arrays[f"{table}.{name}"]
                 column[rows] = column[rows][order]
+                give_back(column, rows.start, rows.stop)
     return changed
 
 

@@ -17,13 +17,13 @@ import struct
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from popmodel.kernel import _kernel
 from popmodel.shapes import Named, Plain, Row, ShapeError, Text, Whole, record
+from popmodel.values import dataclass
 
 MAGIC = b"popmodel"
 VERSION = 2

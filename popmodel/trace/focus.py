@@ -8,7 +8,6 @@ useful time, or most of the loss, of a short run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import MPI_CALLS, MPI_TYPES
 from popmodel.trace.runtime import state_times
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace

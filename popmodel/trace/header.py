@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from popmodel.values import dataclass
 
 LARGEST_TIME = 2**63 - 1
 MOST_CPUS = 2**31 - 1

@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel.errors import UsageError
 from popmodel.units import parse_size
+from popmodel.values import dataclass
 
 SUFFIX = ".trace"
 PARTIAL = "partial-"

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.errors import TraceError
 from popmodel.trace import focus
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import tally
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import is_counter
+from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.trace import Events, Trace, TraceWarning
@@ -46,7 +48,7 @@ def info(trace: Trace) -> dict[str, Any]:
         "duration": trace.duration / NANOSECONDS,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "analysed": focus.find(trace).to_dict(),
-        "caveats": [describe(lost)] if (lost := losses(trace)) else [],
+        "caveats": [*([describe(lost)] if (lost := losses(trace)) else []), *crowding(trace)],
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.events.time),
@@ -69,7 +71,7 @@ def types_of(events: Events) -> list[int]:
     """Types of the events, ascending."""
     found: set[int] = set()
     for block in walk(events.type):
-        found.update(np.unique(events.type[block]).tolist())
+        found.update(distinct(events.type[block]).tolist())
     return sorted(found)
 
 

@@ -5,13 +5,14 @@ Times are integer nanoseconds, so that sums and differences are exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import rows_where_type, take, walk
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,7 +148,7 @@ def _overlapping(
     """Locations in which an interval begins before the one before it ends."""
     early = np.flatnonzero(begin[1:] < end[:-1]) + 1
     location = np.searchsorted(offsets, early, side="right") - 1
-    found: list[int] = np.unique(location[offsets[location] < early]).tolist()
+    found: list[int] = distinct(location[offsets[location] < early]).tolist()
     return found
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from popmodel.trace.names import EVENT_TYPES, MPI_CALLS, STATES
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ in the running state then, and has to be taken off.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.names import SUMMED_LOCKS, WAITED_FOR_LOCKS
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

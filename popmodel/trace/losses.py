@@ -7,13 +7,13 @@ is in state 14 (tracing disabled): nothing is known of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.trace.blocks import rows_where_type
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 LOST = 40009001
-"""Event type of the end of a thread's records; its value says why. Not one of Extrae's."""
+"""Event type of the end of a thread's records, none of Extrae's; its value says why."""
 FULL, KILLED, ABORTED, CUT, LIMITED = 1, 2, 3, 4, 5
 REASONS: Mapping[int, str] = {
     FULL: "no room on the disk",

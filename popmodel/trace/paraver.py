@@ -6,7 +6,7 @@ import io
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,8 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         Keep the parsed trace in the user's cache directory and take it from there next time; the
         records then stay on disk and are mapped, so that memory does not grow with the trace. A
         directory that others can write is not used, which a warning of the trace says.
-        Otherwise nothing is written, and the records are held in memory.
+        Otherwise nothing is kept: the records are held in memory, or those of a long trace in a
+        temporary file.
 
     Raises
     ------
@@ -125,12 +126,12 @@ def _stored(path: Path, application: int, cache: bool) -> Stored:
     key = store.key_of(path, application) if cache else None
     if key is not None and (found := store.load(key)) is not None and _is_whole(*found):
         return found
-    with _Scratch(path) if cache else nullcontext() as scratch:
+    with _Scratch(path, cache=cache) as scratch:
         with open_source(path) as source:
             header, scanner = scan(source, path, application, scratch)
         facts, extra = _facts(header, application, scanner)
         shapes = columns.shapes_of(scanner.counts())
-        if scratch is None or scratch.is_needless(shapes):
+        if scratch.is_needless(shapes):
             return facts, columns.in_memory(scanner) | extra
         shapes |= {
             name: container.Shape(values.dtype.str, len(values)) for name, values in extra.items()
@@ -152,12 +153,13 @@ def _stored(path: Path, application: int, cache: bool) -> Stored:
 class _Scratch:
     """Where files are made while a trace is read: the cache, or else the folder of the moment."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, cache: bool) -> None:
         self._path = path
-        with store.explained(path, folder(), cached=True):
-            cache = store.usable_folder()
-        self.is_cache = cache is not None
-        self._folder = cache
+        self._folder: Path | None = None
+        if cache:
+            with store.explained(path, folder(), cached=True):
+                self._folder = store.usable_folder()
+        self.is_cache = self._folder is not None
         self._file: io.FileIO | None = None
         self.spill: Spill | None = None
 

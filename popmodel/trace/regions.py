@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from popmodel.trace.function_names import full_name
 from popmodel.trace.intervals import Intervals, where_nonzero
 from popmodel.trace.names import CONSTRUCTS, LINE_OF, LOCKS, OUTLINED, PARALLEL, SYNCHRONISATION
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,11 +10,11 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
 from popmodel.errors import TraceError
+from popmodel.values import dataclass
 
 GZIP_MAGIC = b"\x1f\x8b"
 NO_PIPE = "give the name of a file; a trace cannot be read from a pipe"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from popmodel.kernel import _kernel
+from popmodel.values import dataclass
 
 PADDING = 64
 """Bytes that the decoder may look at beyond the end of a blob."""

@@ -17,7 +17,6 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from popmodel.files import NewFile
 from popmodel.kernel import _kernel
 from popmodel.trace import container
 from popmodel.trace.housekeeping import PARTIAL, SUFFIX, limit, make_room, mark_used
+from popmodel.values import dataclass
 
 HEAD = 1 << 16
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

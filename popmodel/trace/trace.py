@@ -7,13 +7,14 @@ A *location* is one thread of one process. Locations are process-major: those of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from popmodel.trace.labels import Labels
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     import pandas

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from popmodel.errors import PopmodelError
 from popmodel.machine.build import sources
+from popmodel.values import dataclass
 
 INCOMPLETE = 10_000
 """Added to the value of a call's event when a test has completed or a probe found nothing.

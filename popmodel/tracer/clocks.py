@@ -9,13 +9,13 @@ evenly enough. Before and after them it stays as it was.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.meta import Exchange, Meta
+from popmodel.values import dataclass
 
 __all__ = ["Clock", "align"]
 

@@ -12,13 +12,13 @@ import shutil
 import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.machine.processes import output_of
+from popmodel.values import dataclass
 
 Family = Literal["Open MPI", "Hydra", "srun", "aprun"]
 Words = Sequence[str]

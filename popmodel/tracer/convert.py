@@ -9,7 +9,6 @@ takes states that say so for records out of order.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from popmodel.tracer.mend import closing, mend
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, openings, still_open
 from popmodel.tracer.records import RECORD, Guard, Kind
+from popmodel.values import dataclass
 
 __all__ = ["STATE", "Converted", "Load", "Row"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from popmodel.machine.processes import output_of
 from popmodel.tracer.environment import DIRECTORY, PRELOAD
+from popmodel.values import dataclass
 
 __all__ = ["USUAL", "Cost", "Costs", "measured_by"]
 

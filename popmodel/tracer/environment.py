@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from popmodel.errors import FileError
 from popmodel.tracer.commands import Command
+from popmodel.values import dataclass
 
 OpenMP = Literal["auto", "ompt", "gomp", "off"]
 OPENMP: Mapping[str, OpenMP] = {"auto": "auto", "ompt": "ompt", "gomp": "gomp", "off": "off"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.trace.names import (
     BYTES_RECEIVED,
     BYTES_SENT,
@@ -29,6 +29,7 @@ from popmodel.tracer.in_calls import CallTables, InCalls
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, still_open
 from popmodel.tracer.records import RECORD, SITE_SHIFT, Construct, Guard, Kind
+from popmodel.values import dataclass
 
 __all__ = ["PAIR", "EventMaker", "Tables"]
 
@@ -194,7 +195,7 @@ class EventMaker:
         events.add(made, 0, NEW_TASK, _numbers(records["b"][made], self._tables.functions))
         rows = np.flatnonzero((kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE))
         construct, entered = records["call"][rows], kind[rows] == Kind.OMP_ENTER
-        for number in np.unique(construct).tolist():
+        for number in distinct(construct).tolist():
             type_, value = _CONSTRUCTS[Construct(number)]
             chosen = construct == number
             types = np.full(np.count_nonzero(chosen), type_)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from popmodel.tracer.meta import Communicator, Function, Meta, Site
 from popmodel.tracer.raw import Process
 from popmodel.tracer.records import SITE_SHIFT
 from popmodel.tracer.source_lines import Place
+from popmodel.values import dataclass
 
 WORLD, SELF = 1, 2
 """What every process calls MPI_COMM_WORLD and MPI_COMM_SELF."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from popmodel.tracer.calls import calls
 from popmodel.tracer.records import Kind
 from popmodel.tracer.states import states_of_calls
+from popmodel.values import dataclass
 
 __all__ = ["CallTables", "InCalls"]
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from popmodel.trace.labels import Labels
 from popmodel.trace.losses import LOST, REASONS
 from popmodel.trace.names import CALLER, CALLER_LINE, EVENT_TYPES, MPI_TYPES, STATES
+from popmodel.trace.processors import LABELS as PROCESSORS
 from popmodel.tracer import events
 from popmodel.tracer.calls import INCOMPLETE, calls
 from popmodel.tracer.identities import Functions, Names, Sites
@@ -40,6 +41,7 @@ _OWN_TYPES = {
     events.LINE: "Executed OpenMP parallel function, line and file",
     events.MISSES: "Calls in a row that found nothing",
     LOST: "Records lost",
+    **PROCESSORS,
     CALLER: "Caller at level 1",
     CALLER_LINE: "Caller line at level 1",
 }

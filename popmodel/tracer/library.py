@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from popmodel.machine.toolchain import (
 from popmodel.tracer import kept
 from popmodel.tracer.commands import Command, is_dynamic
 from popmodel.tracer.environment import refuse_unloadable
+from popmodel.values import dataclass
 
 _PATIENCE = 60.0  # seconds for the loader to look at all libraries, over a slow network
 _LEVELS = 4  # folders above a library, of which one has a bin: lib, lib64, lib/x86_64-linux-gnu

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from popmodel import files
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace.losses import LOST
+from popmodel.trace.processors import CPUS, SHARING, USED, WAITED
 from popmodel.trace.trace import TraceWarning
 from popmodel.trace.writer import header_lines, write_beside
 from popmodel.tracer import states
@@ -36,14 +36,19 @@ from popmodel.tracer.identities import Communicators, Functions, Locate, Names, 
 from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.legend import labels
 from popmodel.tracer.messages import MESSAGE, Matcher
+from popmodel.tracer.meta import Meta
 from popmodel.tracer.packing import packed
+from popmodel.tracer.processors import sharing
 from popmodel.tracer.raw import Process, Raw, read
 from popmodel.tracer.records import Kind
 from popmodel.tracer.render import Renderer
 from popmodel.tracer.rows import Member, Rows, rows_of
 from popmodel.tracer.spool import Spool
+from popmodel.values import dataclass
 
-__all__ = ["Merged", "merge"]
+__all__ = ["Merged", "merge", "merge_runs", "of_run"]
+
+_SUFFIXES = (".prv.gz", ".prv")
 
 CHUNK = 1 << 17
 """Records that are converted at a time."""
@@ -87,6 +92,8 @@ class Merged:
         How many processes read hardware counters (key ``""``), or why they did not.
     warnings : tuple of TraceWarning
         What is not there, or not as it should be.
+    spawned : bool
+        Whether another run started this one by MPI_Comm_spawn.
     """
 
     path: Path
@@ -107,6 +114,7 @@ class Merged:
     openmp: Mapping[str, int]
     counters: Mapping[str, int]
     warnings: tuple[TraceWarning, ...]
+    spawned: bool = False
 
 
 def merge(
@@ -133,14 +141,81 @@ def merge(
     Raises
     ------
     TraceError
-        The raw directory cannot be used, or the trace cannot be written.
+        The raw directory cannot be used or holds several runs, or the trace cannot be written.
     UsageError
         The output has another suffix.
     """
+    target = _target(output)
+    runs = read(directory)
+    if len(runs) > 1:
+        raise TraceError(
+            Path(directory),
+            f"holds {len(runs)} runs",
+            hint="merge_runs makes a trace of each, as popmodel trace merge does",
+        )
+    return _merged_run(runs[0], target, locate, progress)
+
+
+def merge_runs(
+    directory: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    locate: Locate | None = None,
+    progress: Callable[[float], None] | None = None,
+    check: Callable[[Path], object] | None = None,
+) -> tuple[Merged, ...]:
+    """Merge the raw files of all runs in a directory, each into a trace.
+
+    Parameters
+    ----------
+    directory, locate, progress
+        As those of `merge`.
+    output : path
+        The trace of the only run; of several those of runs 1, 2, ... are called ``app.run1.prv.gz``
+        and so on, where this is ``app.prv.gz``.
+    check : callable, optional
+        Is told the names of these several before any is written, and may refuse them.
+
+    Raises
+    ------
+    TraceError, UsageError
+        As `merge`.
+    """
+    target = _target(output)
+    runs = read(directory)
+    paths = [target]
+    if len(runs) > 1:
+        paths = [of_run(target, number) for number in range(1, len(runs) + 1)]
+        if check is not None:
+            for path in paths:
+                check(path)
+    made = []
+    for number, (raw, path) in enumerate(zip(runs, paths, strict=True)):
+
+        def part(done: float, number: int = number) -> None:
+            if progress is not None:
+                progress((number + done) / len(runs))
+
+        made.append(_merged_run(raw, path, locate, part))
+    return tuple(made)
+
+
+def of_run(target: Path, number: int) -> Path:
+    """The trace of one of several runs."""
+    suffix = next(suffix for suffix in _SUFFIXES if target.name.endswith(suffix))
+    return target.with_name(f"{target.name.removesuffix(suffix)}.run{number}{suffix}")
+
+
+def _target(output: str | os.PathLike[str]) -> Path:
     target = Path(output)
-    if not target.name.endswith((".prv", ".prv.gz")):
+    if not target.name.endswith(_SUFFIXES):
         raise UsageError(f"{target}: the name of a trace ends in .prv or .prv.gz")
-    raw = read(directory)
+    return target
+
+
+def _merged_run(
+    raw: Raw, target: Path, locate: Locate | None, progress: Callable[[float], None] | None
+) -> Merged:
     spool = Spool(target.absolute().parent)
     try:
         return _Merge(raw, spool, locate, progress).write(target)
@@ -188,6 +263,12 @@ class _Merge:
         if locate is not None:
             self.functions.locate(locate)
         self.sites = Sites.of([p.meta for p in raw.processes], locate)
+        self.sharing = sharing(
+            (p.meta.boot, p.meta.cpus.get(row[-1].thread.number, frozenset()))
+            for p in raw.processes
+            for row in self.rows[p.rank].members
+            if row
+        )
         self.calls = np.zeros(1 << 16, np.int64)
         self.records = sum(t.count for p in raw.processes for t in p.threads)
         self.done = 0
@@ -265,7 +346,11 @@ class _Merge:
             for place, member in enumerate(members, start=1):
                 followed = place < len(members)
                 loss = process.lost.get(member.thread.number)
-                self._thread(member, row, times, loss, master=number == 0, followed=followed)
+                self._processors(row, member, meta, times)
+                ended = self._thread(
+                    member, row, times, loss, master=number == 0, followed=followed
+                )
+                self._used(row, ended, meta.usage.get(member.thread.number))
             end = times.end
             if process.broken is not None:
                 self._lose(row, end, process.broken)
@@ -294,14 +379,15 @@ class _Merge:
         *,
         master: bool,
         followed: bool,
-    ) -> None:
+    ) -> int:
+        """Convert a thread of the system; when it ended."""
         if not master:
             begin = times.clock.one(member.begin) - times.zero
             base = states.IDLE if member.team else states.RUNNING
             self._states(row.row, row.begin(begin, base))
+        close = None
         for records, last in _marked(member.thread.chunks(CHUNK)):
             records["time"] = times(records["time"])
-            close = None
             if last:
                 # One that did not say when it ended went on to the end of its process.
                 ended = followed or records["kind"][-1] == Kind.END
@@ -315,8 +401,26 @@ class _Merge:
             self.matcher.received(done.posted, done.received)
             self.done += len(records)
             self._tell(0.5 * self.done / max(self.records, 1))
-            if last and loss is not None and close is not None:
-                self._lose(row, close, loss[1])
+        assert close is not None  # a thread without records has no row
+        if loss is not None:
+            self._lose(row, close, loss[1])
+        return close
+
+    def _processors(self, row: Row, member: Member, meta: Meta, times: _Times) -> None:
+        """Say which part of the machine a thread has."""
+        cpus = meta.cpus.get(member.thread.number)
+        if cpus:
+            time = times.clock.one(member.begin) - times.zero
+            shared = self.sharing.get((meta.boot, cpus), 1)
+            pairs = [(time, len(cpus), CPUS, 0), (time, shared, SHARING, 1)]
+            self._events(row.row, np.array(pairs, PAIR))
+
+    def _used(self, row: Row, time: int, usage: tuple[int, int] | None) -> None:
+        """Say at the end of a thread what it had of it."""
+        if usage is not None:
+            used, waited = usage
+            pairs = [(time, used, USED, 0), (time, waited, WAITED, 1)]
+            self._events(row.row, np.array(pairs, PAIR))
 
     def _lose(self, row: Row, time: int, reason: int) -> None:
         """Say that nothing is known of a thread from a time on."""
@@ -423,6 +527,7 @@ class _Merge:
                 if meta.counters or meta.no_counters is not None
             ),
             warnings=tuple(TraceWarning(t, count) for t, count in self.warnings.items() if count),
+            spawned=self.raw.spawned,
         )
 
     def _warn(self, warnings: tuple[TraceWarning, ...] | list[TraceWarning]) -> None:

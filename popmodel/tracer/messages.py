@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.tracer.ends import POSTED, RECEIVED, SENT
 from popmodel.tracer.spool import Spool
 
@@ -94,7 +95,7 @@ class Matcher:
         """Take receives that a thread posted, and receives that were completed in it."""
         for what, rows in (("posted", posted), ("received", received)):
             block = rows["number"] // _BLOCK
-            for each in np.unique(block).tolist():
+            for each in distinct(block).tolist():
                 self._receives.add(each)
                 self._spool.append((what, each), rows[block == each])
 
@@ -167,7 +168,7 @@ class Matcher:
         key ^= ends["where"].astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
         key += (ends["number"] >> _TOGETHER).astype(np.uint64) * np.uint64(0x165667B19E3779F9)
         bucket = (key >> np.uint64(20)) % np.uint64(self._buckets)
-        for each in np.unique(bucket).tolist():
+        for each in distinct(bucket).tolist():
             self._spool.append(("ends", int(each)), ends[bucket == each])
 
     def _join(self, ends: NDArray[np.void]) -> NDArray[np.void]:

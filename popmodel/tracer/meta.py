@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ from popmodel.shapes import (
     shown,
 )
 from popmodel.trace.trace import TraceWarning
+from popmodel.tracer.processors import Cpus, parse
 from popmodel.tracer.records import LATEST
+from popmodel.values import dataclass
 
 AGAIN = "copy the raw directory again, or trace the run again"
 VERSION = 2
@@ -111,6 +113,10 @@ class Meta:
         In MPI_COMM_WORLD; None in a process without MPI.
     library : str
         Of MPI, as it calls itself.
+    job : str
+        What its launcher calls the run; empty where it does not say so.
+    spawned : bool
+        Whether MPI_Comm_spawn started it.
     end : int, optional
         When tracing ended; None after a crash.
     reason : str, optional
@@ -121,6 +127,10 @@ class Meta:
         Threads whose records end early, as the disk was full, and since when, ns.
     limited : set of int
         Those of them that did so because the user wanted no more.
+    cpus : mapping of int to set of int
+        Processors that a thread may use.
+    usage : mapping of int to (int, int)
+        How long a thread was on a processor and waited for one, ns.
     """
 
     path: Path
@@ -134,6 +144,8 @@ class Meta:
     rank: int | None = None
     size: int | None = None
     library: str = ""
+    job: str = ""
+    spawned: bool = False
     end: int | None = None
     reason: str | None = None
     records: dict[int, int] = field(default_factory=dict)
@@ -141,6 +153,8 @@ class Meta:
     functions: dict[int, Function] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     sites: dict[int, Site] = field(default_factory=dict)
+    cpus: dict[int, Cpus] = field(default_factory=dict)
+    usage: dict[int, tuple[int, int]] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
     counters: tuple[str, ...] = ()
     no_counters: str | None = None
@@ -259,6 +273,8 @@ def _start(path: Path, kind: str, event: Mapping[str, Any]) -> Meta:
 def _mpi(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.rank, meta.size = event["rank"], event["size"]
     meta.library = event.get("library") or ""
+    meta.job = event.get("job") or ""
+    meta.spawned = bool(event.get("spawned"))
     if event["rank"] >= event["size"]:
         raise ShapeError(f"is {event['rank']} of {event['size']}", "rank")
 
@@ -283,6 +299,14 @@ def _function(meta: Meta, event: Mapping[str, Any]) -> None:
 
 def _site(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.sites[event["number"]] = Site(event.get("module") or "", event["offset"])
+
+
+def _thread(meta: Meta, event: Mapping[str, Any]) -> None:
+    meta.cpus[event["number"]] = parse(event.get("cpus") or "")
+
+
+def _usage(meta: Meta, event: Mapping[str, Any]) -> None:
+    meta.usage[event["thread"]] = event["used"], event["waited"]
 
 
 def _name(meta: Meta, event: Mapping[str, Any]) -> None:
@@ -323,7 +347,10 @@ def _note(meta: Meta, event: Mapping[str, Any]) -> None:
 
 _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] = {
     "mpi": (
-        _event({"rank": _SMALL, "size": _SMALL}, {"library": Optional(Text())}),
+        _event(
+            {"rank": _SMALL, "size": _SMALL},
+            {"library": Optional(Text()), "job": Optional(Text()), "spawned": Whole(0, 1)},
+        ),
         _mpi,
     ),
     "communicator": (
@@ -344,6 +371,8 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
         _event({"number": _SMALL, "offset": _Address()}, {"module": Optional(Text())}),
         _site,
     ),
+    "thread": (_event({"number": _SMALL}, {"cpus": Optional(Text())}), _thread),
+    "usage": (_event({"thread": _SMALL, "used": _TIME, "waited": _TIME}), _usage),
     "name": (_event({"id": _SMALL, "text": Text()}), _name),
     "clock": (
         _event(
@@ -361,5 +390,5 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
     "end": (_event({"time": _TIME, "records": _Records()}, {"reason": Text()}), _end),
     "note": (_event({"text": Text()}, {"count": Whole(0)}), _note),
 }
-# Threads are found by their files, and the end of MPI is the call of MPI_Finalize.
-_IGNORED = {"thread", "finalize"}
+# The end of MPI is the call of MPI_Finalize.
+_IGNORED = {"finalize"}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.tracer.text import Bytes, Lines, digits, in_order, table
 
 __all__ = ["Renderer"]
@@ -69,7 +70,7 @@ class Renderer:
     ) -> list[Lines]:
         many = np.diff(np.append(first, len(events)))
         kinds = []
-        for count in np.unique(many).tolist():
+        for count in distinct(many).tolist():
             chosen = np.flatnonzero(many == count)
             rows = first[chosen]
             columns: list[Bytes | bytes] = [

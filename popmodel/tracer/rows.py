@@ -10,12 +10,11 @@ row does not use counts as lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from popmodel.errors import TraceError
 from popmodel.tracer.meta import AGAIN
 from popmodel.tracer.raw import Process, RawThread
 from popmodel.tracer.records import Kind
+from popmodel.values import dataclass
 
 __all__ = ["Member", "rows_of"]
 

@@ -6,7 +6,7 @@ records into a new directory there: two jobs never mix. It is never submitted fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from popmodel import files, shell
@@ -14,6 +14,7 @@ from popmodel.errors import FileError, UsageError
 from popmodel.tracer.commands import Command
 from popmodel.tracer.environment import Settings, place, refuse_unloadable, variables
 from popmodel.tracer.raw_directory import stem
+from popmodel.values import dataclass
 
 SYSTEMS = ("slurm",)
 SCRIPT = "job.sh"

@@ -11,12 +11,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel.trace.function_names import readable
 from popmodel.tracer.demangle import demangle
 from popmodel.tracer.symbols import read_symbols
+from popmodel.values import dataclass
 
 __all__ = ["TOOLS", "Place", "SourceLines"]
 

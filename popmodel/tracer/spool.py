@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.errors import TraceError
 
 STRIDE = 1 << 9
@@ -123,7 +124,7 @@ class Spool:
             np.concatenate([np.empty(0, np.int64), *(np.array(s.samples) for s in chosen)])
         ).astype(np.int64)
         each = max(most // STRIDE, 1)
-        edges = np.unique(samples[each::each])
+        edges = distinct(samples[each::each])
         return [*edges.tolist(), int(np.iinfo(np.int64).max)]
 
     def _fill(self, view: memoryview, place: int) -> None:

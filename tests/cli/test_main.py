@@ -271,6 +271,8 @@ def test_the_help_costs_little_more_than_typer_itself() -> None:
         (["metrics", "--help"], ("numpy", "rich", "sympy", "scipy", "pandas", "pydantic")),
         (["metrics", "two.prv"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
         (["replay", "two.prv"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
+        (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),
+        (["sweep", "--cores", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "email")),
         (["explain", "load_balance"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
     ],
 )

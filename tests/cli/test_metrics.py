@@ -450,6 +450,18 @@ def test_a_metric_that_is_not_shown_can_be_held_to_a_limit(trace: str, popmodel:
     )
 
 
+def test_a_reason_that_several_runs_share_is_told_once(trace: str, popmodel: Call) -> None:
+    for name in "abc":
+        Path(f"{name}.prv").write_text(Path(trace).read_text())
+    runs = ("a.prv", "b.prv", "c.prv", trace)
+    _, _, err = popmodel("metrics", *runs, "--fail-under", "ipc_scaling=0.9")
+    assert err.splitlines()[0] == (
+        "popmodel: error: --fail-under cannot be checked: no value for scaling.ipc_scaling of a, "
+        "scaling.ipc_scaling of b, scaling.ipc_scaling of c, scaling.ipc_scaling of two "
+        "(no hardware counter of cycles; no hardware counter of instructions)"
+    )
+
+
 def test_a_threshold_that_cannot_be_checked_is_a_failure(trace: str, popmodel: Call) -> None:
     status, out, err = popmodel("metrics", trace, "--fail-under", "ipc_scaling=0.9")
     assert status == 1

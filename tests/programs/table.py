@@ -66,7 +66,7 @@ class Ended:
     Attributes
     ----------
     said, errors : str
-        Standard output, with the file of the recipe, and standard error.
+        Standard output and error, with the file of the recipe; and standard error.
     wall : float
         Seconds of the whole command.
     own : float
@@ -165,7 +165,7 @@ class Bench:
             except subprocess.TimeoutExpired:
                 raise NotRun(f"not ended after {PATIENCE:.0f} s: {shlex.join(words)}") from None
             wall = time.monotonic() - begin
-            said = done.stdout
+            said = done.stdout + done.stderr
             if case.file:
                 said += "".join(p.read_text() for p in sorted(Path(folder).glob(case.file)))
         if done.returncode:
@@ -226,7 +226,7 @@ def row(bench: Bench, program: Program, case: Case, place: Path, rounds: int) ->
     expected = re.search(case.verified, plain.said)
     if expected is None:
         raise NotRun("does not verify its result without the tracer either")
-    binary = Path(bench.command(case, place)[3 if case.ranks else 0])
+    binary = case.binary(place)
     library = counted.build(
         bench.work / "counts" / f"{program.name}-{binary.name}",
         shlex.split(bench.compilers.c),
@@ -236,7 +236,7 @@ def row(bench: Bench, program: Program, case: Case, place: Path, rounds: int) ->
     traced = bench.trace(case, place, output)
     found = re.search(case.verified, traced.said)
     run = popmodel.read(output)
-    before, after = bench.count(case, place, library), counted.traced(run)
+    before, after = bench.count(case, place, library), counted.traced(run, traced.errors)
     ratios = bench.pairs(case, place, rounds)
     found_out = analysed(output)
     size = output.stat().st_size
@@ -458,7 +458,7 @@ def main() -> None:
                 print(f"{name}: left out: {error}", file=sys.stderr, flush=True)
             else:
                 how = "right" if rows[-1].right else "WRONG"
-                print(f"{name}: {how}", file=sys.stderr, flush=True)
+                print(f"{name}: {how}", *rows[-1].differences, sep="\n  ", file=sys.stderr)
     where = facts(compilers, given.mpirun, given.rounds)
     if given.output and given.output.suffix == ".json":
         data = {"rows": [asdict(r) for r in rows], "missing": missing, "facts": where}

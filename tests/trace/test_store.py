@@ -649,7 +649,7 @@ BOUNDED = """
 import re, sys
 from pathlib import Path
 from popmodel.trace import read
-trace = read(sys.argv[1])
+trace = read(sys.argv[1], cache=sys.argv[2] == "cached")
 columns = sum(
     getattr(getattr(trace, table), name).nbytes
     for table, names in __import__("popmodel.trace.columns", fromlist=["SCHEMA"]).SCHEMA.items()
@@ -662,7 +662,8 @@ print(peak * 1024, columns, len(trace.states.begin))
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc/self/status")
-def test_memory_does_not_grow_with_the_trace(tmp_path: Path, folder: Path) -> None:
+@pytest.mark.parametrize("kind", ["cached", "not cached"])
+def test_memory_does_not_grow_with_the_trace(tmp_path: Path, folder: Path, kind: str) -> None:
     """A compressed trace of 300 MB of text is read in less than 150 MB, all of Python included."""
     igzip = pytest.importorskip("isal.igzip")
     block = b"".join(
@@ -678,7 +679,7 @@ def test_memory_does_not_grow_with_the_trace(tmp_path: Path, folder: Path) -> No
         for number in range(blocks):
             file.write(block.replace(b"@", b"%d" % (100 + number)))
     done = subprocess.run(
-        [sys.executable, "-c", BOUNDED, str(path)],
+        [sys.executable, "-c", BOUNDED, str(path), kind],
         capture_output=True,
         text=True,
         check=True,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,6 +24,7 @@ from popmodel.machine.calibration.statistics import (
     quantities,
 )
 from popmodel.machine.checks import may_follow
+from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ Where the replay decides a predicted value, the formula is still that of the clo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from popmodel.errors import UsageError
@@ -46,6 +46,7 @@ from popmodel.model.symbols import SYMBOLS
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.units import format_time
+from popmodel.values import dataclass
 
 SCHEMA = "popmodel/formula/1"
 RUNTIME = "runtime"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from popmodel.expressions.elementary import Value
@@ -20,6 +20,7 @@ from popmodel.model.symbols import explain, short_name
 from popmodel.model.terms.critical import random_round
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.units import format_size, plural
+from popmodel.values import dataclass
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {"q": expected_maximum, "mva": random_round}
 """What formulas call by name beside the functions of the grammar."""

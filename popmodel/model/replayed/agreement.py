@@ -7,10 +7,10 @@ hold, and the prediction is that of the replay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from popmodel.model.run.course import Course, Delays
+from popmodel.values import dataclass
 
 GAP = 0.02
 

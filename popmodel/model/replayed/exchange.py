@@ -7,7 +7,7 @@ it is sent, and who waits for whom, is left to the replay.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from popmodel.network import point_to_point as p2p
 from popmodel.replay.build import ProgramBuilder
 from popmodel.replay.charges import Charges, rules
 from popmodel.replay.program import Op, Program
+from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]
 Seconds = NDArray[np.float64]

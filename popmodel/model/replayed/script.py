@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from popmodel.model.replayed.exchange import Exchange, exchange, repetitions
 from popmodel.model.run.course import computation
 from popmodel.model.run.performance import Model
 from popmodel.model.signature.program import COMMUNICATION, Item, Loop, Pipeline, items
 from popmodel.model.uncertainty import nominal
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

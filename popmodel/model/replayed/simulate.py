@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from popmodel.model.uncertainty import nominal
 from popmodel.replay.charges import Charges
 from popmodel.replay.engine import ends
 from popmodel.replay.program import Program
+from popmodel.values import dataclass
 
 MOST_OPERATIONS = 400_000
 """Operations of all processes that replays carry out at most: some tenths of a second."""

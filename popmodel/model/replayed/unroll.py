@@ -8,7 +8,7 @@ repeated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
@@ -21,6 +21,7 @@ from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.replay.charges import Charges
 from popmodel.replay.program import Collectives, Messages, Op, Program
+from popmodel.values import dataclass
 
 _NS = 1e9
 

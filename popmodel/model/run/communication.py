@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
@@ -19,6 +19,7 @@ from popmodel.model.signature.program import Communicator
 from popmodel.model.terms import message
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
+from popmodel.values import dataclass
 
 _REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan")
 # algorithms in which a node exchanges with the next one over a single message at a time
@@ -439,7 +440,7 @@ class _Team:
 
     @property
     def nodes(self) -> int:
-        return int(np.unique(self.at).size)
+        return int(distinct(self.at).size)
 
     @property
     def per_node(self) -> int:

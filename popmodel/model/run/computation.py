@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from popmodel.model.terms import (
     schedule,
     task,
 )
+from popmodel.values import dataclass
 
 MEMORY_LEVEL = "MEM"
 

@@ -7,12 +7,12 @@ by serialisation (`popmodel.model.terms.imbalance`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.run.work import Work
 from popmodel.model.terms import imbalance
 from popmodel.model.uncertainty import nominal
+from popmodel.values import dataclass
 
 _NOTHING = 1e-12  # of the time of a process: a delay that is less cannot be scaled
 

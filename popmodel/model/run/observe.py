@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from popmodel.metrics.observables import AGGREGATES, NO_MPI
 from popmodel.model.run.course import Course, computation
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work
+from popmodel.values import dataclass
 
 INSTRUCTIONS_ABSENT = "the signature does not count all instructions (key instructions)"
 NODE_UNKNOWN = "the model does not say which node has the slower processes"

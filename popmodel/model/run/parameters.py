@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True, order=True)

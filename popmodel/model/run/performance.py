@@ -7,12 +7,13 @@ The walk uses the same functions for numbers, arrays of draws and traced numbers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, maximum
@@ -43,6 +44,7 @@ from popmodel.model.signature.program import (
 )
 from popmodel.model.terms import halo, memory, pipeline
 from popmodel.units import format_size
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Model:
 
     def whole(self, expression: Expression, what: str = "a formula") -> int:
         """Evaluate a formula that must give a whole number, the same in all draws."""
-        numbers = np.unique(np.asarray(self.value(expression), dtype=np.float64))
+        numbers = distinct(np.asarray(self.value(expression), dtype=np.float64))
         if numbers.size != 1 or numbers[0] != round(float(numbers[0])):
             raise UsageError(
                 f"{self.signature.name}: {what} is {expression.text!r}, which should give a whole "

@@ -11,7 +11,6 @@ very layout, so a run that follows them is the run that was predicted.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from popmodel import shell
 from popmodel.errors import UsageError
 from popmodel.machine.topology import Topology
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 MOST_PROCESSES = 2**20
 """Processes that a placement is made for: patterns of messages are arrays over all ranks."""

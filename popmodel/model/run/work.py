@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from popmodel.expressions.elementary import Value, maximum
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

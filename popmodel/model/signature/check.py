@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from popmodel.documents import parse_toml
@@ -16,6 +16,7 @@ from popmodel.model.signature.dimensions import infer
 from popmodel.model.signature.findings import Finding
 from popmodel.model.signature.reader import SignatureError, SignatureReader
 from popmodel.model.study import with_settings
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.expressions import Expression
 from popmodel.expressions.algebra import NumericAlgebra
 from popmodel.expressions.elementary import Value
@@ -25,6 +25,7 @@ from popmodel.model.signature.keys import key_at
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import EXTENTS
 from popmodel.model.signature.toml_lines import Path
+from popmodel.values import dataclass
 
 MOST_THREADS = 256
 
@@ -266,7 +267,7 @@ def _candidates(*, with_threads: bool, searches: bool) -> NDArray[np.float64]:
     multiples = np.outer(powers, (1, 3, 5, 6, 7, 9, 12, 28, 36, 48, 56, 64)).ravel()
     squares = np.arange(1, 1025) ** 2
     cubes = np.arange(1, 102) ** 3
-    every = np.unique(np.concatenate([small, multiples, squares, cubes]))
+    every = distinct(np.concatenate([small, multiples, squares, cubes]))
     return every[every <= most].astype(np.float64)
 
 
@@ -286,7 +287,7 @@ def _samples(
     spread = np.geomspace(1, rows.size, SAMPLES).astype(int) - 1
     pairs = [
         (runs.processes[row], thread)
-        for row in rows[np.unique(spread)]
+        for row in rows[distinct(spread)]
         for thread in (SOME_THREADS if runs.threads.size == 1 else runs.threads[allowed[row]])
     ]
     processes, threads = np.array(pairs).T

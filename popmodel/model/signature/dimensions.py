@@ -13,7 +13,6 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, pairwise
 from typing import TypeAlias
@@ -24,6 +23,7 @@ from popmodel.model.signature.keys import key_at, label_of
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import EXTENTS
 from popmodel.model.signature.toml_lines import Path
+from popmodel.values import dataclass
 
 LARGEST_ROOT = 1000
 """Exponents are taken as fractions up to this denominator: 0.3333 is meant as a third."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import distinct
 from popmodel.expressions import Expression
 from popmodel.model.run.placement import MOST_PROCESSES
 from popmodel.model.signature.constraints import Outcome, Possible, closure
@@ -19,6 +19,7 @@ from popmodel.model.signature.keys import key_at, label_of
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import EXTENTS, SignatureError
 from popmodel.model.signature.toml_lines import Path, line_of
+from popmodel.values import dataclass
 
 Lines: TypeAlias = Mapping[Path, int]
 Formulas: TypeAlias = Mapping[Path, Expression]
@@ -222,9 +223,9 @@ def sometimes_out_of_range(
 
 def _where(result: Outcome, those: NDArray[np.bool_]) -> str:
     """Name the runs by their threads if these alone decide, else by their processes."""
-    threads = np.unique(result.threads[those])
+    threads = distinct(result.threads[those])
     decide = np.array_equal(np.isin(result.threads, threads), those)
-    numbers = threads if decide else np.unique(result.processes[those])
+    numbers = threads if decide else distinct(result.processes[those])
     some = ", ".join(f"{count:g}" for count in numbers[:3])
     return f"{'T' if decide else 'P'} = {some}{', ...' if numbers.size > 3 else ''}"
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from popmodel.expressions.elementary import Value
 from popmodel.model.signature.toml_lines import Path
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

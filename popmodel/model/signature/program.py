@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, TypeAlias
 
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import keyword
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -42,6 +42,7 @@ from popmodel.model.signature.program import (
 from popmodel.model.symbols import RESERVED
 from popmodel.network.collectives import DEFAULT_ALGORITHM
 from popmodel.units import SIZE_UNITS, TIME_UNITS
+from popmodel.values import dataclass
 
 SCHEMA = "popmodel/signature/1"
 ORIGINS = ("user", "static", "trace", "fit")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from popmodel.values import dataclass
 
 Path = tuple[str | int, ...]
 

@@ -9,7 +9,6 @@ form does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from popmodel.model.replayed.agreement import Agreement
@@ -18,6 +17,7 @@ from popmodel.model.study import Study
 from popmodel.model.sweep.choice import CLOSED_FORM, REPLAY, Evaluated, judge
 from popmodel.model.sweep.splits import evaluated
 from popmodel.model.uncertainty import Draws
+from popmodel.values import dataclass
 
 CHECKED = 5
 """So many splits are replayed, the best first; the one without threads comes on top."""

@@ -10,7 +10,7 @@ would then be made is smaller (H. Raiffa, R. Schlaifer, Applied Statistical Deci
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +24,7 @@ from popmodel.model.run.placement import Placement, launch_line, mpirun_line
 from popmodel.model.study import estimate
 from popmodel.model.uncertainty import shares
 from popmodel.model.validity import Validity
+from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 

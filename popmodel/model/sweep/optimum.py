@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -26,6 +25,7 @@ from popmodel.model.sweep.choice import estimated
 from popmodel.model.sweep.splits import evaluate, evaluate_all
 from popmodel.model.uncertainty import nominal
 from popmodel.units import plural
+from popmodel.values import dataclass
 
 WITHIN = 0.01
 """Values of a parameter that are no more than this part slower than the best are as good."""

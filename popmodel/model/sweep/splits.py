@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from popmodel.errors import UsageError
@@ -19,6 +18,7 @@ from popmodel.model.sweep.choice import CLOSED_FORM, Evaluated
 from popmodel.model.uncertainty import Draws
 from popmodel.model.validity import assess
 from popmodel.units import format_size
+from popmodel.values import dataclass
 
 MOST_CORES = 10**9
 """More than any machine has; the divisors of such a number are found at once."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from popmodel.errors import UsageError
@@ -22,6 +21,7 @@ from popmodel.model.sweep.choice import Candidate, Choice, choose, growth, judge
 from popmodel.model.sweep.optimum import Largest, Tuned
 from popmodel.model.sweep.splits import Refused, divisors, evaluate_all, impossible
 from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.values import dataclass
 
 SCHEMA = "popmodel/sweep/1"
 

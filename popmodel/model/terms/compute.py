@@ -8,9 +8,8 @@ Times are in seconds; all functions take numbers, NumPy arrays or SymPy expressi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from popmodel.expressions.elementary import Value, maximum
+from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ model per distance; L. Adhianto and B. Chapman, ICPADS 2006, eq. 1 (efficiency o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value, maximum
 from popmodel.network import point_to_point as p2p
+from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]
 

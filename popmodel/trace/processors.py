@@ -1,0 +1,107 @@
+"""Whether threads had a processor each: what they waited for one, and how many share theirs.
+
+The tracer writes at the begin of a thread how many processors it may use and how many threads have
+no others, and at its end how long the kernel let it run and wait.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.trace.blocks import rows_where_type
+from popmodel.units import plural
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.trace.trace import Trace
+
+__all__ = ["CPUS", "LABELS", "SHARING", "USED", "WAITED", "crowding"]
+
+CPUS, SHARING, USED, WAITED = 40009002, 40009003, 40009004, 40009005
+"""Event types: processors that a thread may use, threads of the run that may use no others; ns that
+it was on one, and waited for one."""
+LABELS = {
+    CPUS: "Processors that the thread may use",
+    SHARING: "Threads that may use these processors only",
+    USED: "Time on a processor, ns",
+    WAITED: "Time waiting for a processor, ns",
+}
+_NOTEWORTHY = 0.02  # of the time of all threads
+_HARMLESS = 0.005
+
+
+def crowding(trace: Trace) -> list[str]:
+    """Say whether threads waited for processors; a sentence each.
+
+    Parameters
+    ----------
+    trace : Trace
+        A run or a window of it: what is known is of the whole run.
+    """
+    whole = trace.whole or trace
+    cpus, sharing = (_first(whole, type_) for type_ in (CPUS, SHARING))
+    used, waited = (_sum(whole, type_) for type_ in (USED, WAITED))
+    crowded = np.flatnonzero((cpus > 0) & (sharing > cpus))
+    known = used + waited > 0
+    share = waited.sum() / max(int((used + waited).sum()), 1)
+    if len(crowded) and not (known.all() and share < _HARMLESS):
+        return [_crowded(whole, crowded, cpus, sharing, share if known.any() else None)]
+    if share >= _NOTEWORTHY:
+        most = int(np.argmax(waited))
+        return [
+            f"threads waited for a processor in {_percent(share)} of the time in which they could "
+            f"run (most: {_who(whole, most)}): other programs ran beside this one; its "
+            "times hold this waiting"
+        ]
+    return []
+
+
+def _crowded(
+    trace: Trace,
+    crowded: NDArray[np.int64],
+    cpus: NDArray[np.int64],
+    sharing: NDArray[np.int64],
+    share: float | None,
+) -> str:
+    worst = int(crowded[np.argmax(sharing[crowded] / cpus[crowded])])
+    text = (
+        f"more threads than processors: {int(sharing[worst])} threads may use only "
+        f"{plural(int(cpus[worst]), 'processor')} ({_who(trace, worst)} is one of them"
+    )
+    if len(crowded) < trace.locations:
+        text += f"; {len(crowded)} of {trace.locations} threads share theirs"
+    text += ")"
+    if share is not None:
+        text += f"; they waited in {_percent(share)} of the time in which they could run"
+    return text + "; their times hold what they waited for each other"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _who(trace: Trace, location: int) -> str:
+    process = int(np.searchsorted(trace.process_offsets, location, side="right")) - 1
+    thread = location - int(trace.process_offsets[process])
+    return f"thread {thread} of rank {process}"
+
+
+def _first(trace: Trace, type_: int) -> NDArray[np.int64]:
+    """Value of the first event of a type on each location; 0 for none."""
+    events = trace.events
+    rows = rows_where_type(events.type, (type_,))[::-1]
+    found = np.zeros(trace.locations, np.int64)
+    found[np.searchsorted(events.offsets, rows, side="right") - 1] = events.value[rows]
+    return found
+
+
+def _sum(trace: Trace, type_: int) -> NDArray[np.int64]:
+    """Sum of the events of a type on each location."""
+    events = trace.events
+    rows = rows_where_type(events.type, (type_,))
+    found = np.zeros(trace.locations, np.int64)
+    np.add.at(found, np.searchsorted(events.offsets, rows, side="right") - 1, events.value[rows])
+    return found

@@ -1,0 +1,72 @@
+"""Whether threads had a processor each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from popmodel.metrics.measure import analyse
+from popmodel.trace import Trace, read
+from popmodel.trace.info import info
+from popmodel.trace.processors import CPUS, SHARING, USED, WAITED, crowding
+from popmodel.trace.writer import TraceWriter
+
+S = 10**9
+
+
+def run(folder: Path, *threads: tuple[int, int, int, int], processes: int = 2) -> Trace:
+    """Threads of processes of one thread: processors, who shares them, s used and waited."""
+    writer = TraceWriter([1] * processes)
+    for process in range(processes):
+        writer.state(process, 0, 0, 10 * S, 1)
+    for process, (cpus, sharing, used, waited) in enumerate(threads):
+        writer.event(process, 0, 0, [(CPUS, cpus), (SHARING, sharing)])
+        if used or waited:
+            writer.event(process, 0, 10 * S, [(USED, used * S), (WAITED, waited * S)])
+    writer.write(folder / "x.prv")
+    return read(folder / "x.prv", cache=False)
+
+
+def test_a_run_of_which_it_is_not_known(tmp_path: Path) -> None:
+    assert crowding(run(tmp_path)) == []
+
+
+@pytest.mark.parametrize("waited", [0, 1])
+def test_threads_that_have_a_processor_each(tmp_path: Path, waited: int) -> None:
+    """A little waiting is there always."""
+    threads = [(2, 2, 200, waited)] * 2
+    assert crowding(run(tmp_path, *threads)) == []
+
+
+def test_more_threads_than_processors_are_said_first(tmp_path: Path) -> None:
+    trace = run(tmp_path, (1, 2, 5, 5), (1, 2, 6, 4))
+    text = (
+        "more threads than processors: 2 threads may use only 1 processor (thread 0 of rank 0 is "
+        "one of them); they waited in 45 % of the time in which they could run; their times hold "
+        "what they waited for each other"
+    )
+    assert crowding(trace) == [text]
+    assert analyse(trace).caveats[0] == text
+    assert info(trace)["caveats"] == [text]
+    assert crowding(trace.window(S, 2 * S)) == [text]
+
+
+def test_threads_of_which_the_kernel_does_not_say_how_long_they_waited(tmp_path: Path) -> None:
+    trace = run(tmp_path, (1, 4, 0, 0), (4, 4, 0, 0))
+    assert crowding(trace) == [
+        "more threads than processors: 4 threads may use only 1 processor (thread 0 of rank 0 is "
+        "one of them; 1 of 2 threads share theirs); their times hold what they waited for each "
+        "other"
+    ]
+
+
+def test_threads_that_share_and_never_run_at_a_time_are_no_matter(tmp_path: Path) -> None:
+    assert crowding(run(tmp_path, (1, 2, 5, 0), (1, 2, 5, 0))) == []
+
+
+def test_a_busy_machine(tmp_path: Path) -> None:
+    assert crowding(run(tmp_path, (2, 2, 10, 0), (2, 2, 6, 4))) == [
+        "threads waited for a processor in 20 % of the time in which they could run (most: thread "
+        "0 of rank 1): other programs ran beside this one; its times hold this waiting"
+    ]
