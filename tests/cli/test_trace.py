@@ -364,7 +364,7 @@ def test_a_merge_that_a_signal_ends_says_how_to_go_on(
         os.kill(os.getpid(), signal.SIGTERM)
         signal.pause()
 
-    monkeypatch.setattr("popmodel.tracer.merge.merge", killed)
+    monkeypatch.setattr("popmodel.tracer.merge.merge_runs", killed)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as ended:
         popmodel("trace", *(("merge", "openmp.raw") if merges else ("--", program)))
