@@ -364,7 +364,7 @@ def test_a_merge_that_a_signal_ends_says_how_to_go_on(
         os.kill(os.getpid(), signal.SIGTERM)
         signal.pause()
 
-    monkeypatch.setattr("popmodel.tracer.merge.merge", killed)
+    monkeypatch.setattr("popmodel.tracer.merge.merge_runs", killed)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as ended:
         popmodel("trace", *(("merge", "openmp.raw") if merges else ("--", program)))
@@ -553,6 +553,16 @@ def test_nothing_is_overwritten_unasked(
             ["--window", "1s:3s", "--after-init", "sh"],
             "--after-init and --window exclude each other: a window begins after MPI_Init",
             "leave --after-init out",
+        ),
+        (
+            ["--leave-out", "tests,chunk", "sh"],
+            "--leave-out: unknown value 'chunk'",
+            "did you mean chunks?",
+        ),
+        (
+            ["--max-rate", "0", "sh"],
+            "--max-rate: '0' is not a whole number from 1",
+            "write for example --max-rate 4",
         ),
         (
             ["--max-size", "1kB", "sh"],
