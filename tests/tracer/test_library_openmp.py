@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from patience import GENEROUS
+from patience import GENEROUS, measuring
 from real_mpi import ENVIRONMENT, Mpi
 from tracer.raw_files import KINDS, SOURCES, Process, Thread, read
 
@@ -378,16 +378,18 @@ def test_nested(run: Run, build: Build, compiler: str) -> None:
 @compilers
 def test_parts_end_where_threads_are_through(run: Run, build: Build, compiler: str) -> None:
     """Not where the region ends, or where the next one begins."""
-    done = run.start(build(compiler), "2", "work")
-    process, work = run.process(), json.loads(done.stdout)["work"]
-    begins, ends = process.of("TASK_BEGIN"), process.of("TASK_END")
+    program = build(compiler)
+    with measuring():
+        done = run.start(program, "2", "work")
+        process, work = run.process(), json.loads(done.stdout)["work"]
+        begins, ends = process.of("TASK_BEGIN"), process.of("TASK_END")
+        # The first is through with 20 ms, the second with 40 ms of work.
+        assert ends[ends["a"] == 0]["time"][0] < work[1][1]
     for thread, (begin, end) in enumerate(work):
         (first,) = begins[begins["a"] == thread]
         (last,) = ends[ends["a"] == thread]
         assert first["time"] <= begin
         assert end <= last["time"]
-    # The first is through with 20 ms, the second with 40 ms of work.
-    assert ends[ends["a"] == 0]["time"][0] < work[1][1]
     (region_end,) = process.of("PARALLEL_END")["time"]
     assert region_end >= work[1][1]
     join = process.of("OMP_ENTER")
