@@ -98,7 +98,7 @@ static void count(struct thread *t)
 static void nowhere(struct thread *t)
 {
     t->stopped = true;
-    t->missed = NULL;
+    t->missed = t->tried = NULL;
     t->next = t->nowhere;
     t->end = t->nowhere + MOST_ROOM;
 }
@@ -167,7 +167,8 @@ void buffer_open(struct thread *t)
         return;
     }
     process.taken += t->window_size;
-    t->next = (struct record *)(t->window + sizeof(struct header));
+    t->since = now();
+    t->begun = t->next = (struct record *)(t->window + sizeof(struct header));
     t->end = end_of(t->window, t->window_size);
 }
 
@@ -196,7 +197,7 @@ void advance(struct thread *t)
     process_lock();
     uint64_t from = now();
     count(t);
-    t->missed = NULL; /* it can no longer be taken back */
+    t->missed = t->tried = NULL; /* it can no longer be taken back */
     if (atomic_load(&phase) != RECORDING) {
         nowhere(t);
         process_unlock();
@@ -206,17 +207,21 @@ void advance(struct thread *t)
     uint64_t offset = at / SMALLEST_WINDOW * SMALLEST_WINDOW;
     size_t size = window_wanted(t, offset);
     char *window = size ? map(t, offset, size) : NULL;
-    int why = errno;
+    int why = errno, left = 0;
     if (window) {
         process.taken += offset + size - (t->offset + t->window_size);
+        left = filter_look(t->begun, t->next, from - t->since);
         munmap(t->window, t->window_size);
         t->window = window;
         t->window_size = size;
         t->offset = offset;
-        t->next = (struct record *)(window + (at - offset));
+        t->begun = t->next = (struct record *)(window + (at - offset));
         t->end = end_of(window, size);
         put(t, from, FLUSH_BEGIN, 0, 0, 0, 0);
-        put(t, now(), FLUSH_END, 0, 0, 0, 0);
+        t->since = now();
+        put(t, t->since, FLUSH_END, 0, 0, 0, 0);
+        if (left)
+            put(t, t->since, LEFT_OUT, left, 1, 0, 0);
     } else {
         cut(t);
         munmap(t->window, t->window_size);

@@ -107,6 +107,24 @@ def command(
             show_default=False,
         ),
     ] = None,
+    max_rate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Where a thread makes more records per second, leave out the kind (see "
+            "--leave-out) that most of them are of.",
+            show_default=False,
+        ),
+    ] = None,
+    leave_out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KINDS",
+            help="Do not record calls of these kinds; their time counts as the program's: tests "
+            "(MPI_Test and probes that find nothing), chunks (of loops), singles, rma, io.",
+            show_default=False,
+        ),
+    ] = None,
     no_call_sites: Annotated[
         bool,
         typer.Option(
@@ -174,6 +192,8 @@ def command(
         locks=LOCKS[choice("--locks", locks, tuple(LOCKS))],
         window=_recorded_window(window, after_init=after_init),
         max_size=_recorded_size(max_size),
+        max_rate=None if max_rate is None else whole_number("--max-rate", max_rate),
+        leave_out=_kinds(leave_out),
     )
     given = list(words or ())
     sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
@@ -251,6 +271,13 @@ def _recorded_window(text: str | None, *, after_init: bool) -> str | None:
     if last is not None and not (first or 0.0) < last:
         raise UsageError(f"--window {text}: it ends before it begins", example)
     return ":".join("" if each is None else f"{each:.9f}" for each in (first, last))
+
+
+def _kinds(text: str | None) -> tuple[str, ...]:
+    from popmodel.tracer.environment import LEAVE_OUT
+
+    given = [] if text is None else [each.strip() for each in text.split(",")]
+    return tuple(dict.fromkeys(choice("--leave-out", each, LEAVE_OUT) for each in given))
 
 
 _LEAST_SIZE = 1 << 20

@@ -47,7 +47,16 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
         "trace_cost.c",
         *(
             f"tracer/{name}.c"
-            for name in ("buffer", "cpus", "guards", "meta", "openmp", "process", "window")
+            for name in (
+                "buffer",
+                "cpus",
+                "filter",
+                "guards",
+                "meta",
+                "openmp",
+                "process",
+                "window",
+            )
         ),
     ),
 }

@@ -24,6 +24,9 @@ Locks = Literal["sum", "each"]
 LOCKS: Mapping[str, Locks] = {"sum": "sum", "each": "each"}
 """By what is typed."""
 
+LEAVE_OUT = ("tests", "chunks", "singles", "rma", "io")
+"""Kinds of calls that need not be recorded."""
+
 PRELOAD = "LD_PRELOAD"
 DIRECTORY = "POPMODEL_TRACE_DIR"
 
@@ -46,6 +49,10 @@ class Settings:
         ``FROM:TO`` in seconds since the end of MPI_Init: what is outside is not recorded.
     max_size : int, optional
         Bytes of records.
+    max_rate : int, optional
+        Records per second and thread.
+    leave_out : tuple of str
+        Of `LEAVE_OUT`: kinds of calls that are not recorded.
     """
 
     counters: bool = False
@@ -54,6 +61,8 @@ class Settings:
     locks: Locks = "sum"
     window: str | None = None
     max_size: int | None = None
+    max_rate: int | None = None
+    leave_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,10 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
         given["POPMODEL_TRACE_WINDOW"] = settings.window
     if settings.max_size is not None:
         given["POPMODEL_TRACE_MAX_SIZE"] = str(settings.max_size)
+    if settings.max_rate is not None:
+        given["POPMODEL_TRACE_MAX_RATE"] = str(settings.max_rate)
+    if settings.leave_out:
+        given["POPMODEL_TRACE_LEAVE_OUT"] = ",".join(settings.leave_out)
     return given
 
 

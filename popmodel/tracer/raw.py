@@ -35,6 +35,7 @@ from popmodel.tracer.records import (
     Construct,
     Guard,
     Kind,
+    Left,
 )
 from popmodel.tracer.runs import Candidate, split
 from popmodel.values import dataclass
@@ -196,6 +197,7 @@ class RawThread:
         odd = constructs & ~np.isin(records["call"], list(Construct))
         sums = (kind == Kind.GUARDED) | (kind == Kind.HELD)
         unknown = sums & ~np.isin(records["call"], list(Guard))
+        unknown |= (kind == Kind.LEFT_OUT) & ~np.isin(records["call"], list(Left))
         strange = ((kind == Kind.ENTER) | (kind == Kind.LEAVE)) & ~_is_call()[records["call"]]
         before = np.empty_like(time)
         before[0], before[1:] = last, time[:-1]
@@ -217,7 +219,8 @@ class RawThread:
         elif odd[row]:
             what = f"is of OpenMP construct {records['call'][row]}, which there is not"
         elif unknown[row]:
-            what = f"is of locks of kind {records['call'][row]}, which there is not"
+            of = "calls" if kind[row] == Kind.LEFT_OUT else "locks"
+            what = f"is of {of} of kind {records['call'][row]}, which there is not"
         elif negative_sum[row]:
             what = "is of locks with a negative time or number"
         elif negative[row]:

@@ -555,6 +555,16 @@ def test_nothing_is_overwritten_unasked(
             "leave --after-init out",
         ),
         (
+            ["--leave-out", "tests,chunk", "sh"],
+            "--leave-out: unknown value 'chunk'",
+            "did you mean chunks?",
+        ),
+        (
+            ["--max-rate", "0", "sh"],
+            "--max-rate: '0' is not a whole number from 1",
+            "write for example --max-rate 4",
+        ),
+        (
             ["--max-size", "1kB", "sh"],
             "--max-size 1kB: must be at least 1MiB",
             "--max-size 1GiB",

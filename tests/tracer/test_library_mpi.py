@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from real_mpi import ENVIRONMENT
+from tracer.raw_files import CALLS
 from tracer.traced import (
     Finished,
     Mpi,
@@ -304,6 +306,26 @@ def test_full_disk(run: Run, program: Callable[..., Path]) -> None:
     done = run.start(1, program("ends"), "finalize", "30000")
     assert done.returncode == 0, done.stderr
     check_full(run, done, "No space left on device")
+
+
+def test_tests_that_find_nothing_are_left_out(run: Run, program: Callable[..., Path]) -> None:
+    """What completes is there, with all messages."""
+    shell = "export POPMODEL_TRACE_LEAVE_OUT=tests;"
+    done = run.start(2, program("completion"), before=shell)
+    assert done.returncode == 0, done.stderr
+    names = ("Test", "Iprobe", "Improbe", "Request_get_status")
+    tests = {number for number, name in CALLS.items() if name.startswith(names)}
+    for process, counts in zip(run.processes(), run.counted(), strict=True):
+        assert process.messages() == Counter(tuple(message) for message in counts["messages"])
+        check_threads(process)
+        leaves = process.of("LEAVE")
+        mine = leaves[np.isin(leaves["call"], list(tests))]
+        assert len(mine)
+        assert (mine["a"] == 1).all()
+        others = {call: n for call, n in process.calls().items() if not call.startswith(names)}
+        assert others == {call: n for call, n in counts["calls"].items() if call in others}
+        (mark,) = process.of("LEFT_OUT")
+        assert (mark["call"], mark["a"]) == (1, 0)
 
 
 def test_limit_of_size(run: Run, program: Callable[..., Path]) -> None:

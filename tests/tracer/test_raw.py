@@ -112,6 +112,7 @@ def test_a_file_that_ends_inside_a_record(folder: Path) -> None:
         ({"kind": 62}, "is of kind 62, which there is not"),
         ({"kind": Kind.ENTER, "call": 999}, "is of MPI call 999, which there is not"),
         ({"kind": Kind.OMP_ENTER, "call": 99}, "is of OpenMP construct 99, which there is not"),
+        ({"kind": Kind.LEFT_OUT, "call": 9}, "is of calls of kind 9, which there is not"),
         ({"kind": Kind.GUARDED, "call": 9}, "is of locks of kind 9, which there is not"),
         ({"kind": Kind.HELD, "call": 1, "b": -5}, "is of locks with a negative time or number"),
         ({"kind": Kind.SEND, "c": -1}, "is of a message of -1 bytes"),
