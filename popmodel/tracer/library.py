@@ -33,6 +33,8 @@ from popmodel.values import dataclass
 
 _PATIENCE = 60.0  # seconds for the loader to look at all libraries, over a slow network
 _LEVELS = 4  # folders above a library, of which one has a bin: lib, lib64, lib/x86_64-linux-gnu
+_SUFFIXES: Mapping[str, str] = {"Open MPI": "openmpi", "Hydra": "mpich"}
+"""Ends of names by which Debian tells several makes of MPI in one folder: mpicc.mpich."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,10 @@ def _wrapper_of(library: Path | None) -> str | None:
     """The compiler wrapper of the installation that a library belongs to."""
     if library is None:
         return None
+    is_open_mpi = _is_open_mpi(library)
+    suffix = None if is_open_mpi is None else _SUFFIXES["Open MPI" if is_open_mpi else "Hydra"]
     for place in list(library.absolute().parents)[:_LEVELS]:
-        if found := _wrapper_in(place / "bin"):
+        if found := _wrapper_in(place / "bin", suffix):
             return found
     return None
 
@@ -182,15 +186,26 @@ def _wrapper_of_launcher(command: Command, environment: Mapping[str, str]) -> st
     if not command.is_launcher:
         return None
     found = shutil.which(command.words[command.start], path=environment.get("PATH", os.defpath))
-    return None if found is None else _wrapper_in(Path(found).parent)
+    suffix = _SUFFIXES.get(command.family or "")
+    return None if found is None else _wrapper_in(Path(found).parent, suffix)
 
 
-def _wrapper_in(folder: Path) -> str | None:
-    for name in MPI_COMPILERS:
+def _wrapper_in(folder: Path, suffix: str | None) -> str | None:
+    """A compiler wrapper in a folder, first the one of a make where the folder has several."""
+    own = [f"{name}.{suffix}" for name in MPI_COMPILERS] if suffix else []
+    for name in (*own, *MPI_COMPILERS):
         path = folder / name
         if os.access(path, os.X_OK):
             return str(path)
     return None
+
+
+def _is_open_mpi(library: Path) -> bool | None:
+    """Whether a library is that of Open MPI; None if it can be loaded and not read."""
+    try:
+        return b"ompi_mpi_comm_world" in library.read_bytes()
+    except OSError:
+        return None
 
 
 def _refuse_another(mpi: Mpi, linked: Path) -> None:

@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ _UNRECORDED = re.compile(
     r"|(Cart|Graph|Dist_graph)_(coords|rank|shift|get|map|neighbors\w*)|(Cart|Graph)dim\w*_get"
     r"|Dims_create|Initialized|Finalized|Query_thread|Is_thread_main|(Un)?[Pp]ack\w*|Address"
     r"|(Alloc|Free)_mem|Win_([gs]et|create_(?!dynamic)|free_|delete_)\w+|File_(get|c2f|set_atom)\w*"
-    r"|Test_cancelled|Pcontrol|Request_get_status|T_\w+|(Free|Delete|Create)_keyval)"
+    r"|Reduce_local|Test_cancelled|Pcontrol|Request_get_status|T_\w+|(Free|Delete|Create)_keyval)"
 )
 """Calls that wait for nobody and send nothing: the tracer leaves them out."""
 
@@ -58,8 +58,19 @@ class NotCounted(Exception):
     """What a program asks cannot be counted; the message says why, in one line."""
 
 
-def build(folder: Path, mpicc: Sequence[str], programs: Iterable[Path]) -> Path:
-    """Build the counting library for programs that are linked with one MPI.
+def build(folder: Path, mpicc: Sequence[str], launch: Sequence[str], program: Path) -> Path:
+    """Build the counting library for a program.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is built.
+    mpicc : sequence of str
+        Compiler wrapper of its MPI.
+    launch : sequence of str
+        What starts one rank of it: launchers say where their libraries are.
+    program : Path
+        What is linked with MPI or OpenMP.
 
     Raises
     ------
@@ -67,10 +78,9 @@ def build(folder: Path, mpicc: Sequence[str], programs: Iterable[Path]) -> Path:
         It cannot be built.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    libraries: set[str] = set()
-    for program in programs:
-        said = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-        libraries |= {path for _, path in _LIBRARY.findall(said.stdout)}
+    words = [*launch, "ldd", str(program)]
+    said = subprocess.run(words, capture_output=True, text=True, check=False)
+    libraries = {path for _, path in _LIBRARY.findall(said.stdout)}
     symbols: set[str] = set()
     for path in sorted(libraries):
         said = subprocess.run(["nm", "-D", path], capture_output=True, text=True, check=False)

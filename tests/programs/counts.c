@@ -8,7 +8,8 @@
  *     {"rank": 0, "calls": {"MPI_Send": 3}, "parallel": 0,
  *      "messages": {"count": 3, "bytes": 24}, "collective": {"MPI_Bcast": 8}}
  *
- * Calls inside of calls count as one: MPICH's Fortran calls its C.
+ * Calls inside of calls count as one: MPICH's Fortran calls its C. Those inside of MPI_Finalize are
+ * the program's, which MPI calls back there.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -30,8 +31,9 @@ enum language { C, FORTRAN };
 /* What is to be known of a call that sends: the numbers of its arguments, -1 for none. */
 struct sender {
     const char *name; /* without MPI_ */
-    enum { SENDS, PREPARES, GIVES, ROOT_GIVES, OTHERS_GIVE, GIVES_PARTS } how;
+    enum { SENDS, PREPARES, GIVES, ROOT_GIVES, OTHERS_GIVE, TO_ROOT, GIVES_PARTS } how;
     int count, type, to, communicator, request; /* `to`: destination, or root */
+    int in_place; /* where count and type are with MPI_IN_PLACE: count, with its type behind it */
 };
 
 static const struct sender senders[] = {
@@ -54,11 +56,11 @@ static const struct sender senders[] = {
     {"allreduce", GIVES, 2, 3, -1, 5, -1},
     {"scan", GIVES, 2, 3, -1, 5, -1},
     {"exscan", GIVES, 2, 3, -1, 5, -1},
-    {"alltoall", GIVES, 1, 2, -1, 6, -1},
-    {"allgather", GIVES, 1, 2, -1, 6, -1},
+    {"alltoall", GIVES, 1, 2, -1, 6, -1, 4},
+    {"allgather", GIVES, 1, 2, -1, 6, -1, 4},
     {"allgatherv", GIVES, 1, 2, -1, 7, -1},
-    {"gather", OTHERS_GIVE, 1, 2, 6, 7, -1},
-    {"gatherv", OTHERS_GIVE, 1, 2, 7, 8, -1},
+    {"gather", TO_ROOT, 1, 2, 6, 7, -1, 4},
+    {"gatherv", TO_ROOT, 1, 2, 7, 8, -1},
     {"alltoallv", GIVES_PARTS, 1, 3, -1, 8, -1},
 };
 enum { SENDERS = sizeof senders / sizeof *senders };
@@ -118,6 +120,10 @@ static MPI_Comm communicator_of(enum language language, word argument)
 static long size_of(const struct sender *s, enum language language, const word *a)
 {
     int size = 0, ranks = 1;
+    if (s->in_place && a[0] == (word)(intptr_t)MPI_IN_PLACE) {
+        PMPI_Type_size(type_of(language, a[s->in_place + 1]), &size);
+        return (long)size * integer(language, a[s->in_place]);
+    }
     PMPI_Type_size(type_of(language, a[s->type]), &size);
     if (s->how != GIVES_PARTS)
         return (long)size * integer(language, a[s->count]);
@@ -128,9 +134,22 @@ static long size_of(const struct sender *s, enum language language, const word *
     return size * all;
 }
 
+/* In an intercommunicator the root says MPI_ROOT, and the others of its group say nobody. */
+static bool gives_by_root(const struct sender *s, enum language language, const word *a)
+{
+    MPI_Comm communicator = communicator_of(language, a[s->communicator]);
+    int me = -1, inter = 0, root = integer(language, a[s->to]);
+    PMPI_Comm_test_inter(communicator, &inter);
+    if (inter && root == MPI_PROC_NULL)
+        return false;
+    if (s->how == TO_ROOT) /* whose own part counts, too */
+        return !inter || root != MPI_ROOT;
+    PMPI_Comm_rank(communicator, &me);
+    return (root == (inter ? MPI_ROOT : me)) == (s->how == ROOT_GIVES);
+}
+
 static void count_sender(const struct sender *s, enum language language, const word *a)
 {
-    int me = -1;
     switch (s->how) {
     case SENDS:
         if (integer(language, a[s->to]) != MPI_PROC_NULL) {
@@ -142,15 +161,13 @@ static void count_sender(const struct sender *s, enum language language, const w
         return; /* after the call, when there is a request */
     case ROOT_GIVES:
     case OTHERS_GIVE:
-        PMPI_Comm_rank(communicator_of(language, a[s->communicator]), &me);
-        if ((me == integer(language, a[s->to])) != (s->how == ROOT_GIVES))
+    case TO_ROOT:
+        if (!gives_by_root(s, language, a))
             return;
         break;
     default:
         break;
     }
-    if (language == C && a[0] == (word)(intptr_t)MPI_IN_PLACE && s->count == 1)
-        return; /* the receiving arguments tell: not compared */
     given[s - senders] += size_of(s, language, a);
 }
 
@@ -213,9 +230,10 @@ static word pass(int number, enum language language, word a0, word a1, word a2, 
         e->calls++;
     if (of_mpi && depth == 0)
         before(e, language, a);
-    depth += of_mpi;
+    bool nests = of_mpi && strcmp(e->shown, "MPI_Finalize");
+    depth += nests;
     word result = e->real(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, b0, b1, b2, b3, b4, b5);
-    depth -= of_mpi;
+    depth -= nests;
     if (of_mpi && depth == 0 && e->sender && e->sender->how == PREPARES)
         prepare(e->sender, language, a);
     return result;

@@ -230,7 +230,8 @@ def row(bench: Bench, program: Program, case: Case, place: Path, rounds: int) ->
     library = counted.build(
         bench.work / "counts" / f"{program.name}-{binary.name}",
         shlex.split(bench.compilers.c),
-        [binary],
+        [bench.launcher, "-n", "1"] if case.ranks else [],
+        binary,
     )
     output = bench.work / f"{case.name.replace(' ', '-')}-{case.ranks}x{case.threads}.prv"
     traced = bench.trace(case, place, output)

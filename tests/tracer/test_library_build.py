@@ -220,6 +220,45 @@ def test_the_mpi_is_that_of_the_launcher(tmp_path: Path, monkeypatch: pytest.Mon
     assert asked == [None, str(wrapper), "own"]
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("family", "linked", "content", "wanted"),
+    [
+        ("Open MPI", None, b"", "mpicc.openmpi"),
+        ("Hydra", None, b"", "mpicc.mpich"),
+        (None, "libmpich.so.12", b"", "mpicc.mpich"),
+        (None, "libmpi.so.40", b"\0ompi_mpi_comm_world\0", "mpicc.openmpi"),
+        ("srun", None, b"", "mpicc"),
+    ],
+)
+def test_of_several_makes_in_one_folder_it_is_that_of_the_command(
+    family: Family | None,
+    linked: str | None,
+    content: bytes,
+    wanted: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("MPICC", raising=False)
+    for name in ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpirun"):
+        fake(tmp_path / "bin" / name, "exit 0")
+    launcher = str(tmp_path / "bin" / "mpirun")
+    if linked is not None:
+        (tmp_path / "lib").mkdir()
+        (tmp_path / "lib" / linked).write_bytes(content)
+    monkeypatch.setattr(library, "_linked_with", lambda *_: linked and tmp_path / "lib" / linked)
+    asked = []
+
+    def find(environment: dict[str, str]) -> None:
+        asked.append(environment.get("MPICC"))
+        raise ToolchainError("enough is seen")
+
+    monkeypatch.setattr(library, "find_mpi", find)
+    with pytest.raises(ToolchainError):
+        find_or_build(Command((launcher, "./app"), launcher, 0, True, family, None))
+    assert asked == [str(tmp_path / "bin" / wanted)]
+
+
 def test_the_mpi_is_that_which_the_program_is_linked_with(mpi: Mpi, tmp_path: Path) -> None:
     program = tmp_path / "app"
     source = tmp_path / "app.c"
