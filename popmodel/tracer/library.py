@@ -226,11 +226,3 @@ def _refuse_another(mpi: Mpi, linked: Path) -> None:
             f"of {mpi.name}",
             "load the module of the program's MPI, or name its compiler wrapper in MPICC",
         )
-
-
-def _is_open_mpi(library: Path) -> bool | None:
-    """Whether an MPI library is Open MPI's; None if it can be loaded and not read."""
-    try:
-        return b"ompi_mpi_comm_world" in library.read_bytes()
-    except OSError:
-        return None
