@@ -17,6 +17,21 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return np.unique(values, return_counts=True)[0]
 
 
+def alike(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct rows of some columns of equal length, in order, and the one that each row is.
+
+    As `numpy.unique` of rows, which compares them byte by byte: here columns are sorted one after
+    the other, in a third of its time.
+    """
+    which = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, index = np.unique(column, return_inverse=True)
+        which = np.unique(which * len(values) + index, return_inverse=True)[1]
+    first = np.empty(which.max(initial=-1) + 1, np.int64)
+    first[which[::-1]] = np.arange(len(which))[::-1]
+    return np.stack([column[first] for column in columns], axis=1), which
+
+
 def quantile(values: NDArray[np.float64], share: float) -> float:
     """Give a quantile, linear between values, as `numpy.quantile` but in a tenth of its time."""
     ordered = np.sort(values)

@@ -57,7 +57,10 @@ class Bundled:
         return sorted(path.stem for path in self._folder.glob(f"*{self._suffix}"))
 
     def find(self, source: str | os.PathLike[str]) -> tuple[Path, bool]:
-        """Path of a file or of a bundled one by its name, and whether it is bundled.
+        """Path of a bundled file by its name, else of a file, and whether it is bundled.
+
+        The name of a bundled one means it wherever one is: beside an example lie its folder and its
+        program under the same name. A file of that name is reached as ``./NAME``.
 
         Raises
         ------
@@ -66,11 +69,11 @@ class Bundled:
         """
         name = os.fspath(source)
         path = Path(name)
-        if path.exists() or os.sep in name or name.endswith(self._suffix):
-            return path, False
         known = self.names()
         if name in known:
             return self._folder / f"{name}{self._suffix}", True
+        if path.exists() or os.sep in name or name.endswith(self._suffix):
+            return path, False
         near = difflib.get_close_matches(name, known, n=1)
         raise UsageError(
             f"no {self._what} {name!r}: {self._described}",

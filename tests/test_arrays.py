@@ -20,3 +20,12 @@ def test_distinct_values_are_those_of_numpy(size: int) -> None:
 def test_quantiles_are_those_of_numpy(size: int, share: float) -> None:
     values = np.random.default_rng(1).normal(size=size)
     assert arrays.quantile(values, share) == pytest.approx(np.quantile(values, share), rel=1e-14)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 10_000])
+def test_rows_that_are_alike_are_those_of_numpy(size: int) -> None:
+    columns = np.random.default_rng(1).integers(-3, 3, (3, size)) * 2**40
+    rows, which = arrays.alike(*columns)
+    expected, index = np.unique(columns.T, axis=0, return_inverse=True)
+    assert np.array_equal(rows, expected)
+    assert np.array_equal(which, index.reshape(-1))

@@ -23,12 +23,23 @@ def test_bundled_files_are_found_by_name(things: documents.Bundled, tmp_path: Pa
     assert things.find("one") == (tmp_path / "one.toml", True)
 
 
-def test_a_file_comes_before_a_bundled_one(
+def test_a_program_or_folder_beside_one_does_not_hide_a_bundled_file(
     things: documents.Bundled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("one").write_text("")
-    assert things.find("one") == (Path("one"), False)
+    Path("other").mkdir()
+    assert things.find("one") == (tmp_path / "one.toml", True)
+    assert things.find("other") == (tmp_path / "other.toml", True)
+    assert things.find("./one") == (Path("./one"), False)
+
+
+def test_a_file_of_another_name_is_found_whatever_its_suffix(
+    things: documents.Bundled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine").write_text("")
+    assert things.find("mine") == (Path("mine"), False)
 
 
 def test_what_looks_like_a_path_is_one(things: documents.Bundled) -> None:

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -97,19 +98,36 @@ static void count(struct thread *t)
 static void nowhere(struct thread *t)
 {
     t->stopped = true;
-    t->missed = NULL;
+    t->missed = t->tried = NULL;
     t->next = t->nowhere;
     t->end = t->nowhere + MOST_ROOM;
 }
 
-static void tell_full(struct thread *t, int why)
+static void tell_lost(const struct thread *t, const char *why, bool limited)
 {
     struct line line;
     line_begin(&line, "full");
     line_number(&line, "thread", t->number);
     line_number(&line, "lost_from", (int64_t)now());
-    line_text(&line, "why", strerror(why));
+    line_text(&line, "why", why);
+    line_number(&line, "limited", limited);
     line_end(&line);
+}
+
+/* The user wants no more records than that: told once for all threads. */
+static void tell_limit(const struct thread *t)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    tell_lost(t, "the limit of POPMODEL_TRACE_MAX_SIZE", true);
+    if (!atomic_flag_test_and_set(&told))
+        complain("%s: this process has recorded its share of the size allowed (--max-size), %" PRIu64
+                 " bytes; what it does from now on is not in the trace",
+                 process.meta, process.most);
+}
+
+static void tell_full(const struct thread *t, int why)
+{
+    tell_lost(t, strerror(why), false);
     complain("%s: %s; what this thread does from now on is not in the trace, make room or name "
              "another directory in POPMODEL_TRACE_DIR",
              t->path, strerror(why));
@@ -148,8 +166,24 @@ void buffer_open(struct thread *t)
         tell_full(t, why);
         return;
     }
-    t->next = (struct record *)(t->window + sizeof(struct header));
+    process.taken += t->window_size;
+    t->since = now();
+    t->begun = t->next = (struct record *)(t->window + sizeof(struct header));
     t->end = end_of(t->window, t->window_size);
+}
+
+/* Size of the next window, which begins there: as large as the limit leaves room for, or 0. */
+static size_t window_wanted(const struct thread *t, uint64_t offset)
+{
+    size_t size = t->window_size < LARGEST_WINDOW ? 2 * t->window_size : t->window_size;
+    if (process.most == 0)
+        return size;
+    uint64_t left = process.most > process.taken ? process.most - process.taken : 0;
+    uint64_t there = t->offset + t->window_size - offset; /* of the file already */
+    uint64_t most = (there + left) / SMALLEST_WINDOW * SMALLEST_WINDOW;
+    if (most < size)
+        size = (size_t)most;
+    return size > there ? size : 0;
 }
 
 /* Called when there is too little room: maps the next window. */
@@ -163,7 +197,7 @@ void advance(struct thread *t)
     process_lock();
     uint64_t from = now();
     count(t);
-    t->missed = NULL; /* it can no longer be taken back */
+    t->missed = t->tried = NULL; /* it can no longer be taken back */
     if (atomic_load(&phase) != RECORDING) {
         nowhere(t);
         process_unlock();
@@ -171,25 +205,32 @@ void advance(struct thread *t)
     }
     uint64_t at = position(t);
     uint64_t offset = at / SMALLEST_WINDOW * SMALLEST_WINDOW;
-    size_t size = t->window_size < LARGEST_WINDOW ? 2 * t->window_size : t->window_size;
-    char *window = map(t, offset, size);
-    int why = errno;
+    size_t size = window_wanted(t, offset);
+    char *window = size ? map(t, offset, size) : NULL;
+    int why = errno, left = 0;
     if (window) {
+        process.taken += offset + size - (t->offset + t->window_size);
+        left = filter_look(t->begun, t->next, from - t->since);
         munmap(t->window, t->window_size);
         t->window = window;
         t->window_size = size;
         t->offset = offset;
-        t->next = (struct record *)(window + (at - offset));
+        t->begun = t->next = (struct record *)(window + (at - offset));
         t->end = end_of(window, size);
         put(t, from, FLUSH_BEGIN, 0, 0, 0, 0);
-        put(t, now(), FLUSH_END, 0, 0, 0, 0);
+        t->since = now();
+        put(t, t->since, FLUSH_END, 0, 0, 0, 0);
+        if (left)
+            put(t, t->since, LEFT_OUT, left, 1, 0, 0);
     } else {
         cut(t);
         munmap(t->window, t->window_size);
         nowhere(t);
     }
     process_unlock();
-    if (!window)
+    if (size == 0)
+        tell_limit(t);
+    else if (!window)
         tell_full(t, why);
     errno = kept;
 }

@@ -72,7 +72,7 @@ IN_WRAPPER void enter_at(struct thread *t, uint64_t time, int call, uint32_t com
 {
     int watched = watching();
     t->time = time;
-    t->entered = !(watched & PAUSED);
+    t->entered = !(watched & PAUSED || (UNLIKELY(watched & LEAVING) && call_left_out(call)));
     if (UNLIKELY(!t->entered))
         return;
     put(t, time, ENTER, call, communicator, sent, received | (int64_t)site << SITE_SHIFT);
@@ -83,6 +83,7 @@ IN_WRAPPER void enter_at(struct thread *t, uint64_t time, int call, uint32_t com
 /* When a call begins: what has to be found out for its ENTER is then a part of it. */
 static inline uint64_t call_open(struct thread *t)
 {
+    window_check();
     t->depth = 1;
     room(t, 16);
     return now();
@@ -138,6 +139,7 @@ IN_WRAPPER void poll_enter(struct thread *t, int call, uint32_t communicator)
             missed[i].kind = 0; /* should the process end here, the file ends here */
         t->next = missed;
     } else {
+        t->tried = is_left_out(LEFT_TESTS) ? t->next : NULL;
         enter_at(t, time, call, communicator, 0, 0, site);
     }
     t->missed = NULL;
@@ -147,6 +149,16 @@ IN_WRAPPER void poll_enter(struct thread *t, int call, uint32_t communicator)
 
 static inline void poll_leave(struct thread *t, int call, bool found)
 {
+    if (UNLIKELY(t->tried != NULL)) {
+        /* It is as if the test had not been, unless it found something. */
+        for (struct record *record = t->next; !found && record > t->tried;)
+            (--record)->kind = 0;
+        if (!found) {
+            t->next = t->tried;
+            t->entered = false;
+        }
+        t->tried = NULL;
+    }
     struct record *leave =
         leave_at(t, call, found, t->misses ? t->misses + 1 : 0, t->misses ? t->gaps : 0);
     t->missed = found ? NULL : leave;

@@ -25,6 +25,9 @@ static bool begin(struct region *region, body *f, void *data, unsigned threads)
     struct thread *t = gomp_recorded() && process_start() ? thread_here() : NULL;
     if (!t)
         return false;
+    window_check();
+    if (UNLIKELY(watching() & CLOSED))
+        return false;
     openmp_tell(BY_GOMP, gomp_library);
     function_number((void *)(uintptr_t)f);
     *region = (struct region){f, data, (int64_t)next_region(), team_level() + 1};

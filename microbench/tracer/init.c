@@ -4,6 +4,8 @@
  * before all else: it is called whatever language the program is written in, and MPI still works.
  */
 #define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clocks.h"
@@ -50,6 +52,21 @@ static void watch_for_finalize(void)
     pmpi.Comm_set_attr(handles.self, key, NULL);
 }
 
+/* What the launcher calls this run; NULL if it does not say. */
+static const char *job(void)
+{
+    static const char *const names[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID"};
+    static char step[128];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (getenv(names[i]))
+            return getenv(names[i]);
+    const char *of_job = getenv("SLURM_JOB_ID"), *of_step = getenv("SLURM_STEP_ID");
+    if (!of_job || !of_step)
+        return NULL;
+    snprintf(step, sizeof step, "%s.%s", of_job, of_step);
+    return step;
+}
+
 static void tell_mpi(int rank, int size, int level)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
@@ -65,6 +82,7 @@ static void tell_mpi(int rank, int size, int level)
     line_number(&line, "size", size);
     line_number(&line, "thread_level", level);
     line_text(&line, "library", library);
+    line_text(&line, "job", job());
     line_number(&line, "spawned", parent != handles.no_comm);
     line_number(&line, "time", (int64_t)now());
     line_end(&line);
@@ -82,6 +100,7 @@ IN_WRAPPER struct thread *init_begin(int call)
     struct thread *t = thread_here();
     if (!t || t->depth)
         return NULL;
+    window_before_init();
     call_enter(t, call, 1);
     return t;
 }
@@ -96,6 +115,7 @@ static void can_be_used(bool records)
         many_threads = level == MPI_THREAD_MULTIPLE;
         tell_mpi(own_rank, size, level);
         communicators_start(own_rank, size);
+        process_share(size);
     }
     watch_for_finalize();
     clocks_start(own_rank, size, records);
@@ -112,6 +132,7 @@ static void init_end(struct thread *t, int call, int result)
         return;
     call_return(t);
     call_leave(t, call, 0);
+    window_after_init();
 }
 
 WRAPPER(MPI_Init)(int *count, char ***arguments)

@@ -103,10 +103,17 @@ static inline void construct_put(struct thread *t, uint64_t time, enum kind kind
         counters_at(t, time);
 }
 
+static inline bool unwanted(enum construct construct)
+{
+    return watching() & PAUSED || (construct == SCHEDULING && is_left_out(LEFT_CHUNKS)) ||
+           (construct == SINGLE && is_left_out(LEFT_SINGLES));
+}
+
 /* Nothing is recorded while the user has switched tracing off, but what was entered is left. */
 static inline void construct_enter(struct thread *t, enum construct construct, int64_t lock)
 {
-    if (UNLIKELY(watching() & PAUSED))
+    window_check();
+    if (UNLIKELY(watching() & (PAUSED | LEAVING)) && unwanted(construct))
         return;
     room(t, 4 + MOST_SUMS);
     openmp.open[construct]++;

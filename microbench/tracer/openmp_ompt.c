@@ -54,6 +54,9 @@ static void on_parallel_begin(ompt_data_t *task, const void *frame, ompt_data_t 
     struct thread *t = process_start() ? thread_here() : NULL;
     if (!t)
         return;
+    window_check();
+    if (UNLIKELY(watching() & CLOSED))
+        return;
     tell();
     const void *function = call_before(returns_to);
     struct label label = {next_region(), team_level() + 1, function_number(function)};

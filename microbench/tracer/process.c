@@ -222,6 +222,28 @@ bool process_wanted(void)
     return directory_wanted() != NULL;
 }
 
+/* POPMODEL_TRACE_MAX_SIZE. */
+static void limit_size(void)
+{
+    const char *given = getenv("POPMODEL_TRACE_MAX_SIZE");
+    if (!given || !*given)
+        return;
+    char *rest;
+    errno = 0;
+    unsigned long long most = strtoull(given, &rest, 10);
+    if (errno == 0 && *rest == '\0' && *given >= '1' && *given <= '9')
+        process.most = most;
+    else
+        complain("POPMODEL_TRACE_MAX_SIZE=%s: it is a number of bytes; taken as no limit", given);
+}
+
+void process_share(int processes)
+{
+    process_lock();
+    process.most /= (unsigned)processes;
+    process_unlock();
+}
+
 static bool start(void)
 {
     const char *given = directory_wanted();
@@ -242,6 +264,7 @@ static bool start(void)
         complain("%s: no memory to begin with; nothing is recorded", process.meta);
         return false;
     }
+    limit_size();
     tell_start();
     return true;
 }

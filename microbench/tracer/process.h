@@ -11,6 +11,7 @@ struct process {
     char *stem; /* DIRECTORY/HOST.PID, of all its files */
     char *meta; /* its meta file */
     char host[256];
+    uint64_t most, taken; /* bytes of all its threads' files; `most` is 0 without a limit */
 };
 extern struct process process;
 
@@ -24,6 +25,13 @@ bool process_start(void);
 
 /* Ends the recording: cuts the files to their length and says why in the meta file. */
 void process_end(const char *reason);
+
+/* window.c: nothing is recorded before the end of MPI_Init where a window of time is asked for. */
+void window_before_init(void);
+void window_after_init(void);
+
+/* Shares the room that there is for records (POPMODEL_TRACE_MAX_SIZE) with the other processes. */
+void process_share(int processes);
 
 /* Called at the start, before any record; set by constructors of those that need it. */
 typedef void hook(void);

@@ -94,6 +94,10 @@ enum kind {
      * the calls around them: the k-th receive belongs to the k-th send. */
     TRACING = 34,
 
+    /* Calls of a kind are not recorded from here on (filter.c). call: enum left; a: 1 if because there
+     * were too many of them per second. */
+    LEFT_OUT = 35,
+
     /* b: instructions, c: cycles of this thread so far; at the time of the record before it. */
     COUNTERS = 40,
 
@@ -119,6 +123,8 @@ enum construct {
     TASKGROUP = 12,
     JOIN = 13
 };
+
+enum left { LEFT_TESTS = 1, LEFT_CHUNKS = 2, LEFT_SINGLES = 3, LEFT_RMA = 4, LEFT_IO = 5 };
 
 enum guard { LOCKS = 1, CRITICALS = 2, ATOMICS = 3 };
 

@@ -74,6 +74,7 @@ struct thread {
     struct record *missed; /* the LEAVE of such a test */
     uint32_t missed_on;    /* communicator */
     unsigned missed_at;    /* call site */
+    struct record *tried;  /* the ENTER of the test under way, where tests are left out */
     int64_t misses, gaps;  /* calls before the one under way, and ns between them */
 
     /* Communicators by handle, forgotten when any was freed (communicators.h). */
@@ -93,6 +94,8 @@ struct thread {
     char *window;
     size_t window_size;
     uint64_t offset; /* of the window in the file */
+    uint64_t since;  /* when it was made */
+    struct record *begun; /* the first that was put into it */
     uint64_t records;
     bool stopped; /* no more room: records go into `nowhere` and are lost */
     unsigned number;
@@ -109,9 +112,11 @@ extern __thread struct thread *this_thread __attribute__((tls_model("initial-exe
 
 /* What an ENTER or a LEAVE has to look at, in one word. */
 enum watch {
-    PAUSED = 1,    /* the user has switched tracing off */
-    COUNTING = 2,  /* counters are read at every ENTER and LEAVE */
-    EACH_GUARD = 4 /* locks are recorded one by one (guards.h) */
+    PAUSED = 1,     /* the user has switched tracing off */
+    COUNTING = 2,   /* counters are read at every ENTER and LEAVE */
+    EACH_GUARD = 4, /* locks are recorded one by one (guards.h) */
+    LEAVING = 16,   /* calls of some kinds are left out (filter.c) */
+    CLOSED = 8      /* outside of the window of time (window.c) */
 };
 extern _Atomic int watch;
 
@@ -126,8 +131,22 @@ extern void (*put_rest)(struct thread *, uint64_t time);
 /* Switches the recording of this process on and off, with a TRACING record. */
 void tracing(bool on);
 
+/* window.c: when the recording is switched on or off next. */
+#define NEVER UINT64_MAX
+extern _Atomic uint64_t switch_at;
+void window_look(void);
+
 /* Makes this thread one that records; NULL if nothing is recorded (any more). */
 struct thread *thread_begin(void);
+
+/* filter.c: kinds of calls that are not recorded, as bits. */
+#define LEFT_KINDS (LEFT_IO + 1)
+extern _Atomic unsigned left_out;
+bool call_left_out(int call);
+
+/* Looks at a window that is full: whether its records came too fast, and which kind is left out from
+ * now on; 0 if none. */
+int filter_look(const struct record *from, const struct record *to, uint64_t ns);
 
 /* Maps more of the file, see buffer.c. */
 void advance(struct thread *);
@@ -177,9 +196,22 @@ static inline void put(struct thread *t, uint64_t time, enum kind kind, int call
     record->kind = (uint16_t)kind;
 }
 
+/* Where something may begin to be recorded. */
+static inline void window_check(void)
+{
+    if (UNLIKELY(atomic_load_explicit(&switch_at, memory_order_relaxed) != NEVER))
+        window_look();
+}
+
 static inline int watching(void)
 {
     return atomic_load_explicit(&watch, memory_order_relaxed);
+}
+
+static inline bool is_left_out(enum left which)
+{
+    return UNLIKELY(watching() & LEAVING) &&
+           atomic_load_explicit(&left_out, memory_order_relaxed) >> which & 1;
 }
 
 #endif

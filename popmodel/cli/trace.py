@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -84,6 +85,46 @@ def command(
             "region (sum), or recorded one by one (each), which can slow a program down tenfold.",
         ),
     ] = "sum",
+    window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FROM:TO",
+            help="Record this time only, counted from the end of MPI_Init (without MPI: from the "
+            "first parallel region): 10s:20s, or 10s: for all that follows. A parallel region "
+            "counts if it begins in it.",
+            show_default=False,
+        ),
+    ] = None,
+    after_init: Annotated[
+        bool, typer.Option("--after-init", help="Record nothing before MPI_Init has ended.")
+    ] = False,
+    max_size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Stop recording where records reach this size (1GiB), shared by all processes; "
+            "what is left out is marked in the trace.",
+            show_default=False,
+        ),
+    ] = None,
+    max_rate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Where a thread makes more records per second, leave out the kind (see "
+            "--leave-out) that most of them are of.",
+            show_default=False,
+        ),
+    ] = None,
+    leave_out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KINDS",
+            help="Do not record calls of these kinds; their time counts as the program's: tests "
+            "(MPI_Test and probes that find nothing), chunks (of loops), singles, rma, io.",
+            show_default=False,
+        ),
+    ] = None,
     no_call_sites: Annotated[
         bool,
         typer.Option(
@@ -149,6 +190,10 @@ def command(
         openmp=OPENMP[choice("--openmp", openmp, tuple(OPENMP))],
         call_sites=not no_call_sites,
         locks=LOCKS[choice("--locks", locks, tuple(LOCKS))],
+        window=_recorded_window(window, after_init=after_init),
+        max_size=_recorded_size(max_size),
+        max_rate=None if max_rate is None else whole_number("--max-rate", max_rate),
+        leave_out=_kinds(leave_out),
     )
     given = list(words or ())
     sizes = {"--nodes": nodes, "--ranks": ranks, "--threads": threads}
@@ -204,6 +249,54 @@ def _refuse_contradictions(
         )
 
 
+def _recorded_window(text: str | None, *, after_init: bool) -> str | None:
+    """The window as the library takes it: seconds, either of which may be left out."""
+    from popmodel.units import parse_time
+
+    if text is None:
+        return "0:" if after_init else None
+    if after_init:
+        raise UsageError(
+            "--after-init and --window exclude each other: a window begins after MPI_Init",
+            "leave --after-init out",
+        )
+    example = "write for example --window 10s:20s, or --window 10s: for all that follows"
+    begin, colon, end = text.partition(":")
+    if not colon:
+        raise UsageError(f"--window {text}: is not FROM:TO", example)
+    try:
+        first, last = (parse_time(each) if each.strip() else None for each in (begin, end))
+    except UsageError as error:
+        raise UsageError(f"--window: {error.message}", error.hint) from None
+    if last is not None and not (first or 0.0) < last:
+        raise UsageError(f"--window {text}: it ends before it begins", example)
+    return ":".join("" if each is None else f"{each:.9f}" for each in (first, last))
+
+
+def _kinds(text: str | None) -> tuple[str, ...]:
+    from popmodel.tracer.environment import LEAVE_OUT
+
+    given = [] if text is None else [each.strip() for each in text.split(",")]
+    return tuple(dict.fromkeys(choice("--leave-out", each, LEAVE_OUT) for each in given))
+
+
+_LEAST_SIZE = 1 << 20
+
+
+def _recorded_size(text: str | None) -> int | None:
+    from popmodel.units import parse_size
+
+    if text is None:
+        return None
+    try:
+        size = parse_size(text)
+    except UsageError as error:
+        raise UsageError(f"--max-size: {error.message}", error.hint) from None
+    if not _LEAST_SIZE <= size < 2**63:
+        raise UsageError(f"--max-size {text}: must be at least 1MiB", "--max-size 1GiB")
+    return int(size)
+
+
 def _trace(
     arguments: Sequence[str],
     words: Sequence[str],
@@ -213,6 +306,7 @@ def _trace(
     keep_raw: bool,
     force: bool,
 ) -> None:
+    from popmodel.cli.signals import as_exits
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import refuse_as_rank, understand
     from popmodel.tracer.environment import place, variables
@@ -232,15 +326,18 @@ def _trace(
             raw_directory.clear(raw)
             raise
         try:
-            _finish(
-                arguments,
-                raw,
-                target,
-                library,
-                settings,
-                _nothing(command, status, settings),
-                keep_raw=keep_raw,
-            )
+            with as_exits():
+                _finish(
+                    arguments,
+                    raw,
+                    target,
+                    library,
+                    settings,
+                    _nothing(command, status, settings),
+                    keep_raw=keep_raw,
+                    force=force,
+                    built=_built_in(command),
+                )
         except PopmodelError as error:
             if status == 0:
                 raise
@@ -261,25 +358,29 @@ def _finish(
     nothing: PopmodelError,
     *,
     keep_raw: bool,
+    force: bool,
+    built: Sequence[str],
 ) -> None:
     """Make the trace of what was recorded, and say what it is; `nothing` if there is none."""
     from popmodel import provenance
     from popmodel.report.render import Format, render
-    from popmodel.report.trace import VIEWS, document
+    from popmodel.report.trace import VIEWS, documents
     from popmodel.tracer import raw_directory
 
     if not raw_directory.files(raw):
         raw_directory.clear(raw)
         raise nothing
-    merged, notes = _merged(raw, target)
+    runs, notes = _merged(raw, target, force=force, after_the_run=True)
     if library.without_mpi is not None:
         notes += (f"MPI is not traced: {library.without_mpi}",)
-    if settings.openmp in _NO_OPENMP and not merged.openmp:
+    if settings.openmp in _NO_OPENMP and not any(run.openmp for run in runs):
         notes += (f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",)
+    if "OpenMP" in built and not any(run.openmp for run in runs):
+        notes += ("no OpenMP: its runtime is linked statically into the program",)
     if not keep_raw:
         _remove(raw)
-    result = document(
-        merged, raw=_shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
+    result = documents(
+        runs, raw=_shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
     )
     stamp = provenance.collect(arguments).to_dict()
     _say(render({**result, "provenance": stamp}, VIEWS, Format.TABLE, _style()))
@@ -295,7 +396,8 @@ def _merge(
 ) -> None:
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.report.trace import VIEWS, document
+    from popmodel.cli.signals import as_exits
+    from popmodel.report.trace import VIEWS, documents
     from popmodel.tracer import raw_directory
 
     if len(words) != 1:
@@ -306,19 +408,23 @@ def _merge(
     goal = target(None, format, force=force)
     raw = Path(words[0])
     name = output or f"{raw.absolute().name.removesuffix(raw_directory.SUFFIX)}.prv.gz"
-    merged, notes = _merged(raw, _checked(name, force=force), keeps=False)
-    result = document(merged, raw=str(raw), cost=None, notes=notes)
+    with as_exits():
+        runs, notes = _merged(raw, _checked(name, force=force), force=force)
+    result = documents(runs, raw=str(raw), cost=None, notes=notes)
     goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, VIEWS)
 
 
-def _merged(raw: Path, target: Path, *, keeps: bool = True) -> tuple[Merged, tuple[str, ...]]:
-    """Merge, with a line of progress; gives the trace, and what could not be found out.
+def _merged(
+    raw: Path, target: Path, *, force: bool, after_the_run: bool = False
+) -> tuple[tuple[Merged, ...], tuple[str, ...]]:
+    """Merge, with a line of progress; gives the traces, and what could not be found out.
 
-    Says where the records are if that does not succeed.
+    Says how to go on if that does not succeed; where only a merge was asked for, if a signal or the
+    user has ended it.
     """
     from popmodel.cli.progress import Line
     from popmodel.cli.streams import remark
-    from popmodel.tracer.merge import merge
+    from popmodel.tracer.merge import merge_runs
     from popmodel.tracer.source_lines import SourceLines
 
     line, lines = Line(), SourceLines()
@@ -327,11 +433,17 @@ def _merged(raw: Path, target: Path, *, keeps: bool = True) -> tuple[Merged, tup
         line.draw(lambda width: f"merging {100 * done:3.0f} %"[:width])
 
     try:
-        merged = merge(raw, target, locate=lines, progress=draw)
-        return merged, () if lines.problem is None else (lines.problem,)
-    except BaseException:
+        runs = merge_runs(
+            raw,
+            target,
+            locate=lines,
+            progress=draw,
+            check=lambda path: _checked(str(path), force=force),
+        )
+        return runs, () if lines.problem is None else (lines.problem,)
+    except BaseException as error:
         line.clear()
-        if keeps:
+        if after_the_run or not isinstance(error, PopmodelError):
             remark(f"what was recorded is kept: {_merging(raw, target)}")
         raise
     finally:
@@ -499,10 +611,16 @@ _NO_OPENMP = {
 def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError:
     """The error for a run of which nothing was recorded."""
     name = command.words[command.start] if command.program is None else command.program.name
+    if built := _built_in(command):
+        return PopmodelError(
+            f"{name}: nothing was recorded: {' and '.join(built)} {_ARE[len(built) > 1]} linked "
+            "into it statically, and the tracer cannot be put in front",
+            "link the shared libraries: without -static, -static-libgomp or archives (.a) of MPI",
+        )
     if status != 0:
         return PopmodelError(
-            f"{name}: it ended with status {status} before it called MPI_Init or entered a "
-            "parallel region: nothing was recorded",
+            f"{name}: it ended with {_ending(status)}, and no process of it called MPI_Init or "
+            "entered a parallel region with the tracer loaded: nothing was recorded",
             "run it without popmodel: if it fails as well, nothing is wrong with the tracing",
         )
     if settings.openmp in _NO_OPENMP:
@@ -524,6 +642,23 @@ def _merging(raw: Path, target: Path) -> str:
     from popmodel.shell import join
 
     return join(["popmodel", "trace", "merge", _shown(raw), "-o", str(target)])
+
+
+_ARE = {False: "is", True: "are"}
+
+
+def _built_in(command: Command) -> list[str]:
+    from popmodel.tracer.symbols import built_in
+
+    return [] if command.program is None else built_in(str(command.program))
+
+
+def _ending(status: int) -> str:
+    """An exit status in words: shells make 128 + number of signals."""
+    try:
+        return f"signal {signal.Signals(status - 128).name}" if status > 128 else f"status {status}"
+    except ValueError:
+        return f"status {status}"
 
 
 def _shown(path: Path) -> str:

@@ -25,7 +25,7 @@ from pathlib import Path
 from popmodel import cache, files, shell
 from popmodel.errors import FileError, PopmodelError
 from popmodel.machine.processes import Finished, output_of
-from popmodel.machine.toolchain import Compiler, Mpi
+from popmodel.machine.toolchain import Compiler, Mpi, identity_of
 from popmodel.values import dataclass
 
 _COMMON = ("batch.c", "jobs.c", "machine_state.c", "program.c", "samples.c", "team.c", "text.c")
@@ -45,7 +45,19 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     "hello-openmp": ("hello_openmp.c",),
     "trace-cost": (
         "trace_cost.c",
-        *(f"tracer/{name}.c" for name in ("buffer", "cpus", "guards", "meta", "openmp", "process")),
+        *(
+            f"tracer/{name}.c"
+            for name in (
+                "buffer",
+                "cpus",
+                "filter",
+                "guards",
+                "meta",
+                "openmp",
+                "process",
+                "window",
+            )
+        ),
     ),
 }
 """Sources of each program. The Makefile beside them says the same."""
@@ -53,6 +65,8 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
 TRACER = "libpopmodel_trace.so"
 """The library that traces; its sources are the folder ``tracer`` beside those of the programs."""
 
+PROGRAMS = "programs"
+"""Folder in the cache of what was built."""
 LOG = "build.log"
 SUM = ".sha256"
 """Ends the name of the file that holds the checksum."""
@@ -226,11 +240,11 @@ def make(
     BuildError, FileError
         As `build`.
     """
-    names = ("programs", _key(recipe))
+    names = (PROGRAMS, _key(recipe, environment))
     folder = cache.folder().joinpath(*names)
     target = folder / recipe.name
     _refuse_unsafe(names)
-    if _is_as_built(target):
+    if is_as_built(target):
         return target
     if on_begin is not None:
         on_begin()
@@ -250,7 +264,7 @@ def make(
                 _keep_log(folder, log)
                 if done.status != 0 or (step is recipe.steps[-1] and not made.exists()):
                     raise _refused(recipe.name, step, done, folder / LOG)
-            if not _is_as_built(target):  # by another process meanwhile
+            if not is_as_built(target):  # by another process meanwhile
                 _publish(made, target)
     except OSError as error:
         raise _unwritable(folder, error) from error
@@ -273,7 +287,7 @@ def _publish(made: Path, target: Path) -> None:
     made.replace(target)
 
 
-def _is_as_built(target: Path) -> bool:
+def is_as_built(target: Path) -> bool:
     """Whether a file is there that was built here and has not been changed since."""
     try:
         content, stated = _own_bytes(target), _own_bytes(_sum_of(target))
@@ -336,15 +350,24 @@ def _words(variable: str, environment: Mapping[str, str]) -> list[str]:
         raise BuildError(f"${variable}: {problem}", hint) from None
 
 
-def _key(recipe: Recipe) -> str:
+def _key(recipe: Recipe, environment: Mapping[str, str]) -> str:
     """Name of what these words make of these sources, on this kind of processor."""
     words = [platform.machine(), recipe.mpi]
     for step in recipe.steps:
-        words += [*step.command, step.compiler.version]
+        words += [*identity_of(step.compiler, environment), *step.words]
     made_of = hashlib.sha256("\0".join(words).encode(errors="replace"))
-    for source in (path for folder in recipe.folders for path in sorted(folder.glob("*.[ch]"))):
-        made_of.update(b"\0" + source.name.encode() + b"\0" + source.read_bytes())
+    made_of.update(_content_of(recipe.folders))
     return made_of.hexdigest()[:16]
+
+
+def tracer_sources() -> str:
+    """Name of the sources of the tracer, which changes with them."""
+    return hashlib.sha256(_content_of((sources() / "tracer",))).hexdigest()[:16]
+
+
+def _content_of(folders: Sequence[Path]) -> bytes:
+    found = (path for folder in folders for path in sorted(folder.glob("*.[ch]")))
+    return b"".join(b"\0" + path.name.encode() + b"\0" + path.read_bytes() for path in found)
 
 
 def _keep_log(folder: Path, said: list[str]) -> None:

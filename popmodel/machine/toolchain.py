@@ -158,7 +158,7 @@ def find_mpi(launcher: str | None = None, environment: Environment = os.environ)
     macros = _macros(words, environment)
     library, version = _library(macros, environment)
     shown = _shown(words, environment)
-    stamp = "\0".join([*words, compiler.version, shown, library, version])
+    stamp = "\0".join([*identity_of(compiler, environment), shown, library, version])
     return Mpi(
         compiler=compiler,
         launchers=_launchers(words, origin, environment) if given is None else (given,),
@@ -168,6 +168,16 @@ def find_mpi(launcher: str | None = None, environment: Environment = os.environ)
         origin=origin,
         is_launcher_given=given is not None,
     )
+
+
+def identity_of(compiler: Compiler, environment: Environment = os.environ) -> Words:
+    """Words that are the same for one compiler under whatever path or name it is called."""
+    first, *rest = compiler.command
+    path = _which(first, environment)
+    name, _, version = compiler.version.partition(" ")
+    if name != Path(first).name:  # what GCC and wrappers of it begin with
+        version = compiler.version
+    return (os.path.realpath(path) if path else first, *rest, version)
 
 
 def mpi_modules(environment: Environment = os.environ) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.arrays import alike
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.function_names import full_name
@@ -88,9 +89,7 @@ def measure_call_sites(
     values = [_callers(trace, type_) for type_ in (CALLER, CALLER_LINE)]
     if not any(each.any() for each in values):
         return ()
-    keys = np.stack([calls.type.astype(np.int64), calls.value, *values], axis=1)
-    distinct, index = np.unique(keys, axis=0, return_inverse=True)
-    index = index.reshape(-1)
+    distinct, index = alike(calls.type.astype(np.int64), calls.value, *values)
     time = np.bincount(index, calls.exit - calls.entry, len(distinct))
     count = np.bincount(index, minlength=len(distinct))
     waiting = None

@@ -26,6 +26,7 @@ from popmodel.replay import from_trace, replay
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.left_out import left_out
 from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
 from popmodel.trace.processors import crowding
@@ -146,7 +147,8 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
         absent=absent | broken | impossible,
     )
     doubts = [*_doubts(trace, masters, covered, total), *_unaccounted(run)]
-    caveats, said = [*crowding(trace), *window.caveats], [*notes, *doubts]
+    caveats = [*crowding(trace), *window.caveats, *left_out(trace)]
+    said = [*notes, *doubts]
     (caveats if workers.apart(run) else said).extend(workers.remarks(run))
     sites = measure_call_sites(trace, total, ideal)
     return Run(trace.path, run, tuple(said), tuple(caveats), window, sites)

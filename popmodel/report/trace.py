@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from popmodel import shell
@@ -16,6 +16,7 @@ from popmodel.tracer.summary import not_seen, overhead
 from popmodel.units import count, format_size, format_time, plural
 
 _OPENMP = {"ompt": "by its tools interface", "gomp": "by the calls of libgomp"}
+_BY_SPAWN = ", which MPI_Comm_spawn started"
 _NEXT = ("metrics", "replay")
 
 
@@ -63,12 +64,44 @@ def document(
             "per_record": costs.record.middle,
             "measured": costs.measured,
         },
+        "spawned": merged.spawned,
         "not_seen": [*notes, *not_seen(merged)],
     }
 
 
+def documents(
+    runs: Sequence[Merged], *, raw: str | None, cost: Costs | None, notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The plain data of all runs of a command: the first, with the others in it.
+
+    Parameters
+    ----------
+    runs, raw, cost, notes
+        As those of `document`.
+    """
+    first, *others = (document(run, raw=raw, cost=cost, notes=notes) for run in runs)
+    return {**first, "others": others}
+
+
 def screen(document: Document, style: Style) -> list[str]:
-    """The run on a terminal, what was not seen of it, and what to do next."""
+    """Each run on a terminal, what was not seen of it, and what to do next."""
+    return _each(document, lambda run: _screen(run, style))
+
+
+def _each(document: Document, view: Callable[[Document], list[str]]) -> list[str]:
+    """A view of all runs, one below the other with their numbers where there are several."""
+    runs = [document, *document["others"]]
+    if len(runs) == 1:
+        return view(document)
+    lines: list[str] = []
+    for number, run in enumerate(runs, start=1):
+        lines += ["", ""] if lines else []
+        lines += [f"run {number} of {len(runs)}{_BY_SPAWN if run['spawned'] else ''}", ""]
+        lines += view(run)
+    return lines
+
+
+def _screen(document: Document, style: Style) -> list[str]:
     lines = pairs(_facts(document), style)
     if document["not_seen"]:
         lines += ["", "not seen"]
@@ -91,14 +124,19 @@ def records(document: Document) -> list[Record]:
     rows += [("overhead", name, value) for name, value in document["overhead"].items()]
     rows += [("calls", name, value) for name, value in document["calls"].items()]
     rows += [("not_seen", text, 1) for text in document["not_seen"]]
-    return [
+    mine = [
         {"trace": document["trace"], "group": group, "name": name, "value": value}
         for group, name, value in rows
     ]
+    return [*mine, *(row for other in document.get("others", ()) for row in records(other))]
 
 
 def markdown(document: Document) -> list[str]:
     """The same as the screen, as Markdown."""
+    return _each(document, _markdown)
+
+
+def _markdown(document: Document) -> list[str]:
     lines = markdown_table(["traced run", ""], _facts(document))
     lacking = [(text,) for text in document["not_seen"]]
     return [*lines, "", *markdown_table(["not seen"], lacking)] if lacking else lines

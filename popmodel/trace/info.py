@@ -12,6 +12,7 @@ from popmodel.errors import TraceError
 from popmodel.trace import focus
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import tally
+from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import is_counter
 from popmodel.trace.processors import crowding
@@ -48,7 +49,11 @@ def info(trace: Trace) -> dict[str, Any]:
         "duration": trace.duration / NANOSECONDS,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "analysed": focus.find(trace).to_dict(),
-        "caveats": [*([describe(lost)] if (lost := losses(trace)) else []), *crowding(trace)],
+        "caveats": [
+            *([describe(lost)] if (lost := losses(trace)) else []),
+            *crowding(trace),
+            *left_out(trace),
+        ],
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.events.time),

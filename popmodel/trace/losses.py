@@ -18,16 +18,28 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = ["ABORTED", "CUT", "FULL", "KILLED", "LOST", "REASONS", "Loss", "describe", "losses"]
+__all__ = [
+    "ABORTED",
+    "CUT",
+    "FULL",
+    "KILLED",
+    "LIMITED",
+    "LOST",
+    "REASONS",
+    "Loss",
+    "describe",
+    "losses",
+]
 
 LOST = 40009001
 """Event type of the end of a thread's records, none of Extrae's; its value says why."""
-FULL, KILLED, ABORTED, CUT = 1, 2, 3, 4
+FULL, KILLED, ABORTED, CUT, LIMITED = 1, 2, 3, 4, 5
 REASONS: Mapping[int, str] = {
     FULL: "no room on the disk",
     KILLED: "killed or crashed",
     ABORTED: "ended by MPI_Abort",
     CUT: "files cut short",
+    LIMITED: "limit of --max-size",
 }
 _SHOWN = 3
 _NS = 1e9
@@ -76,7 +88,7 @@ def describe(found: list[Loss]) -> str:
     parts = []
     for each in found[:_SHOWN]:
         who = f"rank {each.process}"
-        if each.reason in (FULL, CUT):
+        if each.reason in (FULL, CUT, LIMITED):
             who = f"{plural(each.threads, 'thread')} of {who}"
         parts.append(
             f"{who} from {each.time / _NS:.3g} s on ({REASONS.get(each.reason, 'not said why')})"

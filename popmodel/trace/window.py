@@ -208,7 +208,7 @@ def _joined(
     On each location the groups follow one another in the order given.
     """
     rows = np.concatenate([part[0] for part in parts])
-    location = np.searchsorted(offsets, rows, side="right") - 1
+    location = location_of_row(offsets)[rows]
     order = np.argsort(location, kind="stable")
     time = np.concatenate([np.broadcast_to(part[1], part[0].shape) for part in parts])
     value = np.concatenate([part[2] for part in parts])

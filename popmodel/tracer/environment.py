@@ -24,6 +24,9 @@ Locks = Literal["sum", "each"]
 LOCKS: Mapping[str, Locks] = {"sum": "sum", "each": "each"}
 """By what is typed."""
 
+LEAVE_OUT = ("tests", "chunks", "singles", "rma", "io")
+"""Kinds of calls that need not be recorded."""
+
 PRELOAD = "LD_PRELOAD"
 DIRECTORY = "POPMODEL_TRACE_DIR"
 
@@ -42,12 +45,24 @@ class Settings:
         Whether it is recorded where in the program MPI is called.
     locks : str
         Whether locks are summed up by region or recorded one by one.
+    window : str, optional
+        ``FROM:TO`` in seconds since the end of MPI_Init: what is outside is not recorded.
+    max_size : int, optional
+        Bytes of records.
+    max_rate : int, optional
+        Records per second and thread.
+    leave_out : tuple of str
+        Of `LEAVE_OUT`: kinds of calls that are not recorded.
     """
 
     counters: bool = False
     openmp: OpenMP = "auto"
     call_sites: bool = True
     locks: Locks = "sum"
+    window: str | None = None
+    max_size: int | None = None
+    max_rate: int | None = None
+    leave_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +94,14 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
     }
     if settings.locks != "sum":
         given["POPMODEL_TRACE_LOCKS"] = settings.locks
+    if settings.window is not None:
+        given["POPMODEL_TRACE_WINDOW"] = settings.window
+    if settings.max_size is not None:
+        given["POPMODEL_TRACE_MAX_SIZE"] = str(settings.max_size)
+    if settings.max_rate is not None:
+        given["POPMODEL_TRACE_MAX_RATE"] = str(settings.max_rate)
+    if settings.leave_out:
+        given["POPMODEL_TRACE_LEAVE_OUT"] = ",".join(settings.leave_out)
     return given
 
 

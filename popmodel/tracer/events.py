@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
+from popmodel.trace.left_out import BY_RATE, LEFT_OUT
 from popmodel.trace.names import (
     BYTES_RECEIVED,
     BYTES_SENT,
@@ -146,6 +147,9 @@ class EventMaker:
         if (kind >= Kind.PARALLEL_BEGIN).any():
             self._add_openmp(events, records, open_)
             self._add_regions(events, records)
+            omitted = np.flatnonzero(kind == Kind.LEFT_OUT)
+            value = records["call"][omitted] + BY_RATE * (records["a"][omitted] != 0)
+            events.add(omitted, 0, LEFT_OUT, value)
             events.add(np.flatnonzero(kind == Kind.FLUSH_BEGIN), 0, FLUSH, 1)
             events.add(np.flatnonzero(kind == Kind.FLUSH_END), 0, FLUSH, 0)
             switched = np.flatnonzero(kind == Kind.TRACING)

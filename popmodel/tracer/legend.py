@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.trace.labels import Labels
+from popmodel.trace.left_out import LABELS, LEFT_OUT
 from popmodel.trace.losses import LOST, REASONS
 from popmodel.trace.names import CALLER, CALLER_LINE, EVENT_TYPES, MPI_TYPES, STATES
 from popmodel.trace.processors import LABELS as PROCESSORS
@@ -35,12 +36,14 @@ _VALUES: Mapping[int, Mapping[int, str]] = {
     events.TASKWAIT: _ON_OFF,
     events.TASKGROUP: _ON_OFF,
     LOST: REASONS,
+    LEFT_OUT: LABELS,
 }
 _OWN_TYPES = {
     events.REGION: "User region",
     events.LINE: "Executed OpenMP parallel function, line and file",
     events.MISSES: "Calls in a row that found nothing",
     LOST: "Records lost",
+    LEFT_OUT: "Not recorded from here on",
     **PROCESSORS,
     CALLER: "Caller at level 1",
     CALLER_LINE: "Caller line at level 1",

@@ -26,6 +26,7 @@ from popmodel.machine.toolchain import (
     find_compiler,
     find_mpi,
 )
+from popmodel.tracer import kept
 from popmodel.tracer.commands import Command, is_dynamic
 from popmodel.tracer.environment import refuse_unloadable
 from popmodel.values import dataclass
@@ -71,6 +72,8 @@ def find_or_build(
 ) -> Library:
     """Build the library for a command, or find it as it was built before.
 
+    Where there is no compiler it is the one that was built last for such a program.
+
     Parameters
     ----------
     command : Command, optional
@@ -92,8 +95,40 @@ def find_or_build(
     BuildError, FileError
         It cannot be built or kept.
     """
-    own = dict(environment)
     linked = None if command is None else _linked_with(command, environment)
+    try:
+        return _built(command, linked, environment, on_build)
+    except ToolchainError:
+        if _has_compiler(environment):
+            raise
+        # On a node without a compiler: what was built for it on another one.
+        there = kept.find(
+            None if linked is None else _is_open_mpi(linked),
+            environment,
+            for_mpi=linked is not None or (command is not None and command.is_launcher),
+        )
+        if there is None:
+            raise
+        refuse_unloadable(there.path, "name another folder in POPMODEL_CACHE_DIR")
+        no_cost = None if there.cost else "there is no compiler here"
+        return Library(there.path, there.compiler, there.mpi, None, there.cost, no_cost)
+
+
+def _has_compiler(environment: Mapping[str, str]) -> bool:
+    try:
+        find_compiler(None, environment)
+    except ToolchainError:
+        return False
+    return True
+
+
+def _built(
+    command: Command | None,
+    linked: Path | None,
+    environment: Mapping[str, str],
+    on_build: Callable[[str], None] | None,
+) -> Library:
+    own = dict(environment)
     if command is not None and not own.get("MPICC"):
         found = _wrapper_of(linked) or _wrapper_of_launcher(command, environment)
         if found is not None:
@@ -116,6 +151,7 @@ def find_or_build(
         cost = build("trace-cost", compiler, own)
     except PopmodelError as error:  # a program can be traced without it
         no_cost = error.message
+    kept.keep(kept.Kept(path, compiler, mpi, cost))
     return Library(path, compiler, mpi, why, cost, no_cost)
 
 

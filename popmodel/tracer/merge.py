@@ -46,7 +46,9 @@ from popmodel.tracer.rows import Member, Rows, rows_of
 from popmodel.tracer.spool import Spool
 from popmodel.values import dataclass
 
-__all__ = ["Merged", "merge"]
+__all__ = ["Merged", "merge", "merge_runs", "of_run"]
+
+_SUFFIXES = (".prv.gz", ".prv")
 
 CHUNK = 1 << 17
 """Records that are converted at a time."""
@@ -90,6 +92,8 @@ class Merged:
         How many processes read hardware counters (key ``""``), or why they did not.
     warnings : tuple of TraceWarning
         What is not there, or not as it should be.
+    spawned : bool
+        Whether another run started this one by MPI_Comm_spawn.
     """
 
     path: Path
@@ -110,6 +114,7 @@ class Merged:
     openmp: Mapping[str, int]
     counters: Mapping[str, int]
     warnings: tuple[TraceWarning, ...]
+    spawned: bool = False
 
 
 def merge(
@@ -136,14 +141,81 @@ def merge(
     Raises
     ------
     TraceError
-        The raw directory cannot be used, or the trace cannot be written.
+        The raw directory cannot be used or holds several runs, or the trace cannot be written.
     UsageError
         The output has another suffix.
     """
+    target = _target(output)
+    runs = read(directory)
+    if len(runs) > 1:
+        raise TraceError(
+            Path(directory),
+            f"holds {len(runs)} runs",
+            hint="merge_runs makes a trace of each, as popmodel trace merge does",
+        )
+    return _merged_run(runs[0], target, locate, progress)
+
+
+def merge_runs(
+    directory: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    locate: Locate | None = None,
+    progress: Callable[[float], None] | None = None,
+    check: Callable[[Path], object] | None = None,
+) -> tuple[Merged, ...]:
+    """Merge the raw files of all runs in a directory, each into a trace.
+
+    Parameters
+    ----------
+    directory, locate, progress
+        As those of `merge`.
+    output : path
+        The trace of the only run; of several those of runs 1, 2, ... are called ``app.run1.prv.gz``
+        and so on, where this is ``app.prv.gz``.
+    check : callable, optional
+        Is told the names of these several before any is written, and may refuse them.
+
+    Raises
+    ------
+    TraceError, UsageError
+        As `merge`.
+    """
+    target = _target(output)
+    runs = read(directory)
+    paths = [target]
+    if len(runs) > 1:
+        paths = [of_run(target, number) for number in range(1, len(runs) + 1)]
+        if check is not None:
+            for path in paths:
+                check(path)
+    made = []
+    for number, (raw, path) in enumerate(zip(runs, paths, strict=True)):
+
+        def part(done: float, number: int = number) -> None:
+            if progress is not None:
+                progress((number + done) / len(runs))
+
+        made.append(_merged_run(raw, path, locate, part))
+    return tuple(made)
+
+
+def of_run(target: Path, number: int) -> Path:
+    """The trace of one of several runs."""
+    suffix = next(suffix for suffix in _SUFFIXES if target.name.endswith(suffix))
+    return target.with_name(f"{target.name.removesuffix(suffix)}.run{number}{suffix}")
+
+
+def _target(output: str | os.PathLike[str]) -> Path:
     target = Path(output)
-    if not target.name.endswith((".prv", ".prv.gz")):
+    if not target.name.endswith(_SUFFIXES):
         raise UsageError(f"{target}: the name of a trace ends in .prv or .prv.gz")
-    raw = read(directory)
+    return target
+
+
+def _merged_run(
+    raw: Raw, target: Path, locate: Locate | None, progress: Callable[[float], None] | None
+) -> Merged:
     spool = Spool(target.absolute().parent)
     try:
         return _Merge(raw, spool, locate, progress).write(target)
@@ -455,6 +527,7 @@ class _Merge:
                 if meta.counters or meta.no_counters is not None
             ),
             warnings=tuple(TraceWarning(t, count) for t, count in self.warnings.items() if count),
+            spawned=self.raw.spawned,
         )
 
     def _warn(self, warnings: tuple[TraceWarning, ...] | list[TraceWarning]) -> None:

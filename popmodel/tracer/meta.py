@@ -113,6 +113,10 @@ class Meta:
         In MPI_COMM_WORLD; None in a process without MPI.
     library : str
         Of MPI, as it calls itself.
+    job : str
+        What its launcher calls the run; empty where it does not say so.
+    spawned : bool
+        Whether MPI_Comm_spawn started it.
     end : int, optional
         When tracing ended; None after a crash.
     reason : str, optional
@@ -120,7 +124,9 @@ class Meta:
     records : mapping of int to int
         How many records each thread wrote; empty after a crash.
     lost_from : mapping of int to int
-        Threads whose disk was full, and since when, ns.
+        Threads whose records end early, as the disk was full, and since when, ns.
+    limited : set of int
+        Those of them that did so because the user wanted no more.
     cpus : mapping of int to set of int
         Processors that a thread may use.
     usage : mapping of int to (int, int)
@@ -138,6 +144,8 @@ class Meta:
     rank: int | None = None
     size: int | None = None
     library: str = ""
+    job: str = ""
+    spawned: bool = False
     end: int | None = None
     reason: str | None = None
     records: dict[int, int] = field(default_factory=dict)
@@ -153,6 +161,7 @@ class Meta:
     openmp: str | None = None
     openmp_runtime: str = ""
     lost_from: dict[int, int] = field(default_factory=dict)
+    limited: set[int] = field(default_factory=set)
     notes: Counter[str] = field(default_factory=Counter)
 
 
@@ -264,6 +273,8 @@ def _start(path: Path, kind: str, event: Mapping[str, Any]) -> Meta:
 def _mpi(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.rank, meta.size = event["rank"], event["size"]
     meta.library = event.get("library") or ""
+    meta.job = event.get("job") or ""
+    meta.spawned = bool(event.get("spawned"))
     if event["rank"] >= event["size"]:
         raise ShapeError(f"is {event['rank']} of {event['size']}", "rank")
 
@@ -318,6 +329,8 @@ def _openmp(meta: Meta, event: Mapping[str, Any]) -> None:
 
 def _full(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.lost_from[event["thread"]] = event["lost_from"]
+    if event.get("limited"):
+        meta.limited.add(event["thread"])
 
 
 def _end(meta: Meta, event: Mapping[str, Any]) -> None:
@@ -334,7 +347,10 @@ def _note(meta: Meta, event: Mapping[str, Any]) -> None:
 
 _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] = {
     "mpi": (
-        _event({"rank": _SMALL, "size": _SMALL}, {"library": Optional(Text())}),
+        _event(
+            {"rank": _SMALL, "size": _SMALL},
+            {"library": Optional(Text()), "job": Optional(Text()), "spawned": Whole(0, 1)},
+        ),
         _mpi,
     ),
     "communicator": (
@@ -370,7 +386,7 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
     ),
     "counters": (_event({}, {"names": Items(Text()), "why": Text()}), _counters),
     "openmp": (_event({"how": Text()}, {"runtime": Optional(Text())}), _openmp),
-    "full": (_event({"thread": _SMALL, "lost_from": _TIME}), _full),
+    "full": (_event({"thread": _SMALL, "lost_from": _TIME}, {"limited": Whole(0, 1)}), _full),
     "end": (_event({"time": _TIME, "records": _Records()}, {"reason": Text()}), _end),
     "note": (_event({"text": Text()}, {"count": Whole(0)}), _note),
 }

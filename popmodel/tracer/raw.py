@@ -10,7 +10,7 @@ import os
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from functools import cache
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import TraceError
-from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED
+from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LIMITED
 from popmodel.trace.trace import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
@@ -35,12 +35,16 @@ from popmodel.tracer.records import (
     Construct,
     Guard,
     Kind,
+    Left,
 )
+from popmodel.tracer.runs import Candidate, split
 from popmodel.values import dataclass
 
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
 _BLOCK = 1 << 17
+_FULL = "threads whose last records are lost: there was no room on the disk"
+_LIMITED = "threads whose last records are left out: the limit of --max-size was reached"
 _SWAPPED = int.from_bytes(MARK.to_bytes(4, "little"), "big")
 
 
@@ -193,6 +197,7 @@ class RawThread:
         odd = constructs & ~np.isin(records["call"], list(Construct))
         sums = (kind == Kind.GUARDED) | (kind == Kind.HELD)
         unknown = sums & ~np.isin(records["call"], list(Guard))
+        unknown |= (kind == Kind.LEFT_OUT) & ~np.isin(records["call"], list(Left))
         strange = ((kind == Kind.ENTER) | (kind == Kind.LEAVE)) & ~_is_call()[records["call"]]
         before = np.empty_like(time)
         before[0], before[1:] = last, time[:-1]
@@ -214,7 +219,8 @@ class RawThread:
         elif odd[row]:
             what = f"is of OpenMP construct {records['call'][row]}, which there is not"
         elif unknown[row]:
-            what = f"is of locks of kind {records['call'][row]}, which there is not"
+            of = "calls" if kind[row] == Kind.LEFT_OUT else "locks"
+            what = f"is of {of} of kind {records['call'][row]}, which there is not"
         elif negative_sum[row]:
             what = "is of locks with a negative time or number"
         elif negative[row]:
@@ -301,6 +307,8 @@ class Raw:
     missing : tuple of int
         Ranks of the others.
     warnings : tuple of TraceWarning
+    spawned : bool
+        Whether another run started it by MPI_Comm_spawn.
     """
 
     directory: Path
@@ -308,15 +316,22 @@ class Raw:
     processes: tuple[Process, ...]
     missing: tuple[int, ...]
     warnings: tuple[TraceWarning, ...]
+    spawned: bool = False
 
 
-def read(directory: str | os.PathLike[str]) -> Raw:
-    """Find the processes and threads of a raw directory.
+def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
+    """Find the runs in a raw directory, with their processes and threads.
+
+    Returns
+    -------
+    tuple of Raw
+        In the order of their start: one, but for scripts that start several, and for programs that
+        start others (MPI_Comm_spawn).
 
     Raises
     ------
     TraceError
-        It is no raw directory, it holds several runs, or a file in it is damaged.
+        It is no raw directory, a file in it is damaged, or its runs cannot be told apart.
     """
     folder = Path(directory)
     metas, files, aliens = _listing(folder)
@@ -330,7 +345,7 @@ def read(directory: str | os.PathLike[str]) -> Raw:
     warnings: Counter[str] = Counter()
     warnings["files that are none of the tracer's, passed over"] += aliens
     warnings["processes without a .meta file, left out"] += len(files.keys() - metas.keys())
-    found = []
+    found: list[Candidate] = []
     for name, path in sorted(metas.items()):
         meta, said = read_meta(path)
         for each in said:
@@ -342,14 +357,53 @@ def read(directory: str | os.PathLike[str]) -> Raw:
         if blank := len(files.get(name, {})) - len(written):
             warnings["threads without any record (no room on the disk?), left out"] += blank
         if written:
-            found.append((meta, written))
+            found.append(Candidate(meta, written, _last(meta, written)))
         else:
             warnings["processes without records, left out"] += 1
-    ranked = _ranked(folder, found, warnings)
-    if not ranked:
+    if not found:
         raise TraceError(folder, "none of its processes has any records", hint="trace it again")
-    size = max((meta.size or 0 for meta, _ in found), default=0) or len(ranked)
-    processes = tuple(_open(rank, meta, paths, warnings) for rank, meta, paths in ranked)
+    with_mpi = [each for each in found if each.meta.rank is not None]
+    if not with_mpi:
+        # Programs without MPI, one after the other or side by side: processes of one trace.
+        found.sort(key=lambda each: (each.meta.realtime, each.meta.host, each.meta.pid))
+        if len(found) > 1:
+            text = "programs without MPI, taken as processes in the order of their start"
+            warnings[text] += len(found)
+        return (_run(folder, found, len(found), warnings),)
+    warnings["processes without MPI beside those with it, left out"] += len(found) - len(with_mpi)
+    runs = split(folder, with_mpi)
+    made = []
+    for number, members in enumerate(runs):
+        size = max(each.meta.size or 0 for each in members)
+        mine = Counter(warnings) if number == 0 else Counter[str]()
+        if _spawns(members) and not any(each[0].meta.spawned for each in runs):
+            mine[NOT_TRACED] += 1
+        made.append(_run(folder, members, size, mine))
+    return tuple(made)
+
+
+NOT_TRACED = "processes that MPI_Comm_spawn started: nothing was recorded of them"
+SPAWNED = "processes were spawned: messages with them are not matched"
+"""A note of the tracer (comms.c)."""
+
+
+def _spawns(members: Sequence[Candidate]) -> bool:
+    return any(SPAWNED in each.meta.notes for each in members)
+
+
+def _last(meta: Meta, files: Mapping[int, Path]) -> int:
+    """The last sign of life of a process, on the clock of its host."""
+    if meta.end is not None:
+        return meta.end
+    return max(RawThread(path, number).last_time for number, path in files.items())
+
+
+def _run(folder: Path, members: Sequence[Candidate], size: int, warnings: Counter[str]) -> Raw:
+    ranked = [
+        (number if each.meta.rank is None else each.meta.rank, each)
+        for number, each in enumerate(members)
+    ]
+    processes = tuple(_open(rank, each.meta, each.files, warnings) for rank, each in ranked)
     present = {process.rank for process in processes}
     missing = tuple(rank for rank in range(size) if rank not in present)
     if missing:
@@ -364,6 +418,7 @@ def read(directory: str | os.PathLike[str]) -> Raw:
         processes,
         missing,
         tuple(TraceWarning(text, count) for text, count in warnings.items() if count),
+        any(each.meta.spawned for each in members),
     )
 
 
@@ -394,62 +449,6 @@ def _listing(folder: Path) -> tuple[dict[str, Path], dict[str, dict[int, Path]],
     return metas, dict(files), aliens
 
 
-Found = list[tuple[Meta, dict[int, Path]]]
-
-
-def _ranked(
-    folder: Path, found: Found, warnings: Counter[str]
-) -> list[tuple[int, Meta, dict[int, Path]]]:
-    """Processes with their ranks, in that order."""
-    with_mpi = [(meta, files) for meta, files in found if meta.rank is not None]
-    if not with_mpi:
-        # Programs without MPI, one after the other or side by side: processes of one trace.
-        found.sort(key=lambda each: (each[0].realtime, each[0].host, each[0].pid))
-        if len(found) > 1:
-            warnings["programs without MPI, taken as processes in the order of their start"] += len(
-                found
-            )
-        return [(rank, meta, files) for rank, (meta, files) in enumerate(found)]
-    warnings["processes without MPI beside those with it, left out"] += len(found) - len(with_mpi)
-    one_each = "a directory holds one run: trace each run into a directory of its own"
-    first = with_mpi[0][0]
-    by_rank: dict[int, tuple[Meta, dict[int, Path]]] = {}
-    for meta, files in with_mpi:
-        if meta.size != first.size:
-            raise TraceError(
-                folder,
-                f"process {first.pid} on {first.host} was one of {first.size}, "
-                f"process {meta.pid} on {meta.host} one of {meta.size}",
-                hint=one_each,
-            )
-        rank = meta.rank
-        assert rank is not None
-        if rank in by_rank:
-            other = by_rank[rank][0]
-            if meta.size == 1:
-                raise TraceError(
-                    folder,
-                    f"process {other.pid} on {other.host} and process {meta.pid} on {meta.host} "
-                    "were each alone in MPI_COMM_WORLD",
-                    hint=f"if a launcher started them together, it is of another MPI than the "
-                    f"program's ({_short(meta.library)}): take that one's mpirun; else trace each "
-                    "run into a directory of its own",
-                )
-            raise TraceError(
-                folder,
-                f"process {other.pid} on {other.host} and process {meta.pid} on {meta.host} "
-                f"were both rank {rank}",
-                hint=one_each,
-            )
-        by_rank[rank] = meta, files
-    return [(rank, *by_rank[rank]) for rank in sorted(by_rank)]
-
-
-def _short(library: str) -> str:
-    """The beginning of what an MPI says of itself, which can be pages long."""
-    return " ".join(library.replace("\n", " ").partition(",")[0].split()[:4]) or "not named"
-
-
 def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str]) -> Process:
     threads = []
     ends: dict[int, tuple[int, int]] = {}
@@ -462,8 +461,10 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
             warnings["records that a process wrote and that its files lack"] += lost
             ends[number] = thread.last_time, CUT
         if number in meta.lost_from:
-            warnings["threads whose last records are lost: there was no room on the disk"] += 1
-            ends[number] = max(meta.lost_from[number], thread.last_time), FULL
+            limited = number in meta.limited
+            warnings[_LIMITED if limited else _FULL] += 1
+            reason = LIMITED if limited else FULL
+            ends[number] = max(meta.lost_from[number], thread.last_time), reason
         threads.append(thread)
     if meta.end is None or meta.reason == "signal":
         warnings["processes that were killed or crashed, whose trace ends there"] += 1

@@ -57,6 +57,7 @@ class Kind(IntEnum):
     USER_BEGIN = 32
     USER_END = 33
     TRACING = 34
+    LEFT_OUT = 35
     COUNTERS = 40
     FLUSH_BEGIN = 48
     FLUSH_END = 49
@@ -83,6 +84,16 @@ class Construct(IntEnum):
     TASKWAIT = 11
     TASKGROUP = 12
     JOIN = 13
+
+
+class Left(IntEnum):
+    """Kinds of calls that LEFT_OUT says are not recorded."""
+
+    LEFT_TESTS = 1
+    LEFT_CHUNKS = 2
+    LEFT_SINGLES = 3
+    LEFT_RMA = 4
+    LEFT_IO = 5
 
 
 class Guard(IntEnum):

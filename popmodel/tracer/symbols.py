@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from popmodel.values import dataclass
 
-__all__ = ["Symbols", "read_symbols"]
+__all__ = ["Symbols", "built_in", "read_symbols"]
 
 _SYMBOLS, _DYNAMIC = 2, 11  # types of sections
 _FUNCTION, _INDIRECT = 2, 10  # types of symbols
@@ -60,6 +60,24 @@ def read_symbols(module: str) -> Symbols | None:
     except (OSError, struct.error, ValueError, IndexError, OverflowError):
         pass  # no file of the kind, or a damaged one: its functions have no names
     return None
+
+
+_RUNTIMES = {"GOMP_parallel": "OpenMP", "__kmpc_fork_call": "OpenMP", "PMPI_Init": "MPI"}
+
+
+def built_in(program: str) -> list[str]:
+    """What a program brings along that the tracer would have to be in front of: OpenMP, MPI.
+
+    Nothing where that is not known: for scripts, and for programs without symbols.
+    """
+    symbols = read_symbols(program)
+    if symbols is None:
+        return []
+    names = {
+        symbols.names[at : symbols.names.index(b"\0", at)].decode("utf-8", "replace")
+        for at in symbols.place.tolist()
+    }
+    return sorted({what for name, what in _RUNTIMES.items() if name in names})
 
 
 def _read(file: BinaryIO) -> Symbols | None:

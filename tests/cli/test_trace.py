@@ -340,6 +340,42 @@ def test_an_interrupted_run_is_merged(
     assert merged(tmp_path, popmodel, "sleeps")["calls"]["MPI_Barrier"] == 2
 
 
+@pytest.mark.parametrize("merges", [False, True], ids=["after the run", "merge"])
+def test_a_merge_that_a_signal_ends_says_how_to_go_on(
+    programs: dict[str, Path],
+    traced: Traced,
+    tmp_path: Path,
+    popmodel: Call,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    merges: bool,
+) -> None:
+    """Nothing is left but the records, in a directory that can be seen."""
+    program = str(programs["openmp"])
+    monkeypatch.chdir(tmp_path)
+    if merges:
+        traced(program, options=("--keep-raw",))
+        for path in tmp_path.glob("openmp.*"):
+            if path.is_file():
+                path.unlink()
+    there = {path.name for path in tmp_path.iterdir()}
+
+    def killed(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+
+    monkeypatch.setattr("popmodel.tracer.merge.merge_runs", killed)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        popmodel("trace", *(("merge", "openmp.raw") if merges else ("--", program)))
+    assert ended.value.code == 128 + signal.SIGTERM
+    said = capsys.readouterr().err
+    assert "what was recorded is kept: popmodel trace merge openmp.raw -o openmp.prv.gz" in said
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert {path.name for path in tmp_path.iterdir()} == there | {"openmp.raw"}
+    assert list((tmp_path / "openmp.raw").glob("*.meta"))
+
+
 def test_a_run_of_which_nothing_is_recorded(traced: Traced, tmp_path: Path) -> None:
     done = traced("sh", "-c", "echo hello")
     assert (done.returncode, done.stdout) == (1, "hello\n")
@@ -351,9 +387,28 @@ def test_a_run_of_which_nothing_is_recorded(traced: Traced, tmp_path: Path) -> N
     done = traced("sh", "-c", "exit 5")
     assert done.returncode == 5
     assert done.stderr == (
-        "popmodel: error: sh: it ended with status 5 before it called MPI_Init or entered a "
-        "parallel region: nothing was recorded\n"
+        "popmodel: error: sh: it ended with status 5, and no process of it called MPI_Init or "
+        "entered a parallel region with the tracer loaded: nothing was recorded\n"
         "hint: run it without popmodel: if it fails as well, nothing is wrong with the tracing\n"
+    )
+    done = traced("sh", "-c", "kill -SEGV $$")
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert done.stderr.startswith("popmodel: error: sh: it ended with signal SIGSEGV, and no ")
+
+
+def test_a_program_that_brings_its_runtime_along_is_told_so(traced: Traced, tmp_path: Path) -> None:
+    """As one with a static libgomp does: its symbols show it."""
+    source = tmp_path / "own.c"
+    source.write_text("int GOMP_parallel(void)\n{\n    return 3;\n}\nint main(void)\n{\n    "
+                      "return GOMP_parallel();\n}\n")  # fmt: skip
+    subprocess.run([*find_compiler().command, "-o", tmp_path / "own", source], check=True)
+    done = traced("./own")
+    assert done.returncode == 3
+    assert done.stderr == (
+        "popmodel: error: own: nothing was recorded: OpenMP is linked into it statically, and the "
+        "tracer cannot be put in front\n"
+        "hint: link the shared libraries: without -static, -static-libgomp or archives (.a) of "
+        "MPI\n"
     )
 
 
@@ -401,7 +456,7 @@ def test_records_are_kept_where_no_trace_can_be_made_of_them(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPICC", shlex.join(mpi.mpicc))  # whose library is built already
-    monkeypatch.setattr("popmodel.tracer.merge.merge", full)
+    monkeypatch.setattr("popmodel.tracer.merge.merge_runs", full)
     for status in (0, 3):
         program = str(programs["openmp"])
         assert main(["trace", "--force", "-o", "x.prv.gz", program, str(status)]) == (status or 1)
@@ -411,6 +466,38 @@ def test_records_are_kept_where_no_trace_can_be_made_of_them(
             "hint: free some\n"
         )
         assert list((tmp_path / "x.raw").glob("*.meta"))
+
+
+def test_a_script_that_runs_mpi_several_times_gives_a_trace_of_each(
+    traced: Traced,
+    programs: dict[str, Path],
+    mpi: Mpi,
+    tmp_path: Path,
+    popmodel: Call,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "script.sh"
+    runs = "".join(
+        f"{shlex.quote(mpi.mpirun)} -n {ranks} {shlex.quote(str(programs['ends']))} finalize 4\n"
+        for ranks in (1, 2)
+    )
+    script.write_text(f"#!/bin/sh\nset -e\n{runs}")
+    script.chmod(0o755)
+    done = traced("./script.sh", options=("--keep-raw", "-o", "x.prv.gz"))
+    assert done.returncode == 0, done.stderr
+    assert "run 1 of 2\n" in done.stderr
+    assert "popmodel metrics x.run2.prv.gz" in done.stderr
+    read = [popmodel("info", f"x.run{run}.prv.gz", "--format", "json")[1] for run in (1, 2)]
+    assert [json.loads(text)["processes"] for text in read] == [1, 2]
+    # Nor is one of several replaced unasked.
+    merging = ("trace", "merge", "x.raw", "-o", "x.prv.gz", "--format", "json")
+    status, _, err = popmodel(*merging)
+    assert (status, err.splitlines()[0]) == (
+        2, "popmodel: error: -o x.run1.prv.gz: x.run1.prv.gz exists",
+    )  # fmt: skip
+    told = json.loads(popmodel(*merging, "--force")[1])
+    assert [told["processes"], *(other["processes"] for other in told["others"])] == [1, 2]
 
 
 def test_nothing_is_overwritten_unasked(
@@ -447,6 +534,41 @@ def test_nothing_is_overwritten_unasked(
         (["-o", ".prv", "sh"], "-o .prv: a trace is written as .prv or .prv.gz", "-o app.prv.gz"),
         (["-o", "-", "sh"], "-o -: a trace is written as .prv or .prv.gz", "-o app.prv.gz"),
         (["--openmp", "omt", "sh"], "--openmp: unknown value 'omt'", "did you mean ompt?"),
+        (
+            ["--window", "5s", "sh"],
+            "--window 5s: is not FROM:TO",
+            "write for example --window 10s:20s, or --window 10s: for all that follows",
+        ),
+        (
+            ["--window", "5s:3s", "sh"],
+            "--window 5s:3s: it ends before it begins",
+            "write for example --window 10s:20s, or --window 10s: for all that follows",
+        ),
+        (
+            ["--window", "x:3s", "sh"],
+            "--window: 'x' is not a time",
+            "write a number with ns, us, ms, s, min or h, for example 5us",
+        ),
+        (
+            ["--window", "1s:3s", "--after-init", "sh"],
+            "--after-init and --window exclude each other: a window begins after MPI_Init",
+            "leave --after-init out",
+        ),
+        (
+            ["--leave-out", "tests,chunk", "sh"],
+            "--leave-out: unknown value 'chunk'",
+            "did you mean chunks?",
+        ),
+        (
+            ["--max-rate", "0", "sh"],
+            "--max-rate: '0' is not a whole number from 1",
+            "write for example --max-rate 4",
+        ),
+        (
+            ["--max-size", "1kB", "sh"],
+            "--max-size 1kB: must be at least 1MiB",
+            "--max-size 1GiB",
+        ),
         (["--locks", "all", "sh"], "--locks: unknown value 'all'", "choose one of sum, each"),
         (
             ["--format", "json", "sh"],

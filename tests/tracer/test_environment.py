@@ -37,6 +37,12 @@ def test_the_variables_say_what_is_recorded() -> None:
     counted = variables(Path("/t.so"), Path("/r"), Settings(counters=True, openmp="ompt"))
     assert counted["POPMODEL_TRACE_OPENMP"] == "ompt"
     assert counted["POPMODEL_TRACE_COUNTERS"] == "1"
+    part = variables(Path("/t.so"), Path("/r"), Settings(window="0:", max_size=1 << 20))
+    assert part["POPMODEL_TRACE_WINDOW"] == "0:"
+    less = variables(Path("/t"), Path("/r"), Settings(max_rate=10, leave_out=("tests", "io")))
+    assert less["POPMODEL_TRACE_MAX_RATE"] == "10"
+    assert less["POPMODEL_TRACE_LEAVE_OUT"] == "tests,io"
+    assert part["POPMODEL_TRACE_MAX_SIZE"] == "1048576"
     locks = variables(Path("/t.so"), Path("/r"), Settings(locks="each"))
     assert locks["POPMODEL_TRACE_LOCKS"] == "each"
     assert "POPMODEL_TRACE_CALL_SITES" not in counted

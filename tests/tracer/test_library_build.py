@@ -315,6 +315,76 @@ def test_another_make_of_mpi_is_refused(
     )
 
 
+def without_compiler(folder: Path, *programs: str) -> dict[str, str]:
+    """An environment in which there are these programs, and no compiler."""
+    folder.mkdir()
+    for name in programs:
+        found = shutil.which(name)
+        assert found is not None
+        (folder / name).symlink_to(found)
+    kept_out = {"MPICC", "CC"}
+    return {name: value for name, value in os.environ.items() if name not in kept_out} | {
+        "PATH": str(folder)
+    }
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_was_built_serves_where_there_is_no_compiler(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Library and measuring program, as compute nodes need them."""
+    built = find_or_build(None, mpi_words(mpi))
+    assert built.cost is not None
+    assert built.mpi is not None
+    node = without_compiler(tmp_path / "bin")
+    monkeypatch.setattr("popmodel.machine.toolchain._mpicc_of_package", lambda: None)
+    for command in (None, plain(), replace(plain(), is_launcher=True)):
+        found = find_or_build(command, node)
+        assert (found.path, found.cost) == (built.path, built.cost)
+        assert found.mpi is not None
+        assert found.mpi.name == built.mpi.name
+        assert found.compiler.version == built.compiler.version
+    # A named compiler that is not there is a mistake, and so is another make of MPI.
+    with pytest.raises(ToolchainError):
+        find_or_build(None, {**node, "MPICC": "mpicc"})
+    monkeypatch.setattr(library, "_linked_with", lambda *_: tmp_path / "libmpi.so")
+    monkeypatch.setattr(library, "_is_open_mpi", lambda _: built.mpi.library != "Open MPI")
+    with pytest.raises(ToolchainError):
+        find_or_build(plain(), node)
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_kept_must_be_whole_and_of_these_sources(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = find_or_build(None, mpi_words(mpi))
+    node = without_compiler(tmp_path / "bin")
+    monkeypatch.setattr("popmodel.machine.toolchain._mpicc_of_package", lambda: None)
+    said = built.path.with_name("made-for.json")
+    text = said.read_text()
+    for damage in ("{", "[]", "{}", text.replace('"sources": "', '"sources": "0'), "null"):
+        said.write_text(damage)
+        with pytest.raises(ToolchainError, match=r"no MPI found|no C compiler found"):
+            find_or_build(None, node)
+    said.write_text(text)
+    assert find_or_build(None, node).path == built.path
+    os.truncate(built.path, 1000)
+    with pytest.raises(ToolchainError):
+        find_or_build(None, node)
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_compiler_under_two_paths_builds_one_library(tmp_path: Path) -> None:
+    cc = compiler(tmp_path / "cc")
+    (tmp_path / "bin").symlink_to(tmp_path)
+    (tmp_path / "gcc").symlink_to(tmp_path / "cc")
+    other = replace(cc, command=(str(tmp_path / "bin" / "cc"),))
+    named = replace(cc, command=(str(tmp_path / "gcc"),))
+    assert build_tracer(cc, None) == build_tracer(other, None) == build_tracer(named, None)
+    gcc, alias = replace(named, version="gcc (D) 12"), replace(cc, version="cc (D) 12")
+    assert build_tracer(gcc, None) == build_tracer(alias, None) != build_tracer(cc, None)
+
+
 def test_what_a_record_costs_is_measured(tmp_path: Path) -> None:
     program = build("trace-cost", find_compiler())
     found = cost.measured_by(program, tmp_path, os.environ)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from real_mpi import Mpi
+from tracer.raw_files import KINDS, SOURCES, read
 from tracer.source_lines import lines_found_in, lines_of
 from tracer.traced import (
     Finished,
@@ -181,3 +182,29 @@ def test_program_behaves_as_without(run: Run, program: Callable[[str], Path]) ->
     traced = run.start(2, made)
     assert (traced.returncode, traced.stdout) == (untraced.returncode, untraced.stdout) == (0, "")
     assert "popmodel" not in traced.stderr
+
+
+def test_regions_of_the_user(library: Path, tmp_path: Path) -> None:
+    """The module finds the tracer when the program runs, and the program runs without it."""
+    compiler = shutil.which("gfortran")
+    if compiler is None:
+        pytest.skip("needs gfortran")
+    program = tmp_path / "regions"
+    sources = [SOURCES / "popmodel.f90", FORTRAN / "regions.f90"]
+    command = [compiler, "-std=f2008", "-Wall", "-Werror", f"-J{tmp_path}", "-o", program, *sources]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    assert subprocess.check_output([program], text=True) == "done\n"
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    traced = {"LD_PRELOAD": str(library), "POPMODEL_TRACE_DIR": str(raw)}
+    assert subprocess.check_output([program], env={**os.environ, **traced}, text=True) == "done\n"
+    (process,) = read(raw)
+    assert [event["text"] for event in process.events("name")] == ["step 1", "solver", "step 2"]
+    begin, end = KINDS["USER_BEGIN"], KINDS["USER_END"]
+    assert [(each["kind"], each["a"]) for each in process.of("USER_BEGIN", "USER_END")] == [
+        (kind, name)
+        for step in (1, 3)
+        for kind, name in ((begin, step), (begin, 2), (end, 2), (end, step))
+    ]
+    assert process.of("TRACING")["a"].tolist() == [0, 1]

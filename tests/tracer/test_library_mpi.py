@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from real_mpi import ENVIRONMENT
+from tracer.raw_files import CALLS
 from tracer.traced import (
     Finished,
     Mpi,
@@ -304,6 +306,91 @@ def test_full_disk(run: Run, program: Callable[..., Path]) -> None:
     done = run.start(1, program("ends"), "finalize", "30000")
     assert done.returncode == 0, done.stderr
     check_full(run, done, "No space left on device")
+
+
+def test_tests_that_find_nothing_are_left_out(run: Run, program: Callable[..., Path]) -> None:
+    """What completes is there, with all messages."""
+    shell = "export POPMODEL_TRACE_LEAVE_OUT=tests;"
+    done = run.start(2, program("completion"), before=shell)
+    assert done.returncode == 0, done.stderr
+    names = ("Test", "Iprobe", "Improbe", "Request_get_status")
+    tests = {number for number, name in CALLS.items() if name.startswith(names)}
+    for process, counts in zip(run.processes(), run.counted(), strict=True):
+        assert process.messages() == Counter(tuple(message) for message in counts["messages"])
+        check_threads(process)
+        leaves = process.of("LEAVE")
+        mine = leaves[np.isin(leaves["call"], list(tests))]
+        assert len(mine)
+        assert (mine["a"] == 1).all()
+        others = {call: n for call, n in process.calls().items() if not call.startswith(names)}
+        assert others == {call: n for call, n in counts["calls"].items() if call in others}
+        (mark,) = process.of("LEFT_OUT")
+        assert (mark["call"], mark["a"]) == (1, 0)
+
+
+def test_limit_of_size(run: Run, program: Callable[..., Path]) -> None:
+    """Each process stops at its share, and the run goes on."""
+    limit = 400_000
+    shell = f"export POPMODEL_TRACE_MAX_SIZE={limit};"
+    done = run.start(2, program("ends"), "finalize", "30000", before=shell)
+    assert done.returncode == 0, done.stderr
+    processes = run.processes()
+    assert sum(path.stat().st_size for path in run.raw.glob("*.raw")) <= limit
+    for process in processes:
+        (full,) = process.events("full")
+        (thread,) = process.threads
+        assert (full["limited"], full["why"]) == (1, "the limit of POPMODEL_TRACE_MAX_SIZE")
+        assert full["lost_from"] >= thread.records["time"][-1]
+        assert 1000 < thread.calls()["Barrier"] < 30000
+        assert (
+            f"{process.stem}.meta: this process has recorded its share of the size allowed "
+            f"(--max-size), {limit // 2} bytes; what it does from now on is not in the trace"
+        ) in done.stderr
+
+
+def test_limit_of_size_in_other_words(run: Run, program: Callable[..., Path]) -> None:
+    done = run.start(
+        1, program("ends"), "finalize", "10", before="export POPMODEL_TRACE_MAX_SIZE=1G;"
+    )
+    assert "POPMODEL_TRACE_MAX_SIZE=1G: it is a number of bytes; taken as no limit" in done.stderr
+
+
+def test_nothing_is_recorded_before_mpi_init_has_ended(
+    run: Run, program: Callable[..., Path]
+) -> None:
+    done = run.start(
+        1, program("ends"), "finalize", "50", before="export POPMODEL_TRACE_WINDOW=0:;"
+    )
+    assert done.returncode == 0, done.stderr
+    (process,) = run.processes()
+    calls = process.calls()
+    assert calls["Barrier"] == 50
+    assert not calls["Init"] + calls["Init_thread"]
+    (thread,) = process.threads
+    assert thread.of("TRACING")["a"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("window", ["100000:", ":0.000000001"], ids=["later", "over"])
+def test_nothing_is_recorded_outside_of_the_window(
+    run: Run, program: Callable[..., Path], window: str
+) -> None:
+    shell = f"export POPMODEL_TRACE_WINDOW={window};"
+    done = run.start(1, program("ends"), "finalize", "50", before=shell)
+    assert done.returncode == 0, done.stderr
+    (process,) = run.processes()
+    assert not process.calls()
+    assert process.of("TRACING")["a"].tolist()[-1] == 0
+
+
+@pytest.mark.parametrize("window", ["5", "2:1", "a:b", "1:2:3", "-1:2", "nan:"])
+def test_window_in_other_words(run: Run, program: Callable[..., Path], window: str) -> None:
+    shell = f"export POPMODEL_TRACE_WINDOW={window};"
+    done = run.start(1, program("ends"), "finalize", "5", before=shell)
+    assert (
+        f"POPMODEL_TRACE_WINDOW={window}: it is FROM:TO in seconds, such as 2.5:10; everything is "
+        "recorded"
+    ) in done.stderr
+    assert run.processes()[0].calls()["Barrier"] == 5
 
 
 def check_full(run: Run, done: Finished, why: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from patience import GENEROUS
+from patience import GENEROUS, measuring
 from real_mpi import ENVIRONMENT, Mpi
 from tracer.raw_files import KINDS, SOURCES, Process, Thread, read
 
@@ -378,16 +378,18 @@ def test_nested(run: Run, build: Build, compiler: str) -> None:
 @compilers
 def test_parts_end_where_threads_are_through(run: Run, build: Build, compiler: str) -> None:
     """Not where the region ends, or where the next one begins."""
-    done = run.start(build(compiler), "2", "work")
-    process, work = run.process(), json.loads(done.stdout)["work"]
-    begins, ends = process.of("TASK_BEGIN"), process.of("TASK_END")
+    program = build(compiler)
+    with measuring():
+        done = run.start(program, "2", "work")
+        process, work = run.process(), json.loads(done.stdout)["work"]
+        begins, ends = process.of("TASK_BEGIN"), process.of("TASK_END")
+        # The first is through with 20 ms, the second with 40 ms of work.
+        assert ends[ends["a"] == 0]["time"][0] < work[1][1]
     for thread, (begin, end) in enumerate(work):
         (first,) = begins[begins["a"] == thread]
         (last,) = ends[ends["a"] == thread]
         assert first["time"] <= begin
         assert end <= last["time"]
-    # The first is through with 20 ms, the second with 40 ms of work.
-    assert ends[ends["a"] == 0]["time"][0] < work[1][1]
     (region_end,) = process.of("PARALLEL_END")["time"]
     assert region_end >= work[1][1]
     join = process.of("OMP_ENTER")
@@ -741,6 +743,56 @@ def test_more_names_than_there_is_room_for(run: Run, build: Build) -> None:
         "names of the user's regions beyond 4096: not recorded": 5000 - 4091 + 2,
         "ends of the user's regions that were not begun on the same thread: not recorded": 2,
     }
+
+
+@compilers
+def test_kinds_of_constructs_that_are_left_out(run: Run, build: Build, compiler: str) -> None:
+    """The others are there, and it is marked."""
+    process, counts = traced(
+        run, build(compiler), "loops", POPMODEL_TRACE_LEAVE_OUT="chunks,singles"
+    )
+    check_regions(process, counts)
+    check_pairs(process)
+    assert number(process, "SCHEDULING") == number(process, "SINGLE") == 0
+    assert number(process, "BARRIER") + number(process, "IMPLICIT_BARRIER") == counts["barriers"]
+    assert process.of("LEFT_OUT")[["call", "a"]].tolist() == [(2, 0), (3, 0)]
+
+
+def test_a_kind_that_makes_too_many_records_is_left_out(run: Run, build: Build) -> None:
+    """From the first window of its file on that fills up too fast."""
+    program = build("gcc", "chunks")
+    run.start(program, "200000", POPMODEL_TRACE_MAX_RATE="1")
+    process = run.process()
+    (mark,) = process.of("LEFT_OUT")
+    assert (mark["call"], mark["a"]) == (2, 1)
+    assert 0 < number(process, "SCHEDULING") < 10_000
+    check_pairs(process)
+
+
+def test_left_out_in_other_words(run: Run, build: Build) -> None:
+    done = run.start(
+        build("gcc"),
+        "2",
+        "loops",
+        POPMODEL_TRACE_LEAVE_OUT="chunks,all",
+        POPMODEL_TRACE_MAX_RATE="many",
+    )
+    assert done.stderr == (
+        "popmodel: POPMODEL_TRACE_LEAVE_OUT=chunks,all: it is a list of tests, chunks, singles, "
+        "rma, io; all is not left out\n"
+        "popmodel: POPMODEL_TRACE_MAX_RATE=many: it is a number of records per second; taken as no "
+        "limit\n"
+    )
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_regions_outside_of_the_window_are_not_recorded(
+    run: Run, build: Build, compiler: str
+) -> None:
+    run.start(build(compiler), "2", "loops", POPMODEL_TRACE_WINDOW="100000:")
+    process = run.process()
+    assert not len(process.of("PARALLEL_BEGIN", "TASK_BEGIN", "OMP_ENTER", "GUARDED"))
+    assert not process.events("note")
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

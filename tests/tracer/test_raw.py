@@ -13,6 +13,8 @@ from tracer.builder import Run, post, receive, send
 from tracer.plan import Plan
 
 from popmodel.errors import TraceError
+from popmodel.trace import read as read_trace
+from popmodel.trace.losses import LIMITED, describe, losses
 from popmodel.tracer import calls as calls_module
 from popmodel.tracer import raw
 from popmodel.tracer.calls import calls
@@ -57,7 +59,7 @@ def change_record(path: Path, row: int, **fields: int) -> None:
 
 
 def test_processes_and_threads_are_found(folder: Path) -> None:
-    found = raw.read(folder)
+    found = raw.read(folder)[0]
     assert [process.rank for process in found.processes] == [0, 1]
     assert [thread.number for thread in found.processes[0].threads] == [0]
     assert found.size == 2
@@ -110,6 +112,7 @@ def test_a_file_that_ends_inside_a_record(folder: Path) -> None:
         ({"kind": 62}, "is of kind 62, which there is not"),
         ({"kind": Kind.ENTER, "call": 999}, "is of MPI call 999, which there is not"),
         ({"kind": Kind.OMP_ENTER, "call": 99}, "is of OpenMP construct 99, which there is not"),
+        ({"kind": Kind.LEFT_OUT, "call": 9}, "is of calls of kind 9, which there is not"),
         ({"kind": Kind.GUARDED, "call": 9}, "is of locks of kind 9, which there is not"),
         ({"kind": Kind.HELD, "call": 1, "b": -5}, "is of locks with a negative time or number"),
         ({"kind": Kind.SEND, "c": -1}, "is of a message of -1 bytes"),
@@ -190,27 +193,17 @@ def test_only_processes_without_records_are_told(folder: Path) -> None:
     assert refused(folder).message == f"{folder}: none of its processes has any records"
 
 
-def test_two_runs_in_one_directory_are_refused(folder: Path) -> None:
+def test_two_runs_at_a_time_that_nothing_tells_apart_are_refused(folder: Path) -> None:
     run = Plan(2).finish()
     for process in run.processes:
         process.pid = process.events[0]["pid"] = process.pid + 50
     run.write(folder)
     error = refused(folder)
     assert error.message == (
-        f"{folder}: process 100 on node1 and process 150 on node1 were both rank 0"
+        f"{folder}: process 100 on node1 and process 150 on node1 were both rank 0 at a time"
     )
     assert error.hint is not None
     assert "a directory of its own" in error.hint
-
-
-def test_runs_of_different_size_are_refused(folder: Path) -> None:
-    run = Plan(3).finish()
-    for process in run.processes:
-        process.pid = process.events[0]["pid"] = process.pid + 50
-    run.write(folder)
-    assert refused(folder).message == (
-        f"{folder}: process 100 on node1 was one of 2, process 150 on node1 one of 3"
-    )
 
 
 def test_processes_without_mpi_beside_those_with_it_are_left_out(tmp_path: Path) -> None:
@@ -221,6 +214,19 @@ def test_processes_without_mpi_beside_those_with_it_are_left_out(tmp_path: Path)
     assert told(run.write(tmp_path / "raw")) == {
         "processes without MPI beside those with it, left out": 1
     }
+
+
+def test_a_limit_of_size_is_told_and_marked(tmp_path: Path) -> None:
+    run = Plan(2).finish()
+    run.processes[1].say("full", thread=0, lost_from=5_000_100, limited=1)
+    folder = run.write(tmp_path / "raw")
+    assert told(folder) == {
+        "threads whose last records are left out: the limit of --max-size was reached": 1
+    }
+    merge(folder, tmp_path / "x.prv")
+    (loss,) = losses(read_trace(tmp_path / "x.prv", cache=False))
+    assert (loss.process, loss.reason) == (1, LIMITED)
+    assert describe([loss]).endswith("(limit of --max-size)")
 
 
 def test_a_full_disk_that_the_tracer_met_is_told(tmp_path: Path) -> None:
@@ -290,7 +296,7 @@ def test_a_process_that_could_not_describe_itself_is_left_out(folder: Path, text
         told(folder)["processes that could not say what they are (no room on the disk?), left out"]
         == 1
     )
-    assert [process.rank for process in raw.read(folder).processes] == [1]
+    assert [process.rank for process in raw.read(folder)[0].processes] == [1]
 
 
 def test_a_disk_without_room_for_one_process_keeps_the_others(folder: Path) -> None:
@@ -298,7 +304,7 @@ def test_a_disk_without_room_for_one_process_keeps_the_others(folder: Path) -> N
     warnings = told(folder)
     assert warnings["threads without any record (no room on the disk?), left out"] == 1
     assert warnings["processes without records, left out"] == 1
-    assert raw.read(folder).missing == (0,)
+    assert raw.read(folder)[0].missing == (0,)
 
 
 def test_a_disk_without_any_room_is_told(folder: Path) -> None:

@@ -10,7 +10,7 @@ from popmodel.trace.names import MPI_CALLS, MPI_TYPES
 from popmodel.tracer import records
 from popmodel.tracer.calls import INCOMPLETE, calls
 from popmodel.tracer.openings import _KINDS
-from popmodel.tracer.records import HEADER, RECORD, Construct, Guard, Kind
+from popmodel.tracer.records import HEADER, RECORD, Construct, Guard, Kind, Left
 
 FOLDER = sources() / "tracer"
 
@@ -26,6 +26,7 @@ def enumeration(name: str) -> dict[str, int]:
 def test_kinds_and_constructs_are_those_of_the_library() -> None:
     assert enumeration("kind") == {kind.name: kind.value for kind in Kind}
     assert enumeration("construct") == {each.name: each.value for each in Construct}
+    assert enumeration("left") == {each.name: each.value for each in Left}
     assert enumeration("guard") == {each.name: each.value for each in Guard}
     assert max(Kind) < _KINDS
 

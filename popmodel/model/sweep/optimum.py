@@ -21,7 +21,7 @@ from popmodel.model.replayed.exchange import NotUnrolled
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
 from popmodel.model.sweep.checking import check
-from popmodel.model.sweep.choice import estimated
+from popmodel.model.sweep.choice import Evaluated, estimated
 from popmodel.model.sweep.splits import evaluate, evaluate_all
 from popmodel.model.uncertainty import nominal
 from popmodel.units import plural
@@ -141,8 +141,9 @@ def largest_cores(study: Study, target: float, max_memory: float | None = None) 
     """
     counts = _Counts(study, max_memory)
     rungs = counts.ladder()
-    keeping = [rung for rung in rungs if counts.efficiency(rung) >= target]
-    if not keeping:
+    # from above: what lies below the last one that keeps it is not replayed
+    low = next((rung for rung in reversed(rungs) if counts.efficiency(rung) >= target), None)
+    if low is None:
         best = max(rungs, key=counts.efficiency, default=None)
         hint = None
         if best is not None:
@@ -156,7 +157,7 @@ def largest_cores(study: Study, target: float, max_memory: float | None = None) 
             f"{100 * target:g} %",
             hint,
         )
-    low, high = keeping[-1], next((rung for rung in rungs if rung > keeping[-1]), None)
+    high = next((rung for rung in rungs if rung > low), None)
     if high is None:
         return Largest(target, low, counts.efficiency(low), None)
     _search_root(counts, target, low, high)
@@ -208,28 +209,29 @@ class _Counts:
         self._drawn = study.sources(draws=0)
         nodes, self._node = study.allocation.available(study.profile.topology)
         self._most = self._node * nodes
-        self._known: dict[int, float | None] = {}
+        self._splits: dict[int, list[Evaluated]] = {}
+        self._known: dict[int, float] = {}
 
     def known(self) -> list[int]:
-        """Numbers that have been looked at and have a split."""
-        return [cores for cores, efficiency in self._known.items() if efficiency is not None]
+        """Numbers whose efficiency has been looked at."""
+        return list(self._known)
 
     def is_possible(self, cores: int) -> bool:
         """Whether the number has a split."""
-        if cores not in self._known:
+        if cores not in self._splits:
             found, _ = evaluate_all(self._study, self._drawn, cores, self._max_memory)
-            if found:
-                found, _ = check(self._study, self._drawn, found)
-            fastest = min(found, key=lambda one: nominal(one.runtime), default=None)
-            self._known[cores] = None if fastest is None else nominal(fastest.efficiency)
-        return self._known[cores] is not None
+            self._splits[cores] = found
+        return bool(self._splits[cores])
 
     def efficiency(self, cores: int) -> float:
-        """Parallel efficiency of the fastest split; a `ValueError` without any."""
-        efficiency = self._known[cores] if self.is_possible(cores) else None
-        if efficiency is None:
-            raise ValueError(f"{cores} cores have no split")
-        return efficiency
+        """Parallel efficiency of the fastest split as replays have it; ValueError without any."""
+        if cores not in self._known:
+            if not self.is_possible(cores):
+                raise ValueError(f"{cores} cores have no split")
+            found, _ = check(self._study, self._drawn, self._splits[cores])
+            fastest = min(found, key=lambda one: nominal(one.runtime))
+            self._known[cores] = nominal(fastest.efficiency)
+        return self._known[cores]
 
     def further(self, cores: int, steps: int) -> int:
         """Some steps up or down: a core within a node, else a whole node."""

@@ -1,0 +1,60 @@
+"""Kinds of calls that a trace leaves out, as popmodel's tracer marks them in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.trace.blocks import rows_where_type
+from popmodel.units import plural
+
+if TYPE_CHECKING:
+    from popmodel.trace.trace import Trace
+
+__all__ = ["BY_RATE", "KINDS", "LABELS", "LEFT_OUT", "left_out"]
+
+LEFT_OUT = 40009101
+"""Event type of the instant from which on calls of a kind are not recorded in a process; its value
+says which. Not one of Extrae's."""
+KINDS: Mapping[int, str] = {
+    1: "tests and probes that found nothing",
+    2: "requests for iterations of loops",
+    3: "single constructs",
+    4: "one-sided communication",
+    5: "MPI I/O",
+}
+BY_RATE = 10
+"""Added to the value where there were more records per second than the user wanted."""
+LABELS: Mapping[int, str] = {
+    value + by_rate: name + (" (--max-rate)" if by_rate else "")
+    for by_rate in (0, BY_RATE)
+    for value, name in KINDS.items()
+}
+_NS = 1e9
+
+
+def left_out(trace: Trace) -> list[str]:
+    """What a trace leaves out, in a sentence each; since when, where that is not the begin."""
+    whole = trace.whole or trace
+    events = whole.events
+    rows = rows_where_type(events.type, (LEFT_OUT,))
+    first: dict[int, int] = {}
+    where: dict[int, set[int]] = {}
+    location = np.searchsorted(events.offsets, rows, side="right") - 1
+    process = np.searchsorted(whole.process_offsets, location, side="right") - 1
+    for row, rank in zip(rows.tolist(), process.tolist(), strict=True):
+        value, time = int(events.value[row]), int(events.time[row])
+        first[value] = min(first.get(value, time), time)
+        where.setdefault(value, set()).add(rank)
+    said = []
+    for value, time in sorted(first.items()):
+        by_rate, kind = divmod(value, BY_RATE)
+        name = KINDS.get(kind, f"calls of kind {kind}")
+        since = f" from {time / _NS:.3g} s on (--max-rate)" if by_rate else ""
+        who = plural(len(where[value]), "process", "processes")
+        said.append(
+            f"{name} are left out of the trace in {who}{since}: their time counts as the program's"
+        )
+    return said
