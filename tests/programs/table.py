@@ -373,7 +373,7 @@ def as_markdown(rows: Sequence[Row], missing: Mapping[str, str], facts: Mapping[
     for r in rows:
         cost = r.overhead
         ratio = f"{cost['median']:.3f} ({cost['low']:.3f} to {cost['high']:.3f})"
-        said = re.search(r"([\d.]+(?: to [\d.]+)?) %", cost["said"] or "")
+        said = re.search(r"(?:less than )?[\d.]+(?: to [\d.]+)? %", cost["said"] or "")
         cells = (
             r.name,
             f"{max(r.ranks, 1)} x {r.threads}",
@@ -383,7 +383,7 @@ def as_markdown(rows: Sequence[Row], missing: Mapping[str, str], facts: Mapping[
             f"{r.counted['messages']:,}",
             f"{r.counted['regions']:,}",
             ratio,
-            f"{said[1]} %" if said else "-",
+            said[0].replace("less than", "<") if said else "-",
             percent(r.whole),
             percent(r.window),
             f"{r.rate / 1e6:.2g}",
