@@ -19,7 +19,7 @@ from popmodel.machine.build import LOG, TRACER, BuildError, build, build_tracer,
 from popmodel.machine.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
 from popmodel.tracer import cost, library
 from popmodel.tracer.commands import Command, Family
-from popmodel.tracer.library import find_or_build
+from popmodel.tracer.library import Library, find_or_build
 from popmodel.tracer.source_lines import Place, SourceLines
 
 COPIES = (
@@ -328,12 +328,27 @@ def without_compiler(folder: Path, *programs: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.fixture(scope="module")
+def built_once(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Library]:
+    """A cache with the library and the measuring program; it takes seconds to build them."""
+    folder = tmp_path_factory.mktemp("built") / "cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POPMODEL_CACHE_DIR", str(folder))
+        return folder, find_or_build(None, mpi_words(mpi))
+
+
+@pytest.fixture
+def built(built_once: tuple[Path, Library], monkeypatch: pytest.MonkeyPatch) -> Library:
+    """What was built, in the cache that is used."""
+    folder, found = built_once
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(folder))
+    return found
+
+
 def test_what_was_built_serves_where_there_is_no_compiler(
-    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Library and measuring program, as compute nodes need them."""
-    built = find_or_build(None, mpi_words(mpi))
     assert built.cost is not None
     assert built.mpi is not None
     node = without_compiler(tmp_path / "bin")
@@ -353,24 +368,26 @@ def test_what_was_built_serves_where_there_is_no_compiler(
         find_or_build(plain(), node)
 
 
-@pytest.mark.usefixtures("folder")
 def test_what_is_kept_must_be_whole_and_of_these_sources(
-    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = find_or_build(None, mpi_words(mpi))
     node = without_compiler(tmp_path / "bin")
     monkeypatch.setattr("popmodel.machine.toolchain._mpicc_of_package", lambda: None)
     said = built.path.with_name("made-for.json")
-    text = said.read_text()
-    for damage in ("{", "[]", "{}", text.replace('"sources": "', '"sources": "0'), "null"):
-        said.write_text(damage)
-        with pytest.raises(ToolchainError, match=r"no MPI found|no C compiler found"):
+    text, content = said.read_text(), built.path.read_bytes()
+    try:
+        for damage in ("{", "[]", "{}", text.replace('"sources": "', '"sources": "0'), "null"):
+            said.write_text(damage)
+            with pytest.raises(ToolchainError, match=r"no MPI found|no C compiler found"):
+                find_or_build(None, node)
+        said.write_text(text)
+        assert find_or_build(None, node).path == built.path
+        os.truncate(built.path, 1000)
+        with pytest.raises(ToolchainError):
             find_or_build(None, node)
-    said.write_text(text)
-    assert find_or_build(None, node).path == built.path
-    os.truncate(built.path, 1000)
-    with pytest.raises(ToolchainError):
-        find_or_build(None, node)
+    finally:  # others use them too
+        said.write_text(text)
+        built.path.write_bytes(content)
 
 
 @pytest.mark.usefixtures("folder")

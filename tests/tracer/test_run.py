@@ -102,7 +102,7 @@ def test_ctrl_c_reaches_the_command_once(start: Start) -> None:
         "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
     )
     counts = (
-        "n=0; trap 'n=$((n+1)); echo came' INT; trap 'echo $n; exit' USR1; echo ready; "
+        "n=0; trap 'n=$((n+1)); echo came' INT; trap 'echo $n; exit 0' USR1; echo ready; "
         "while :; do sleep 0.05; done"
     )
     child = start(counts, "-c", code, stdin=slave, pass_fds=[slave])
