@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from real_mpi import Mpi
 
+from popmodel import cache
 from popmodel.errors import FileError
 from popmodel.machine.build import LOG, TRACER, BuildError, build, build_tracer, sources
 from popmodel.machine.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
@@ -328,21 +329,16 @@ def without_compiler(folder: Path, *programs: str) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def built_once(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Library]:
-    """A cache with the library and the measuring program; it takes seconds to build them."""
-    folder = tmp_path_factory.mktemp("built") / "cache"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("POPMODEL_CACHE_DIR", str(folder))
-        return folder, find_or_build(None, mpi_words(mpi))
-
-
 @pytest.fixture
-def built(built_once: tuple[Path, Library], monkeypatch: pytest.MonkeyPatch) -> Library:
-    """What was built, in the cache that is used."""
-    folder, found = built_once
+def built(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """Library and measuring program in a cache of their own: copies, for to build takes seconds."""
+    kept = find_or_build(None, mpi_words(mpi))
+    assert kept.cost is not None
+    folder = tmp_path / "copies"
+    for file in (kept.path, kept.cost):
+        shutil.copytree(file.parent, folder / file.parent.relative_to(cache.folder()))
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(folder))
-    return found
+    return find_or_build(None, mpi_words(mpi))
 
 
 def test_what_was_built_serves_where_there_is_no_compiler(
@@ -374,20 +370,16 @@ def test_what_is_kept_must_be_whole_and_of_these_sources(
     node = without_compiler(tmp_path / "bin")
     monkeypatch.setattr("popmodel.machine.toolchain._mpicc_of_package", lambda: None)
     said = built.path.with_name("made-for.json")
-    text, content = said.read_text(), built.path.read_bytes()
-    try:
-        for damage in ("{", "[]", "{}", text.replace('"sources": "', '"sources": "0'), "null"):
-            said.write_text(damage)
-            with pytest.raises(ToolchainError, match=r"no MPI found|no C compiler found"):
-                find_or_build(None, node)
-        said.write_text(text)
-        assert find_or_build(None, node).path == built.path
-        os.truncate(built.path, 1000)
-        with pytest.raises(ToolchainError):
+    text = said.read_text()
+    for damage in ("{", "[]", "{}", text.replace('"sources": "', '"sources": "0'), "null"):
+        said.write_text(damage)
+        with pytest.raises(ToolchainError, match=r"no MPI found|no C compiler found"):
             find_or_build(None, node)
-    finally:  # others use them too
-        said.write_text(text)
-        built.path.write_bytes(content)
+    said.write_text(text)
+    assert find_or_build(None, node).path == built.path
+    os.truncate(built.path, 1000)
+    with pytest.raises(ToolchainError):
+        find_or_build(None, node)
 
 
 @pytest.mark.usefixtures("folder")
