@@ -83,6 +83,7 @@ def command(
     from popmodel.replay import from_trace, replay
     from popmodel.report.replay import VIEWS, differences, document
     from popmodel.trace import read
+    from popmodel.trace.caveats import caveats
     from popmodel.trace.focus import focused
 
     goal = target(output, format, force=force)
@@ -110,7 +111,8 @@ def command(
             replays.append((scenario, error.message))
             failures[number] = error
     stamp = provenance.collect(ctx.obj, [trace]).to_dict()
-    result = document(trace, runtime(source), program.notes, replays, window)
+    first = caveats(source, window)
+    result = document(trace, runtime(source), program.notes, replays, window, first)
     goal.write({**result, "provenance": stamp}, VIEWS)
     if failures:
         named = {number: f"run {number} ({differences(result, number)})" for number in failures}

@@ -24,12 +24,11 @@ from popmodel.metrics.regions import RegionTimes, measure_regions
 from popmodel.network.network import PRESETS
 from popmodel.replay import from_trace, replay
 from popmodel.trace.blocks import rows_where_type, take
+from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.left_out import left_out
 from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
-from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
 from popmodel.values import dataclass
@@ -147,11 +146,10 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
         absent=absent | broken | impossible,
     )
     doubts = [*_doubts(trace, masters, covered, total), *_unaccounted(run)]
-    caveats = [*crowding(trace), *window.caveats, *left_out(trace)]
-    said = [*notes, *doubts]
-    (caveats if workers.apart(run) else said).extend(workers.remarks(run))
+    first, said = [*caveats(trace, window)], [*notes, *doubts]
+    (first if workers.apart(run) else said).extend(workers.remarks(run))
     sites = measure_call_sites(trace, total, ideal)
-    return Run(trace.path, run, tuple(said), tuple(caveats), window, sites)
+    return Run(trace.path, run, tuple(said), tuple(first), window, sites)
 
 
 def runtime(trace: Trace) -> float:

@@ -27,6 +27,7 @@ def document(
     notes: Sequence[str],
     replays: Sequence[tuple[Network, Execution | str]],
     window: Focus,
+    caveats: Sequence[str],
 ) -> dict[str, Any]:
     """The plain data of replays, ``popmodel/replay/1``.
 
@@ -42,10 +43,12 @@ def document(
         For each network what came out, or why nothing did.
     window : Focus
         What of the trace was replayed.
+    caveats : sequence of str
+        What has to be known before the numbers are read.
     """
     return {
         "schema": "popmodel/replay/1",
-        "caveats": list(window.caveats),
+        "caveats": list(caveats),
         "window": window.to_dict(),
         "measured_runtime": measured,
         "notes": list(notes),

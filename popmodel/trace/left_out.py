@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from popmodel.trace.blocks import rows_where_type
+from popmodel.trace.told import told
 from popmodel.units import plural
 
 if TYPE_CHECKING:
@@ -37,15 +35,12 @@ _NS = 1e9
 
 def left_out(trace: Trace) -> list[str]:
     """What a trace leaves out, in a sentence each; since when, where that is not the begin."""
-    whole = trace.whole or trace
-    events = whole.events
-    rows = rows_where_type(events.type, (LEFT_OUT,))
+    marks = told(trace.whole or trace, LEFT_OUT)
     first: dict[int, int] = {}
     where: dict[int, set[int]] = {}
-    location = np.searchsorted(events.offsets, rows, side="right") - 1
-    process = np.searchsorted(whole.process_offsets, location, side="right") - 1
-    for row, rank in zip(rows.tolist(), process.tolist(), strict=True):
-        value, time = int(events.value[row]), int(events.time[row])
+    for value, time, rank in zip(
+        marks.value.tolist(), marks.time.tolist(), marks.process.tolist(), strict=True
+    ):
         first[value] = min(first.get(value, time), time)
         where.setdefault(value, set()).add(rank)
     said = []

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from popmodel.trace.blocks import rows_where_type
+from popmodel.trace.told import told
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -68,15 +66,10 @@ class Loss:
 
 def losses(trace: Trace) -> list[Loss]:
     """Losses of a run, the earliest first."""
-    events = trace.events
-    rows = rows_where_type(events.type, (LOST,))
-    if not len(rows):
-        return []
-    location = np.searchsorted(events.offsets, rows, side="right") - 1
-    process = np.searchsorted(trace.process_offsets, location, side="right") - 1
+    lost = told(trace, LOST)
     found: dict[tuple[int, int], list[int]] = {}
     for who, value, time in zip(
-        process.tolist(), events.value[rows].tolist(), events.time[rows].tolist(), strict=True
+        lost.process.tolist(), lost.value.tolist(), lost.time.tolist(), strict=True
     ):
         found.setdefault((who, value), []).append(time)
     made = [Loss(who, len(times), min(times), value) for (who, value), times in found.items()]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.trace.blocks import rows_where_type
+from popmodel.trace.told import told
 from popmodel.units import plural
 
 if TYPE_CHECKING:
@@ -91,17 +91,15 @@ def _who(trace: Trace, location: int) -> str:
 
 def _first(trace: Trace, type_: int) -> NDArray[np.int64]:
     """Value of the first event of a type on each location; 0 for none."""
-    events = trace.events
-    rows = rows_where_type(events.type, (type_,))[::-1]
+    marks = told(trace, type_)
     found = np.zeros(trace.locations, np.int64)
-    found[np.searchsorted(events.offsets, rows, side="right") - 1] = events.value[rows]
+    found[marks.location[::-1]] = marks.value[::-1]  # of equal indices the last assignment stays
     return found
 
 
 def _sum(trace: Trace, type_: int) -> NDArray[np.int64]:
     """Sum of the events of a type on each location."""
-    events = trace.events
-    rows = rows_where_type(events.type, (type_,))
+    marks = told(trace, type_)
     found = np.zeros(trace.locations, np.int64)
-    np.add.at(found, np.searchsorted(events.offsets, rows, side="right") - 1, events.value[rows])
+    np.add.at(found, marks.location, marks.value)
     return found

@@ -6,9 +6,9 @@ A *location* is one thread of one process. Locations are process-major: those of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas
 
     from popmodel.trace.calls import Calls
+
+Derived = TypeVar("Derived")
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -185,12 +187,16 @@ class Trace:
 
     def calls(self) -> Calls:
         """MPI calls of all locations, paired once and kept; see `popmodel.trace.calls.pair`."""
-        if "calls" not in self._derived:
-            from popmodel.trace.calls import pair
+        from popmodel.trace.calls import pair
 
-            self._derived["calls"] = pair(self)
-        calls: Calls = self._derived["calls"]
-        return calls
+        return self.derived("calls", pair)
+
+    def derived(self, name: str, make: Callable[[Trace], Derived]) -> Derived:
+        """What is made of this trace once, when it is first asked for, and kept under a name."""
+        if name not in self._derived:
+            self._derived[name] = make(self)
+        made: Derived = self._derived[name]
+        return made
 
     def mpi_name(self, type_: int, value: int) -> str:
         """Name of an MPI call, for instance ``MPI_Send`` for 50000001 and 1."""

@@ -123,3 +123,13 @@ def popmodel(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
         return status, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture
+def crowded(trace: str) -> str:
+    """The run of `trace` on one processor for both threads, with tests left out, as it says."""
+    path = Path(trace)
+    lines = path.read_text().splitlines()
+    told = (f"2:{rank}:1:{rank}:1:0:40009002:1:40009003:2:40009101:1" for rank in (1, 2))
+    path.write_text("\n".join([*lines[:2], *told, *lines[2:]]) + "\n")
+    return trace

@@ -220,3 +220,15 @@ def test_the_whole_run_is_replayed_where_it_is_asked_for(started: str, popmodel:
     document = json.loads(popmodel("replay", started, "--from-start", "--format", "json")[1])
     assert document["measured_runtime"] == 0.1
     assert document["window"]["left_out"] == {"before": 0.0, "after": 0.0}
+
+
+def test_what_has_to_be_known_first_is_what_metrics_says(crowded: str, popmodel: Call) -> None:
+    said = [
+        json.loads(popmodel(*words, crowded, "--format", "json")[1])
+        for words in (("replay",), ("metrics",))
+    ]
+    first = said[0]["caveats"]
+    assert first[0].startswith("more threads than processors: 2 threads may use only 1 processor")
+    assert first[-1].startswith("tests and probes that found nothing are left out of the trace")
+    assert first == said[1]["runs"][0]["caveats"]
+    assert popmodel("replay", crowded)[1].startswith("more threads than processors:")
