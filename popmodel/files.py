@@ -15,12 +15,12 @@ import shutil
 import signal
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from types import FrameType
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO
 
 from popmodel.errors import FileError
+from popmodel.signals import ENDING, as_exits
 
 __all__ = ["NewFile", "append_to", "copy", "refuse_planted", "write_bytes", "write_text", "written"]
 
@@ -28,7 +28,6 @@ PREFIX = ".popmodel-"
 """How the names of files begin that are still being written, where they need one."""
 READ_WRITE = 0o666
 PROGRAM = 0o777
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class NewFile:
@@ -61,12 +60,8 @@ class NewFile:
     ) -> None:
         self._prefix = prefix
         self._partial: Path | None = None
-        try:
-            if not nameless:
-                raise AttributeError
-            flags = os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC
-            descriptor = os.open(folder, flags, permissions)
-        except (AttributeError, OSError):  # another system, or another kind of file system
+        descriptor = _nameless(folder, permissions) if nameless else None
+        if descriptor is None:
             partial = self._unguessable(folder)
             flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC
             descriptor = os.open(partial, flags, permissions)
@@ -119,6 +114,14 @@ class NewFile:
 
     def _unguessable(self, folder: Path) -> Path:
         return folder / f"{self._prefix}{os.urandom(8).hex()}"
+
+
+def _nameless(folder: Path, permissions: int) -> int | None:
+    """Open a file without a name; None where the system or the file system has no such files."""
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, permissions)
+    except (AttributeError, OSError):
+        return None
 
 
 @contextmanager
@@ -226,31 +229,20 @@ def _permissions_of(path: Path) -> int | None:
 @contextmanager
 def _cleaned(new: NewFile) -> Iterator[None]:
     """Leave nothing of a file that did not get its name, whatever happens."""
-
-    def end(number: int, _frame: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + number)
-
-    taken = {}
-    try:
-        if new.has_name:
-            for number in _ENDING:
-                # Outside the main thread nothing is changed: signals do not arrive there.
-                if signal.getsignal(number) is signal.SIG_DFL:
-                    with suppress(ValueError):
-                        taken[number] = signal.signal(number, end)
-        yield
-    finally:
-        new.drop_name()
-        with suppress(OSError):  # the first error is the one to report
-            new.file.close()
-        for number, handler in taken.items():
-            signal.signal(number, handler)
+    # One without a name needs no help: it vanishes with the process.
+    with as_exits() if new.has_name else nullcontext():
+        try:
+            yield
+        finally:
+            new.drop_name()
+            with suppress(OSError):  # the first error is the one to report
+                new.file.close()
 
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Keep signals that end a process back for a moment."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
     finally:

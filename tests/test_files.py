@@ -14,6 +14,7 @@ import pytest
 
 from popmodel import files
 from popmodel.errors import FileError
+from popmodel.signals import ENDING
 
 
 @pytest.fixture(params=["nameless", "named", "unnameable"])
@@ -153,9 +154,9 @@ def test_signals_mean_afterwards_what_they_meant_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "O_TMPFILE")
-    before = [signal.getsignal(number) for number in files._ENDING]
+    before = [signal.getsignal(number) for number in ENDING]
     files.write_text(tmp_path / "a", "")
-    assert [signal.getsignal(number) for number in files._ENDING] == before
+    assert [signal.getsignal(number) for number in ENDING] == before
 
 
 def test_a_copy_is_written_the_same_way(tmp_path: Path) -> None:

@@ -306,7 +306,7 @@ def _trace(
     keep_raw: bool,
     force: bool,
 ) -> None:
-    from popmodel.cli.signals import as_exits
+    from popmodel.signals import as_exits
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import refuse_as_rank, understand
     from popmodel.tracer.environment import place, variables
@@ -396,8 +396,8 @@ def _merge(
 ) -> None:
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.cli.signals import as_exits
     from popmodel.report.trace import VIEWS, documents
+    from popmodel.signals import as_exits
     from popmodel.tracer import raw_directory
 
     if len(words) != 1:
