@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import write_out
@@ -52,7 +53,7 @@ class Target:
     def _style(self) -> Style:
         if self.path is not None:
             return Style()
-        return terminal_style()
+        return terminal_style(sys.stdout)
 
 
 def target(
@@ -103,9 +104,9 @@ def target(
     return Target(format or by_suffix or Format.TABLE, path, force)
 
 
-def terminal_style() -> Style:
-    """Width and colours of standard output; 80 columns where it is no terminal."""
-    terminal = sys.stdout is not None and sys.stdout.isatty()
+def terminal_style(stream: TextIO | None) -> Style:
+    """Width and colours of a stream; 80 columns where it is no terminal."""
+    terminal = stream is not None and stream.isatty()
     columns = shutil.get_terminal_size((80, 24)).columns
     return Style(columns, depth_of(os.environ, terminal=terminal), terminal)
 

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from popmodel.cli.app import Verb
 from popmodel.cli.options import FORMATS, ForceOption, choice, whole_number
-from popmodel.errors import FileError, PopmodelError, UsageError
-
-if TYPE_CHECKING:
-    from popmodel.tracer.commands import Command
-    from popmodel.tracer.cost import Costs
-    from popmodel.tracer.environment import Settings
-    from popmodel.tracer.library import Library
-    from popmodel.tracer.merge import Merged
+from popmodel.errors import UsageError
 
 EXAMPLES = (
     "popmodel trace -- mpirun -n 4 ./app",
@@ -30,7 +19,6 @@ EXAMPLES = (
 )
 
 MERGE = "merge"
-DEFAULT = "trace.prv.gz"
 
 
 class Traced(Verb):
@@ -183,6 +171,9 @@ def command(
     An MPI, OpenMP or hybrid program that is linked dynamically; nothing in it has to be changed.
     Its output and its exit status are its own. What was traced is told on standard error.
     """
+    from popmodel.cli.trace_merge import merge
+    from popmodel.cli.trace_prepare import build, print_environment, write_script
+    from popmodel.cli.trace_run import trace
     from popmodel.tracer.environment import LOCKS, OPENMP, Settings
 
     settings = Settings(
@@ -200,24 +191,24 @@ def command(
     actions = {"--build-only": build_only, "--print-env": print_env, "--script": script is not None}
     _refuse_contradictions(actions, sizes, script, given, merges=ctx.meta[MERGE])
     if ctx.meta[MERGE]:
-        _merge(ctx.obj, given[1:], output, format, force=force)
+        merge(ctx.obj, given[1:], output, format, force=force)
     elif build_only:
-        _build(ctx.obj, given, output, format)
+        build(ctx.obj, given, output, format)
     elif print_env:
-        _print_environment(ctx.obj, output, settings, force=force)
+        print_environment(ctx.obj, output, settings, force=force)
     elif script is not None:
         numbers = {
             option: None if text is None else whole_number(option, text)
             for option, text in sizes.items()
         }
-        _write_script(given, script, numbers, output, settings, force=force)
+        write_script(given, script, numbers, output, settings, force=force)
     else:
         if format is not None:
             raise UsageError(
                 "--format: a traced run is told on standard error, beside what the program says",
                 f"make the trace with --keep-raw, then popmodel trace merge DIR --format {format}",
             )
-        _trace(ctx.obj, given, output, settings, keep_raw=keep_raw, force=force)
+        trace(ctx.obj, given, output, settings, keep_raw=keep_raw, force=force)
 
 
 def _refuse_contradictions(
@@ -295,393 +286,3 @@ def _recorded_size(text: str | None) -> int | None:
     if not _LEAST_SIZE <= size < 2**63:
         raise UsageError(f"--max-size {text}: must be at least 1MiB", "--max-size 1GiB")
     return int(size)
-
-
-def _trace(
-    arguments: Sequence[str],
-    words: Sequence[str],
-    output: str | None,
-    settings: Settings,
-    *,
-    keep_raw: bool,
-    force: bool,
-) -> None:
-    from popmodel.signals import as_exits
-    from popmodel.tracer import raw_directory
-    from popmodel.tracer.commands import refuse_as_rank, understand
-    from popmodel.tracer.environment import place, variables
-    from popmodel.tracer.run import run
-
-    refuse_as_rank()
-    command = understand(words)
-    target = _target(output, command, force=force)
-    library = _library(command)
-    raw = raw_directory.of_output(target)
-    raw_directory.create(raw, force=force)
-    call = place(command, variables(library.path, raw, settings), os.environ)
-    with raw_directory.held(raw):
-        try:
-            status = run(command.path, call.words, {**os.environ, **call.environment})
-        except PopmodelError:
-            raw_directory.clear(raw)
-            raise
-        try:
-            with as_exits():
-                _finish(
-                    arguments,
-                    raw,
-                    target,
-                    library,
-                    settings,
-                    _nothing(command, status, settings),
-                    keep_raw=keep_raw,
-                    force=force,
-                    built=_built_in(command),
-                )
-        except PopmodelError as error:
-            if status == 0:
-                raise
-            # What the program said of its failure comes first, and its status is what counts.
-            from popmodel.cli.streams import complain
-
-            complain(error.message, error.hint)
-    if status != 0:
-        raise typer.Exit(status)
-
-
-def _finish(
-    arguments: Sequence[str],
-    raw: Path,
-    target: Path,
-    library: Library,
-    settings: Settings,
-    nothing: PopmodelError,
-    *,
-    keep_raw: bool,
-    force: bool,
-    built: Sequence[str],
-) -> None:
-    """Make the trace of what was recorded, and say what it is; `nothing` if there is none."""
-    from popmodel import provenance
-    from popmodel.report.render import Format, render
-    from popmodel.report.trace import VIEWS, documents
-    from popmodel.tracer import raw_directory
-
-    if not raw_directory.files(raw):
-        raw_directory.clear(raw)
-        raise nothing
-    runs, notes = _merged(raw, target, force=force, after_the_run=True)
-    if library.without_mpi is not None:
-        notes += (f"MPI is not traced: {library.without_mpi}",)
-    if settings.openmp in _NO_OPENMP and not any(run.openmp for run in runs):
-        notes += (f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",)
-    if "OpenMP" in built and not any(run.openmp for run in runs):
-        notes += ("no OpenMP: its runtime is linked statically into the program",)
-    if not keep_raw:
-        _remove(raw)
-    result = documents(
-        runs, raw=_shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
-    )
-    stamp = provenance.collect(arguments).to_dict()
-    _say(render({**result, "provenance": stamp}, VIEWS, Format.TABLE, _style()))
-
-
-def _merge(
-    arguments: Sequence[str],
-    words: Sequence[str],
-    output: str | None,
-    format: str | None,
-    *,
-    force: bool,
-) -> None:
-    from popmodel import provenance
-    from popmodel.cli.output import target
-    from popmodel.report.trace import VIEWS, documents
-    from popmodel.signals import as_exits
-    from popmodel.tracer import raw_directory
-
-    if len(words) != 1:
-        raise UsageError(
-            f"merge: takes one directory, not {len(words)}",
-            "popmodel trace merge app.raw -o app.prv.gz",
-        )
-    goal = target(None, format, force=force)
-    raw = Path(words[0])
-    name = output or f"{raw.absolute().name.removesuffix(raw_directory.SUFFIX)}.prv.gz"
-    with as_exits():
-        runs, notes = _merged(raw, _checked(name, force=force), force=force)
-    result = documents(runs, raw=str(raw), cost=None, notes=notes)
-    goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, VIEWS)
-
-
-def _merged(
-    raw: Path, target: Path, *, force: bool, after_the_run: bool = False
-) -> tuple[tuple[Merged, ...], tuple[str, ...]]:
-    """Merge, with a line of progress; gives the traces, and what could not be found out.
-
-    Says how to go on if that does not succeed; where only a merge was asked for, if a signal or the
-    user has ended it.
-    """
-    from popmodel.cli.progress import Line
-    from popmodel.cli.streams import remark
-    from popmodel.tracer.merge import merge_runs
-    from popmodel.tracer.source_lines import SourceLines
-
-    line, lines = Line(), SourceLines()
-
-    def draw(done: float) -> None:
-        line.draw(lambda width: f"merging {100 * done:3.0f} %"[:width])
-
-    try:
-        runs = merge_runs(
-            raw,
-            target,
-            locate=lines,
-            progress=draw,
-            check=lambda path: _checked(str(path), force=force),
-        )
-        return runs, () if lines.problem is None else (lines.problem,)
-    except BaseException as error:
-        line.clear()
-        if after_the_run or not isinstance(error, PopmodelError):
-            remark(f"what was recorded is kept: {_merging(raw, target)}")
-        raise
-    finally:
-        line.clear()
-
-
-def _build(
-    arguments: Sequence[str], words: Sequence[str], output: str | None, format: str | None
-) -> None:
-    from popmodel import provenance
-    from popmodel.cli.output import target
-    from popmodel.report.trace import BUILT, built
-    from popmodel.tracer.commands import understand
-
-    if output is not None:
-        raise UsageError(f"-o {output}: nothing is traced with --build-only", "leave -o out")
-    goal = target(None, format, force=False)
-    library = _library(understand(words) if words else None)
-    mpi = None if library.mpi is None else library.mpi.name
-    result = built(str(library.path), library.compiler.version, mpi, library.without_mpi)
-    goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, BUILT)
-
-
-def _print_environment(
-    arguments: Sequence[str], output: str | None, settings: Settings, *, force: bool
-) -> None:
-    from popmodel.cli.streams import remark, write_out
-    from popmodel.shell import join, quote
-    from popmodel.tracer import raw_directory
-    from popmodel.tracer.environment import variables
-
-    target = _checked(output or DEFAULT, force=force)
-    library = _library(None)
-    raw = raw_directory.of_output(target)
-    raw_directory.create(raw, force=force, reuse=True)
-    given = variables(library.path, raw, settings)
-    write_out("".join(f"{name}={quote(value)}\n" for name, value in given.items()))
-    line = f"mpirun -n 4 env $({join(('popmodel', *arguments))}) ./app"
-    if any(quote(value) != value for value in given.values()):
-        line = f"eval {line}"  # what a command prints is split at blanks, quoted or not
-    remark(f"give them to the program alone: {line}")
-    remark(f"when it has run: {_merging(raw, target)}")
-
-
-def _write_script(
-    words: Sequence[str],
-    system: str,
-    sizes: Mapping[str, int | None],
-    output: str | None,
-    settings: Settings,
-    *,
-    force: bool,
-) -> None:
-    from popmodel.cli.streams import remark, write_out
-    from popmodel.shell import join, visible
-    from popmodel.tracer import script
-    from popmodel.tracer.commands import understand
-
-    choice("--script", system, script.SYSTEMS)
-    command = understand(words)
-    target = _target(output, command, force=force)
-    library = _library(command)
-    if library.mpi is not None and library.mpi.origin == "wheel":
-        remark(
-            "the MPI is that of a Python package, which the cluster's srun may not be able to "
-            "start: load the module of the cluster's own"
-        )
-    job = script.Job(
-        command,
-        nodes=sizes["--nodes"] or 1,
-        ranks=sizes["--ranks"],
-        threads=sizes["--threads"],
-        settings=settings,
-    )
-    made_for = None if library.mpi is None else library.mpi.name
-    path = script.write(job, library.path, target, mpi=made_for, force=force)
-    write_out(f"{visible(str(path))}\n")
-    remark(f"submit it: {join(['sbatch', str(path)])}")
-    remark("when it has run it says how the trace is made, at the end of its output")
-
-
-def _library(command: Command | None) -> Library:
-    """The library for a command; refuses a program that it cannot be loaded into."""
-    from popmodel.cli.progress import Line
-    from popmodel.tracer.commands import refuse_untraceable
-    from popmodel.tracer.library import find_or_build
-
-    if command is not None and command.program is not None:
-        refuse_untraceable(command.program)
-    line = Line()
-
-    def draw(name: str) -> None:
-        line.draw(lambda width: f"building the tracer for {name}, this once"[:width])
-
-    try:
-        return find_or_build(command, on_build=draw)
-    finally:
-        line.clear()
-
-
-def _target(output: str | None, command: Command, *, force: bool) -> Path:
-    named = DEFAULT if command.program is None else f"{command.program.name}.prv.gz"
-    return _checked(output or named, force=force)
-
-
-def _checked(name: str, *, force: bool) -> Path:
-    """Where a trace goes; refused before the run what would be refused after it.
-
-    Raises
-    ------
-    UsageError
-        It is no name of a trace, or there is one already.
-    """
-    from popmodel.shell import plain
-    from popmodel.tracer.raw_directory import SUFFIXES, stem
-
-    path = Path(plain(name, "-o"))
-    if not name.endswith(SUFFIXES) or path.name in SUFFIXES:
-        raise UsageError(f"-o {name}: a trace is written as .prv or .prv.gz", "-o app.prv.gz")
-    try:
-        for suffix in (path.name.removeprefix(stem(path)), ".pcf", ".row"):
-            there = path.with_name(f"{stem(path)}{suffix}")
-            if there.is_dir():
-                raise UsageError(f"-o {name}: {there} is a directory", "name another file")
-            if there.exists() and not force:
-                raise UsageError(f"-o {name}: {there} exists", "use --force to replace it")
-    except OSError as error:
-        problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
-        raise FileError(path, problem, hint="choose another place with -o") from error
-    return path
-
-
-def _cost(library: Library, target: Path) -> Costs | None:
-    from popmodel.cli.streams import remark
-    from popmodel.tracer.cost import measured_by
-
-    why = library.without_cost
-    if library.cost is not None:
-        try:
-            return measured_by(library.cost, target.absolute().parent, os.environ)
-        except (PopmodelError, OSError) as error:  # the trace is made, and is worth more than this
-            why = str(error)
-    remark(f"what recording costs was not measured: {why}")
-    return None
-
-
-def _remove(raw: Path) -> None:
-    from popmodel.cli.streams import remark
-    from popmodel.tracer import raw_directory
-
-    try:
-        raw_directory.clear(raw)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        remark(f"the records in {_shown(raw)} are no longer needed, but stay there: {reason}")
-
-
-_NO_OPENMP = {
-    "off": "it was not to be observed",
-    "ompt": "the program has none, or its runtime has no tools interface",
-    "gomp": "the program has none, or its runtime is another than libgomp",
-}
-
-
-def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError:
-    """The error for a run of which nothing was recorded."""
-    name = command.words[command.start] if command.program is None else command.program.name
-    if built := _built_in(command):
-        return PopmodelError(
-            f"{name}: nothing was recorded: {' and '.join(built)} {_ARE[len(built) > 1]} linked "
-            "into it statically, and the tracer cannot be put in front",
-            "link the shared libraries: without -static, -static-libgomp or archives (.a) of MPI",
-        )
-    if status != 0:
-        return PopmodelError(
-            f"{name}: it ended with {_ending(status)}, and no process of it called MPI_Init or "
-            "entered a parallel region with the tracer loaded: nothing was recorded",
-            "run it without popmodel: if it fails as well, nothing is wrong with the tracing",
-        )
-    if settings.openmp in _NO_OPENMP:
-        return PopmodelError(
-            f"{name}: nothing was recorded: no process called MPI_Init, and no OpenMP: "
-            f"{_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",
-            "leave --openmp out: popmodel then finds out how OpenMP can be observed",
-        )
-    return PopmodelError(
-        f"{name}: nothing was recorded: no process called MPI_Init or entered a parallel region "
-        "with the tracer loaded",
-        "a program uses MPI or OpenMP and links their shared libraries (ldd shows them); a script "
-        "that starts ranks elsewhere hands on what popmodel trace --print-env prints",
-    )
-
-
-def _merging(raw: Path, target: Path) -> str:
-    """The command that makes a trace of records."""
-    from popmodel.shell import join
-
-    return join(["popmodel", "trace", "merge", _shown(raw), "-o", str(target)])
-
-
-_ARE = {False: "is", True: "are"}
-
-
-def _built_in(command: Command) -> list[str]:
-    from popmodel.tracer.symbols import built_in
-
-    return [] if command.program is None else built_in(str(command.program))
-
-
-def _ending(status: int) -> str:
-    """An exit status in words: shells make 128 + number of signals."""
-    try:
-        return f"signal {signal.Signals(status - 128).name}" if status > 128 else f"status {status}"
-    except ValueError:
-        return f"status {status}"
-
-
-def _shown(path: Path) -> str:
-    """A path as short as it can be pasted here."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return str(path)
-
-
-def _style() -> Any:
-    import shutil
-
-    from popmodel.report.colour import depth_of
-    from popmodel.report.terminal import Style
-
-    terminal = sys.stderr is not None and sys.stderr.isatty()
-    columns = shutil.get_terminal_size((80, 24)).columns
-    return Style(columns, depth_of(os.environ, terminal=terminal), terminal)
-
-
-def _say(text: str) -> None:
-    """Write to standard error: standard output is the program's."""
-    if sys.stderr is not None:
-        sys.stderr.write(text)
-        sys.stderr.flush()

@@ -1,0 +1,80 @@
+"""``popmodel trace merge``: from records to a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from popmodel.cli.trace_target import checked, merging
+from popmodel.errors import PopmodelError, UsageError
+
+if TYPE_CHECKING:
+    from popmodel.tracer.merge import Merged
+
+__all__ = ["merge", "merged"]
+
+
+def merge(
+    arguments: Sequence[str],
+    words: Sequence[str],
+    output: str | None,
+    format: str | None,
+    *,
+    force: bool,
+) -> None:
+    """Make a trace of the records in a directory, and say what it is."""
+    from popmodel import provenance
+    from popmodel.cli.output import target
+    from popmodel.report.trace import VIEWS, documents
+    from popmodel.signals import as_exits
+    from popmodel.tracer import raw_directory
+
+    if len(words) != 1:
+        raise UsageError(
+            f"merge: takes one directory, not {len(words)}",
+            "popmodel trace merge app.raw -o app.prv.gz",
+        )
+    goal = target(None, format, force=force)
+    raw = Path(words[0])
+    name = output or f"{raw.absolute().name.removesuffix(raw_directory.SUFFIX)}.prv.gz"
+    with as_exits():
+        runs, notes = merged(raw, checked(name, force=force), force=force)
+    result = documents(runs, raw=str(raw), cost=None, notes=notes)
+    goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, VIEWS)
+
+
+def merged(
+    raw: Path, target: Path, *, force: bool, after_the_run: bool = False
+) -> tuple[tuple[Merged, ...], tuple[str, ...]]:
+    """Merge, with a line of progress; gives the traces, and what could not be found out.
+
+    Says how to go on if that does not succeed; where only a merge was asked for, if a signal or the
+    user has ended it.
+    """
+    from popmodel.cli.progress import Line
+    from popmodel.cli.streams import remark
+    from popmodel.tracer.merge import merge_runs
+    from popmodel.tracer.source_lines import SourceLines
+
+    line, lines = Line(), SourceLines()
+
+    def draw(done: float) -> None:
+        line.draw(lambda width: f"merging {100 * done:3.0f} %"[:width])
+
+    try:
+        runs = merge_runs(
+            raw,
+            target,
+            locate=lines,
+            progress=draw,
+            check=lambda path: checked(str(path), force=force),
+        )
+        return runs, () if lines.problem is None else (lines.problem,)
+    except BaseException as error:
+        line.clear()
+        if after_the_run or not isinstance(error, PopmodelError):
+            remark(f"what was recorded is kept: {merging(raw, target)}")
+        raise
+    finally:
+        line.clear()

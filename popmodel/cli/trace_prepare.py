@@ -1,0 +1,93 @@
+"""What ``popmodel trace`` prepares for runs that others start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from popmodel.cli.options import choice
+from popmodel.cli.trace_target import DEFAULT, checked, merging, target_of, tracer
+from popmodel.errors import UsageError
+
+if TYPE_CHECKING:
+    from popmodel.tracer.environment import Settings
+
+__all__ = ["build", "print_environment", "write_script"]
+
+
+def build(
+    arguments: Sequence[str], words: Sequence[str], output: str | None, format: str | None
+) -> None:
+    """Build the tracer, and say where it is."""
+    from popmodel import provenance
+    from popmodel.cli.output import target
+    from popmodel.report.trace import BUILT, built
+    from popmodel.tracer.commands import understand
+
+    if output is not None:
+        raise UsageError(f"-o {output}: nothing is traced with --build-only", "leave -o out")
+    goal = target(None, format, force=False)
+    library = tracer(understand(words) if words else None)
+    mpi = None if library.mpi is None else library.mpi.name
+    result = built(str(library.path), library.compiler.version, mpi, library.without_mpi)
+    goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, BUILT)
+
+
+def print_environment(
+    arguments: Sequence[str], output: str | None, settings: Settings, *, force: bool
+) -> None:
+    """Print the variables that a program needs to be traced."""
+    from popmodel.cli.streams import remark, write_out
+    from popmodel.shell import join, quote
+    from popmodel.tracer import raw_directory
+    from popmodel.tracer.environment import variables
+
+    target = checked(output or DEFAULT, force=force)
+    library = tracer(None)
+    raw = raw_directory.of_output(target)
+    raw_directory.create(raw, force=force, reuse=True)
+    given = variables(library.path, raw, settings)
+    write_out("".join(f"{name}={quote(value)}\n" for name, value in given.items()))
+    line = f"mpirun -n 4 env $({join(('popmodel', *arguments))}) ./app"
+    if any(quote(value) != value for value in given.values()):
+        line = f"eval {line}"  # what a command prints is split at blanks, quoted or not
+    remark(f"give them to the program alone: {line}")
+    remark(f"when it has run: {merging(raw, target)}")
+
+
+def write_script(
+    words: Sequence[str],
+    system: str,
+    sizes: Mapping[str, int | None],
+    output: str | None,
+    settings: Settings,
+    *,
+    force: bool,
+) -> None:
+    """Write a job script."""
+    from popmodel.cli.streams import remark, write_out
+    from popmodel.shell import join, visible
+    from popmodel.tracer import script
+    from popmodel.tracer.commands import understand
+
+    choice("--script", system, script.SYSTEMS)
+    command = understand(words)
+    target = target_of(output, command, force=force)
+    library = tracer(command)
+    if library.mpi is not None and library.mpi.origin == "wheel":
+        remark(
+            "the MPI is that of a Python package, which the cluster's srun may not be able to "
+            "start: load the module of the cluster's own"
+        )
+    job = script.Job(
+        command,
+        nodes=sizes["--nodes"] or 1,
+        ranks=sizes["--ranks"],
+        threads=sizes["--threads"],
+        settings=settings,
+    )
+    made_for = None if library.mpi is None else library.mpi.name
+    path = script.write(job, library.path, target, mpi=made_for, force=force)
+    write_out(f"{visible(str(path))}\n")
+    remark(f"submit it: {join(['sbatch', str(path)])}")
+    remark("when it has run it says how the trace is made, at the end of its output")

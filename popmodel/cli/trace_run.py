@@ -1,0 +1,196 @@
+"""``popmodel trace -- COMMAND``: the run, and the trace that is made of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from popmodel.cli.trace_merge import merged
+from popmodel.cli.trace_target import shown, target_of, tracer
+from popmodel.errors import PopmodelError
+
+if TYPE_CHECKING:
+    from popmodel.tracer.commands import Command
+    from popmodel.tracer.cost import Costs
+    from popmodel.tracer.environment import Settings
+    from popmodel.tracer.library import Library
+
+__all__ = ["trace"]
+
+
+def trace(
+    arguments: Sequence[str],
+    words: Sequence[str],
+    output: str | None,
+    settings: Settings,
+    *,
+    keep_raw: bool,
+    force: bool,
+) -> None:
+    """Run a command; its output and its exit status are its own."""
+    from popmodel.signals import as_exits
+    from popmodel.tracer import raw_directory
+    from popmodel.tracer.commands import refuse_as_rank, understand
+    from popmodel.tracer.environment import place, variables
+    from popmodel.tracer.run import run
+
+    refuse_as_rank()
+    command = understand(words)
+    target = target_of(output, command, force=force)
+    library = tracer(command)
+    raw = raw_directory.of_output(target)
+    raw_directory.create(raw, force=force)
+    call = place(command, variables(library.path, raw, settings), os.environ)
+    with raw_directory.held(raw):
+        try:
+            status = run(command.path, call.words, {**os.environ, **call.environment})
+        except PopmodelError:
+            raw_directory.clear(raw)
+            raise
+        try:
+            with as_exits():
+                if not raw_directory.files(raw):
+                    raw_directory.clear(raw)
+                    raise _nothing(command, status, settings)
+                _finish(
+                    arguments,
+                    command,
+                    raw,
+                    target,
+                    library,
+                    settings,
+                    keep_raw=keep_raw,
+                    force=force,
+                )
+        except PopmodelError as error:
+            if status == 0:
+                raise
+            # What the program said of its failure comes first, and its status is what counts.
+            from popmodel.cli.streams import complain
+
+            complain(error.message, error.hint)
+    if status != 0:
+        raise typer.Exit(status)
+
+
+def _finish(
+    arguments: Sequence[str],
+    command: Command,
+    raw: Path,
+    target: Path,
+    library: Library,
+    settings: Settings,
+    *,
+    keep_raw: bool,
+    force: bool,
+) -> None:
+    """Make the trace of what was recorded, and say what it is."""
+    from popmodel import provenance
+    from popmodel.cli.output import terminal_style
+    from popmodel.report.render import Format, render
+    from popmodel.report.trace import VIEWS, documents
+
+    runs, notes = merged(raw, target, force=force, after_the_run=True)
+    if library.without_mpi is not None:
+        notes += (f"MPI is not traced: {library.without_mpi}",)
+    if not any(run.openmp for run in runs):
+        if settings.openmp in _NO_OPENMP:
+            notes += (f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",)
+        if "OpenMP" in _built_in(command):
+            notes += ("no OpenMP: its runtime is linked statically into the program",)
+    if not keep_raw:
+        _remove(raw)
+    result = documents(
+        runs, raw=shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
+    )
+    stamp = provenance.collect(arguments).to_dict()
+    _say(render({**result, "provenance": stamp}, VIEWS, Format.TABLE, terminal_style(sys.stderr)))
+
+
+def _cost(library: Library, target: Path) -> Costs | None:
+    from popmodel.cli.streams import remark
+    from popmodel.tracer.cost import measured_by
+
+    why = library.without_cost
+    if library.cost is not None:
+        try:
+            return measured_by(library.cost, target.absolute().parent, os.environ)
+        except (PopmodelError, OSError) as error:  # the trace is made, and is worth more than this
+            why = str(error)
+    remark(f"what recording costs was not measured: {why}")
+    return None
+
+
+def _remove(raw: Path) -> None:
+    from popmodel.cli.streams import remark
+    from popmodel.tracer import raw_directory
+
+    try:
+        raw_directory.clear(raw)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remark(f"the records in {shown(raw)} are no longer needed, but stay there: {reason}")
+
+
+_NO_OPENMP = {
+    "off": "it was not to be observed",
+    "ompt": "the program has none, or its runtime has no tools interface",
+    "gomp": "the program has none, or its runtime is another than libgomp",
+}
+
+
+def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError:
+    """The error for a run of which nothing was recorded."""
+    name = command.words[command.start] if command.program is None else command.program.name
+    if built := _built_in(command):
+        are = "are" if len(built) > 1 else "is"
+        return PopmodelError(
+            f"{name}: nothing was recorded: {' and '.join(built)} {are} linked "
+            "into it statically, and the tracer cannot be put in front",
+            "link the shared libraries: without -static, -static-libgomp or archives (.a) of MPI",
+        )
+    if status != 0:
+        return PopmodelError(
+            f"{name}: it ended with {_ending(status)}, and no process of it called MPI_Init or "
+            "entered a parallel region with the tracer loaded: nothing was recorded",
+            "run it without popmodel: if it fails as well, nothing is wrong with the tracing",
+        )
+    if settings.openmp in _NO_OPENMP:
+        return PopmodelError(
+            f"{name}: nothing was recorded: no process called MPI_Init, and no OpenMP: "
+            f"{_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",
+            "leave --openmp out: popmodel then finds out how OpenMP can be observed",
+        )
+    return PopmodelError(
+        f"{name}: nothing was recorded: no process called MPI_Init or entered a parallel region "
+        "with the tracer loaded",
+        "a program uses MPI or OpenMP and links their shared libraries (ldd shows them); a script "
+        "that starts ranks elsewhere hands on what popmodel trace --print-env prints",
+    )
+
+
+def _built_in(command: Command) -> list[str]:
+    from popmodel.tracer.symbols import built_in
+
+    return [] if command.program is None else built_in(str(command.program))
+
+
+def _ending(status: int) -> str:
+    """An exit status in words: shells make 128 + number of signals."""
+    try:
+        return f"signal {signal.Signals(status - 128).name}" if status > 128 else f"status {status}"
+    except ValueError:
+        return f"status {status}"
+
+
+def _say(text: str) -> None:
+    """Write to standard error: standard output is the program's."""
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+        sys.stderr.flush()

@@ -1,0 +1,83 @@
+"""Where a trace goes, and the tracer that makes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from popmodel.errors import FileError, UsageError
+
+if TYPE_CHECKING:
+    from popmodel.tracer.commands import Command
+    from popmodel.tracer.library import Library
+
+__all__ = ["DEFAULT", "checked", "merging", "shown", "target_of", "tracer"]
+
+DEFAULT = "trace.prv.gz"
+
+
+def target_of(output: str | None, command: Command, *, force: bool) -> Path:
+    """Where the trace of a command goes: what the user names, else after its program."""
+    named = DEFAULT if command.program is None else f"{command.program.name}.prv.gz"
+    return checked(output or named, force=force)
+
+
+def checked(name: str, *, force: bool) -> Path:
+    """Where a trace goes; refused before the run what would be refused after it.
+
+    Raises
+    ------
+    UsageError
+        It is no name of a trace, or there is one already.
+    """
+    from popmodel.shell import plain
+    from popmodel.tracer.raw_directory import SUFFIXES, stem
+
+    path = Path(plain(name, "-o"))
+    if not name.endswith(SUFFIXES) or path.name in SUFFIXES:
+        raise UsageError(f"-o {name}: a trace is written as .prv or .prv.gz", "-o app.prv.gz")
+    try:
+        for suffix in (path.name.removeprefix(stem(path)), ".pcf", ".row"):
+            there = path.with_name(f"{stem(path)}{suffix}")
+            if there.is_dir():
+                raise UsageError(f"-o {name}: {there} is a directory", "name another file")
+            if there.exists() and not force:
+                raise UsageError(f"-o {name}: {there} exists", "use --force to replace it")
+    except OSError as error:
+        problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        raise FileError(path, problem, hint="choose another place with -o") from error
+    return path
+
+
+def merging(raw: Path, target: Path) -> str:
+    """The command that makes a trace of records."""
+    from popmodel.shell import join
+
+    return join(["popmodel", "trace", "merge", shown(raw), "-o", str(target)])
+
+
+def shown(path: Path) -> str:
+    """A path as short as it can be pasted here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def tracer(command: Command | None) -> Library:
+    """The library for a command; refuses a program that it cannot be loaded into."""
+    from popmodel.cli.progress import Line
+    from popmodel.tracer.commands import refuse_untraceable
+    from popmodel.tracer.library import find_or_build
+
+    if command is not None and command.program is not None:
+        refuse_untraceable(command.program)
+    line = Line()
+
+    def draw(name: str) -> None:
+        line.draw(lambda width: f"building the tracer for {name}, this once"[:width])
+
+    try:
+        return find_or_build(command, on_build=draw)
+    finally:
+        line.clear()
