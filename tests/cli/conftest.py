@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 from patience import GENEROUS
+from real_mpi import mpi
 
 from popmodel.cli import main
 from popmodel.trace.writer import TraceWriter
+
+from .traced_programs import programs, traced
+
+__all__ = ["mpi", "programs", "traced"]
 
 MS = 1_000_000
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tracer.raw_files", "tracer.traced")
+pytest.register_assert_rewrite("tracer.openmp_runs", "tracer.raw_files", "tracer.traced")
 
 from real_mpi import mpi  # noqa: E402
+from tracer.openmp_runs import build  # noqa: E402
 from tracer.traced import library, program, run  # noqa: E402
 
-__all__ = ["library", "mpi", "program", "run"]
+__all__ = ["build", "library", "mpi", "program", "run"]
