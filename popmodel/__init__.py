@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from popmodel._version import __version__
 
 if TYPE_CHECKING:
+    from popmodel.efficiency.hierarchy import load_families
+    from popmodel.efficiency.measure import analyse
     from popmodel.errors import PopmodelError
     from popmodel.machine.profile import load as load_machine
-    from popmodel.metrics.hierarchy import load_families
-    from popmodel.metrics.measure import analyse
     from popmodel.model.predict import predict
     from popmodel.model.signature.files import load as load_signature
     from popmodel.model.sweep.sweep import sweep
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.errors.PopmodelError",
-    "analyse": "popmodel.metrics.measure.analyse",
-    "load_families": "popmodel.metrics.hierarchy.load_families",
+    "analyse": "popmodel.efficiency.measure.analyse",
+    "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
     "load_signature": "popmodel.model.signature.files.load",
     "predict": "popmodel.model.predict.predict",

@@ -35,8 +35,8 @@ def command(
     """
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.metrics.explain import explain, find_family
-    from popmodel.metrics.hierarchy import load_families
+    from popmodel.efficiency.explain import explain, find_family
+    from popmodel.efficiency.hierarchy import load_families
     from popmodel.report.explain import VIEWS, catalogue, document
 
     goal = target(output, format, force=force)

@@ -22,10 +22,10 @@ from popmodel.cli.options import (
 from popmodel.errors import FileError, PopmodelError, UsageError
 
 if TYPE_CHECKING:
-    from popmodel.metrics.family import Evaluation
-    from popmodel.metrics.measure import Run
-    from popmodel.metrics.observables import OutsideMPI
-    from popmodel.metrics.scaling import Mode
+    from popmodel.efficiency.family import Evaluation
+    from popmodel.efficiency.measure import Run
+    from popmodel.efficiency.observables import OutsideMPI
+    from popmodel.efficiency.scaling import Mode
 
 EXAMPLES = (
     "popmodel metrics run.prv",
@@ -96,9 +96,9 @@ def command(
     from popmodel import provenance
     from popmodel.cli.output import target
     from popmodel.cli.thresholds import check, parse
-    from popmodel.metrics.hierarchy import load_families
-    from popmodel.metrics.measure import analyse
-    from popmodel.metrics.scaling import Comparable, scale
+    from popmodel.efficiency.hierarchy import load_families
+    from popmodel.efficiency.measure import analyse
+    from popmodel.efficiency.scaling import Comparable, scale
     from popmodel.report.metrics import VIEWS
     from popmodel.report.metrics_document import document
     from popmodel.report.names import run_names
@@ -175,7 +175,7 @@ def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
 
 def _fitting(runs: Sequence[Run]) -> tuple[str, ...]:
     """The families that suit all runs: that of MPI alone, or two that count all threads."""
-    from popmodel.metrics.workers import apart
+    from popmodel.efficiency.workers import apart
 
     if any(apart(run.observables) for run in runs):
         return ("hybrid-additive", "talp")

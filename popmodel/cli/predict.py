@@ -73,8 +73,8 @@ def command(
     """
     from popmodel import provenance
     from popmodel.cli.output import target
+    from popmodel.efficiency.hierarchy import load_families
     from popmodel.machine import profile as profiles
-    from popmodel.metrics.hierarchy import load_families
     from popmodel.model.predict import predict
     from popmodel.model.prediction import MAIN_FAMILY
     from popmodel.model.scaling import ReferenceRun

@@ -23,7 +23,7 @@ from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network
-    from popmodel.replay import Execution
+    from popmodel.simulator import Execution
 
 EXAMPLES = (
     "popmodel replay run.prv",
@@ -79,9 +79,9 @@ def command(
     """
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.metrics.measure import runtime
-    from popmodel.replay import from_trace, replay
+    from popmodel.efficiency.measure import runtime
     from popmodel.report.replay import VIEWS, differences, document
+    from popmodel.simulator import from_trace, replay
     from popmodel.trace import read
     from popmodel.trace.caveats import caveats
     from popmodel.trace.focus import focused

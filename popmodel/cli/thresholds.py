@@ -11,7 +11,7 @@ from popmodel.errors import PopmodelError, ThresholdError, UsageError
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.metrics.family import Family
+    from popmodel.efficiency.family import Family
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def command(
     """
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.metrics.hierarchy import load_families
+    from popmodel.efficiency.hierarchy import load_families
     from popmodel.model.prediction import MAIN_FAMILY
     from popmodel.model.validate import SCHEMA, compare, summary
     from popmodel.report.validate import views
@@ -101,7 +101,7 @@ def command(
 
 
 def _measured(path: str, *, cache: bool, from_start: bool) -> list[Measurement]:
-    from popmodel.metrics.measure import analyse
+    from popmodel.efficiency.measure import analyse
     from popmodel.model.measured import from_run, read_table
     from popmodel.trace import read
 

@@ -1,7 +1,7 @@
 // Collectives as point-to-point messages, one step of one member at a time: nothing is laid out in
 // advance, since the messages of an all-to-all grow with the square of its members.
 //
-// The algorithms are those that popmodel.replay.algorithms names; tests/oracle/algorithms.py lays
+// The algorithms are those that popmodel.simulator.algorithms names; tests/oracle/algorithms.py lays
 // the same messages out in plain Python.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace popmodel {
 
-// Numbers shared with popmodel.replay.program.COLLECTIVES.
+// Numbers shared with popmodel.simulator.program.COLLECTIVES.
 enum Kind : uint8_t {
     INIT,
     BARRIER,

@@ -24,7 +24,7 @@ namespace {
 
 template <typename T> using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Numbers shared with popmodel.replay.program.Op.
+// Numbers shared with popmodel.simulator.program.Op.
 enum Op : uint8_t {
     SEND,
     ISEND,
@@ -37,7 +37,7 @@ enum Op : uint8_t {
     WAIT_COLLECTIVE
 };
 
-// Numbers shared with popmodel.replay.engine.
+// Numbers shared with popmodel.simulator.engine.
 enum Rule : uint8_t {
     SYNCHRONISING, // all leave when the last has arrived, plus the cost
     FROM_ROOT,     // members leave when the root has arrived, plus the cost; the root goes on

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from popmodel.documents import read_text
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.measure import Run
 from popmodel.errors import FileError
-from popmodel.metrics.hierarchy import load_families
-from popmodel.metrics.measure import Run
 from popmodel.shapes import Real, shown
 from popmodel.trace.focus import Focus
 from popmodel.values import dataclass

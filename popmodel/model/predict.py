@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.machine.profile import Profile
-from popmodel.metrics.hierarchy import load_families
 from popmodel.model.causes import causes
 from popmodel.model.elasticity import elasticities
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction

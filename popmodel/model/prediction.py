@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import field, fields, replace
 from typing import Any
 
+from popmodel.efficiency.scaling import Mode
 from popmodel.machine.quantity import Quantity
-from popmodel.metrics.scaling import Mode
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.placement import Placement, launch_line, mpirun_line
 from popmodel.model.validity import Validity

@@ -2,7 +2,8 @@
 
 Both runs see the same draws of the uncertain inputs, so what is common to them cancels in their
 ratios. The formulas are those of the family ``scaling``, as for measured runs
-(`popmodel.metrics.scaling`); here are only which run is the reference, and how much work it does.
+(`popmodel.efficiency.scaling`); here are only which run is the reference, and how much work it
+does.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from dataclasses import field, replace
 
 import numpy as np
 
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import against, of_masters
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
-from popmodel.metrics.hierarchy import load_families
-from popmodel.metrics.scaling import against, of_masters
 from popmodel.model.prediction import DEFAULT_REFERENCE, Reference
 from popmodel.model.run import grid
 from popmodel.model.run.observe import Modelled

@@ -9,12 +9,12 @@ from typing import Protocol
 
 import numpy as np
 
+from popmodel.efficiency.observables import NO_MPI
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.metrics.observables import NO_MPI
 from popmodel.model import changes
 from popmodel.model.changes import REMEDIES
 from popmodel.model.prediction import Estimate

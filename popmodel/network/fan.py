@@ -2,7 +2,7 @@
 
 Each of the two stages takes ``(latency + size / bandwidth)`` times a factor of the number of
 members. The sizes are those with which Dimemas' simulated times come out (shown in
-``tests/replay/test_dimemas.py``): Bcast pays no size on its way in; the others pay the mean of
+``tests/simulator/test_dimemas.py``): Bcast pays no size on its way in; the others pay the mean of
 what is sent and received. Reduce has one stage and no factor: every member pays for what it sends,
 and the root leaves when all have. Where members have different sizes and nobody is the root
 (Alltoallv), those of the member that arrives last count.
@@ -54,7 +54,7 @@ def collective_time(
     Parameters
     ----------
     kind : str
-        One of `popmodel.replay.program.COLLECTIVES`.
+        One of `popmodel.simulator.program.COLLECTIVES`.
     members, sent, received : array_like
         Number of members, and the largest number of bytes that one sends and receives.
     latency, bandwidth : float

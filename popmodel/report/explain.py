@@ -12,8 +12,8 @@ from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Style, pairs, paragraph
 
 if TYPE_CHECKING:
-    from popmodel.metrics.explain import Explanation
-    from popmodel.metrics.family import Family
+    from popmodel.efficiency.explain import Explanation
+    from popmodel.efficiency.family import Family
 
 
 def document(explanation: Explanation) -> dict[str, Any]:

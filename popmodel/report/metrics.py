@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from popmodel.metrics.hierarchy import load_families
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.joint import joint_caveats, joint_notes, joint_warnings
 from popmodel.report.metrics_document import SCALING
@@ -26,7 +26,7 @@ from popmodel.report.warnings import caveat_lines, warning_lines, warning_text
 from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
-    from popmodel.metrics.family import Family
+    from popmodel.efficiency.family import Family
 
 REGIONS_SHOWN = 10
 SITES_SHOWN = 10

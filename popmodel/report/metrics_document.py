@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from popmodel.report.terminal import loses
 
 if TYPE_CHECKING:
-    from popmodel.metrics.family import Evaluation
-    from popmodel.metrics.measure import Run
-    from popmodel.metrics.observables import OutsideMPI
-    from popmodel.metrics.scaling import Scaling
+    from popmodel.efficiency.family import Evaluation
+    from popmodel.efficiency.measure import Run
+    from popmodel.efficiency.observables import OutsideMPI
+    from popmodel.efficiency.scaling import Scaling
 
 SCALING = "scaling"
 ABOUT_MPI = ("mpi", "mpi-additive")
@@ -31,7 +31,7 @@ def document(
 
     Parameters
     ----------
-    runs : sequence of popmodel.metrics.measure.Run
+    runs : sequence of popmodel.efficiency.measure.Run
         The runs.
     evaluations : sequence of mapping of str to Evaluation
         For each run its families by id.

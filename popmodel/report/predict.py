@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.observables import AGGREGATES
 from popmodel.machine.profile import part_of
-from popmodel.metrics.hierarchy import load_families
-from popmodel.metrics.observables import AGGREGATES
 from popmodel.model.prediction import DEFAULT_REFERENCE
 from popmodel.model.uncertainty import group
 from popmodel.model.validity import OUTSIDE, Validity

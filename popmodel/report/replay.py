@@ -15,7 +15,7 @@ from popmodel.units import count, format_bandwidth, format_size, format_time
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network
-    from popmodel.replay import Execution
+    from popmodel.simulator import Execution
     from popmodel.trace.focus import Focus
 
 Run = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.metrics.hierarchy import load_families
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.joint import joint_caveats
 from popmodel.report.names import run_names

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from popmodel.network.network import PRESETS
-from popmodel.replay import Program, replay
-from popmodel.replay.build import ProgramBuilder
-from popmodel.replay.program import Op
+from popmodel.simulator import Program, replay
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op
 
 PROCESSES, STEPS, ROUNDS = 64, 4000, 5
 MEMBERS = (256, 512, 1024, 2048, 4096)

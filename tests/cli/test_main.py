@@ -70,7 +70,7 @@ def test_wrong_usage_without_a_hint_of_its_own_leads_to_the_help(
     def refuse() -> None:
         raise UsageError("this is not possible")
 
-    monkeypatch.setattr("popmodel.metrics.hierarchy.load_families", refuse)
+    monkeypatch.setattr("popmodel.efficiency.hierarchy.load_families", refuse)
     assert popmodel("explain") == (
         2,
         "",

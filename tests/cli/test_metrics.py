@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from popmodel.efficiency import measure
+from popmodel.efficiency.family import Family
 from popmodel.errors import PopmodelError
-from popmodel.metrics import measure
-from popmodel.metrics.family import Family
 from popmodel.trace.writer import TraceWriter
 
 from .conftest import LEFT_OUT, MS, write_trace

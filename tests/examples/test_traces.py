@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from popmodel import trace as reader
-from popmodel.metrics.hierarchy import load_families
-from popmodel.metrics.measure import Run, analyse, runtime
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.measure import Run, analyse, runtime
 from popmodel.network.network import preset
-from popmodel.replay import from_trace, replay
+from popmodel.simulator import from_trace, replay
 from popmodel.trace.focus import focused
 from popmodel.trace.trace import Trace
 

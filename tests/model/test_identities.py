@@ -10,10 +10,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from model.demo import machine, program
 
+from popmodel.efficiency.family import Family
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.machine import profile as profiles
 from popmodel.machine.profile import Profile
-from popmodel.metrics.family import Family
-from popmodel.metrics.hierarchy import load_families
 from popmodel.model.replayed.exchange import NotUnrolled
 from popmodel.model.run.observe import PARTS, Modelled
 from popmodel.model.run.placement import place

@@ -21,9 +21,9 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.terms import critical, schedule, task
 from popmodel.network import collectives
 from popmodel.network.network import PRESETS
-from popmodel.replay import replay
-from popmodel.replay.build import ProgramBuilder
-from popmodel.replay.program import Op
+from popmodel.simulator import replay
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op
 
 
 def with_openmp(**seconds: float) -> Profile:

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model.demo import machine, program
 
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.machine.topology import Cache, Topology
-from popmodel.metrics.hierarchy import load_families
 from popmodel.model.predict import Prediction, predict
 from popmodel.model.run.course import closed_form
 from popmodel.model.run.observe import PARTS, observe

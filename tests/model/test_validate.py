@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
-from popmodel.metrics.measure import analyse
 from popmodel.model.measured import Measurement, TableError, from_run, read_table
 from popmodel.model.predict import predict
 from popmodel.model.signature import files as signature

@@ -1,7 +1,7 @@
 """Collectives laid out as point-to-point messages, in plain Python.
 
 The compiled engine finds the same messages one step at a time; the algorithms are those that
-`popmodel.replay.algorithms` names. A program carried out here has all of them in its columns, so
+`popmodel.simulator.algorithms` names. A program carried out here has all of them in its columns, so
 its size grows with the square of the members of an all-to-all.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.replay.program import COLLECTIVES, Collectives, Messages, Op, Program
+from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
 
 
 class Exchange(NamedTuple):

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from popmodel.network.network import PRESETS
-from popmodel.replay import replay
-from popmodel.replay.build import ProgramBuilder
-from popmodel.replay.program import Op
+from popmodel.simulator import replay
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op
 
 
 class Step(NamedTuple):

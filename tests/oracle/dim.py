@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from popmodel.replay.build import ProgramBuilder
-from popmodel.replay.program import Op, Program, Uneven
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op, Program, Uneven
 
 Sizes = dict[tuple[int, int], tuple[int, int]]
 

@@ -6,7 +6,7 @@ condition is looked up anew in each sweep. Slow on purpose, and short enough to 
 
 from __future__ import annotations
 
-from popmodel.replay.program import Op, Program
+from popmodel.simulator.program import Op, Program
 
 SYNCHRONISING, FROM_ROOT, TO_ROOT, TO_ROOT_PAID, _, LAST_DECIDES = range(6)
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from oracle.algorithms import exchanges
-from popmodel.replay.build import ProgramBuilder
-from popmodel.replay.program import Op, Program
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op, Program
 
 FLOPS = 1e9  # of a host of the reference platforms, per second
 BYTES = {"0": 8, "1": 4, "23": 4}  # of the datatypes that occur

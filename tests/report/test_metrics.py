@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from popmodel.metrics.call_sites import CallSite
-from popmodel.metrics.hierarchy import load_families
-from popmodel.metrics.measure import Run, analyse
-from popmodel.metrics.observables import Region
-from popmodel.metrics.scaling import Comparable, scale
+from popmodel.efficiency.call_sites import CallSite
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.measure import Run, analyse
+from popmodel.efficiency.observables import Region
+from popmodel.efficiency.scaling import Comparable, scale
 from popmodel.report import metrics
 from popmodel.report.metrics_document import document
 from popmodel.report.terminal import Style

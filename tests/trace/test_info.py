@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from popmodel.efficiency import measure
 from popmodel.errors import TraceError
-from popmodel.metrics import measure
 from popmodel.trace import read
 from popmodel.trace.info import info
 from popmodel.trace.labels import Labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from popmodel.metrics.measure import analyse
+from popmodel.efficiency.measure import analyse
 from popmodel.trace import Trace, read
 from popmodel.trace.info import info
 from popmodel.trace.left_out import LEFT_OUT, left_out

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.measure import analyse
 from popmodel.errors import ReplayError
-from popmodel.metrics.hierarchy import load_families
-from popmodel.metrics.measure import analyse
 from popmodel.network.network import PRESETS
-from popmodel.replay import from_trace, replay
 from popmodel.report import info as screen
 from popmodel.report.terminal import Style
+from popmodel.simulator import from_trace, replay
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import find
 from popmodel.trace.info import info

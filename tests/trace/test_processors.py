@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.metrics.measure import analyse
+from popmodel.efficiency.measure import analyse
 from popmodel.trace import Trace, read
 from popmodel.trace.info import info
 from popmodel.trace.processors import CPUS, SHARING, USED, WAITED, crowding

@@ -20,8 +20,8 @@ from tracer.builder import Run, group_hash, post, receive, send
 from tracer.plan import BEGIN, Plan, plans
 
 from popmodel import trace as reader
+from popmodel.efficiency.measure import analyse
 from popmodel.errors import TraceError, UsageError
-from popmodel.metrics.measure import analyse
 from popmodel.trace import Trace
 from popmodel.trace.calls import tally
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, Loss, losses

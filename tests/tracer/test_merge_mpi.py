@@ -12,7 +12,7 @@ from tracer.traced import Run
 
 from popmodel import trace as reader
 from popmodel.network.network import PRESETS
-from popmodel.replay import from_trace, replay
+from popmodel.simulator import from_trace, replay
 from popmodel.trace.calls import tally
 from popmodel.tracer.merge import merge
 

@@ -15,15 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from popmodel.efficiency.family import Family
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.observables import AGGREGATES
 from popmodel.errors import UsageError
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.metrics.family import Family
-from popmodel.metrics.hierarchy import load_families
-from popmodel.metrics.observables import AGGREGATES
 from popmodel.model.elasticity import elasticities
 from popmodel.model.formula.notebook import (
     FUNCTIONS,
@@ -139,7 +139,7 @@ def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Famil
     """
     from difflib import get_close_matches
 
-    from popmodel.metrics.explain import explain as explain_metric
+    from popmodel.efficiency.explain import explain as explain_metric
 
     if asked == RUNTIME:
         return None, RUNTIME

@@ -20,9 +20,9 @@ from popmodel.model.signature.program import Collective, Halo, Pipeline, PointTo
 from popmodel.model.terms import message
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
-from popmodel.replay.build import ProgramBuilder
-from popmodel.replay.charges import Charges, rules
-from popmodel.replay.program import Op, Program
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.charges import Charges, rules
+from popmodel.simulator.program import Op, Program
 from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]

@@ -23,9 +23,9 @@ from popmodel.model.run.performance import Model
 from popmodel.model.run.work import Work
 from popmodel.model.signature.program import Item, Loop
 from popmodel.model.uncertainty import nominal
-from popmodel.replay.charges import Charges
-from popmodel.replay.engine import ends
-from popmodel.replay.program import Program
+from popmodel.simulator.charges import Charges
+from popmodel.simulator.engine import ends
+from popmodel.simulator.program import Program
 from popmodel.values import dataclass
 
 MOST_OPERATIONS = 400_000

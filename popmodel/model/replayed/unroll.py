@@ -19,8 +19,8 @@ from popmodel.model.replayed.exchange import Exchange, NotUnrolled
 from popmodel.model.replayed.script import Compute, NewStep, Script
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
-from popmodel.replay.charges import Charges
-from popmodel.replay.program import Collectives, Messages, Op, Program
+from popmodel.simulator.charges import Charges
+from popmodel.simulator.program import Collectives, Messages, Op, Program
 from popmodel.values import dataclass
 
 _NS = 1e9

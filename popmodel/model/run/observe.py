@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from popmodel.efficiency.observables import AGGREGATES, NO_MPI
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value
-from popmodel.metrics.observables import AGGREGATES, NO_MPI
 from popmodel.model.run.course import Course, computation
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work
@@ -35,7 +35,7 @@ class Modelled:
     Attributes
     ----------
     aggregates : dict of str to value
-        Names of `popmodel.metrics.observables.AGGREGATES`.
+        Names of `popmodel.efficiency.observables.AGGREGATES`.
     absent : dict of str to str
         Reasons for the names that are missing.
     time : dict of str to value

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.machine.profile import MissingQuantity
-from popmodel.metrics.hierarchy import load_families
 from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.run import grid
 from popmodel.model.run.placement import Placement

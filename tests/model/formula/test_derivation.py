@@ -10,11 +10,11 @@ import pytest
 import sympy
 from model.demo import exact, machine, program
 
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions import parse
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
-from popmodel.metrics.hierarchy import load_families
 from popmodel.model.formula import derivation as formulas
 from popmodel.model.formula import notation, notebook
 from popmodel.model.formula.derivation import Formula, FormulaError, choose, derive

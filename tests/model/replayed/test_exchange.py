@@ -21,7 +21,7 @@ from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.performance import Model, prepare
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
-from popmodel.replay.program import Op
+from popmodel.simulator.program import Op
 
 PERIODIC = """
 [params]

@@ -22,9 +22,9 @@ from popmodel.model.run.course import closed_form
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.network.network import PRESETS
-from popmodel.replay import replay
-from popmodel.replay.build import ProgramBuilder
-from popmodel.replay.program import Op
+from popmodel.simulator import replay
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op
 
 GLOBAL = 'collective = { op = "barrier" }'
 NEIGHBOURS = 'p2p = { to = "(rank + 1) % P", bytes = 8, mode = "sendrecv" }'

@@ -9,9 +9,9 @@ import pytest
 
 from popmodel.model.terms import pipeline
 from popmodel.network.network import PRESETS, Network
-from popmodel.replay import replay
-from popmodel.replay.build import ProgramBuilder
-from popmodel.replay.program import Op
+from popmodel.simulator import replay
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op
 
 IDEAL = PRESETS["ideal"]
 

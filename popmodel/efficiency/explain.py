@@ -1,0 +1,178 @@
+"""What a metric is, in words, derived from the one definition that also computes it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+
+from popmodel.efficiency.family import Family, Metric, equation, label
+from popmodel.efficiency.observables import AGGREGATES, REASONS
+from popmodel.errors import UsageError
+from popmodel.values import dataclass
+
+
+@dataclass(frozen=True)
+class Term:
+    """A symbol of a formula and what it stands for; ``unit`` is empty for a metric."""
+
+    symbol: str
+    meaning: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A metric as one family defines it.
+
+    Parameters
+    ----------
+    family, title, use : str
+        Id and title of the family, and when to choose it.
+    name : str
+        Name of the metric.
+    formula : str
+        The formula with symbols and names in full.
+    terms : tuple of Term
+        Every symbol of the formula.
+    meaning, advice, source : str
+        What it says, what to look at when it is low, and where it is defined.
+    parts, parents : tuple of str
+        Equations in which the metric is explained, and in which it explains another.
+    view_of : str or None
+        Name of the metric that this one shows from another side.
+    absent_when : tuple of str
+        What makes the metric absent.
+    """
+
+    family: str
+    title: str
+    use: str
+    name: str
+    formula: str
+    terms: tuple[Term, ...]
+    meaning: str
+    advice: str
+    source: str
+    parts: tuple[str, ...]
+    parents: tuple[str, ...]
+    view_of: str | None
+    absent_when: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A metric in every family that has it."""
+
+    metric: str
+    definitions: tuple[Definition, ...]
+
+
+def explain(metric: str, families: Mapping[str, Family]) -> Explanation:
+    """Explain a metric.
+
+    Parameters
+    ----------
+    metric : str
+        Id or name, ``load_balance`` or ``Load balance``, optionally of one family:
+        ``talp.mpi_load_balance``.
+    families : mapping of str to Family
+        Where to look for it.
+
+    Raises
+    ------
+    UsageError
+        If no family has the metric; the hint has near names.
+    """
+    within, separator, rest = metric.partition(".")
+    if separator and within not in families:
+        raise UsageError(
+            f"no family of metrics is called {within!r}", f"families: {', '.join(families)}"
+        )
+    chosen = {within: families[within]} if separator else families
+    id = _find(rest if separator else metric, chosen)
+    return Explanation(
+        id, tuple(_define(family, id) for family in chosen.values() if id in family.metrics)
+    )
+
+
+def find_family(wanted: str, families: Mapping[str, Family]) -> Family | None:
+    """The family of that id, however written; None if it is not one, but perhaps a metric."""
+    return {_plain(id): family for id, family in families.items()}.get(_plain(wanted))
+
+
+def _find(wanted: str, families: Mapping[str, Family]) -> str:
+    ids = {id: id for family in families.values() for id in family.metrics}
+    names = {
+        _plain(metric.name): id
+        for family in families.values()
+        for id, metric in family.metrics.items()
+    }
+    known = names | ids  # an id wins over the name of another metric
+    plain = _plain(wanted)
+    if plain in known:
+        return known[plain]
+    # A part of a name is likelier than a misspelling of another one.
+    near = [name for name in known if plain and plain in name]
+    if not near:
+        known |= {_plain(family): family for family in families}
+        near = difflib.get_close_matches(plain, known, n=3)
+    suggestions = ", ".join(dict.fromkeys(known[each] for each in near))
+    raise UsageError(
+        f"no metric is called {wanted!r}",
+        f"did you mean {suggestions}?" if near else "popmodel explain lists families and metrics",
+    )
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s_-]+", "_", text.strip().casefold()).replace(
+        "serialization", "serialisation"
+    )
+
+
+def _define(family: Family, id: str) -> Definition:
+    metric = family.metrics[id]
+    return Definition(
+        family=family.id,
+        title=family.title,
+        use=family.use,
+        name=metric.name,
+        formula=_in_full(family, metric),
+        terms=tuple(_term(family, name) for name in _in_order(metric)),
+        meaning=metric.meaning,
+        advice=metric.advice,
+        source=metric.source,
+        parts=tuple(equation(family, each) for each in family.decompositions if each.parent == id),
+        parents=tuple(equation(family, each) for each in family.decompositions if id in each.parts),
+        view_of=None if metric.view_of is None else family.metrics[metric.view_of].name,
+        absent_when=_absences(family, id),
+    )
+
+
+def _in_full(family: Family, metric: Metric) -> str:
+    def full(found: re.Match[str]) -> str:
+        name = found.group()
+        return label(family, name) if name in metric.formula.names else name
+
+    return re.sub(r"[A-Za-z_]\w*", full, metric.formula.text)
+
+
+def _in_order(metric: Metric) -> list[str]:
+    """Names of the formula as they appear in it."""
+    words = re.findall(r"[A-Za-z_]\w*", metric.formula.text)
+    return [word for word in dict.fromkeys(words) if word in metric.formula.names]
+
+
+def _term(family: Family, name: str) -> Term:
+    if name in family.metrics:
+        return Term(family.metrics[name].name, family.metrics[name].meaning, "")
+    aggregate = AGGREGATES[name]
+    return Term(aggregate.symbol, aggregate.meaning, aggregate.unit)
+
+
+def _absences(family: Family, id: str) -> tuple[str, ...]:
+    reasons: dict[str, None] = {}
+    for name in family.needs(id):
+        for quantity in AGGREGATES[name].needs:
+            reasons.update(dict.fromkeys(REASONS[quantity]))
+    return tuple(reasons)

@@ -1,0 +1,406 @@
+"""What a family of metrics is, and how it is evaluated.
+
+A family is data: metrics with formulas, and decompositions that say which metrics explain which.
+The decompositions form a directed acyclic graph, not always a tree: one metric may be explained in
+two ways, and one metric may explain two others.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.efficiency.observables import AGGREGATES, REASONS
+from popmodel.errors import PopmodelError
+from popmodel.expressions import Expression, ExpressionError
+from popmodel.values import dataclass
+
+TOLERANCE = 1e-9
+"""Relative difference up to which the two sides of an identity, or a bound, count as equal."""
+
+Value = float | NDArray[np.float64]
+
+
+class IdentityError(AssertionError):
+    """A metric differs from what its parts give: a formula or a decomposition is wrong."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric of a family.
+
+    Parameters
+    ----------
+    id, name : str
+        For programs and for people.
+    formula : Expression
+        Over names of `AGGREGATES` and ids of the same family.
+    meaning, advice, source : str
+        What it says, what to look at when it is low, and where it is defined.
+    at_least, at_most : float or None
+        Bounds that hold for every run whose times do not contradict each other.
+    view_of : str or None
+        The metric that this one shows from another side without being a part of it.
+    """
+
+    id: str
+    name: str
+    formula: Expression
+    meaning: str
+    advice: str
+    source: str
+    at_least: float | None = None
+    at_most: float | None = None
+    view_of: str | None = None
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A metric as the product of parts, or as their sum less (number of parts - 1).
+
+    Parts are ids of the family or names of `AGGREGATES`. With ``proved`` the equation follows
+    from the formulas whatever the values; otherwise it is only checked on values.
+    """
+
+    parent: str
+    operation: Literal["product", "sum"]
+    parts: tuple[str, ...]
+    proved: bool
+
+    def combine(self, values: Mapping[str, Any]) -> Any:
+        """The right-hand side, for anything that adds and multiplies (numbers, symbols)."""
+        parts = [values[part] for part in self.parts]
+        result = parts[0]
+        for part in parts[1:]:
+            result = result * part if self.operation == "product" else result + part - 1
+        return result
+
+
+@dataclass(frozen=True)
+class Note:
+    """A remark that is due whenever a condition holds; always, if there is none."""
+
+    text: str
+    when: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a displayed tree."""
+
+    depth: int
+    metric: str
+    view: bool = False
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A tree in display order. The first walk of a family has no heading."""
+
+    heading: str | None
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The metrics of one run.
+
+    Parameters
+    ----------
+    family : Family
+        Whose metrics they are.
+    values : dict of str to float
+        By metric id; finite numbers only.
+    absent : dict of str to str
+        The reason, for every metric without a value.
+    notes : tuple of str
+        What a reader of these values should know.
+    """
+
+    family: Family
+    values: dict[str, float]
+    absent: dict[str, str]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SampledEvaluation:
+    """The metrics of many equally likely runs: as `Evaluation`, with one array per metric."""
+
+    family: Family
+    values: dict[str, NDArray[np.float64]]
+    absent: dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A set of metrics that explain one another; made by `popmodel.efficiency.hierarchy`.
+
+    Parameters
+    ----------
+    id, title : str
+        For programs and for people.
+    use, source : str
+        When to choose this family, and the document that defines it.
+    top : str
+        The parallel efficiency of the family (of ``scaling``: computation scaling).
+    search : tuple of str
+        Where the search for the largest loss begins, mostly at `top`.
+    metrics : mapping of str to Metric
+        By id, in the order of the file.
+    decompositions : tuple of Decomposition
+        The first one of a metric is the one that the tree shows.
+    notes : tuple of Note
+        Remarks that depend on the values.
+    order : tuple of str
+        The ids such that a formula comes after those it uses.
+    """
+
+    id: str
+    title: str
+    use: str
+    source: str
+    top: str
+    search: tuple[str, ...]
+    metrics: Mapping[str, Metric]
+    decompositions: tuple[Decomposition, ...]
+    notes: tuple[Note, ...]
+    order: tuple[str, ...]
+
+    def parts(self, metric: str) -> tuple[str, ...]:
+        """Metrics of the family in the first decomposition of a metric; empty for a leaf."""
+        for decomposition in self.decompositions:
+            if decomposition.parent == metric:
+                return tuple(part for part in decomposition.parts if part in self.metrics)
+        return ()
+
+    def needs(self, metric: str) -> tuple[str, ...]:
+        """Names of `AGGREGATES` that a metric rests on, directly or through other metrics."""
+        found: dict[str, None] = {}
+        for name in sorted(self.metrics[metric].formula.names):
+            if name in self.metrics:
+                found.update(dict.fromkeys(self.needs(name)))
+            else:
+                found[name] = None
+        return tuple(found)
+
+    def evaluate(
+        self, aggregates: Mapping[str, float], absent: Mapping[str, str] | None = None
+    ) -> Evaluation:
+        """Compute all metrics of one run.
+
+        Parameters
+        ----------
+        aggregates : mapping of str to float
+            Values of names in `AGGREGATES`, in seconds; missing ones left out.
+        absent : mapping of str to str, optional
+            Reasons, by aggregate or by the quantity that an aggregate needs.
+
+        Raises
+        ------
+        PopmodelError
+            If a value is not a finite number, or the runtime is not positive.
+        ValueError
+            If a name is not in `AGGREGATES`.
+        IdentityError
+            If a decomposition does not hold.
+        """
+        computed, reasons = _compute(self, aggregates, absent or {})
+        values = {name: float(value) for name, value in computed.items()}
+        notes = tuple(_due_notes(self, {**aggregates, **values}))
+        return Evaluation(self, values, reasons, notes + tuple(_contradictions(self, values)))
+
+    def evaluate_samples(
+        self, aggregates: Mapping[str, Value], absent: Mapping[str, str] | None = None
+    ) -> SampledEvaluation:
+        """Compute all metrics of many runs at once: as `evaluate`, elementwise.
+
+        Values of `aggregates` are arrays of one shape (n,), or numbers common to all samples.
+        A metric that is undefined in any sample is absent.
+        """
+        shape = np.broadcast_shapes(*(np.shape(value) for value in aggregates.values()))
+        computed, reasons = _compute(self, aggregates, absent or {})
+        values = {
+            name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+            for name, value in computed.items()
+        }
+        return SampledEvaluation(self, values, reasons)
+
+    def tree(self) -> tuple[Walk, ...]:
+        """The metrics in display order: the tree first, then every further decomposition.
+
+        A metric whose parts were listed before is not expanded again.
+        """
+        expanded: set[str] = set()
+        attached = {part for each in self.decompositions for part in each.parts}
+        roots = [
+            id for id, metric in self.metrics.items() if id not in attached and not metric.view_of
+        ]
+        rows = [row for root in roots for row in self._rows(root, 0, expanded)]
+        walks = [Walk(None, tuple(rows))]
+        explained: set[str] = set()
+        for each in self.decompositions:
+            if each.parent in explained:
+                parts = [part for part in each.parts if part in self.metrics]
+                below = [row for part in parts for row in self._rows(part, 1, expanded)]
+                walks.append(Walk(equation(self, each), (Row(0, each.parent), *below)))
+            explained.add(each.parent)
+        return tuple(walks)
+
+    def lowest_leaf(self, evaluation: Evaluation) -> Metric | None:
+        """The lowest metric below `search` that no present metric explains further.
+
+        Views are not considered. None if no metric has a value.
+        """
+        leaves: list[str] = []
+        for start in self.search:
+            self._collect_leaves(start, evaluation.values, leaves)
+        lowest = min(leaves, key=lambda id: evaluation.values[id], default=None)
+        return None if lowest is None else self.metrics[lowest]
+
+    def _collect_leaves(self, metric: str, values: Mapping[str, float], leaves: list[str]) -> None:
+        before = len(leaves)
+        for part in self.parts(metric):
+            self._collect_leaves(part, values, leaves)
+        if len(leaves) == before and metric in values:
+            leaves.append(metric)
+
+    def _rows(self, metric: str, depth: int, expanded: set[str]) -> Iterator[Row]:
+        yield Row(depth, metric)
+        if metric in expanded:
+            return
+        expanded.add(metric)
+        for part in self.parts(metric):
+            yield from self._rows(part, depth + 1, expanded)
+        for id, other in self.metrics.items():
+            if other.view_of == metric:
+                yield Row(depth + 1, id, view=True)
+
+
+def label(family: Family, name: str) -> str:
+    """What people call a metric of the family or an aggregate."""
+    metric = family.metrics.get(name)
+    return AGGREGATES[name].symbol if metric is None else metric.name
+
+
+def equation(family: Family, decomposition: Decomposition) -> str:
+    """A decomposition as an equation between names."""
+    names = [label(family, part) for part in decomposition.parts]
+    parent = label(family, decomposition.parent)
+    if decomposition.operation == "product":
+        return f"{parent} = {' x '.join(names)}"
+    return f"{parent} = {' + '.join(names)} - {len(names) - 1}"
+
+
+def _compute(
+    family: Family, aggregates: Mapping[str, Value], absent: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values and reasons of all metrics, in the order of the file; identities checked."""
+    _check_input(aggregates)
+    known: dict[str, Any] = dict(aggregates)
+    computed: dict[str, Any] = {}
+    reasons: dict[str, str] = {}
+    for id in family.order:
+        metric = family.metrics[id]
+        # a metric hides an aggregate of the same name, even when it is absent
+        missing = [
+            name
+            for name in sorted(metric.formula.names)
+            if name not in (computed if name in family.metrics else known)
+        ]
+        if missing:
+            why = [reasons.get(name) or _reason(name, absent) for name in missing]
+            # what is missing may have several reasons itself, some of them the same
+            reasons[id] = "; ".join(dict.fromkeys(one for each in why for one in each.split("; ")))
+            continue
+        try:
+            computed[id] = metric.formula.evaluate(known)
+        except ExpressionError:
+            reasons[id] = _why_undefined(family, metric, known)
+        else:
+            known[id] = computed[id]
+    _check_identities(family, {**aggregates, **computed}, computed)
+    in_order = {id: computed[id] for id in family.metrics if id in computed}
+    return in_order, {id: reasons[id] for id in family.metrics if id in reasons}
+
+
+def _check_input(aggregates: Mapping[str, Value]) -> None:
+    for name, value in aggregates.items():
+        if name not in AGGREGATES:
+            near = difflib.get_close_matches(name, AGGREGATES, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"{name!r} is not an aggregate that formulas use{hint}")
+        if not np.all(np.isfinite(value)):
+            raise PopmodelError(
+                f"{AGGREGATES[name].meaning} ({name}) is not a finite number",
+                "leave out what is not known, with the reason why",
+            )
+    if "runtime" in aggregates and not np.all(np.asarray(aggregates["runtime"]) > 0):
+        raise PopmodelError(
+            "the runtime is not positive: there is no time to analyse",
+            "choose a window in which the application runs",
+        )
+
+
+def _reason(name: str, absent: Mapping[str, str]) -> str:
+    aggregate = AGGREGATES[name]
+    for quantity in (name, *aggregate.needs):
+        if quantity in absent:
+            return absent[quantity]
+    for quantity in aggregate.needs:
+        return REASONS[quantity][0]
+    return f"not known: {aggregate.meaning}"
+
+
+def _why_undefined(family: Family, metric: Metric, known: Mapping[str, Any]) -> str:
+    zero = [name for name in sorted(metric.formula.names) if not np.all(known[name])]
+    named = [label(family, name) for name in zero]
+    cause = " and ".join(f"{name} is 0" for name in named) or "the formula divides by 0"
+    return f"undefined: {cause}"
+
+
+def _check_identities(
+    family: Family, values: Mapping[str, Any], computed: Mapping[str, Any]
+) -> None:
+    for each in family.decompositions:
+        if each.parent not in computed or not all(part in values for part in each.parts):
+            continue
+        if any(part in family.metrics and part not in computed for part in each.parts):
+            continue
+        left, right = np.broadcast_arrays(values[each.parent], each.combine(values))
+        scale = np.maximum(np.abs(left), np.abs(right))
+        if each.operation == "sum":  # the terms are of the order of one and may cancel
+            scale = np.maximum(scale, 1.0)
+        wrong = ~(np.abs(left - right) <= TOLERANCE * scale)
+        if np.any(wrong):
+            less = f" less {len(each.parts) - 1}" if each.operation == "sum" else ""
+            raise IdentityError(
+                f"family {family.id}: {each.parent} is {left[wrong][0]:.12g}, but the"
+                f" {each.operation} of {', '.join(each.parts)}{less} is {right[wrong][0]:.12g}"
+            )
+
+
+def _due_notes(family: Family, values: Mapping[str, Any]) -> Iterator[str]:
+    for note in family.notes:
+        if note.when is None or (note.when.names <= values.keys() and note.when.evaluate(values)):
+            yield note.text
+
+
+def _contradictions(family: Family, values: Mapping[str, float]) -> Iterator[str]:
+    """Say which metrics are outside bounds that consistent times keep to."""
+    for id, value in values.items():
+        metric = family.metrics[id]
+        if metric.at_least is not None and value < metric.at_least - TOLERANCE:
+            bound = f"below {metric.at_least:g}"
+        elif metric.at_most is not None and value > metric.at_most + TOLERANCE:
+            bound = f"above {metric.at_most:g}"
+        else:
+            continue
+        yield (
+            f"{metric.name} is {value:.6g}, {bound}, which cannot be:"
+            " the times of the run contradict each other."
+        )

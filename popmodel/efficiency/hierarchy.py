@@ -1,0 +1,319 @@
+"""Reads and checks the files that define the metric families.
+
+A family is one TOML file: its formulas are written once and everything else (the values, the
+trees, the explanations, the proofs in the tests) is derived from them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from popmodel.documents import parse_toml, read_text
+from popmodel.efficiency.family import (
+    Decomposition,
+    Evaluation,
+    Family,
+    IdentityError,
+    Metric,
+    Note,
+    Row,
+    SampledEvaluation,
+    Walk,
+)
+from popmodel.efficiency.observables import AGGREGATES
+from popmodel.errors import FileError
+from popmodel.expressions import Expression, ExpressionError, parse
+
+__all__ = [
+    "Decomposition",
+    "Evaluation",
+    "Family",
+    "IdentityError",
+    "Metric",
+    "Note",
+    "Row",
+    "SampledEvaluation",
+    "Walk",
+    "load_families",
+    "read_family",
+]
+
+BUNDLED = (
+    "mpi",
+    "mpi-additive",
+    "hybrid-additive",
+    "hybrid-multiplicative",
+    "talp",
+    "scaling",
+)
+
+_TEXT = (str,)
+_NUMBER = (int, float)
+# key -> accepted types, required
+_FAMILY_KEYS = {
+    "id": (_TEXT, True),
+    "title": (_TEXT, True),
+    "use": (_TEXT, True),
+    "source": (_TEXT, True),
+    "top": (_TEXT, True),
+    "search": ((list,), False),
+    "metric": ((list,), True),
+    "decomposition": ((list,), False),
+    "note": ((list,), False),
+}
+_METRIC_KEYS = {
+    "id": (_TEXT, True),
+    "name": (_TEXT, True),
+    "formula": (_TEXT, True),
+    "meaning": (_TEXT, True),
+    "advice": (_TEXT, True),
+    "source": (_TEXT, True),
+    "at_least": (_NUMBER, False),
+    "at_most": (_NUMBER, False),
+    "view_of": (_TEXT, False),
+}
+_DECOMPOSITION_KEYS = {
+    "of": (_TEXT, True),
+    "by": (_TEXT, True),
+    "parts": ((list,), True),
+    "proved": ((bool,), True),
+}
+_NOTE_KEYS = {"text": (_TEXT, True), "when": (_TEXT, False)}
+_Keys = Mapping[str, tuple[tuple[type, ...], bool]]
+
+
+@functools.cache
+def load_families() -> Mapping[str, Family]:
+    """The families that come with the program, by id, in the order in which to show them."""
+    # importlib.resources would cost as much time as reading all the files, and a package with a
+    # compiled core always lies in a directory.
+    folder = Path(__file__).parent / "families"
+    return MappingProxyType({id: read_family(folder / f"{id}.toml") for id in BUNDLED})
+
+
+def read_family(path: str | os.PathLike[str]) -> Family:
+    """Read one family and check that it makes sense.
+
+    Parameters
+    ----------
+    path : path-like
+        A TOML file; those in ``popmodel/efficiency/families`` show the keys.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, is not TOML, has unknown or missing keys, an unreadable
+        formula, an unknown name, or metrics that depend on themselves. It names file and line.
+    """
+    text = read_text(path)
+    table = parse_toml(text, path)
+    return _Reader(os.fspath(path), text).family(table)
+
+
+class _Reader:
+    """Turns the tables of one file into a `Family`; knows the file for its messages."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+
+    def family(self, table: dict[str, Any]) -> Family:
+        self.check_keys(table, _FAMILY_KEYS, "the family", None)
+        metrics: dict[str, Metric] = {}
+        for index, entry in enumerate(self.tables(table, "metric", _METRIC_KEYS)):
+            metric = self.metric(entry, index)
+            if metric.id in metrics:
+                raise self.error(f"metric {metric.id!r} is defined twice", "metric", index)
+            metrics[metric.id] = metric
+        names = metrics.keys() | AGGREGATES.keys()
+        for index, metric in enumerate(metrics.values()):
+            self.check_known(
+                sorted(metric.formula.names),
+                names,
+                f"the formula of {metric.id} uses",
+                "metric",
+                index,
+            )
+            if metric.view_of is not None:
+                self.check_known(
+                    [metric.view_of], metrics, f"{metric.id} is a view of", "metric", index
+                )
+        decompositions = tuple(
+            self.decomposition(entry, metrics, index)
+            for index, entry in enumerate(self.tables(table, "decomposition", _DECOMPOSITION_KEYS))
+        )
+        notes = tuple(
+            self.note(entry, names, index)
+            for index, entry in enumerate(self.tables(table, "note", _NOTE_KEYS))
+        )
+        self.check_known([table["top"]], metrics, "top is", None, 0)
+        search = tuple(table.get("search", [table["top"]]))
+        self.check_known(search, metrics, "search begins at", None, 0)
+        explained: dict[str, set[str]] = {id: set() for id in metrics}
+        for each in decompositions:
+            explained[each.parent] |= set(each.parts) & metrics.keys()
+        self.ordered(explained, "is a part of itself")
+        return Family(
+            id=table["id"],
+            title=table["title"],
+            use=_one_line(table["use"]),
+            source=_one_line(table["source"]),
+            top=table["top"],
+            search=search,
+            metrics=MappingProxyType(metrics),
+            decompositions=decompositions,
+            notes=notes,
+            order=self.ordered(
+                {id: metric.formula.names & metrics.keys() for id, metric in metrics.items()},
+                "is computed from itself",
+            ),
+        )
+
+    def metric(self, entry: dict[str, Any], index: int) -> Metric:
+        id = entry["id"]
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", id):
+            raise self.error(
+                f"metric id {id!r} is not a name in lower case letters, digits and _",
+                "metric",
+                index,
+            )
+        least, most = entry.get("at_least"), entry.get("at_most")
+        if least is not None and most is not None and least > most:
+            raise self.error(
+                f"{id}: at_least ({least}) is more than at_most ({most})", "metric", index
+            )
+        return Metric(
+            id=id,
+            name=entry["name"],
+            formula=self.expression(entry["formula"], f"formula of {id}", "metric", index),
+            meaning=_one_line(entry["meaning"]),
+            advice=_one_line(entry["advice"]),
+            source=_one_line(entry["source"]),
+            at_least=least,
+            at_most=most,
+            view_of=entry.get("view_of"),
+        )
+
+    def decomposition(
+        self, entry: dict[str, Any], metrics: Mapping[str, Metric], index: int
+    ) -> Decomposition:
+        parent, parts = entry["of"], entry["parts"]
+        self.check_known([parent], metrics, "decomposition of", "decomposition", index)
+        if entry["by"] not in ("product", "sum"):
+            raise self.error(
+                f"decomposition of {parent}: by is {entry['by']!r}, neither 'product' nor 'sum'",
+                "decomposition",
+                index,
+            )
+        if len(parts) < 2 or not all(isinstance(part, str) for part in parts):
+            raise self.error(
+                f"decomposition of {parent}: parts must be two ids or more", "decomposition", index
+            )
+        self.check_known(
+            parts,
+            metrics.keys() | AGGREGATES.keys(),
+            f"decomposition of {parent} has the part",
+            "decomposition",
+            index,
+        )
+        return Decomposition(parent, entry["by"], tuple(parts), entry["proved"])
+
+    def note(self, entry: dict[str, Any], names: Collection[str], index: int) -> Note:
+        if "when" not in entry:
+            return Note(_one_line(entry["text"]))
+        when = self.expression(entry["when"], "condition of the note", "note", index)
+        self.check_known(sorted(when.names), names, "the condition of the note uses", "note", index)
+        return Note(_one_line(entry["text"]), when)
+
+    def expression(self, text: str, what: str, kind: str, index: int) -> Expression:
+        try:
+            return parse(_one_line(text))
+        except ExpressionError as error:
+            raise self.error(f"{what}: {error.message}", kind, index, error.hint) from None
+
+    def tables(self, table: dict[str, Any], kind: str, keys: _Keys) -> Iterable[dict[str, Any]]:
+        for index, entry in enumerate(table.get(kind, [])):
+            if not isinstance(entry, dict):
+                raise self.error(f"{kind} is not a list of tables: write [[{kind}]]", None, 0)
+            self.check_keys(entry, keys, f"{kind} {entry.get('id', index + 1)}", kind, index)
+            yield entry
+
+    def check_keys(
+        self, table: dict[str, Any], keys: _Keys, what: str, kind: str | None, index: int = 0
+    ) -> None:
+        for key, value in table.items():
+            if key not in keys:
+                hint = _near(key, keys) or f"known keys: {', '.join(keys)}"
+                raise self.error(f"{what} has an unknown key {key!r}", kind, index, hint)
+            accepted = keys[key][0]
+            if not isinstance(value, accepted) or (
+                isinstance(value, bool) and bool not in accepted
+            ):
+                expected = {str: "text", list: "a list", bool: "true or false"}.get(
+                    accepted[0], "a number"
+                )
+                raise self.error(f"{what}: {key} must be {expected}", kind, index)
+        for key, (_, required) in keys.items():
+            if required and key not in table:
+                raise self.error(f"{what} lacks {key!r}", kind, index)
+
+    def check_known(
+        self,
+        wanted: Iterable[str],
+        known: Collection[str],
+        what: str,
+        kind: str | None,
+        index: int,
+    ) -> None:
+        for name in wanted:
+            if name not in known:
+                hint = _near(name, known) or "use a metric of the family or an aggregate"
+                raise self.error(f"{what} {name!r}, which is not known", kind, index, hint)
+
+    def ordered(self, needs: Mapping[str, Collection[str]], problem: str) -> tuple[str, ...]:
+        """The ids such that each comes after those it needs."""
+        order: dict[str, None] = {}
+        below: list[str] = []
+
+        def visit(id: str) -> None:
+            if id in below:
+                chain = " -> ".join((*below[below.index(id) :], id))
+                raise self.error(f"{id} {problem}: {chain}", "metric", list(needs).index(id))
+            if id in order:
+                return
+            below.append(id)
+            for other in sorted(needs[id]):
+                visit(other)
+            below.pop()
+            order[id] = None
+
+        for id in needs:
+            visit(id)
+        return tuple(order)
+
+    def error(
+        self, problem: str, kind: str | None, index: int, hint: str | None = None
+    ) -> FileError:
+        line = None
+        if kind is not None:
+            headers = re.finditer(rf"^\s*\[\[\s*{kind}\s*\]\]", self.text, re.MULTILINE)
+            starts = [header.end() for header in headers]
+            if index < len(starts):
+                line = self.text.count("\n", 0, starts[index]) + 1
+        return FileError(self.path, problem, line=line, hint=hint)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _near(name: str, known: Iterable[str]) -> str | None:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else None

@@ -1,0 +1,308 @@
+"""From a traced run to its observables.
+
+The rules are those of PyPOP's statistics, which they reproduce to the nanosecond
+(``tests/efficiency/test_pypop.py``): useful time is state 1 (running); time in MPI comes from the
+MPI events; a parallel region lasts from a nonzero value of the parallel-construct event on the
+master to the next zero; a worker takes part in regions inside its outlined functions, and what it
+runs outside of them is useful, but in no region; a counter read at time t belongs to the running
+record with begin < t <= end, and only the first read at that t counts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.efficiency import workers
+from popmodel.efficiency.call_sites import CallSite, measure_call_sites
+from popmodel.efficiency.observables import Observables
+from popmodel.efficiency.regions import RegionTimes, measure_regions
+from popmodel.errors import ReplayError
+from popmodel.kernel import _kernel
+from popmodel.network.network import PRESETS
+from popmodel.simulator import from_trace, replay
+from popmodel.trace.blocks import rows_where_type, take
+from popmodel.trace.caveats import caveats
+from popmodel.trace.focus import Focus, focused
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.locks import WithoutWaits, summed_waits
+from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
+from popmodel.trace.regions import parallel_regions
+from popmodel.trace.runtime import longest, state_times
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.network.network import Network
+    from popmodel.simulator import Execution, Program
+    from popmodel.trace import Trace
+
+__all__ = ["Run", "analyse", "runtime"]
+
+_NS = 1e9
+_LARGEST = 2**63
+_IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
+_UNCOVERED = "useful, MPI and region times exceed the time that the states cover"
+_NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
+_SHOWN = 5e-4  # share of all thread time that changes the digits of an efficiency as it is printed
+
+
+@dataclass(frozen=True)
+class Run:
+    """A measured run.
+
+    Attributes
+    ----------
+    trace : str
+        Where it comes from.
+    observables : Observables
+        What was measured and replayed.
+    notes : tuple of str
+        What the replay took as local or left out, one line each.
+    caveats : tuple of str
+        What has to be known before the numbers are read, the most important first, a sentence
+        each: shown above them.
+    window : Focus or None
+        The window of analysis; None of a run that is not from a trace.
+    call_sites : tuple of CallSite
+        Where MPI is called, the most time first; none where the trace does not tell.
+    """
+
+    trace: str
+    observables: Observables
+    notes: tuple[str, ...]
+    caveats: tuple[str, ...] = ()
+    window: Focus | None = None
+    call_sites: tuple[CallSite, ...] = ()
+
+
+def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bool = False) -> Run:
+    """Measure a run, and replay it on a network to get its ideal runtime.
+
+    The program is measured: from the end of MPI_Init of the last rank to the begin of MPI_Finalize
+    of the first. All times and counts are those of this window.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run; a window of a trace is measured as it is.
+    network : Network, optional
+        The network whose runtime counts as ideal.
+    from_start : bool, optional
+        Measure the whole run, with the start and the end of MPI.
+
+    Returns
+    -------
+    Run
+        A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
+        a run that cannot be replayed, too.
+    """
+    trace, window = focused(trace, from_start=from_start)
+    bounds = np.asarray(trace.process_offsets, dtype=np.int64)
+    masters = bounds[:-1]
+    is_master = np.zeros(bounds[-1], dtype=bool)
+    is_master[masters] = True
+
+    in_state = Intervals.in_state(trace.states, RUNNING)
+    waits = summed_waits(trace, in_state)
+    running = WithoutWaits.of_running(in_state, waits)
+    calls = trace.calls()
+    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    found = parallel_regions(trace)
+    parallel, outlined = found.on_master, found.in_function
+
+    omp_useful = np.where(is_master, running.within(parallel), running.within(outlined))
+    useful = running.total()
+    apart = alone([running.at(np.flatnonzero(~is_master & (useful > omp_useful)))], [outlined])
+    in_mpi = in_calls.total()
+    covered, traced = state_times(trace)
+    total = longest(trace, covered, traced)
+    regions = None
+    if len(parallel):
+        regions = measure_regions(trace, running, in_calls, found, apart, waits)
+    replayed, absent, notes, ideal = _replayed(trace, network, total / _NS)
+    counters, broken = _counters(trace, running)
+    losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))
+    impossible = {name: _UNCOVERED for name in _IDLE if name not in losses}
+    run = Observables(
+        runtime=total / _NS,
+        threads=np.diff(bounds),
+        node=np.asarray(trace.node_of_location)[masters],
+        useful=useful / _NS,
+        omp_useful=omp_useful / _NS,
+        in_mpi=in_mpi / _NS,
+        serial_useful=(useful - omp_useful)[masters] / _NS,
+        in_openmp=parallel.total()[masters] / _NS,
+        serial_mpi=(in_mpi - in_calls.within(parallel))[masters] / _NS,
+        has_mpi=bool(len(in_calls)),
+        has_openmp=bool(len(parallel)),
+        **replayed,
+        instructions=counters.get("instructions"),
+        cycles=counters.get("cycles"),
+        **losses,
+        absent=absent | broken | impossible,
+    )
+    doubts = [*_doubts(trace, masters, covered, total), *_unaccounted(run)]
+    first, said = [*caveats(trace, window)], [*notes, *doubts]
+    (first if workers.apart(run) else said).extend(workers.remarks(run))
+    sites = measure_call_sites(trace, total, ideal)
+    return Run(trace.path, run, tuple(said), tuple(first), window, sites)
+
+
+def runtime(trace: Trace) -> float:
+    """Runtime of a traced run, s: the longest time of a thread, tracing-disabled time left out.
+
+    Raises
+    ------
+    TraceError
+        If the trace has no time in states: the time of a thread is the sum of its states.
+    """
+    return longest(trace, *state_times(trace)) / _NS
+
+
+def _replayed(
+    trace: Trace, network: Network, measured: float
+) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...], tuple[Program, Execution] | None]:
+    """Observables from the replay, reasons for those that it cannot give, its notes, and itself."""
+    try:
+        program = from_trace(trace)
+    except ReplayError as error:
+        reason = error.message
+        return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
+    outside = program.compute() / _NS
+    try:
+        execution = replay(program, network, timed=True)
+    except ReplayError as error:
+        return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes, None
+    notes = program.notes
+    if execution.runtime > measured:
+        notes = (*notes, _why_longer(program, network, execution.runtime, measured))
+    observables = {"not_in_mpi": outside, "ideal_runtime": execution.runtime}
+    return observables, {}, notes, (program, execution)
+
+
+def _why_longer(program: Program, network: Network, ideal: float, measured: float) -> str:
+    """Name the assumption of the replay without which the ideal runtime is not the longer one."""
+    rooted = {"collectives": "rooted"}
+    never = {"eager_threshold": math.inf}
+    told = f"the ideal runtime is {ideal - measured:.3g} s above the measured one: "
+    for changes, reason in (
+        (rooted, "roots of collectives left early (--collectives rooted)"),
+        (never, "blocking sends from the eager threshold on did not wait for their receives"),
+        (
+            rooted | never,
+            "roots of collectives left early, and blocking sends from the eager threshold on did "
+            "not wait for their receives",
+        ),
+    ):
+        if replay(program, network.with_(**changes)).runtime <= measured:
+            return told + reason
+    return told + (
+        "neither roots that leave collectives early nor sends that do not wait explain it; other "
+        "collectives may not have synchronised"
+    )
+
+
+def _counters(
+    trace: Trace, running: Intervals
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
+    """Sums of hardware counters over useful time by location, and why one read is not there."""
+    sums, broken = {}, {}
+    for name, type_ in (("instructions", INSTRUCTIONS), ("cycles", CYCLES)):
+        readings = _readings(trace, running, type_)
+        if readings is None:
+            continue
+        location, value = readings
+        if negative := np.count_nonzero(value < 0):
+            broken[name] = f"the hardware counter of {name} is below zero in {negative} readings"
+            continue
+        if value.sum(dtype=np.float64) >= _LARGEST:
+            broken[name] = f"the hardware counter of {name} adds up to more than can be counted"
+            continue
+        total = np.zeros(trace.locations, dtype=np.int64)
+        np.add.at(total, location, value)
+        sums[name] = total.astype(np.float64)
+    return sums, broken
+
+
+def _readings(
+    trace: Trace, running: Intervals, type_: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Location and value of a counter's readings in useful time; None where it was never read."""
+    events = trace.events
+    label = COUNTERS[type_]
+    named = [t for t, text in trace.labels.event_types.items() if text.split()[:1] == [label]]
+    rows = rows_where_type(events.type, (type_, *named))
+    if not len(rows):
+        return None
+    location = np.searchsorted(events.offsets, rows, side="right") - 1
+    time, value = take(events.time, rows), take(events.value, rows)
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (time[1:] != time[:-1]) | (location[1:] != location[:-1])
+    index = _kernel.locate(running.offsets, running.begin, location, time - 1)
+    inside = first & (index >= running.offsets[location])
+    inside[inside] = time[inside] <= running.end[index[inside]]
+    return location[inside], value[inside]
+
+
+def _doubts(
+    trace: Trace,
+    masters: NDArray[np.int64],
+    covered: NDArray[np.int64],
+    total: int,
+) -> list[str]:
+    """Say where the trace contradicts what the definitions take for granted."""
+    states = trace.states
+    some = masters[states.offsets[masters + 1] > states.offsets[masters]]
+    first, last = states.offsets[some], states.offsets[some + 1] - 1
+    gap = states.end[last] - states.begin[first] - covered[some]
+    doubts = []
+    if len(gap) and gap.max() > _NOTEWORTHY * total:
+        rank = int(np.flatnonzero(masters == some[gap.argmax()])[0])
+        doubts.append(
+            f"the states of rank {rank} leave {gap.max() / _NS:.9f} s uncovered: time in regions "
+            "and calls counts it, the runtime does not, so efficiencies can exceed what is possible"
+        )
+    if len(gap) and -gap.min() > _NOTEWORTHY * total:
+        rank = int(np.flatnonzero(masters == some[gap.argmin()])[0])
+        doubts.append(
+            f"the states of rank {rank} overlap by {-gap.min() / _NS:.9f} s, which counts twice"
+        )
+    return doubts
+
+
+def _unaccounted(run: Observables) -> list[str]:
+    """Say where the costs of the regions do not add up to the loss of their efficiency."""
+    lost = float(run.threads @ run.in_openmp - run.omp_useful.sum())
+    costs = sum(region.cost for region in run.regions)
+    if abs(costs - lost) <= _SHOWN * float(run.threads.sum()) * run.runtime:
+        return []
+    return [
+        f"the costs of the parallel regions add up to {costs:.9f} s, their efficiency loses "
+        f"{lost:.9f} s: worker threads run outlined functions for {costs - lost:.9f} s outside the "
+        "parallel regions of their masters, so that efficiency can exceed 1"
+    ]
+
+
+def _losses(regions: RegionTimes | None, idle: int) -> dict[str, Any]:
+    """Observables about parallel regions; `idle` is thread time neither useful nor in MPI, ns."""
+    if regions is None:
+        regions = RegionTimes(0.0, 0.0, 0.0, 0.0, 0, 0, ())
+    serial = idle - regions.idle_imbalance - regions.idle_scheduling
+    # Where the states do not cover the regions there is less idle time than the regions have.
+    idle_times = {
+        "idle_serial": serial / _NS,
+        "idle_imbalance": regions.idle_imbalance / _NS,
+        "idle_scheduling": regions.idle_scheduling / _NS,
+    }
+    return {
+        **(idle_times if serial >= 0 else {}),
+        "openmp_imbalance": regions.imbalance,
+        "openmp_synchronisation": regions.synchronisation,
+        "openmp_scheduling": regions.scheduling,
+        "openmp_mpi": regions.mpi,
+        "regions": regions.regions,
+    }

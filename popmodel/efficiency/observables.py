@@ -1,0 +1,565 @@
+"""The quantities that every efficiency is computed from, and the scalars that formulas use.
+
+A run, however it was obtained (a trace, a replay, a hand-made example), is described by one
+`Observables`: times per thread and per process. The formulas of the metric families see only
+scalars, the *aggregates* of `AGGREGATES`: means, maxima and sums of those times. A prediction that
+knows the scalars but no single thread builds the same names directly.
+
+Sources of the definitions: POP Standard Metrics for hybrid applications (averages weigh a process
+by its threads), POP metric glossary (co-design.pop-coe.eu), DLB user guide (idle times).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.errors import PopmodelError
+from popmodel.values import dataclass
+
+Times = NDArray[np.float64]
+OutsideMPI = Literal["everywhere", "not-in-mpi"]
+
+COUNTER_COVERAGE = 0.999
+"""Share of the useful time whose threads must have counted something for a counter to be used.
+
+A thread that ran for a few microseconds may end without a single counter reading; a thread that
+worked for a noticeable time without one would bias every scaling metric.
+"""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One scalar name that formulas may use.
+
+    Parameters
+    ----------
+    name : str
+        The name in formulas.
+    symbol : str
+        How the name is written for people, after the notation of the POP documents.
+    unit : str
+        ``s``, ``1`` or the thing that is counted.
+    meaning : str
+        What the value is, as a noun phrase.
+    needs : tuple of str
+        The quantities of `Observables` without which the value is missing.
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    meaning: str
+    needs: tuple[str, ...] = ()
+
+
+# "weighted" below: the average over processes in which a process counts once per thread it has.
+_TABLE = (
+    Aggregate("processes", "P", "1", "number of processes"),
+    Aggregate("threads", "T", "1", "number of threads of all processes"),
+    Aggregate(
+        "runtime",
+        "runtime",
+        "s",
+        "runtime of the program; of a trace from the end of MPI_Init to the begin of MPI_Finalize",
+    ),
+    Aggregate(
+        "ideal_runtime",
+        "ideal runtime",
+        "s",
+        "runtime of the same run replayed on an ideal network",
+        ("ideal_runtime",),
+    ),
+    # Useful time, over threads.
+    Aggregate("useful_mean", "Avg(useful)", "s", "useful time, average over all threads"),
+    Aggregate("useful_max", "max(useful)", "s", "useful time of the busiest thread"),
+    Aggregate("useful_sum", "sum(useful)", "s", "useful time, sum over all threads"),
+    Aggregate(
+        "omp_useful_mean",
+        "Avg(useful in OpenMP)",
+        "s",
+        "useful time inside parallel regions, average over all threads",
+    ),
+    # The process as its master thread.
+    Aggregate(
+        "master_useful_mean",
+        "Avg(useful of masters)",
+        "s",
+        "useful time of the master threads, average over processes",
+    ),
+    Aggregate(
+        "master_useful_max",
+        "max(useful of masters)",
+        "s",
+        "useful time of the busiest master thread",
+    ),
+    # Wall times of processes.
+    Aggregate(
+        "serial_useful_mean",
+        "Avg(serial useful)",
+        "s",
+        "useful time of the masters outside parallel regions, weighted average",
+    ),
+    Aggregate(
+        "in_openmp_mean",
+        "Avg(in OpenMP)",
+        "s",
+        "wall time of the masters inside parallel regions, weighted average",
+    ),
+    Aggregate(
+        "serial_openmp_max",
+        "max(serial useful + in OpenMP)",
+        "s",
+        "longest time of a process in serial useful code and parallel regions together",
+    ),
+    Aggregate(
+        "outside_mpi_mean",
+        "Avg(outside MPI)",
+        "s",
+        "time of the processes outside MPI in the chosen reading, weighted average",
+        ("not_in_mpi",),
+    ),
+    Aggregate(
+        "outside_mpi_max",
+        "max(outside MPI)",
+        "s",
+        "longest time of a process outside MPI in the chosen reading",
+        ("not_in_mpi",),
+    ),
+    # Losses inside parallel regions, by kind.
+    Aggregate(
+        "openmp_imbalance",
+        "OpenMP imbalance",
+        "s",
+        "busiest minus average useful time of the team, summed over region instances,"
+        " weighted average",
+        ("openmp_imbalance",),
+    ),
+    Aggregate(
+        "openmp_synchronisation",
+        "OpenMP synchronisation",
+        "s",
+        "time synchronising inside parallel regions, average over all threads",
+        ("openmp_synchronisation",),
+    ),
+    Aggregate(
+        "openmp_scheduling",
+        "OpenMP scheduling",
+        "s",
+        "time in scheduling, fork and join of parallel regions, average over all threads",
+        ("openmp_scheduling",),
+    ),
+    Aggregate(
+        "openmp_mpi",
+        "MPI in OpenMP",
+        "s",
+        "time in MPI calls inside parallel regions, average over all threads",
+        ("openmp_mpi",),
+    ),
+    # MPI time of a process as the average over its threads, and idle threads, as TALP has them.
+    Aggregate("mpi_mean", "Avg(MPI)", "s", "MPI time of the processes, weighted average"),
+    Aggregate("mpi_min", "min(MPI)", "s", "MPI time of the process with the least of it"),
+    Aggregate(
+        "mpi_node_min",
+        "min over nodes of Avg(MPI)",
+        "s",
+        "MPI time of the node with the least of it, weighted average over its processes",
+    ),
+    Aggregate(
+        "idle_serial",
+        "serial idle time",
+        "s",
+        "thread time idle outside the parallel region that runs, summed",
+        ("idle_serial",),
+    ),
+    Aggregate(
+        "idle_imbalance",
+        "imbalance idle time",
+        "s",
+        "thread time idle in regions beyond the least idle thread of the team, summed",
+        ("idle_imbalance",),
+    ),
+    Aggregate(
+        "idle_scheduling",
+        "scheduling idle time",
+        "s",
+        "thread time idle in regions that all threads of the team share, summed",
+        ("idle_scheduling",),
+    ),
+    # Hardware counters over useful time.
+    Aggregate(
+        "instructions_sum",
+        "sum(instructions)",
+        "instructions",
+        "instructions in useful time, sum over all threads",
+        ("instructions",),
+    ),
+    Aggregate(
+        "cycles_sum",
+        "sum(cycles)",
+        "cycles",
+        "processor cycles in useful time, sum over all threads",
+        ("cycles",),
+    ),
+    # What a comparison with a reference run adds (popmodel.efficiency.scaling).
+    Aggregate(
+        "computation_scaling",
+        "Computation scaling",
+        "1",
+        "useful time of the reference run over that of this run",
+        ("reference",),
+    ),
+    Aggregate(
+        "work_ratio",
+        "work ratio",
+        "1",
+        "work of this run over work of the reference run (1 in strong scaling)",
+        ("reference",),
+    ),
+    Aggregate(
+        "reference_runtime", "runtime_ref", "s", "runtime of the reference run", ("reference",)
+    ),
+    Aggregate(
+        "reference_useful_sum",
+        "sum(useful)_ref",
+        "s",
+        "useful time of the reference run, sum over all threads",
+        ("reference",),
+    ),
+    Aggregate(
+        "reference_instructions_sum",
+        "sum(instructions)_ref",
+        "instructions",
+        "instructions of the reference run",
+        ("reference", "reference_instructions"),
+    ),
+    Aggregate(
+        "reference_cycles_sum",
+        "sum(cycles)_ref",
+        "cycles",
+        "processor cycles of the reference run",
+        ("reference", "reference_cycles"),
+    ),
+)
+
+AGGREGATES: Mapping[str, Aggregate] = {aggregate.name: aggregate for aggregate in _TABLE}
+"""Every name that a formula may use, with symbol, unit, meaning and what it needs."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """One OpenMP parallel region of the source, over all its instances and processes.
+
+    Parameters
+    ----------
+    name : str
+        The outlined function or the line, as the trace names it.
+    count : int
+        Instances, summed over processes.
+    wall : float
+        Wall time of the masters inside the region, summed over processes, in seconds.
+    parallel_efficiency : float
+        Useful share of the thread time inside the region.
+    load_balance : float
+        Average over busiest useful time of the team.
+    cost : float
+        Thread time inside the region that is not useful, in thread-seconds.
+    locks : float
+        The part of it in which threads wait for locks and critical sections.
+    """
+
+    name: str
+    count: int
+    wall: float
+    parallel_efficiency: float
+    load_balance: float
+    cost: float
+    locks: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Observables:
+    """Everything measured of a run, in seconds.
+
+    Arrays "per thread" run over the threads of process 0, then of process 1, and so on; the first
+    thread of a process is its master. P is the number of processes, T that of all threads.
+
+    Parameters
+    ----------
+    runtime : float
+        Longest time of a thread in the window, without time in which tracing was disabled.
+    threads : int array of shape (P,)
+        Threads of each process.
+    node : int array of shape (P,)
+        Node of each process, counted from 0.
+    useful : float array of shape (T,)
+        Time in user code, outside MPI and outside the OpenMP runtime.
+    omp_useful : float array of shape (T,)
+        The part of `useful` inside parallel regions.
+    in_mpi : float array of shape (T,)
+        Time in MPI calls.
+    serial_useful : float array of shape (P,)
+        Useful time of the master outside parallel regions.
+    in_openmp : float array of shape (P,)
+        Wall time of the master inside parallel regions; fork, join and MPI inside are included.
+    serial_mpi : float array of shape (P,)
+        Time of the master in MPI outside parallel regions.
+    has_mpi, has_openmp : bool
+        Whether the run calls MPI at all, or has any parallel region.
+    not_in_mpi : float array of shape (P,), optional
+        Wall time of the master outside MPI calls up to its own end (BSC's reading of
+        "outside MPI").
+    ideal_runtime : float, optional
+        Runtime of the same run replayed on an ideal network. Not used without MPI calls.
+    instructions, cycles : float array of shape (T,), optional
+        Hardware counters summed over useful time.
+    idle_serial, idle_imbalance, idle_scheduling : float, optional
+        Idle thread time as TALP divides it, summed over threads.
+    openmp_imbalance : float, optional
+        Busiest minus average useful time of the team, summed over the region instances of a
+        process; average over processes weighted by their threads.
+    openmp_synchronisation, openmp_scheduling, openmp_mpi : float, optional
+        Time inside parallel regions spent synchronising, in scheduling with fork and join, and in
+        MPI calls; average over all threads.
+    regions : tuple of Region, optional
+        The parallel regions one by one.
+    absent : mapping of str to str, optional
+        For each missing quantity the reason. Reasons that the other arguments imply (no MPI calls,
+        counters that did not count) are added.
+
+    Raises
+    ------
+    PopmodelError
+        If the runtime is not positive, or if a quantity is negative or not a number.
+    ValueError
+        If the shapes do not fit together.
+    """
+
+    runtime: float
+    threads: NDArray[np.int64]
+    node: NDArray[np.int32]
+    useful: Times
+    omp_useful: Times
+    in_mpi: Times
+    serial_useful: Times
+    in_openmp: Times
+    serial_mpi: Times
+    has_mpi: bool
+    has_openmp: bool
+    not_in_mpi: Times | None = None
+    ideal_runtime: float | None = None
+    instructions: Times | None = None
+    cycles: Times | None = None
+    idle_serial: float | None = None
+    idle_imbalance: float | None = None
+    idle_scheduling: float | None = None
+    openmp_imbalance: float | None = None
+    openmp_synchronisation: float | None = None
+    openmp_scheduling: float | None = None
+    openmp_mpi: float | None = None
+    regions: tuple[Region, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        threads = np.asarray(self.threads, dtype=np.int64)
+        if threads.ndim != 1 or threads.size == 0 or threads.min() < 1:
+            raise ValueError("threads must give one positive number per process")
+        object.__setattr__(self, "threads", threads)
+        object.__setattr__(self, "node", np.asarray(self.node, dtype=np.int32))
+        if self.node.shape != threads.shape:
+            raise ValueError(f"node has shape {self.node.shape}, expected {threads.shape}")
+        for names, size in ((_PER_THREAD, int(threads.sum())), (_PER_PROCESS, threads.size)):
+            for name in names:
+                if getattr(self, name) is not None:
+                    object.__setattr__(self, name, _column(name, getattr(self, name), size))
+        if not (np.isfinite(self.runtime) and self.runtime > 0):
+            raise PopmodelError(
+                f"the runtime is {self.runtime:g} s: there is no time to analyse",
+                "choose a window in which the application runs",
+            )
+        for name in _SCALARS:
+            if getattr(self, name) is not None:
+                _check_not_negative(name, np.asarray(getattr(self, name), dtype=np.float64))
+        object.__setattr__(self, "absent", {**_missing(self), **self.absent, **_unusable(self)})
+
+    @property
+    def outside_mpi(self) -> Times:
+        """Serial useful time plus wall time in parallel regions of each process, shape (P,)."""
+        return self.serial_useful + self.in_openmp
+
+    @property
+    def masters(self) -> NDArray[np.int64]:
+        """Index of each process's master among the threads, shape (P,)."""
+        return np.cumsum(self.threads) - self.threads
+
+    def aggregates(self, outside_mpi: OutsideMPI = "everywhere") -> dict[str, float]:
+        """The scalars that the formulas of the metric families use.
+
+        Parameters
+        ----------
+        outside_mpi : {"everywhere", "not-in-mpi"}
+            What the time of a process outside MPI is: serial useful time plus parallel regions, or
+            all wall time of its master outside MPI calls, I/O and flushing included (BSC). It
+            decides ``outside_mpi_mean`` and ``outside_mpi_max`` only.
+
+        Returns
+        -------
+        dict of str to float
+            Values of the names in `AGGREGATES`. A missing one is not there; `absent` has the
+            reason under the name of the quantity that the aggregate needs.
+        """
+        if outside_mpi not in ("everywhere", "not-in-mpi"):
+            raise ValueError(f"unknown reading of outside MPI: {outside_mpi!r}")
+        total = float(self.threads.sum())
+
+        def weighted(per_process: Times) -> float:
+            return float(self.threads @ per_process) / total
+
+        master_useful = self.useful[self.masters]
+        serial_openmp = self.outside_mpi
+        mpi = np.add.reduceat(self.in_mpi, self.masters) / self.threads
+        values = {
+            "processes": float(self.threads.size),
+            "threads": total,
+            "runtime": float(self.runtime),
+            "useful_mean": float(self.useful.sum()) / total,
+            "useful_max": float(self.useful.max()),
+            "useful_sum": float(self.useful.sum()),
+            "omp_useful_mean": float(self.omp_useful.sum()) / total,
+            "master_useful_mean": float(master_useful.mean()),
+            "master_useful_max": float(master_useful.max()),
+            "serial_useful_mean": weighted(self.serial_useful),
+            "in_openmp_mean": weighted(self.in_openmp),
+            "serial_openmp_max": float(serial_openmp.max()),
+            "mpi_mean": weighted(mpi),
+            "mpi_min": float(mpi.min()),
+            "mpi_node_min": _least_node_mean(mpi, self.threads, self.node),
+        }
+        chosen = serial_openmp if outside_mpi == "everywhere" else self.not_in_mpi
+        if chosen is not None:
+            values["outside_mpi_mean"] = weighted(chosen)
+            values["outside_mpi_max"] = float(chosen.max())
+        for counter in ("instructions", "cycles"):
+            counts = getattr(self, counter)
+            if counts is not None and counter not in self.absent:
+                values[f"{counter}_sum"] = float(counts.sum())
+        for name in _SCALARS:
+            value = getattr(self, name)
+            if value is not None and name not in self.absent:
+                values[name] = float(value)
+        return values
+
+    def region_efficiency(self, region: Region) -> float:
+        """Additive efficiency of one parallel region: one minus its share of all thread time.
+
+        The losses of all regions add up to that of the OpenMP parallel region efficiency.
+        """
+        return 1.0 - region.cost / (float(self.threads.sum()) * self.runtime)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as lists, numbers and text, for JSON; times in seconds, None where absent."""
+        arrays = ("threads", "node", *_PER_THREAD, *_PER_PROCESS)
+        columns = {name: getattr(self, name) for name in arrays}
+        return {
+            "runtime": float(self.runtime),
+            **{name: None if array is None else array.tolist() for name, array in columns.items()},
+            **{name: getattr(self, name) for name in _SCALARS},
+            "has_mpi": self.has_mpi,
+            "has_openmp": self.has_openmp,
+            "regions": [vars(region) for region in self.regions],
+            "absent": dict(self.absent),
+        }
+
+
+_PER_THREAD = ("useful", "omp_useful", "in_mpi", "instructions", "cycles")
+_PER_PROCESS = ("serial_useful", "in_openmp", "serial_mpi", "not_in_mpi")
+_SCALARS = (
+    "ideal_runtime",
+    "idle_serial",
+    "idle_imbalance",
+    "idle_scheduling",
+    "openmp_imbalance",
+    "openmp_synchronisation",
+    "openmp_scheduling",
+    "openmp_mpi",
+)
+
+NO_MPI = "no MPI calls"
+_NO_IDLE = "idle time of threads was not measured"
+
+REASONS: Mapping[str, tuple[str, ...]] = {
+    "ideal_runtime": ("no replay on an ideal network", NO_MPI),
+    "not_in_mpi": ("the time outside MPI calls was not measured",),
+    "instructions": ("no hardware counter of instructions",),
+    "cycles": ("no hardware counter of cycles",),
+    "idle_serial": (_NO_IDLE,),
+    "idle_imbalance": (_NO_IDLE,),
+    "idle_scheduling": (_NO_IDLE,),
+    "openmp_imbalance": ("parallel regions were not analysed one by one",),
+    "openmp_synchronisation": ("synchronisation inside parallel regions was not measured",),
+    "openmp_scheduling": ("scheduling inside parallel regions was not measured",),
+    "openmp_mpi": ("MPI inside parallel regions was not measured",),
+    "reference": ("no reference run",),
+    "reference_instructions": ("the reference run has no hardware counter of instructions",),
+    "reference_cycles": ("the reference run has no hardware counter of cycles",),
+}
+"""Why a quantity may be missing; the first reason is the one if nothing else is known."""
+
+
+def _column(name: str, values: Any, size: int) -> Times:
+    column = np.asarray(values, dtype=np.float64)
+    if column.shape != (size,):
+        raise ValueError(f"{name} has shape {column.shape}, expected ({size},)")
+    _check_not_negative(name, column)
+    return column
+
+
+def _check_not_negative(name: str, values: Times) -> None:
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if wrong.size:
+        where = f" of entry {wrong[0]}" if values.ndim else ""
+        raise PopmodelError(
+            f"{name}{where} is {values.flat[wrong[0]]:g}: times and counts must be finite"
+            " and not negative",
+            "check the trace or the numbers that the run was described with",
+        )
+
+
+def _missing(run: Observables) -> dict[str, str]:
+    """The default reasons of quantities that were not given."""
+    return {
+        name: reasons[0]
+        for name, reasons in REASONS.items()
+        if hasattr(run, name) and getattr(run, name) is None
+    }
+
+
+def _unusable(run: Observables) -> dict[str, str]:
+    """Reasons against quantities that were given but mean nothing."""
+    reasons = {}
+    if not run.has_mpi:
+        # A replay of nothing reproduces the run: transfer would read as a flawless 1.
+        reasons["ideal_runtime"] = NO_MPI
+    for name in ("instructions", "cycles"):
+        counts = getattr(run, name)
+        if counts is None:
+            continue
+        if not counts.any():
+            reasons[name] = f"the hardware counter of {name} is zero on all threads"
+            continue
+        silent = (counts == 0) & (run.useful > 0)
+        if run.useful[silent].sum() > (1 - COUNTER_COVERAGE) * run.useful.sum():
+            reasons[name] = (
+                f"the hardware counter of {name} is missing on {int(silent.sum())}"
+                f" of {counts.size} threads"
+            )
+    return reasons
+
+
+def _least_node_mean(mpi: Times, threads: NDArray[np.int64], node: NDArray[np.int32]) -> float:
+    _, member = np.unique(node, return_inverse=True)
+    return float((np.bincount(member, threads * mpi) / np.bincount(member, threads)).min())

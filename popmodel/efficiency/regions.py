@@ -1,0 +1,203 @@
+"""OpenMP parallel regions: what their threads do inside, and which regions cost most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.efficiency.observables import Region
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.names import SYNCHRONISING
+from popmodel.trace.regions import ParallelRegions, locked, synchronisation
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.trace import Trace
+    from popmodel.trace.locks import Sums
+
+__all__ = ["RegionTimes", "measure_regions"]
+
+_NS = 1e9
+# Pairs of region instance and thread that are looked at together: bounds the memory.
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class RegionTimes:
+    """What happens inside parallel regions, in seconds.
+
+    Attributes
+    ----------
+    imbalance : float
+        Busiest minus mean useful time of an instance, summed over instances; mean over processes
+        weighted by their threads.
+    synchronisation, scheduling, mpi : float
+        Mean over all threads.
+    idle_imbalance, idle_scheduling : int
+        Idle thread time of the teams as TALP divides it, summed, ns.
+    regions : tuple of Region
+        By cost, the highest first.
+    """
+
+    imbalance: float
+    synchronisation: float
+    scheduling: float
+    mpi: float
+    idle_imbalance: int
+    idle_scheduling: int
+    regions: tuple[Region, ...]
+
+
+def measure_regions(
+    trace: Trace,
+    running: Intervals,
+    in_calls: Intervals,
+    found: ParallelRegions,
+    apart: Intervals,
+    waits: Sums,
+) -> RegionTimes:
+    """Measure the parallel regions of a run.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run.
+    running, in_calls : Intervals
+        Useful time and MPI calls of all threads.
+    found : ParallelRegions
+        The regions.
+    apart : Intervals
+        The part of `running` that is in no region, whatever the master does meanwhile.
+    waits : Sums
+        Waits for locks that no state shows; `running` is without them.
+    """
+    synchronising = alone(
+        [
+            Intervals.in_state(trace.states, SYNCHRONISING),
+            *synchronisation(trace),
+        ],
+        [running, in_calls],
+    )
+    in_locks = alone(locked(trace), [running, in_calls])
+    in_mpi_only = alone([in_calls], [running])
+    bounds = np.asarray(trace.process_offsets, dtype=np.int64)
+    parallel, label, names = found.on_master, found.label, found.names
+    process = np.searchsorted(bounds, parallel.location, side="right") - 1
+    threads = np.diff(bounds)[process]
+
+    sums = np.zeros((len(names), len(_COLUMNS)))
+    for block in _blocks(threads):
+        columns = _instances(
+            parallel, block, bounds[process[block]], threads[block],
+            running, apart, in_mpi_only, synchronising, in_locks, waits, found.in_function,
+        )  # fmt: skip
+        np.add.at(sums, label[block], columns)
+    total = dict(zip(_COLUMNS, sums.sum(axis=0).tolist(), strict=True))
+    all_threads = float(bounds[-1]) * _NS
+    return RegionTimes(
+        imbalance=total["imbalance"] / all_threads,
+        synchronisation=total["synchronisation"] / all_threads,
+        scheduling=total["scheduling"] / all_threads,
+        mpi=total["mpi"] / all_threads,
+        idle_imbalance=round(total["idle_imbalance"]),
+        idle_scheduling=round(total["idle_scheduling"]),
+        regions=_by_cost(names, sums, np.bincount(label, minlength=len(names))),
+    )
+
+
+_COLUMNS = (
+    "wall", "thread_time", "useful", "mean_useful", "max_useful", "imbalance", "synchronisation",
+    "locks", "scheduling", "mpi", "idle_imbalance", "idle_scheduling",
+)  # fmt: skip
+
+
+def _instances(
+    parallel: Intervals,
+    block: slice,
+    first: NDArray[np.int64],
+    threads: NDArray[np.int64],
+    running: Intervals,
+    apart: Intervals,
+    in_mpi: Intervals,
+    synchronising: Intervals,
+    in_locks: Intervals,
+    waits: Sums,
+    outlined: Intervals,
+) -> NDArray[np.float64]:
+    """Columns `_COLUMNS` of the region instances of a block, ns; imbalance is times threads."""
+    starts = np.cumsum(threads) - threads
+    thread = np.arange(threads.sum()) - np.repeat(starts, threads)
+    location = np.repeat(first, threads) + thread
+    begin = np.repeat(parallel.begin[block], threads)
+    end = np.repeat(parallel.end[block], threads)
+    busy = running.inside(location, begin, end)
+    useful = np.maximum(busy - apart.inside(location, begin, end), 0)
+    mpi = in_mpi.inside(location, begin, end)
+    summed = waits.inside(location, begin, end)
+    waiting = synchronising.inside(location, begin, end) + summed
+    idle = end - begin - busy - mpi
+    team = (thread == 0) | (outlined.starts(location, begin, end)[1] > 0)
+    wall = parallel.end[block] - parallel.begin[block]
+    per_thread = {
+        name: np.add.reduceat(values, starts)
+        for name, values in {
+            "useful": useful,
+            "synchronisation": waiting,
+            "locks": in_locks.inside(location, begin, end) + summed,
+            "scheduling": idle - waiting,
+            "mpi": mpi,
+        }.items()
+    }
+    busiest = np.maximum.reduceat(useful, starts)
+    least_idle = np.minimum.reduceat(np.where(team, idle, np.iinfo(np.int64).max), starts)
+    shared = least_idle * np.add.reduceat(team.astype(np.int64), starts)
+    mean = per_thread["useful"] / threads
+    columns = {
+        **per_thread,
+        "wall": wall,
+        "thread_time": wall * threads,
+        "mean_useful": mean,
+        "max_useful": busiest,
+        "imbalance": (busiest - mean) * threads,
+        "idle_imbalance": np.add.reduceat(np.where(team, idle, 0), starts) - shared,
+        "idle_scheduling": shared,
+    }
+    return np.stack([columns[name] for name in _COLUMNS], axis=1).astype(np.float64)
+
+
+def _blocks(threads: NDArray[np.int64]) -> Iterator[slice]:
+    """Runs of instances that have about `_BLOCK` threads together."""
+    ends = np.cumsum(threads)
+    begin = 0
+    while begin < len(threads):
+        done = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, done + _BLOCK, side="right")))
+        yield slice(begin, end)
+        begin = end
+
+
+def _by_cost(
+    names: Sequence[str], sums: NDArray[np.float64], counts: NDArray[np.int64]
+) -> tuple[Region, ...]:
+    regions = []
+    for name, values, count in zip(names, sums.tolist(), counts.tolist(), strict=True):
+        column = dict(zip(_COLUMNS, values, strict=True))
+        busiest = column["max_useful"]
+        regions.append(
+            Region(
+                name=name,
+                count=count,
+                wall=column["wall"] / _NS,
+                parallel_efficiency=(
+                    column["useful"] / column["thread_time"] if column["thread_time"] else 1.0
+                ),
+                load_balance=column["mean_useful"] / busiest if busiest else 1.0,
+                cost=(column["thread_time"] - column["useful"]) / _NS,
+                locks=column["locks"] / _NS,
+            )
+        )
+    return tuple(sorted(regions, key=lambda r: (-r.cost, r.name)))

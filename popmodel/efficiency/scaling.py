@@ -1,0 +1,308 @@
+"""Runs of one program compared with one of them, the reference run.
+
+The formulas are those of the family ``scaling``; this module decides which run is the reference,
+whether the problem grew with the cores, and says why (POP Standard Metrics, Computation Scaling).
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import PurePath
+from typing import Literal, TypeVar
+
+from popmodel.efficiency.family import Evaluation, Value
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.observables import REASONS
+from popmodel.errors import UsageError
+from popmodel.values import dataclass
+
+Mode = Literal["strong", "weak"]
+Number = TypeVar("Number", float, Value)
+
+_SHARED = ("runtime", "useful_sum", "instructions_sum", "cycles_sum")
+
+
+@dataclass(frozen=True)
+class Comparable:
+    """What a comparison needs to know of one run.
+
+    Parameters
+    ----------
+    name : str
+        How to refer to the run, such as the path of its trace.
+    aggregates : mapping of str to float
+        As `Observables.aggregates` gives them.
+    absent : mapping of str to str, optional
+        Reasons for what is missing, as `Observables.absent`.
+    """
+
+    name: str
+    aggregates: Mapping[str, float]
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The comparison of all runs with the reference run.
+
+    Parameters
+    ----------
+    mode : {"strong", "weak"}
+        Whether all runs do the same work, or work that grows with the cores.
+    reference : int
+        Index of the reference run.
+    why : str
+        Why this mode and this reference, in words.
+    evaluations : tuple of Evaluation
+        The metrics of family ``scaling``, one evaluation per run.
+    threaded : tuple of bool
+        Whether the run or its reference has processes with several threads.
+    """
+
+    mode: Mode
+    reference: int
+    why: str
+    evaluations: tuple[Evaluation, ...]
+    threaded: tuple[bool, ...]
+
+    def aggregates(self, index: int) -> dict[str, float]:
+        """What the comparison adds to the aggregates of one run, for other families.
+
+        These are the MPI-only ones, to which a process is its master thread: computation scaling,
+        which is of all threads, says nothing there if processes have several.
+        """
+        return self._of_masters(index)[0]
+
+    def absent(self, index: int) -> dict[str, str]:
+        """Reasons for what the comparison could not add, by the name of the aggregate."""
+        return self._of_masters(index)[1]
+
+    def _of_masters(self, index: int) -> tuple[dict[str, float], dict[str, str]]:
+        evaluation = self.evaluations[index]
+        return of_masters(evaluation.values, evaluation.absent, threaded=self.threaded[index])
+
+
+_NAME = "computation_scaling"
+_OF_ALL_THREADS = (
+    "processes have several threads: the family scaling has the global efficiency of all of them"
+)
+
+
+def scale(
+    runs: Sequence[Comparable],
+    mode: Mode | None = None,
+    reference: int | str | None = None,
+    work: Sequence[float] | None = None,
+) -> Scaling:
+    """Compare runs with a reference run.
+
+    Parameters
+    ----------
+    runs : sequence of Comparable
+        At least one. Several runs of the same configuration are each compared on their own.
+    mode : {"strong", "weak"}, optional
+        Default: found out from the instructions, strong without counters, weak if `work` is given.
+    reference : int or str, optional
+        Index of the reference run, or its name. Default: the run with the fewest cores, among
+        those with the fewest threads per process, among those the first.
+    work : sequence of float, optional
+        Amount of work of each run, for weak scaling. Default: proportional to the cores.
+
+    Raises
+    ------
+    UsageError
+        If the reference is not one of the runs, or if mode and work do not go together.
+    """
+    if not runs:
+        raise ValueError("no runs to compare")
+    _check_work(runs, mode, work)
+    chosen, why_reference = _choose_reference(runs, reference)
+    if len(runs) == 1 and mode is None and work is None:
+        mode, why_mode = "strong", "strong scaling: there is nothing to compare"
+    elif mode is not None:
+        why_mode = f"{mode} scaling: asked for"
+    elif work is not None:
+        mode, why_mode = "weak", "weak scaling: the work of each run is given"
+    else:
+        mode, why_mode = _detect_mode(runs, chosen)
+    if mode == "weak" and work is None:
+        work = [_cores(run) for run in runs]
+        why_mode += "; work taken as proportional to the cores"
+    ratios = [1.0] * len(runs) if work is None else [amount / work[chosen] for amount in work]
+    family = load_families()["scaling"]
+    base = runs[chosen]
+    evaluations = [
+        family.evaluate(
+            against(run.aggregates, base.aggregates, ratio),
+            {**_missing_counters(run, base), **run.absent},
+        )
+        for run, ratio in zip(runs, ratios, strict=True)
+    ]
+    threaded = tuple(_is_threaded(run) or _is_threaded(base) for run in runs)
+    return Scaling(mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations), threaded)
+
+
+def against(
+    run: Mapping[str, Number], reference: Mapping[str, Number], work_ratio: Number
+) -> dict[str, Number]:
+    """Join to the aggregates of a run what the family ``scaling`` needs of its reference.
+
+    Parameters
+    ----------
+    run, reference : mapping of str to float or array of shape (n,)
+        Aggregates of the two runs. Arrays hold draws, the same draws in both.
+    work_ratio : float or array of shape (n,)
+        Work of the run over that of the reference; 1 in strong scaling.
+    """
+    shared = {f"reference_{name}": reference[name] for name in _SHARED if name in reference}
+    return {**run, **shared, "work_ratio": work_ratio}
+
+
+def of_masters(
+    values: Mapping[str, Number], absent: Mapping[str, str], *, threaded: bool
+) -> tuple[dict[str, Number], dict[str, str]]:
+    """Give what the families of MPI alone take from the family ``scaling``.
+
+    Parameters
+    ----------
+    values, absent : mapping
+        Metrics of the family ``scaling`` and reasons for those without a value.
+    threaded : bool
+        Whether processes of the run or of its reference have several threads: a process is its
+        master thread to those families, and the scaling of all threads says nothing there.
+
+    Returns
+    -------
+    aggregates : dict of str to float or array
+        Computation scaling, if it is one of masters.
+    absent : dict of str to str
+        Else why there is none.
+    """
+    if threaded:
+        return {}, {_NAME: _OF_ALL_THREADS}
+    if _NAME in values:
+        return {_NAME: values[_NAME]}, {}
+    return {}, {_NAME: absent[_NAME]} if _NAME in absent else {}
+
+
+def _is_threaded(run: Comparable) -> bool:
+    return run.aggregates["threads"] > run.aggregates["processes"]
+
+
+def _cores(run: Comparable) -> float:
+    return run.aggregates["threads"]
+
+
+def _check_work(
+    runs: Sequence[Comparable], mode: Mode | None, work: Sequence[float] | None
+) -> None:
+    if mode not in (None, "strong", "weak"):
+        raise UsageError(f"unknown kind of scaling {mode!r}", "choose strong or weak")
+    if work is None:
+        return
+    if mode == "strong":
+        raise UsageError(
+            "work per run is given, but in strong scaling all runs do the same work",
+            "ask for weak scaling, or leave out the work",
+        )
+    if len(work) != len(runs):
+        raise UsageError(
+            f"work is given for {len(work)} runs, but there are {len(runs)}",
+            "give one number per run",
+        )
+    for run, amount in zip(runs, work, strict=True):
+        if not (math.isfinite(amount) and amount > 0):
+            raise UsageError(
+                f"the work of run {run.name} is {amount:g}", "give a positive number per run"
+            )
+
+
+def _choose_reference(runs: Sequence[Comparable], wanted: int | str | None) -> tuple[int, str]:
+    if len(runs) == 1 and wanted is None:
+        return 0, "a single run is its own reference, so its scaling metrics are 1"
+    if isinstance(wanted, int):
+        if not 0 <= wanted < len(runs):
+            raise UsageError(
+                f"reference {wanted} is not one of the {len(runs)} runs",
+                f"count from 0 to {len(runs) - 1}, or give the name of a run",
+            )
+        return wanted, f"reference {runs[wanted].name}: asked for"
+    if wanted is not None:
+        return _find_by_name(runs, wanted), f"reference {wanted}: asked for"
+    keys = [(_cores(run), _cores(run) / run.aggregates["processes"]) for run in runs]
+    chosen = keys.index(min(keys))
+    fewest, threads = keys[chosen]
+    why = f"reference {runs[chosen].name}: fewest cores ({fewest:g})"
+    if sum(cores == fewest for cores, _ in keys) > 1:
+        why += f", then fewest threads per process ({threads:g})"
+    if keys.count(keys[chosen]) > 1:
+        why += f", the first of {keys.count(keys[chosen])} such runs"
+    return chosen, why
+
+
+def _find_by_name(runs: Sequence[Comparable], wanted: str) -> int:
+    for name_of in (str, lambda name: PurePath(name).name, lambda name: PurePath(name).stem):
+        found = [index for index, run in enumerate(runs) if name_of(run.name) == wanted]
+        if len(found) > 1:
+            raise UsageError(
+                f"reference {wanted!r} is the name of {len(found)} runs",
+                "choose the reference by its position",
+            )
+        if found:
+            return found[0]
+    names = [run.name for run in runs]
+    near = difflib.get_close_matches(wanted, names, n=1)
+    raise UsageError(
+        f"reference {wanted!r} is not the name of a run",
+        f"did you mean {near[0]!r}?" if near else f"runs: {', '.join(names)}",
+    )
+
+
+def _detect_mode(runs: Sequence[Comparable], reference: int) -> tuple[Mode, str]:
+    """Strong if, in most runs, instructions stay rather than grow with the cores."""
+    base = runs[reference]
+    votes = []
+    for run in runs:
+        more_cores = math.log(_cores(run) / _cores(base))
+        counts = (
+            run.aggregates.get("instructions_sum", 0.0),
+            base.aggregates.get("instructions_sum", 0.0),
+        )
+        if more_cores == 0 or min(counts) <= 0:
+            continue  # such a run cannot tell the two apart
+        growth = math.log(counts[0] / counts[1])
+        votes.append(abs(growth) < abs(growth - more_cores))
+    if not votes:
+        return "strong", (
+            "strong scaling: no run with instruction counters and another number of cores"
+            " shows whether the work grew"
+        )
+    if 2 * sum(votes) > len(votes):
+        return "strong", (
+            f"strong scaling: in {sum(votes)} of {len(votes)} runs the instructions stay nearer"
+            " to those of the reference than to growth with the cores"
+        )
+    return "weak", (
+        f"weak scaling: in {len(votes) - sum(votes)} of {len(votes)} runs the instructions"
+        " grow with the cores"
+    )
+
+
+def _missing_counters(run: Comparable, reference: Comparable) -> dict[str, str]:
+    """Reasons for the counters that the reference run lacks, by the names of the aggregates.
+
+    Where the run lacks a counter too, its own reason says it all.
+    """
+    reasons = {}
+    for counter in ("instructions", "cycles"):
+        if f"{counter}_sum" in reference.aggregates:
+            continue
+        if f"{counter}_sum" in run.aggregates:
+            reason = reference.absent.get(counter, REASONS[counter][0])
+            reasons[f"reference_{counter}"] = f"{reason} (reference run {reference.name})"
+        else:
+            reasons[f"reference_{counter}"] = run.absent.get(counter, REASONS[counter][0])
+    return reasons

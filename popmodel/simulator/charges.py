@@ -1,0 +1,197 @@
+"""What each message and each collective of a program costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.arrays import distinct
+from popmodel.network.fan import collective_time
+from popmodel.network.point_to_point import transfer_time
+from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.network.network import Network
+    from popmodel.simulator.program import Collectives, Messages, Uneven
+
+__all__ = ["Charges", "Rule", "charge", "rules"]
+
+_NS = 1e9
+
+
+class Rule(IntEnum):
+    """Who waits for whom in a collective; the compiled engine uses the same numbers."""
+
+    SYNCHRONISING = 0  #: all leave when the last has arrived, plus the cost
+    FROM_ROOT = 1  #: members leave when the root has arrived, plus the cost; the root goes on
+    TO_ROOT = 2  #: the root leaves when all have arrived, plus the cost; members go on
+    TO_ROOT_PAID = 3  #: everyone pays a cost; the root leaves when all have, members go on
+    MESSAGES = 4  #: carried out as messages
+    LAST_DECIDES = 5  #: all leave when the last has arrived, plus the cost that it brings
+
+
+_READINGS: Mapping[str, Mapping[str, Rule]] = {
+    "dimemas": {"reduce": Rule.TO_ROOT_PAID},
+    "synchronising": {},
+    "rooted": {
+        "bcast": Rule.FROM_ROOT,
+        "scatter": Rule.FROM_ROOT,
+        "reduce": Rule.TO_ROOT,
+        "gather": Rule.TO_ROOT,
+    },
+}
+"""By reading: the collectives that do not synchronise all members."""
+
+
+@dataclass(frozen=True)
+class Charges:
+    """Costs of the messages and collectives of a program; times in ns.
+
+    Rows of messages beyond those of the program are for those of its collectives.
+
+    Attributes
+    ----------
+    transfer : float64[M]
+        From the departure of a message to its arrival.
+    rendezvous : uint8[M]
+        Whether a blocking send waits for its receive to be posted.
+    send_overhead : float64[M]
+        Busy time of the sender before the message leaves.
+    receive_before, receive_after : float64[M]
+        Busy time of the receiver before it waits for a message, and after its arrival.
+    sender_waits_for_transfer : bool
+        Whether a rendezvous sender ends with the transfer or goes on once the receive is posted.
+    collective_cost, member_cost : float64[C]
+        Cost of those who wait in a collective, and of members that do not (`Rule.TO_ROOT_PAID`).
+    collective_rule : uint8[C]
+        `Rule` of each collective.
+    request_cost : float64[C]
+        Busy time of a member in a nonblocking call, and again in the wait for it.
+    uneven_operation, uneven_cost : int64[U], float64[U]
+        Operations that arrive at a collective of `Rule.LAST_DECIDES`, ascending, and the cost of
+        the collective if this one is the last.
+    """
+
+    transfer: NDArray[np.float64]
+    rendezvous: NDArray[np.uint8]
+    send_overhead: NDArray[np.float64]
+    receive_before: NDArray[np.float64]
+    receive_after: NDArray[np.float64]
+    sender_waits_for_transfer: bool
+    collective_cost: NDArray[np.float64]
+    member_cost: NDArray[np.float64]
+    collective_rule: NDArray[np.uint8]
+    request_cost: NDArray[np.float64]
+    uneven_operation: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    uneven_cost: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+
+def charge(
+    messages: Messages, collectives: Collectives, network: Network, uneven: Uneven = NONE_UNEVEN
+) -> Charges:
+    """Give the costs of messages and collectives on a network without shared resources.
+
+    Parameters
+    ----------
+    messages, collectives, uneven : Messages, Collectives, Uneven
+        Those of a program.
+    network : Network
+        What communication costs.
+    """
+    return Charges(
+        **_of_messages(messages, network), **_of_collectives(collectives, network, uneven)
+    )
+
+
+def _of_messages(messages: Messages, network: Network) -> dict[str, Any]:
+    remote = messages.sender != messages.receiver
+    nothing = np.zeros(len(messages))
+    dimemas = network.rules == "dimemas"
+    latency = 0.0 if dimemas else network.latency
+    transfer = transfer_time(messages.size, latency, network.bandwidth) * _NS
+    overhead = np.where(remote, network.latency * _NS, 0.0) if dimemas else nothing
+    rendezvous = (messages.size >= network.eager_threshold) & (messages.mode == 0)
+    return {
+        "transfer": np.where(remote, transfer, 0.0),
+        "rendezvous": rendezvous.astype(np.uint8),
+        "send_overhead": overhead,
+        "receive_before": overhead,
+        "receive_after": nothing,
+        "sender_waits_for_transfer": not dimemas,
+    }
+
+
+def _of_collectives(collectives: Collectives, network: Network, uneven: Uneven) -> dict[str, Any]:
+    nothing = np.zeros(len(collectives))
+    if network.collectives == "algorithm":
+        return {
+            "collective_cost": nothing,
+            "member_cost": nothing,
+            "collective_rule": np.full(len(collectives), Rule.MESSAGES, dtype=np.uint8),
+            "request_cost": nothing,
+        }
+    kind, members, sent = collectives.kind, collectives.members, collectives.sent
+    reduced = (kind == COLLECTIVES.index("reduce")) & (collectives.root >= 0)
+    at_root = np.where(reduced, collectives.root_sent, sent)
+    rule = rules(collectives, network.collectives)
+    if network.collectives == "dimemas":
+        rule[uneven.collective] = Rule.LAST_DECIDES
+    else:
+        uneven = NONE_UNEVEN
+    busy = network.latency * _NS if network.rules == "dimemas" else 0.0
+    of_uneven = kind[uneven.collective], members[uneven.collective], uneven.sent, uneven.received
+    return {
+        "collective_cost": _times(kind, members, at_root, collectives.received, network),
+        "member_cost": _times(kind, members, sent, sent, network),
+        "collective_rule": rule,
+        "request_cost": np.where(members > 1, busy, 0.0),
+        "uneven_operation": uneven.operation,
+        "uneven_cost": _times(*of_uneven, network),
+    }
+
+
+def _times(
+    kind: NDArray[np.int8],
+    members: NDArray[np.int32],
+    sent: NDArray[np.int64],
+    received: NDArray[np.int64],
+    network: Network,
+) -> NDArray[np.float64]:
+    """Costs of collectives, ns."""
+    found = np.zeros(len(kind))
+    for code in distinct(kind).tolist():
+        mine = kind == code
+        found[mine] = _NS * collective_time(
+            COLLECTIVES[code],
+            members[mine],
+            sent[mine],
+            received[mine],
+            network.latency,
+            network.bandwidth,
+            network.collective_cost,
+        )
+    return found
+
+
+def rules(collectives: Collectives, reading: str) -> NDArray[np.uint8]:
+    """Give the `Rule` of each collective.
+
+    Parameters
+    ----------
+    collectives : Collectives
+        With their roots; where nobody is known to be the root, nobody can go on early or be
+        waited for.
+    reading : str
+        One of `popmodel.network.network.READINGS` but ``algorithm``.
+    """
+    found = np.zeros(len(collectives), dtype=np.uint8)
+    for kind, rule in _READINGS[reading].items():
+        found[(collectives.kind == COLLECTIVES.index(kind)) & (collectives.root >= 0)] = rule
+    return found

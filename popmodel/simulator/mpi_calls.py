@@ -1,0 +1,116 @@
+"""What each MPI call does to a program: the readable statement of what the replay understands."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from popmodel.simulator.program import COLLECTIVES
+
+__all__ = ["BUFFERED", "Action", "action_of", "collective_of"]
+
+_COLLECTIVE, _ONE_SIDED, _IO = 50000002, 50000004, 50000005
+
+
+class Action(IntEnum):
+    """What a call does."""
+
+    LOCAL = 0  #: nothing that others can notice
+    SEND = 1
+    ISEND = 2
+    RECEIVE = 3
+    IRECEIVE = 4
+    SENDRECEIVE = 5  #: posts its receive, sends blocking, waits for the receive
+    START = 6  #: starts sends and receives at once
+    WAIT = 7  #: completes the receives that the trace shows, else the oldest open request
+    WAITALL = 8  #: completes the receives that the trace shows, and all open requests
+    COLLECTIVE = 9
+    ICOLLECTIVE = 10
+    IGNORED = 11  #: others do notice it, but it is not modelled
+
+
+# The modes of sending differ in nothing but this: a buffered send never waits. A synchronous one
+# (Ssend) is not held either unless its size asks for it, as in Dimemas.
+_BY_NAME = {
+    "MPI_Send": Action.SEND,
+    "MPI_Ssend": Action.SEND,
+    "MPI_Bsend": Action.SEND,
+    "MPI_Rsend": Action.SEND,
+    "MPI_Isend": Action.ISEND,
+    "MPI_Issend": Action.ISEND,
+    "MPI_Ibsend": Action.ISEND,
+    "MPI_Irsend": Action.ISEND,
+    "MPI_Recv": Action.RECEIVE,
+    "MPI_Mrecv": Action.RECEIVE,
+    "MPI_Irecv": Action.IRECEIVE,
+    "MPI_Imrecv": Action.IRECEIVE,
+    "MPI_Sendrecv": Action.SENDRECEIVE,
+    "MPI_Sendrecv_replace": Action.SENDRECEIVE,
+    "MPI_Start": Action.START,
+    "MPI_Startall": Action.START,
+    # Like these it posts a receive and sends without waiting for either.
+    "MPI_Isendrecv": Action.START,
+    "MPI_Isendrecv_replace": Action.START,
+    "MPI_Wait": Action.WAIT,
+    "MPI_Waitany": Action.WAIT,
+    "MPI_Waitsome": Action.WAIT,
+    "MPI_Waitall": Action.WAITALL,
+    # A trace holds the tests that succeeded; the misses before are only counted.
+    "MPI_Test": Action.WAIT,
+    "MPI_Testany": Action.WAIT,
+    "MPI_Testsome": Action.WAIT,
+    "MPI_Testall": Action.WAITALL,
+    "MPI_Init": Action.COLLECTIVE,
+    "MPI_Init_thread": Action.COLLECTIVE,
+}
+
+BUFFERED = ("MPI_Bsend", "MPI_Ibsend")
+"""Sends that never wait for their receive."""
+
+_VARIANTS = {
+    "alltoallv": "alltoall",
+    "alltoallw": "alltoall",
+    "gatherv": "gather",
+    "scatterv": "scatter",
+    "allgatherv": "allgather",
+    "exscan": "scan",
+    "reduce_scatter_block": "reduce_scatter",
+    "reducescat": "reduce_scatter",
+}
+
+
+def action_of(type_: int, name: str) -> Action:
+    """What a call does.
+
+    Parameters
+    ----------
+    type_ : int
+        The event type of the call, 50000001 to 50000005.
+    name : str
+        Such as ``MPI_Send``.
+    """
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if type_ == _COLLECTIVE:
+        _, blocking = _split(name)
+        if collective_of(name) is None:
+            return Action.IGNORED
+        return Action.COLLECTIVE if blocking else Action.ICOLLECTIVE
+    return Action.IGNORED if type_ in (_ONE_SIDED, _IO) else Action.LOCAL
+
+
+def collective_of(name: str) -> str | None:
+    """Kind of the collective that a call carries out; None if it is none that is modelled."""
+    if name in ("MPI_Init", "MPI_Init_thread"):
+        return "init"
+    base, _ = _split(name)
+    kind = _VARIANTS.get(base, base)
+    return kind if kind in COLLECTIVES else None
+
+
+def _split(name: str) -> tuple[str, bool]:
+    """Name without prefix and without the mark of nonblocking ones, and whether it blocks."""
+    base = name.removeprefix("MPI_").lower()
+    known = (*COLLECTIVES, *_VARIANTS)
+    if base not in known and base[:1] == "i" and base[1:] in known:
+        return base[1:], False
+    return base, True
