@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,11 +17,8 @@ from popmodel.cli.options import (
     families,
     whole_number,
 )
-from popmodel.errors import FileError, PopmodelError, UsageError
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.family import Evaluation
-    from popmodel.efficiency.measure import Run
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Mode
 
@@ -94,17 +89,12 @@ def command(
     of the first; the first lines say what that leaves out.
     """
     from popmodel import provenance
+    from popmodel.api.metrics import metrics
     from popmodel.cli.output import target
     from popmodel.cli.thresholds import check, parse
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.efficiency.measure import analyse
-    from popmodel.efficiency.scaling import Comparable, scale
     from popmodel.report.metrics import VIEWS
-    from popmodel.report.metrics_document import document
-    from popmodel.report.names import run_names
     from popmodel.report.render import Format
-    from popmodel.trace import read
-    from popmodel.trace.info import as_data
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
@@ -113,72 +103,17 @@ def command(
     known = load_families()
     chosen = None if family is None else families(family, tuple(known))
     thresholds = [parse(text, known) for text in fail_under or []]
-    names = run_names(traces)
-    compared_with = None if reference is None else _index(reference, traces, names)
-    runs, warnings = [], []
-    for path in traces:
-        trace = read(path, application=which, cache=not no_cache)
-        with _named(path):
-            runs.append(analyse(trace, from_start=from_start))
-        warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
-
-    aggregates = [run.observables.aggregates(reading) for run in runs]
-    comparable = [
-        Comparable(name, values, run.observables.absent)
-        for name, values, run in zip(names, aggregates, runs, strict=True)
-    ]
-    scaled = scale(comparable, mode=mode, reference=compared_with)
-    evaluated: list[dict[str, Evaluation]] = []
-    for index, (path, run) in enumerate(zip(traces, comparable, strict=True)):
-        values = {**run.aggregates, **scaled.aggregates(index)}
-        absent = {**run.absent, **scaled.absent(index)}
-        with _named(path):
-            evaluated.append(
-                {
-                    name: scaled.evaluations[index]
-                    if name == "scaling"
-                    else member.evaluate(values, absent)
-                    for name, member in known.items()
-                }
-            )
-    if chosen is None:
-        chosen = _fitting(runs) if goal.format is Format.TABLE else tuple(known)
-    shown = [{name: run[name] for name in (*chosen, "scaling")} for run in evaluated]
-    result = document(runs, shown, scaled, warnings, reading)
-    stamp = provenance.collect(ctx.obj, traces).to_dict()
-    goal.write({**result, "provenance": stamp}, VIEWS)
-    check(thresholds, dict(zip(names, evaluated, strict=True)), chosen)
-
-
-@contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Begin the message of an error with the trace that it is about."""
-    try:
-        yield
-    except FileError:
-        raise
-    except PopmodelError as error:
-        raise FileError(path, error.message, hint=error.hint) from error
-
-
-def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
-    """The run that ``--reference`` names: a number from 1, a column's name or a path."""
-    for known in (names, traces):
-        if text in known:
-            return list(known).index(text)
-    if text.isdecimal() and 1 <= int(text) <= len(traces):
-        return int(text) - 1
-    raise UsageError(
-        f"--reference {text}: no such run", f"use 1 to {len(traces)} or one of {', '.join(names)}"
+    found = metrics(
+        traces,
+        scaling=mode,
+        reference=reference,
+        outside_mpi=reading,
+        from_start=from_start,
+        application=which,
+        cache=not no_cache,
     )
-
-
-def _fitting(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The families that suit all runs: that of MPI alone, or two that count all threads."""
-    from popmodel.efficiency.workers import apart
-
-    if any(apart(run.observables) for run in runs):
-        return ("hybrid-additive", "talp")
-    if any(run.observables.has_openmp for run in runs):
-        return ("hybrid-additive", "hybrid-multiplicative")
-    return ("mpi",)
+    if chosen is None:
+        chosen = found.fitting if goal.format is Format.TABLE else tuple(known)
+    stamp = provenance.collect(ctx.obj, traces).to_dict()
+    goal.write({**found.to_dict(chosen), "provenance": stamp}, VIEWS)
+    check(thresholds, dict(zip(found.names, found.evaluations, strict=True)), chosen)

@@ -23,7 +23,6 @@ from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network
-    from popmodel.simulator import Execution
 
 EXAMPLES = (
     "popmodel replay run.prv",
@@ -78,13 +77,9 @@ def command(
     hold for all replays and stand beside them, not in each.
     """
     from popmodel import provenance
+    from popmodel.api.replay import replay
     from popmodel.cli.output import target
-    from popmodel.efficiency.measure import runtime
-    from popmodel.report.replay import VIEWS, differences, document
-    from popmodel.simulator import from_trace, replay
-    from popmodel.trace import read
-    from popmodel.trace.caveats import caveats
-    from popmodel.trace.focus import focused
+    from popmodel.report.replay import VIEWS, differences
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
@@ -96,27 +91,14 @@ def command(
         collectives=collectives,
         cpu_factor=cpu_factor,
     )
-    whole = read(trace, application=which, cache=not no_cache)
-    source, window = focused(whole, from_start=from_start)
-    program = from_trace(source)
-    replays: list[tuple[Network, Execution | str]] = []
-    failures: dict[int, ReplayError] = {}
-    for number, scenario in enumerate(networks, start=1):
-        try:
-            replays.append((scenario, replay(program, scenario)))
-        except ReplayError as error:
-            if len(networks) == 1:
-                raise
-            # The other networks still have their result; the failure is told after them.
-            replays.append((scenario, error.message))
-            failures[number] = error
+    found = replay(trace, networks, from_start=from_start, application=which, cache=not no_cache)
+    result = found.to_dict()
     stamp = provenance.collect(ctx.obj, [trace]).to_dict()
-    first = caveats(source, window)
-    result = document(trace, runtime(source), program.notes, replays, window, first)
     goal.write({**result, "provenance": stamp}, VIEWS)
-    if failures:
-        named = {number: f"run {number} ({differences(result, number)})" for number in failures}
-        raise _stopped(list(named.values()), next(iter(failures.values())))
+    if failures := found.failures:
+        # The other networks have their result; the failure is told after them.
+        named = [f"run {number} ({differences(result, number)})" for number in failures]
+        raise _stopped(named, next(iter(failures.values())))
 
 
 def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:

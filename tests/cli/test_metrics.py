@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.efficiency import measure
+from popmodel.api import metrics as functions
 from popmodel.efficiency.family import Family
 from popmodel.errors import PopmodelError
 from popmodel.trace.writer import TraceWriter
@@ -391,7 +391,7 @@ def test_wrong_options_are_refused_before_the_work(
 @pytest.mark.parametrize(
     ("owner", "function", "good"),
     [
-        (measure, "analyse", 1),
+        (functions, "analyse", 1),
         (Family, "evaluate", 2 + len(FAMILIES) - 1),  # scaling of both, families of the first
     ],
 )

@@ -1,0 +1,163 @@
+"""Efficiencies of measured runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from popmodel.efficiency.family import Evaluation
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.measure import Run, analyse
+from popmodel.efficiency.observables import OutsideMPI
+from popmodel.efficiency.scaling import Comparable, Mode, Scaling, scale
+from popmodel.efficiency.workers import apart
+from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.report.metrics_document import SCALING, document
+from popmodel.report.names import run_names
+from popmodel.trace import read
+from popmodel.trace.info import as_data
+from popmodel.values import dataclass
+
+__all__ = ["Metrics", "metrics"]
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Efficiencies of one or several runs; made by `metrics`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        A short name for each run.
+    runs : tuple of Run
+        What was measured of each.
+    evaluations : tuple of mapping of str to Evaluation
+        For each run every family by id.
+    scaling : Scaling
+        The runs against their reference run.
+    warnings : tuple of list of dict
+        For each run what is wrong with its trace.
+    outside_mpi : {"everywhere", "not-in-mpi"}
+        What was taken for time outside MPI.
+    """
+
+    names: tuple[str, ...]
+    runs: tuple[Run, ...]
+    evaluations: tuple[Mapping[str, Evaluation], ...]
+    scaling: Scaling
+    warnings: tuple[list[dict[str, Any]], ...]
+    outside_mpi: OutsideMPI
+
+    @property
+    def fitting(self) -> tuple[str, ...]:
+        """The families that suit all runs: that of MPI alone, or two that count all threads."""
+        if any(apart(run.observables) for run in self.runs):
+            return ("hybrid-additive", "talp")
+        if any(run.observables.has_openmp for run in self.runs):
+            return ("hybrid-additive", "hybrid-multiplicative")
+        return ("mpi",)
+
+    def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
+        """Give the document, schema ``popmodel/metrics/1``, without provenance.
+
+        Parameters
+        ----------
+        families : sequence of str, optional
+            Families to give; all by default. The runs' scaling is always there.
+        """
+        chosen = dict.fromkeys([*(load_families() if families is None else families), SCALING])
+        shown = [{name: run[name] for name in chosen} for run in self.evaluations]
+        return document(self.runs, shown, self.scaling, self.warnings, self.outside_mpi)
+
+
+def metrics(
+    traces: Sequence[str | os.PathLike[str]],
+    *,
+    scaling: Mode | None = None,
+    reference: int | str | None = None,
+    outside_mpi: OutsideMPI = "everywhere",
+    from_start: bool = False,
+    application: int = 1,
+    cache: bool = True,
+) -> Metrics:
+    """Compute the POP efficiencies of measured runs.
+
+    Parameters
+    ----------
+    traces : sequence of path
+        One trace per run.
+    scaling : {"strong", "weak"}, optional
+        Whether the runs do the same work or work that grows; found out by default.
+    reference : int or str, optional
+        The run to compare with: its number from 1, its name or its path. By default the smallest.
+    outside_mpi : {"everywhere", "not-in-mpi"}
+        What time outside MPI is; acts on the family ``hybrid-multiplicative``.
+    from_start : bool
+        Take the whole run, not from the end of MPI_Init to MPI_Finalize.
+    application : int
+        Which application of the traces, from 1.
+    cache : bool
+        Whether to keep parsed traces, and to use those that are kept.
+
+    Raises
+    ------
+    FileError
+        If a trace cannot be read or analysed; names it.
+    UsageError
+        If there is no such reference run.
+    """
+    paths = [os.fspath(path) for path in traces]
+    names = run_names(paths)
+    compared_with = None if reference is None else _index(str(reference), paths, names)
+    runs, warnings = [], []
+    for path in paths:
+        trace = read(path, application=application, cache=cache)
+        with _named(path):
+            runs.append(analyse(trace, from_start=from_start))
+        warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
+    comparable = [
+        Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)
+        for name, run in zip(names, runs, strict=True)
+    ]
+    scaled = scale(comparable, mode=scaling, reference=compared_with)
+    evaluations = []
+    for index, (path, run) in enumerate(zip(paths, comparable, strict=True)):
+        with _named(path):
+            evaluations.append(_evaluated(run, scaled, index))
+    return Metrics(
+        tuple(names), tuple(runs), tuple(evaluations), scaled, tuple(warnings), outside_mpi
+    )
+
+
+def _evaluated(run: Comparable, scaled: Scaling, index: int) -> dict[str, Evaluation]:
+    values = {**run.aggregates, **scaled.aggregates(index)}
+    absent = {**run.absent, **scaled.absent(index)}
+    return {
+        name: scaled.evaluations[index] if name == SCALING else family.evaluate(values, absent)
+        for name, family in load_families().items()
+    }
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Begin the message of an error with the trace that it is about."""
+    try:
+        yield
+    except FileError:
+        raise
+    except PopmodelError as error:
+        raise FileError(path, error.message, hint=error.hint) from error
+
+
+def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
+    """The run that is meant: a number from 1, a column's name or a path."""
+    for known in (names, traces):
+        if text in known:
+            return list(known).index(text)
+    if text.isdecimal() and 1 <= int(text) <= len(traces):
+        return int(text) - 1
+    raise UsageError(
+        f"--reference {text}: no such run", f"use 1 to {len(traces)} or one of {', '.join(names)}"
+    )
