@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Style, clean, pairs, paragraph, shorten
+from popmodel.report.terminal import Style, clean, pairs, paragraph
 from popmodel.units import count, format_size, format_time, plural
 
 Entry: TypeAlias = Mapping[str, Any]
 
-CHANGING = "work and messages that change"
+CHANGING = "what changes with P and T"
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -86,7 +86,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     if remarks:
         verdict += f", {plural(remarks, 'remark')}"
     facts = [
-        ("signature", document["application"] or "cannot be read"),
+        ("signature", document["application"] or "unreadable"),
         ("file", document["path"]),
         ("check", verdict),
     ]
@@ -109,8 +109,7 @@ def _finding(path: str, finding: Entry, style: Style) -> list[str]:
     """A finding in the form of compilers, that editors jump to."""
     place = clean(_place(path, finding))
     if len(place) > style.width // 2:
-        shown = shorten(place, style.width) if style.terminal else place
-        lines = [shown, *paragraph(finding["message"], style, first="  ")]
+        lines = [place, *paragraph(finding["message"], style, first="  ")]
     else:
         lines = paragraph(finding["message"], style, first=f"{place} ", rest="  ")
     if finding["hint"]:
@@ -158,7 +157,7 @@ def _decomposition(grid: Entry | None) -> list[str]:
     if grid["global"] is not None:
         lines.append(f"cells: {_product(grid['global'])}")
     if grid["grid"] == "auto":
-        lines.append("grid: of P processes, with the least surface between them")
+        lines.append("grid: P processes, with the smallest surface")
     else:
         lines.append(f"grid: {_product(grid['grid'])} processes")
     wraps = grid["periodic"]
@@ -169,7 +168,7 @@ def _decomposition(grid: Entry | None) -> list[str]:
         lines.append(f"neighbours wrap around: in dimension {around}")
     if grid["global"] is not None:
         local = ", ".join(f"n{dim}" for dim in range(len(wraps)))
-        lines.append(f"a process has {local} of the cells along the dimensions")
+        lines.append(f"cells per process: {local}")
     return lines
 
 
@@ -186,15 +185,15 @@ def _limits(limits: Entry) -> list[str]:
         numbers = ", ".join(count(number) for number in limits["possible"])
         lines.append(f"possible P: {numbers}, ...")
     if limits["memory_per_rank"] is not None:
-        lines.append(f"memory of a process: {_quantity(limits['memory_per_rank'])}")
+        lines.append(f"memory per process: {_quantity(limits['memory_per_rank'])}")
     return lines
 
 
 _IMBALANCE = {
-    "persistent_cv": "work of processes differs by {0} (cv), the same in every step",
-    "transient_cv": "work of processes differs by {0} (cv), new in every step",
-    "reference_processes": "these are values for {0} processes",
-    "growth_exponent": "they grow as P to the power of {0}",
+    "persistent_cv": "work per process varies by {0} (cv), the same in every step",
+    "transient_cv": "work per process varies by {0} (cv), drawn anew in every step",
+    "reference_processes": "given for {0} processes",
+    "growth_exponent": "grows as P to the power of {0}",
 }
 
 
@@ -211,8 +210,8 @@ def _dependence(explained: Entry) -> list[str]:
     # names may have commas in them
     items = {name: "; ".join(explained["depends"][name]) for name in "PT"}
     return [
-        f"with P: {items['P'] or 'none, every process does the same'}",
-        f"with T: {items['T'] or 'none, threads share what there is'}",
+        f"P: {items['P'] or 'nothing; every process does the same work'}",
+        f"T: {items['T'] or 'nothing; the threads share the work'}",
     ]
 
 
@@ -229,46 +228,46 @@ def sentence(item: Entry) -> str:
     """What an item does, in words with its formulas."""
     words = _WORDS[item["kind"]](item)
     if item["every"]["formula"] != "1":
-        words = f"every {_ordinal(item['every'])} time: {words}"
+        words = f"in every {_ordinal(item['every'])} iteration: {words}"
     return f"{item['name']}: {words}"
 
 
 def _loop(item: Entry) -> str:
-    return f"repeat {_symbol(item['count'])} times:"
+    return "once:" if item["count"]["formula"] == "1" else f"repeat {_symbol(item['count'])} times:"
 
 
 def _serial(item: Entry) -> str:
-    return f"the master thread does {_many(item['trip'], 'iteration')}; {_costs(item)}"
+    return f"the master thread executes {_many(item['trip'], 'iteration')}; {_costs(item)}"
 
 
 def _parallel(item: Entry) -> str:
     words = f"the threads share {_many(item['trip'], 'iteration')}"
     if item["inner"]["formula"] != "1":
-        words += f" with {_many(item['inner'], 'inner one')} each"
+        words += f" of {_many(item['inner'], 'inner iteration')}"
     words += f", {item['schedule']}"
     if item["chunk"] is not None:
         words += f" in chunks of {_symbol(item['chunk'])}"
     if item["iteration_cv"]["formula"] != "0":
-        words += f", whose cost varies by {_symbol(item['iteration_cv'])} (cv)"
+        words += f", the cost of an iteration varies by {_symbol(item['iteration_cv'])} (cv)"
     words += f"; {_costs(item)}"
     paid = [
         name if number["formula"] == "1" else f"{_symbol(number)} times {name}"
         for name, number in item["constructs"].items()
     ]
     if paid:
-        words += f"; overhead of {_and(paid)}"
+        words += f"; plus the overhead of {_and(paid)}"
     if item["critical"] is not None:
         entries, seconds = item["critical"]["entries"], item["critical"]["seconds"]
         words += (
             f"; every thread enters a critical section {_symbol(entries)} times, "
-            f"for {_quantity(seconds)} each"
+            f"{_quantity(seconds)} each"
         )
     if item["shared_writes"] is not None:
         writes = item["shared_writes"]
         words += (
             f"; {_many(writes['count'], 'write')} to elements of {_quantity(writes['bytes'])} in "
-            f"cache lines that threads share, {_symbol(writes['chunk'])} elements by the same "
-            "thread next to each other"
+            f"cache lines shared by threads, {_symbol(writes['chunk'])} adjacent elements by the "
+            "same thread"
         )
     return words
 
@@ -276,8 +275,8 @@ def _parallel(item: Entry) -> str:
 def _task(item: Entry) -> str:
     words = f"{_many(item['count'], 'task')} of {_quantity(item['seconds'])} each, "
     if item["span"] is None:
-        return words + "independent of each other"
-    return words + f"the longest chain of them {_quantity(item['span'])}"
+        return words + "independent"
+    return words + f"longest chain of dependent tasks {_quantity(item['span'])}"
 
 
 _MODES = {
@@ -298,7 +297,7 @@ def _halo(item: Entry) -> str:
         f"{_PACKING[item['pack']]}"
     )
     if item["overlap"]["formula"] != "0":
-        words += f"; a part of {_symbol(item['overlap'])} is hidden behind computation"
+        words += f"; a share of {_symbol(item['overlap'])} is hidden behind computation"
     return words + _sending(item)
 
 
@@ -306,16 +305,16 @@ def _pipeline(item: Entry) -> str:
     dims = _and([str(dim) for dim in item["dims"]])
     noun = "dimension" if len(item["dims"]) == 1 else "dimensions"
     return (
-        f"a wavefront through grid {noun} {dims}: a process has "
-        f"{_many(item['blocks'], 'block')} that take the master thread "
-        f"{_quantity(item['seconds'])} together, "
-        f"and sends {_quantity(item['bytes'])} on after each"
+        f"a wavefront through grid {noun} {dims}: {_many(item['blocks'], 'block')} per process, "
+        f"which take the master thread {_quantity(item['seconds'])} in total; "
+        f"{_quantity(item['bytes'])} to the next process after each"
     )
 
 
 def _shift(item: Entry) -> str:
+    noun = "step" if item["by"]["formula"] in ("1", "-1") else "steps"
     return (
-        f"send {_quantity(item['bytes'])} to the process {_symbol(item['by'])} steps "
+        f"send {_quantity(item['bytes'])} to the process {_symbol(item['by'])} {noun} "
         f"along grid dimension {item['dim']}, and receive as much{_sending(item)}"
     )
 
@@ -332,13 +331,13 @@ def _sending(item: Entry) -> str:
     """How many threads send, if not one."""
     if item["comm_threads"]["formula"] == "1":
         return ""
-    return f"; {_symbol(item['comm_threads'])} threads of a process send at the same time"
+    return f"; {_symbol(item['comm_threads'])} threads per process send at the same time"
 
 
 _COMMUNICATORS = {
-    "world": "by all processes",
-    "node": "by the processes of each node",
-    "leaders": "by one process of every node",
+    "world": "among all processes",
+    "node": "among the processes of each node",
+    "leaders": "among one process per node",
 }
 _ROOTS = {"bcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
 
@@ -352,7 +351,7 @@ def _collective(item: Entry) -> str:
     if isinstance(item["comm"], str):
         return f"{words}, {_COMMUNICATORS[item['comm']]}"
     dims = _and([str(dim) for dim in item["comm"]])
-    return f"{words}, by the processes along grid dimension {dims}"
+    return f"{words}, among the processes along grid dimension {dims}"
 
 
 _WORDS: Mapping[str, Callable[[Entry], str]] = {
@@ -369,14 +368,18 @@ _WORDS: Mapping[str, Callable[[Entry], str]] = {
 
 
 _OVERLAP = {
-    "sum": "nothing of it overlaps (sum)",
-    "ecm": "arithmetic and transfers overlap in part (ecm)",
+    "sum": "no overlap (sum)",
+    "ecm": "arithmetic and transfers overlap partly (ecm)",
     "roofline": "arithmetic and transfers overlap (roofline)",
 }
 
 
 def _costs(item: Entry) -> str:
-    """What an innermost iteration does."""
+    """What an innermost iteration does, or how long it takes."""
+    if item["seconds"] is not None:
+        counted = item["instructions"]
+        more = "" if counted is None else f", {_many(counted, 'instruction')}"
+        return f"each takes {_quantity(item['seconds'])}, as measured{more}"
     parts = [
         _many(item[key], noun)
         for key, noun in (("flops", "flop"), ("loads", "load"), ("stores", "store"))
@@ -387,12 +390,12 @@ def _costs(item: Entry) -> str:
         for level, traffic in item["bytes"].items()
     ]
     if item["chain"]["formula"] != "0":
-        parts.append(f"a chain of {_many(item['chain'], 'cycle')}")
+        parts.append(f"a dependency chain of {_many(item['chain'], 'cycle')}")
     if item["instructions"] is not None:
         parts.append(_many(item["instructions"], "instruction"))
     if item["mode"] is not None:
         parts.append(_OVERLAP[item["mode"]])
-    return f"in each {', '.join(parts)}" if parts else "nothing in each but loop control"
+    return f"each: {', '.join(parts)}" if parts else "loop control only"
 
 
 # -- formulas and their values

@@ -41,7 +41,9 @@ def test_a_signature_in_order_is_explained(popmodel: Call) -> None:
     assert max(map(len, lines)) <= 60
     assert lines[:3] == ["signature  demo", "file       good.toml", "check      no mistakes"]
     assert " N = 64" in lines
-    assert lines[lines.index("program") + 1].startswith(" serial: the master thread does N/P iter")
+    assert lines[lines.index("program") + 1].startswith(
+        " serial: the master thread executes N/P it"
+    )
 
 
 def test_mistakes_are_listed_with_file_and_line_and_end_with_status_1(popmodel: Call) -> None:

@@ -118,7 +118,7 @@ def test_work_of_cannon_is_conserved(cannon: Signature, preset: Profile) -> None
 def test_what_the_machine_does_not_know_is_named() -> None:
     reduction = PARALLEL.replace("barrier", "reduction")
     with pytest.raises(
-        MissingQuantity, match=r"does not know openmp\.reduction \(needed by '\w+'\)$"
+        MissingQuantity, match=r"does not know openmp\.reduction \(needed by '\w+'\)"
     ):
         walk(program(reduction), machine(), 1, 1)
     level = SERIAL.replace("L3", "L2")
