@@ -280,7 +280,7 @@ def _mpi_compiler(environment: Environment) -> tuple[Words, Literal["user", "whe
         return (str(wheel),), "wheel"
     raise ToolchainError(
         "no MPI found: no mpicc on the path, and $MPICC is not set",
-        "python -m pip install 'popmodel[mpi]', or name your MPI's compiler in MPICC",
+        "python -m pip install 'popmodel-hpc[mpi]', or name your MPI's compiler in MPICC",
     )
 
 

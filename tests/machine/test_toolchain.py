@@ -258,7 +258,7 @@ def test_the_identity_tells_installations_apart(bin: Path, environment: Environm
 def test_no_mpi(environment: Environment) -> None:
     assert message(lambda: find_mpi(environment=environment)) == (
         "no MPI found: no mpicc on the path, and $MPICC is not set",
-        "python -m pip install 'popmodel[mpi]', or name your MPI's compiler in MPICC",
+        "python -m pip install 'popmodel-hpc[mpi]', or name your MPI's compiler in MPICC",
     )
 
 
