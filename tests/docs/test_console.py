@@ -12,7 +12,7 @@ STEPS = [step for document in documents() for step in steps(document)]
 
 @pytest.mark.parametrize("step", STEPS, ids=map(str, STEPS))
 def test_a_command_prints_what_is_shown(step: Step) -> None:
-    assert not differences(printed(step.command), step.shown), "python tests/update_console.py"
+    assert not differences(printed(step.command), step.shown), "python tests/update_documents.py"
 
 
 def test_the_readme_shows_what_analysts_ask_for() -> None:
