@@ -98,7 +98,7 @@ class Profile:
 
     def missing(self, path: str) -> MissingQuantity:
         """Make the error for a quantity or table that the profile does not have."""
-        problem = f"machine {self.name} ({self.path}) does not know {path}"
+        problem = f"profile {self.name} ({self.path}) has no value for {path}"
         reason = self.absent(path)
         if reason is not None:
             return MissingQuantity(f"{problem}: {reason}", "add it to the profile, with its source")
@@ -182,7 +182,7 @@ _BUNDLED = Bundled(
     Path(__file__).parent / "presets",
     ".json",
     "machine",
-    "neither a file nor a bundled profile",
+    "neither a file nor a preset",
 )
 
 

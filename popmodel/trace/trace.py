@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas
 
     from popmodel.trace.calls import Calls
+    from popmodel.trace.pieces import Pieces
 
 Derived = TypeVar("Derived")
 
@@ -139,7 +140,9 @@ class Trace:
     warnings : tuple of TraceWarning
         What was found wanting while reading.
     whole : Trace or None
-        Of a window, the trace it was cut from.
+        Of a part of a run, the trace it was cut from.
+    pieces : Pieces or None
+        Of a part of a run, which stretches of the whole it consists of.
     """
 
     path: str
@@ -158,6 +161,7 @@ class Trace:
     warnings: tuple[TraceWarning, ...] = ()
     applications: int = 1
     whole: Trace | None = None
+    pieces: Pieces | None = None
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
