@@ -12,7 +12,8 @@ from popmodel.model.signature.check import check
 from popmodel.model.signature.files import bundled
 from popmodel.model.signature.keys import KEYS
 from popmodel.model.signature.program import Item
-from popmodel.report.signature import markdown, records, screen, sentence
+from popmodel.report.signature import markdown, records, screen
+from popmodel.report.signature_words import sentence
 from popmodel.report.terminal import Style
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n[decomp]\nglobal = ["n", "n"]\n'
