@@ -53,6 +53,8 @@ def explain(name: str | None = None) -> dict[str, Any]:
             return document(explain_metric(metric, families), words)
         if words:
             return document(None, words)
+    if symbols := glossary.find_in_formulas(name):
+        return document(None, [asdict(symbol) for symbol in symbols])
     known = {plain(id): id for family in families.values() for id in family.metrics}
     known |= {plain(id): id for id in families} | glossary.names()
     raise UsageError(

@@ -68,8 +68,6 @@ class Word:
 def find(wanted: str) -> list[Word]:
     """Every word of that name or spelling; those with the same capitals first."""
     found = [*_by_name().get(plain(wanted), []), *_parameter(wanted)]
-    if not found:
-        found = [word for word in _formula_symbols() if wanted == word.name]
     exact = [word for word in found if wanted in (word.name, *word.also)]
     return list(dict.fromkeys(exact or found))
 
@@ -174,11 +172,12 @@ def _keys() -> list[Word]:
     return found
 
 
-def _formula_symbols() -> list[Word]:
-    """Names that formulas give to parts of the work of a process."""
+def find_in_formulas(wanted: str) -> list[Word]:
+    """The part of the work of a process to which formulas give that name; loads the model."""
     from popmodel.model.formula.notebook import WORK
 
     return [
-        Word(name, "symbols of formulas (popmodel predict --formula)", meaning, unit)
+        Word(name, "symbols of popmodel predict --formula", meaning, unit)
         for name, unit, meaning in WORK.values()
+        if name == wanted
     ]
