@@ -17,6 +17,7 @@ import numpy as np
 
 from popmodel.efficiency import workers
 from popmodel.efficiency.call_sites import CallSite, measure_call_sites
+from popmodel.efficiency.evidence import Evidence, gather
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.regions import RegionTimes, measure_regions
 from popmodel.errors import ReplayError
@@ -47,6 +48,7 @@ _LARGEST = 2**63
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
 _UNCOVERED = "useful, MPI and region times exceed the time that the states cover"
 _NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
+_QUICK = 0.95  # transfer efficiency from which on nobody asks what the network does
 _SHOWN = 5e-4  # share of all thread time that changes the digits of an efficiency as it is printed
 
 
@@ -68,7 +70,9 @@ class Run:
     window : Focus or None
         The window of analysis; None of a run that is not from a trace.
     call_sites : tuple of CallSite
-        Where MPI is called, the most time first; none where the trace does not tell.
+        Where MPI is called, the most time first.
+    evidence : Evidence
+        What else is known about the causes of losses.
     """
 
     trace: str
@@ -77,6 +81,7 @@ class Run:
     caveats: tuple[str, ...] = ()
     window: Focus | None = None
     call_sites: tuple[CallSite, ...] = ()
+    evidence: Evidence = Evidence()
 
 
 def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bool = False) -> Run:
@@ -149,7 +154,9 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
     first, said = [*caveats(trace, window)], [*notes, *doubts]
     (first if workers.apart(run) else said).extend(workers.remarks(run))
     sites = measure_call_sites(trace, total, ideal)
-    return Run(trace.path, run, tuple(said), tuple(first), window, sites)
+    transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
+    evidence = gather(trace, running, found, ideal[0] if ideal and transferred else None)
+    return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
 
 
 def runtime(trace: Trace) -> float:
