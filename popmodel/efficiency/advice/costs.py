@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "costs"]
 
-_LEAST = 1e-9  # efficiencies of 0 have no logarithm
+_LEAST = 1e-300  # an efficiency of 0 has no logarithm
 
 
 @dataclass(frozen=True)
