@@ -188,7 +188,7 @@ def test_a_metric_whose_parts_are_absent_is_not_to_be_split(trace: str, popmodel
     assert "wait for ever" in run["absent"]["mpi"]["transfer_efficiency"]
     lowest = run["lowest"]["mpi"]
     assert lowest["metric"] == "communication_efficiency"
-    assert lowest["advice"].startswith("Its parts are unknown: the replay stops: 2 of 2")
+    assert lowest["advice"].startswith("Its parts are unknown: deadlock in the replay: 2 of 2")
 
 
 def test_json_has_all_families_and_what_they_rest_on(runs: list[str], popmodel: Call) -> None:

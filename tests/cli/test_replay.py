@@ -123,7 +123,7 @@ def mutual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "mutual.prv"
 
 
-STOPS = "the replay stops: 2 of 2 ranks wait for ever: rank 0 in MPI_Send at "
+STOPS = "deadlock in the replay: 2 of 2 ranks wait for ever: rank 0 in MPI_Send at "
 
 
 def test_a_deadlock_on_one_network_leaves_the_others(mutual: str, popmodel: Call) -> None:
