@@ -214,8 +214,8 @@ def _why_longer(program: Program, network: Network, ideal: float, measured: floa
         (never, "blocking sends at or above the eager threshold did not wait for their receives"),
         (
             rooted | never,
-            "roots left collectives early, and blocking sends at or above the eager threshold did not "
-            "wait for their receives",
+            "roots left collectives early, and blocking sends at or above the eager threshold did "
+            "not wait for their receives",
         ),
     ):
         if replay(program, network.with_(**changes)).runtime <= measured:
