@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +16,11 @@ from popmodel.cli.options import (
     FormatOption,
     FromStartOption,
     OutputOption,
+    choice,
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
+from popmodel.network.network import PRESETS, READINGS, describe, preset
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
@@ -28,16 +30,33 @@ EXAMPLES = (
     "popmodel replay run.prv",
     "popmodel replay run.prv --latency 1us,5us --bandwidth 1GB/s",
     "popmodel replay run.prv --network dimemas --format json",
-    "popmodel replay run.prv --cpu-factor 0.5,1,2",
+    "popmodel replay run.prv --cpu-factor 0.5,1,2 --metrics",
+    "popmodel replay run.prv --network ideal --machine m.json",
 )
+
+
+_PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
 
 
 def command(
     ctx: typer.Context,
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace (.prv or .prv.gz).")],
     network: Annotated[
-        str, typer.Option(metavar="NAME,...", help="The network to start from.")
-    ] = "ideal",
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help=f"Network to start from: {_PRESETS}. Default: ideal, unless --machine is given.",
+            show_default=False,
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROFILE,...",
+            help="Replay on the network of a machine profile (.json) or preset, with the "
+            "processes on nodes as they were traced.",
+        ),
+    ] = None,
     latency: Annotated[
         str | None, typer.Option(metavar="TIME,...", help="Latency, for example 5us.")
     ] = None,
@@ -48,19 +67,35 @@ def command(
         str | None,
         typer.Option(
             metavar="SIZE,...",
-            help="From this size a send waits for its receive. 32KiB if not given.",
+            help="A blocking send of at least this size waits for its receive. Default: 32KiB.",
         ),
     ] = None,
     collectives: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,...",
-            help="Who waits for whom: dimemas, synchronising, rooted, algorithm.",
+            metavar="NAME,...", help=f"Who waits for whom in collectives: {', '.join(READINGS)}."
         ),
     ] = None,
     cpu_factor: Annotated[
-        str | None, typer.Option(metavar="FACTOR,...", help="Speed of the processors; 2 is twice.")
+        str | None,
+        typer.Option(
+            metavar="FACTOR,...", help="Speed of the processors relative to the traced ones."
+        ),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ideal|first|measured",
+            help="Compare runtimes with the replay on the ideal network, with the first replay, "
+            "or with the measured run. Default: first if there are several replays, else ideal "
+            "(measured for the ideal network itself).",
+            show_default=False,
+        ),
+    ] = None,
+    metrics: Annotated[
+        bool,
+        typer.Option("--metrics", help="Show the efficiencies of each replay.", show_default=False),
+    ] = False,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
@@ -68,39 +103,59 @@ def command(
     application: ApplicationOption = "1",
     from_start: FromStartOption = False,
 ) -> None:
-    """Say what another network would change.
+    """Simulate the run on another network.
 
-    Replays what every process did on a network: by default the ideal one, without latency and with
-    infinite bandwidth. The program is replayed, from the end of MPI_Init of the last rank to the
-    begin of MPI_Finalize of the first; times count from there. Every option of the network takes
-    several values, separated by commas: there is one replay for each combination.
+    Replays what every process did: computation takes as long as it was traced, MPI as long as it
+    would on the network. By default the network is ideal: no latency, infinite bandwidth. Options
+    of the network take several values, separated by commas: one replay for each combination. Times
+    count from the end of MPI_Init of the last rank to the begin of MPI_Finalize of the first.
 
-    In JSON what is infinite is null (in CSV an empty field). The notes and the measured runtime
-    hold for all replays and stand beside them, not in each.
+    In JSON what is infinite is null (in CSV an empty field).
     """
     from popmodel import provenance
-    from popmodel.api.replay import replay
+    from popmodel.api.replay import BASELINES, replay
     from popmodel.cli.output import target
     from popmodel.report.replay import VIEWS, differences
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
-    networks = _networks(
-        network,
-        latency=latency,
-        bandwidth=bandwidth,
-        eager_threshold=eager_threshold,
-        collectives=collectives,
-        cpu_factor=cpu_factor,
+    base = None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
+    profiles = [] if machine is None else _values("--machine", machine, str)
+    options = {
+        "latency": latency,
+        "bandwidth": bandwidth,
+        "eager_threshold": eager_threshold,
+        "collectives": collectives,
+        "cpu_factor": cpu_factor,
+    }
+    if network is None and not profiles:
+        network = "ideal"
+    if network is None and (own := [name for name in _NETWORKS_OWN if options[name] is not None]):
+        raise UsageError(
+            f"{_option(own[0])} does not go with --machine alone: the profile says it",
+            f"leave {_option(own[0])} out, or add the network that it changes: --network ideal",
+        )
+    found = replay(
+        trace,
+        _networks(network, options),
+        machines=profiles,
+        changes=_combinations({name: options[name] for name in _NOT_IN_PROFILES}),
+        against=base,
+        metrics=metrics,
+        from_start=from_start,
+        application=which,
+        cache=not no_cache,
     )
-    found = replay(trace, networks, from_start=from_start, application=which, cache=not no_cache)
     result = found.to_dict()
-    stamp = provenance.collect(ctx.obj, [trace]).to_dict()
-    goal.write({**result, "provenance": stamp}, VIEWS)
-    if failures := found.failures:
-        # The other networks have their result; the failure is told after them.
-        named = [f"run {number} ({differences(result, number)})" for number in failures]
-        raise _stopped(named, next(iter(failures.values())))
+    stamp = provenance.collect(ctx.obj, found.inputs).to_dict()
+
+    def report_failures() -> None:
+        if failures := found.failures:
+            # The other networks have their result; what stopped these is said after it.
+            named = [f"run {number} ({differences(result, number)})" for number in failures]
+            raise _stopped(named, next(iter(failures.values())))
+
+    goal.write({**result, "provenance": stamp}, VIEWS, report_failures)
 
 
 def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:
@@ -109,27 +164,25 @@ def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:
     return ReplayError(f"{runs[0]}: {first.message}{others}", first.hint)
 
 
-def _networks(presets: str, **options: str | None) -> list[Network]:
+def _networks(presets: str | None, options: Mapping[str, str | None]) -> list[Network]:
     """One network for each combination of the values of the options."""
-    from popmodel.network.network import preset
+    changes = _combinations(options)
+    bases = [] if presets is None else _values("--network", presets, preset)
+    return [base.with_(**change) for base in bases for change in changes]
 
-    readers: dict[str, Callable[[str], Any]] = {
-        "latency": parse_time,
-        "bandwidth": parse_bandwidth,
-        "eager_threshold": parse_size,
-        "collectives": str,
-        "cpu_factor": _parse_factor,
-    }
+
+def _combinations(options: Mapping[str, str | None]) -> list[dict[str, Any]]:
+    """What the options change, one set for each combination of their values."""
     given = {
-        name: _values(f"--{name.replace('_', '-')}", text, readers[name])
+        name: _values(_option(name), text, _READERS[name])
         for name, text in options.items()
         if text is not None
     }
-    return [
-        base.with_(**dict(zip(given, values, strict=True)))
-        for base in _values("--network", presets, preset)
-        for values in product(*given.values())
-    ]
+    return [dict(zip(given, values, strict=True)) for values in product(*given.values())]
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _values(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
@@ -150,7 +203,18 @@ def _parse_factor(text: str) -> float:
         raise UsageError(f"'{text}' is not a number", "write a number such as 0.5 or 2") from None
     if not 0 < factor < math.inf:
         raise UsageError(
-            f"'{text}': a CPU factor is more than zero and finite",
+            f"'{text}': a CPU factor must be above 0 and finite",
             "write 2 for processors twice as fast as the traced ones",
         )
     return factor
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "latency": parse_time,
+    "bandwidth": parse_bandwidth,
+    "eager_threshold": parse_size,
+    "collectives": str,
+    "cpu_factor": _parse_factor,
+}
+_NOT_IN_PROFILES = ("collectives", "cpu_factor")
+_NETWORKS_OWN = tuple(name for name in _READERS if name not in _NOT_IN_PROFILES)
