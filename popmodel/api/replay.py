@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
+from popmodel.api.inputs import ProfileLike, TraceLike, path_of, profile_of, several, trace_of
+from popmodel.api.networks import NetworkLike, combinations, networks
+from popmodel.api.results import Result
 from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse, runtime
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.replayed import FAMILIES, of_execution, unknown_families
-from popmodel.errors import ReplayError
+from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
-from popmodel.machine.profile import Profile, load
+from popmodel.machine.profile import Profile
 from popmodel.network.network import PRESETS, Network
+from popmodel.report.replay import VIEWS
 from popmodel.simulator import Execution, Program, from_trace
 from popmodel.simulator import replay as carry_out
-from popmodel.trace import read
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
-from popmodel.values import dataclass
+from popmodel.units import format_time, plural
+from popmodel.values import cut, dataclass
+
+if TYPE_CHECKING:
+    from popmodel.report.render import Views
 
 __all__ = ["BASELINES", "Baseline", "Outcome", "Replays", "replay"]
 
@@ -75,6 +81,12 @@ class Outcome:
     found: Execution | ReplayError
     evaluations: Evaluations
 
+    def __repr__(self) -> str:
+        return f"<Outcome on {self.network.name}: {self._told()}>"
+
+    def _told(self) -> str:
+        return "stopped" if isinstance(self.found, ReplayError) else format_time(self.found.runtime)
+
     def to_dict(self, against: Baseline) -> dict[str, Any]:
         """Give the replay as JSON types."""
         head = {"network": self.network.to_dict()}
@@ -94,7 +106,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Replays:
+class Replays(Result):
     """A run replayed on one or several networks; made by `replay`.
 
     Attributes
@@ -133,6 +145,15 @@ class Replays:
     unknown: Mapping[str, str]
     inputs: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        shown = [f"{one.network.name} {one._told()}" for one in self.outcomes[:_SHOWN]]
+        if len(self.outcomes) > _SHOWN:
+            shown.append("...")
+        return cut(
+            f"<Replays of {self.trace}: measured {format_time(self.measured)}, "
+            f"{plural(len(self.outcomes), 'replay')}: {', '.join(shown)}>"
+        )
+
     @property
     def failures(self) -> Mapping[int, ReplayError]:
         """What stopped replays, by their number from 1."""
@@ -164,13 +185,32 @@ class Replays:
             ],
         }
 
+    def _views(self) -> Views:
+        return VIEWS
+
+    def _drawn(self, document: dict[str, Any]) -> str:
+        from popmodel.report.replay_plot import svg
+
+        return svg(document)
+
+    def _inputs(self) -> tuple[str, ...]:
+        return self.inputs
+
+
+_SHOWN = 8
+_OF_NETWORKS = ("latency", "bandwidth", "eager_threshold")  # what the profile of a machine says
+
 
 def replay(
-    trace: str | os.PathLike[str],
-    networks: Sequence[Network] | None = None,
+    trace: TraceLike,
+    network: NetworkLike | Iterable[NetworkLike] | None = None,
     *,
-    machines: Sequence[str] = (),
-    changes: Sequence[Mapping[str, Any]] = ({},),
+    machine: ProfileLike | Iterable[ProfileLike] | None = None,
+    latency: float | str | Iterable[float | str] | None = None,
+    bandwidth: float | str | Iterable[float | str] | None = None,
+    eager_threshold: float | str | Iterable[float | str] | None = None,
+    collectives: str | Iterable[str] | None = None,
+    cpu_factor: float | Iterable[float] | None = None,
     against: Against | None = None,
     metrics: bool = False,
     from_start: bool = False,
@@ -181,21 +221,29 @@ def replay(
 
     Parameters
     ----------
-    trace : path
+    trace : path or Trace
         The trace.
-    networks : sequence of Network, optional
-        By default the ideal one, without latency and with infinite bandwidth, if there is no
-        machine either.
-    machines : sequence of str
-        Machine profiles (files or names of presets) whose networks follow, with the processes on
+    network : str or Network, or several of them, optional
+        Networks to start from; default, unless there is a machine: the ideal one, without latency
+        and with infinite bandwidth.
+    machine : str or Profile, or several of them, optional
+        Machine profiles (files, names of presets) whose networks follow, with the processes on
         nodes as they were traced.
-    changes : sequence of mapping
-        Attributes of `Network` that a profile does not say, ``collectives`` and ``cpu_factor``: one
-        replay per machine and element.
+    latency : float or str, or several, optional
+        Seconds, or a text such as ``"5us"``. Several values of any of these parameters give a
+        replay for each combination.
+    bandwidth : float or str, or several, optional
+        B/s, or a text such as ``"1GB/s"``.
+    eager_threshold : float or str, or several, optional
+        Bytes from which a send waits for its receive, or a text such as ``"32KiB"``.
+    collectives : str or several, optional
+        ``dimemas``, ``synchronising``, ``rooted`` or ``algorithm``: who waits for whom.
+    cpu_factor : float or several, optional
+        Speed of the processors; 2 is twice as fast.
     against : {"ideal", "first", "measured"}, optional
-        What the runtimes are compared with: the replay on the ideal network, on the first of the
-        networks, or the measured run, which the replay simplifies. By default the first of several
-        networks, and the ideal one for a single network; that one itself with the measured run.
+        What runtimes are compared with: the replay on the ideal network, the first of the replays,
+        or the measured run, which a replay simplifies. Default: the first of several replays, the
+        ideal one for a single replay, and for that one itself the measured run.
     metrics : bool
         Whether to compute the efficiencies of each replay.
     from_start : bool
@@ -213,20 +261,50 @@ def replay(
         If the only replay stops, for instance in a deadlock. Of several replays each has its own.
     MissingQuantity
         If a machine's profile does not know the network between the processes.
+    UsageError
+        If there is no such network or baseline, or a value makes no sense.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.replay("tests/data/cg.S.2.prv.gz", latency=["1us", "20us"])
+    >>> fast, slow = (outcome.found.runtime for outcome in found.outcomes)
+    >>> fast < slow
+    True
+    >>> found.to_dataframe()["network_latency"].unique().tolist()
+    [1e-06, 2e-05]
     """
-    path = os.fspath(trace)
-    whole = read(path, application=application, cache=cache)
+    path = path_of(trace)
+    given = {
+        "latency": latency,
+        "bandwidth": bandwidth,
+        "eager_threshold": eager_threshold,
+        "collectives": collectives,
+        "cpu_factor": cpu_factor,
+    }
+    profiles = [] if machine is None else [profile_of(one) for one in several(machine)]
+    if against is not None and against not in BASELINES:
+        raise UsageError(f"against: unknown value {against!r}", f"one of {', '.join(BASELINES)}")
+    if network is None and profiles:
+        for name in _OF_NETWORKS:
+            if given[name] is not None:
+                raise UsageError(
+                    f"{name.replace('_', ' ')}: a machine profile says this itself",
+                    "leave it out, or name the network that it changes, such as ideal",
+                )
+    asked = [] if network is None and profiles else networks(network or "ideal", **given)
+    whole = trace_of(trace, application=application, cache=cache)
     source, window = focused(whole, from_start=from_start)
     program = from_trace(source)
-    profiles = [load(name) for name in machines]
+    changes = combinations(collectives=collectives, cpu_factor=cpu_factor)
     scenarios = [
-        *(networks or ()),
+        *asked,
         *(
             network_of(profile, program.nodes).with_(name=name, **change)
-            for profile, name in zip(profiles, _names(machines, profiles, networks), strict=True)
+            for profile, name in zip(profiles, _names(profiles, asked), strict=True)
             for change in changes
         ),
-    ] or [IDEAL]
+    ]
     measured = runtime(source)
     observed, unknown, evaluations = None, {}, {}
     if metrics:
@@ -252,14 +330,11 @@ def replay(
     )
 
 
-def _names(
-    machines: Sequence[str], profiles: Sequence[Profile], networks: Sequence[Network] | None
-) -> list[str]:
-    """A name for each machine: its own, or what it was asked for by if others have that too."""
-    taken = [*{network.name for network in networks or ()}, *(one.name for one in profiles)]
+def _names(profiles: Sequence[Profile], networks: Sequence[Network]) -> list[str]:
+    """A name for each machine: its own, or its file if others have that name, too."""
+    taken = [*{network.name for network in networks}, *(one.name for one in profiles)]
     return [
-        one.name if taken.count(one.name) == 1 else asked
-        for one, asked in zip(profiles, machines, strict=True)
+        one.name if one.is_preset or taken.count(one.name) == 1 else one.path for one in profiles
     ]
 
 

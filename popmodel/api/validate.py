@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from popmodel.api.inputs import (
+    ProfileLike,
+    SignatureLike,
+    TraceLike,
+    path_of,
+    profile_of,
+    several,
+    signature_of,
+    trace_of,
+)
+from popmodel.api.results import Result
 from popmodel.documents import parse_json, read_text
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, PopmodelError, UsageError
-from popmodel.machine import profile as profiles
 from popmodel.model.measured import Measurement, from_run
 from popmodel.model.predict import predict
+from popmodel.model.prediction import MAIN_FAMILY, Prediction
 from popmodel.model.repeats import Split, splits
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.run_times import RunTimes, read_table
-from popmodel.model.signature import files as signatures
+from popmodel.model.signature.program import Signature
 from popmodel.model.study import with_settings
 from popmodel.model.validate import (
     PREDICTION,
@@ -28,14 +39,19 @@ from popmodel.model.validate import (
     summary,
 )
 from popmodel.model.verdict import verdict
-from popmodel.trace import read
-from popmodel.values import dataclass
+from popmodel.report.validate import views
+from popmodel.trace import Trace
+from popmodel.units import plural
+from popmodel.values import cut, dataclass
+
+if TYPE_CHECKING:
+    from popmodel.report.render import Views
 
 __all__ = ["Validation", "validate"]
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(Result):
     """Predicted beside measured; made by `validate`.
 
     Attributes
@@ -86,12 +102,32 @@ class Validation:
             "summary": summary(self.rows),
         }
 
+    def __repr__(self) -> str:
+        runtime = summary(self.rows)["runtime"]
+        return cut(
+            f"<Validation of {self.application} on {self.machine}: "
+            f"{plural(len(self.measured), 'run')}, median error of the runtime "
+            f"{100 * runtime['median_error']:.1f} %, {runtime['covered']} of "
+            f"{plural(runtime['intervals'], 'interval')} contain the measurement>"
+        )
+
+    def _views(self) -> Views:
+        return views((MAIN_FAMILY,))
+
+    def _drawn(self, document: dict[str, Any]) -> str:
+        from popmodel.report.validate_plot import svg
+
+        return svg(document)
+
+    def _inputs(self) -> tuple[str, ...]:
+        return self.inputs
+
 
 def validate(
-    prediction: str | os.PathLike[str],
-    measured: Sequence[str | os.PathLike[str]],
+    prediction: SignatureLike | Prediction,
+    measured: TraceLike | Iterable[TraceLike],
     *,
-    machine: str | None = None,
+    machine: ProfileLike | None = None,
     settings: Mapping[str, float] | None = None,
     allocation: Allocation = WHOLE,
     from_start: bool = False,
@@ -101,13 +137,14 @@ def validate(
 
     Parameters
     ----------
-    prediction : path or str
-        A prediction that was saved (``.json``), or an application that is predicted now.
-    measured : sequence of path
+    prediction : path, str, Prediction or Signature
+        A prediction, as `predict` gives it or as it was saved (``.json``), or an application to
+        predict now.
+    measured : path or Trace, or several of them
         Traces, or tables of run times (``.csv``); columns of a table that are named like a
         parameter of the application set it for each run.
-    machine : str, optional
-        A profile's file or the name of a preset.
+    machine : str, path or Profile, optional
+        A profile's file, the name of a preset, or one that was loaded.
     settings : mapping of str to float, optional
         Parameters of the application.
     allocation : Allocation
@@ -123,26 +160,34 @@ def validate(
         If something cannot be read.
     UsageError
         If a run was measured for whose size there is no prediction, or options contradict.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.validate(
+    ...     "stencil3d",
+    ...     "examples/stencil3d/two-core-vm.csv",
+    ...     machine="examples/profiles/two-core-vm.json",
+    ...     settings={"N": 256},
+    ... )
+    >>> found.rows[0].metric, found.rows[0].processes, found.rows[0].threads
+    ('runtime', 1, 1)
+    >>> abs(found.rows[0].difference) < 1  # relative to the measured runtime
+    True
     """
-    source, paths = os.fspath(prediction), [os.fspath(path) for path in measured]
+    given = several(measured)
+    if not given:
+        raise UsageError("there is no measured run", "name at least one trace or table")
     changes = settings or {}
-    if source.lower().endswith(".json"):
-        if machine is not None or changes or allocation != WHOLE:
-            raise UsageError(
-                "--machine, --set, --nodes and --cores-per-node do not go with a saved prediction",
-                "name the application instead, to predict anew",
-            )
-        subject = _saved(source)
-    else:
-        subject = _application(source, machine, changes, allocation)
+    subject = _subject(prediction, machine, changes, allocation)
     runs: list[Measurement] = []
     tables: list[RunTimes] = []
-    for path in paths:
-        if path.lower().endswith(".csv"):
-            tables.append(read_table(path, subject.parameters))
+    for one in given:
+        if not isinstance(one, Trace) and path_of(one).lower().endswith(".csv"):
+            tables.append(read_table(one, subject.parameters))
             runs += tables[-1].runs
         else:
-            runs.append(from_run(analyse(read(path, cache=cache), from_start=from_start)))
+            runs.append(from_run(analyse(trace_of(one, cache=cache), from_start=from_start)))
     _refuse_conflicts(runs, changes)
     predictions = subject.predict(runs)
     runs = [replace(run, parameters={**subject.parameters, **run.parameters}) for run in runs]
@@ -154,7 +199,7 @@ def validate(
         compare(predictions, runs),
         {name: value for name, value in subject.defaults.items() if name not in in_tables},
         tuple(tables),
-        (*subject.inputs, *paths),
+        (*subject.inputs, *map(path_of, given)),
     )
 
 
@@ -184,18 +229,40 @@ class _Subject:
     predict: Callable[[Sequence[Measurement]], list[Predicted]]
 
 
-def _saved(source: str) -> _Subject:
-    document = PREDICTION.read(parse_json(read_text(source), source), source)
+def _subject(
+    source: SignatureLike | Prediction,
+    machine: ProfileLike | None,
+    changes: Mapping[str, float],
+    allocation: Allocation,
+) -> _Subject:
+    if isinstance(source, Signature):
+        return _application(source, machine, changes, allocation)
+    if not isinstance(source, Prediction) and not os.fspath(source).lower().endswith(".json"):
+        return _application(signature_of(source), machine, changes, allocation)
+    if machine is not None or changes or allocation != WHOLE:
+        raise UsageError(
+            "--machine, --set, --nodes and --cores-per-node do not go with a saved prediction",
+            "name the application instead, to predict anew",
+        )
+    if isinstance(source, Prediction):
+        return _saved(source.to_dict())
+    path = os.fspath(source)
+    return _saved(PREDICTION.read(parse_json(read_text(path), path), path), path)
+
+
+def _saved(document: Mapping[str, Any], *inputs: str) -> _Subject:
     saved = from_document(document)
     names = document["application"]["name"], document["machine"]["name"]
-    return _Subject(*names, (source,), saved.parameters, {}, lambda _: [saved])
+    return _Subject(*names, inputs, saved.parameters, {}, lambda _: [saved])
 
 
 def _application(
-    source: str, machine: str | None, changes: Mapping[str, float], allocation: Allocation
+    signature: Signature,
+    machine: ProfileLike | None,
+    changes: Mapping[str, float],
+    allocation: Allocation,
 ) -> _Subject:
-    signature = signatures.load(source)
-    profile = profiles.load(machine or profiles.DEFAULT_PRESET)
+    profile = profile_of(machine)
 
     def one_of(run: Measurement) -> Predicted:
         settings = {**changes, **run.parameters}

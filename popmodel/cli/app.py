@@ -31,6 +31,7 @@ VERBS = (
     "machine",
     "signature",
     "doctor",
+    "docs",
 )
 """In the order of the help. Each is a module here with `command` and `EXAMPLES`, and with `VERB`
 where its words are not read as those of the others."""

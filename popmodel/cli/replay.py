@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,7 +23,7 @@ from popmodel.network.network import PRESETS, READINGS, describe, preset
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
-    from popmodel.network.network import Network
+    pass
 
 EXAMPLES = (
     "popmodel replay run.prv",
@@ -120,26 +119,15 @@ def command(
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
     base = None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
-    profiles = [] if machine is None else _values("--machine", machine, str)
-    options = {
-        "latency": latency,
-        "bandwidth": bandwidth,
-        "eager_threshold": eager_threshold,
-        "collectives": collectives,
-        "cpu_factor": cpu_factor,
-    }
-    if network is None and not profiles:
-        network = "ideal"
-    if network is None and (own := [name for name in _NETWORKS_OWN if options[name] is not None]):
-        raise UsageError(
-            f"{_option(own[0])} does not go with --machine alone: the profile says it",
-            f"leave {_option(own[0])} out, or add the network that it changes: --network ideal",
-        )
     found = replay(
         trace,
-        _networks(network, options),
-        machines=profiles,
-        changes=_combinations({name: options[name] for name in _NOT_IN_PROFILES}),
+        None if network is None else _values("--network", network, preset),
+        machine=None if machine is None else _values("--machine", machine, str),
+        latency=_several("--latency", latency, parse_time),
+        bandwidth=_several("--bandwidth", bandwidth, parse_bandwidth),
+        eager_threshold=_several("--eager-threshold", eager_threshold, parse_size),
+        collectives=_several("--collectives", collectives, str),
+        cpu_factor=_several("--cpu-factor", cpu_factor, _parse_factor),
         against=base,
         metrics=metrics,
         from_start=from_start,
@@ -164,25 +152,8 @@ def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:
     return ReplayError(f"{runs[0]}: {first.message}{others}", first.hint)
 
 
-def _networks(presets: str | None, options: Mapping[str, str | None]) -> list[Network]:
-    """One network for each combination of the values of the options."""
-    changes = _combinations(options)
-    bases = [] if presets is None else _values("--network", presets, preset)
-    return [base.with_(**change) for base in bases for change in changes]
-
-
-def _combinations(options: Mapping[str, str | None]) -> list[dict[str, Any]]:
-    """What the options change, one set for each combination of their values."""
-    given = {
-        name: _values(_option(name), text, _READERS[name])
-        for name, text in options.items()
-        if text is not None
-    }
-    return [dict(zip(given, values, strict=True)) for values in product(*given.values())]
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _several(option: str, text: str | None, read: Callable[[str], Any]) -> list[Any] | None:
+    return None if text is None else _values(option, text, read)
 
 
 def _values(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
@@ -207,14 +178,3 @@ def _parse_factor(text: str) -> float:
             "write 2 for processors twice as fast as the traced ones",
         )
     return factor
-
-
-_READERS: Mapping[str, Callable[[str], Any]] = {
-    "latency": parse_time,
-    "bandwidth": parse_bandwidth,
-    "eager_threshold": parse_size,
-    "collectives": str,
-    "cpu_factor": _parse_factor,
-}
-_NOT_IN_PROFILES = ("collectives", "cpu_factor")
-_NETWORKS_OWN = tuple(name for name in _READERS if name not in _NOT_IN_PROFILES)

@@ -74,6 +74,12 @@ class Network:
         `latency`, `bandwidth` and `eager_threshold`, which are those of the longest distance then.
 
     Messages of a process to itself take no time.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> slow = popmodel.Network(latency=10e-6, bandwidth=1e9)
+    >>> found = popmodel.replay("tests/data/cg.S.2.prv.gz", slow)
     """
 
     name: str = "ideal"

@@ -25,7 +25,7 @@ Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def test_the_version_is_that_of_the_package(popmodel: Call) -> None:
     assert popmodel("--version") == (0, f"popmodel {package.__version__}\n", "")
-    assert version("popmodel") == package.__version__
+    assert version("popmodel-hpc") == package.__version__
 
 
 def test_without_a_verb_the_help_is_shown_as_wrong_usage(popmodel: Call) -> None:
@@ -280,7 +280,7 @@ def test_a_full_disk_behind_standard_output_is_one_line(trace: str, shell: Shell
     assert finished.returncode == 1
     assert finished.stderr == (
         "popmodel: error: standard output: No space left on device\n"
-        "hint: the result is incomplete; choose another place with -o FILE\n"
+        "hint: the result is incomplete; choose another path with -o FILE\n"
     )
 
 

@@ -212,8 +212,8 @@ def test_machines_take_what_their_profile_does_not_say(popmodel: Call) -> None:
     status, out, err = popmodel(*words, "--latency", "1us")
     assert (status, out) == (2, "")
     assert err == (
-        "popmodel: error: --latency does not go with --machine alone: the profile says it\n"
-        "hint: leave --latency out, or add the network that it changes: --network ideal\n"
+        "popmodel: error: latency: a machine profile says this itself\n"
+        "hint: leave it out, or name the network that it changes, such as ideal\n"
     )
 
 

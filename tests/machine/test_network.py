@@ -45,5 +45,5 @@ def test_the_network_is_named_and_described_by_its_longest_distance() -> None:
 
 
 def test_a_profile_of_one_node_has_no_network_between_nodes() -> None:
-    with pytest.raises(MissingQuantity, match=r"does not know net\.inter"):
+    with pytest.raises(MissingQuantity, match=r"has no value for net\.inter"):
         network_of(NODE, nodes(0, 1))
