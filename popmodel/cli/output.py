@@ -153,7 +153,7 @@ def write_file(path: Path, text: str, *, force: bool) -> None:
 
 def _cannot_write(path: Path, error: OSError) -> FileError:
     problem = f"cannot be written: {error.strerror}"
-    return FileError(path, problem, hint="choose another place with -o")
+    return FileError(path, problem, hint="choose another path with -o")
 
 
 def _is_special(path: Path) -> bool:
@@ -166,7 +166,7 @@ def _is_special(path: Path) -> bool:
 def _refuse_existing(path: Path, force: bool) -> None:
     if path.is_dir():
         raise UsageError(f"-o {path}: is a directory", "name a file in it")
-    refuse_planted(path, "choose another place with -o")
+    refuse_planted(path, "choose another path with -o")
     # A link that leads nowhere yet is there as well: it may have been put there to be followed.
     if not force and (path.is_file() or path.is_symlink()) and not _is_special(path):
         raise UsageError(f"-o {path}: the file exists", "use --force to replace it")

@@ -95,5 +95,5 @@ def _incomplete(error: OSError) -> PopmodelError:
     discard_out()
     return PopmodelError(
         f"standard output: {error.strerror}",
-        "the result is incomplete; choose another place with -o FILE",
+        "the result is incomplete; choose another path with -o FILE",
     )

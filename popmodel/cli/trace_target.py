@@ -45,7 +45,7 @@ def checked(name: str, *, force: bool) -> Path:
                 raise UsageError(f"-o {name}: {there} exists", "use --force to replace it")
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
-        raise FileError(path, problem, hint="choose another place with -o") from error
+        raise FileError(path, problem, hint="choose another path with -o") from error
     return path
 
 

@@ -109,7 +109,7 @@ def find_or_build(
         )
         if there is None:
             raise
-        refuse_unloadable(there.path, "name another folder in POPMODEL_CACHE_DIR")
+        refuse_unloadable(there.path, "set POPMODEL_CACHE_DIR to another directory")
         no_cost = None if there.cost else "there is no compiler here"
         return Library(there.path, there.compiler, there.mpi, None, there.cost, no_cost)
 
@@ -145,7 +145,7 @@ def _built(
     compiler = find_compiler(mpi, own)
     name = "programs without MPI" if mpi is None else mpi.name
     path = build_tracer(compiler, mpi, own, on_build and partial(on_build, name))
-    refuse_unloadable(path, "name another folder in POPMODEL_CACHE_DIR")
+    refuse_unloadable(path, "set POPMODEL_CACHE_DIR to another directory")
     cost, no_cost = None, None
     try:
         cost = build("trace-cost", compiler, own)

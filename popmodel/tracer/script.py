@@ -108,7 +108,7 @@ def write(
     folder = (output.parent / f"{stem(output)}{SUFFIX}").absolute()
     refuse_unloadable(folder / library.name, "name another trace with -o, in another folder")
     path = folder / SCRIPT
-    files.refuse_planted(folder, "name another place with -o")
+    files.refuse_planted(folder, "choose another path with -o")
     if path.exists() and not force:
         raise UsageError(f"{path}: the file exists", "use --force to replace it")
     text = _text(job, folder, library.name, output, mpi)
@@ -118,7 +118,7 @@ def write(
         files.write_text(path, text, files.PROGRAM)
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
-        raise FileError(folder, problem, hint="name another place with -o") from error
+        raise FileError(folder, problem, hint="choose another path with -o") from error
     return path
 
 

@@ -280,7 +280,7 @@ def test_a_full_disk_behind_standard_output_is_one_line(trace: str, shell: Shell
     assert finished.returncode == 1
     assert finished.stderr == (
         "popmodel: error: standard output: No space left on device\n"
-        "hint: the result is incomplete; choose another place with -o FILE\n"
+        "hint: the result is incomplete; choose another path with -o FILE\n"
     )
 
 

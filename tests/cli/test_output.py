@@ -113,7 +113,7 @@ def test_a_folder_that_does_not_exist_is_named(trace: str, popmodel: Call) -> No
         1,
         "",
         "popmodel: error: no/out.json: cannot be written: No such file or directory\n"
-        "hint: choose another place with -o\n",
+        "hint: choose another path with -o\n",
     )
 
 
@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(trace: str, shell: Shell) 
     assert finished.returncode == 1
     assert finished.stderr == (
         "popmodel: error: out.json: cannot be written: File too large\n"
-        "hint: choose another place with -o\n"
+        "hint: choose another path with -o\n"
     )
     assert Path("out.json").read_text() == "precious"
     assert set(Path().iterdir()) == before
@@ -172,7 +172,7 @@ def test_a_planted_link_is_not_followed(
         1,
         "",
         "popmodel: error: out.md: is a link of another user (to mine.txt)\n"
-        "hint: choose another place with -o\n",
+        "hint: choose another path with -o\n",
     )
     assert Path("mine.txt").read_text() == "precious"
     assert not Path("not there yet").exists()

@@ -152,7 +152,7 @@ def test_csv_and_markdown(popmodel: Call) -> None:
             "--procs: 'few' is not a whole number from 1\nhint: write for example --procs 4",
         ),
         (
-            [*RUN, "--threads", "0"],
+            ["predict", "--procs", "4", "--threads", "0"],
             "--threads: '0' is not a whole number from 1\nhint: write for example --threads 4",
         ),
         (

@@ -132,9 +132,9 @@ def test_what_a_compiler_refuses_is_told(folder: Path, tmp_path: Path) -> None:
         build_tracer(cc, find_mpi_of(cc))
     (log,) = folder.glob(f"programs/*/{LOG}")
     assert raised.value.message == (
-        f"{tmp_path}/cc cannot build {TRACER}: p2p.c:1:1: error: no such thing"
+        f"{tmp_path}/cc failed to build {TRACER}: p2p.c:1:1: error: no such thing"
     )
-    assert raised.value.hint == f"all that the compiler said is in {log}"
+    assert raised.value.hint == f"full compiler output: {log}"
 
 
 def test_what_a_linker_refuses_is_told(folder: Path, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_what_a_linker_refuses_is_told(folder: Path, tmp_path: Path) -> None:
     )
     with pytest.raises(BuildError) as raised:
         build_tracer(cc, find_mpi_of(cc), {**os.environ, "LDFLAGS": "-lnone"})
-    assert raised.value.message == f"{tmp_path}/cc cannot build {TRACER}: ld: cannot find -lnone"
+    assert raised.value.message == f"{tmp_path}/cc failed to build {TRACER}: ld: cannot find -lnone"
     (log,) = folder.glob(f"programs/*/{LOG}")
     said = log.read_text()
     assert " -c " in said
@@ -157,7 +157,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "file"))
     with pytest.raises(FileError) as raised:
         build_tracer(compiler(tmp_path / "cc"), None)
-    assert "what popmodel builds cannot be kept here: Not a directory" in raised.value.message
+    assert "cannot store build results here: Not a directory" in raised.value.message
 
 
 def test_a_path_that_cannot_be_preloaded_is_refused(
@@ -172,7 +172,7 @@ def test_a_path_that_cannot_be_preloaded_is_refused(
     assert "cannot be loaded into a program: a path in LD_PRELOAD holds no blank" in (
         raised.value.message
     )
-    assert raised.value.hint == "name another folder in POPMODEL_CACHE_DIR"
+    assert raised.value.hint == "set POPMODEL_CACHE_DIR to another directory"
 
 
 def no_mpi(**_: object) -> None:

@@ -261,7 +261,7 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
         (2, "{", "is not JSON: Expecting property name"),
         (2, '{"event":"mpi","rank":0}', "the line is damaged: size is missing"),
         (2, '{"event":"mpi","rank":5,"size":2}', "the line is damaged: rank is 5 of 2"),
-        (2, "[]", "the line is damaged: the document should be a table"),
+        (2, "[]", "the line is damaged: the document must be a table"),
         (
             1,
             '{"event":"end"}',
@@ -270,7 +270,7 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
         (
             2,
             '{"event":"full","thread":0,"lost_from":18446744073709551615}',
-            "the line is damaged: lost_from should be",
+            "the line is damaged: lost_from must be",
         ),
         (
             1,

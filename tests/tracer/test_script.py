@@ -221,7 +221,7 @@ def test_a_place_that_cannot_be_written(work: Path) -> None:
     with pytest.raises(FileError) as raised:
         write(work, job("./app"))
     assert raised.value.message == f"{work}/run.trace: cannot be written: file exists"
-    assert raised.value.hint == "name another place with -o"
+    assert raised.value.hint == "choose another path with -o"
 
 
 def test_a_place_that_no_library_can_be_loaded_from(work: Path) -> None:

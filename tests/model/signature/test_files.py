@@ -72,7 +72,7 @@ def test_parameters_may_state_their_unit() -> None:
     assert demo.params["w"].value == 8
     with pytest.raises(SignatureError, match="w: the unit should be B, s, 1 or what is counted"):
         signature.from_text(HEAD + params.replace("'B'", "'MiB'") + BODY)
-    with pytest.raises(SignatureError, match="persistent_cv: should be in 1, not 'B'"):
+    with pytest.raises(SignatureError, match="persistent_cv: must be in 1, not 'B'"):
         signature.from_text(
             HEAD + "[imbalance]\npersistent_cv = { value = 0.1, unit = 'B' }\n" + BODY
         )
@@ -134,9 +134,9 @@ collective = { op = "barrier" }
         (
             HEAD + "[params]\nN = 'x'\n" + BODY,
             5,
-            "N: value should be a number of at least 0, not 'x'",
+            "N: value must be a number, at least 0, not 'x'",
         ),
-        (HEAD + "[params]\nN = { value = 1, origin = 'x' }\n" + BODY, 5, "N: origin should be one"),
+        (HEAD + "[params]\nN = { value = 1, origin = 'x' }\n" + BODY, 5, "N: origin must be one"),
         (HEAD + "[params]\nN = 1\n[let]\nN = 2\n" + BODY, 7, "the name N is defined twice"),
         (HEAD + "[let]\na = 'b'\nb = '1'\n" + BODY, 5, "a: unknown name 'b' in 'b'"),
         (
