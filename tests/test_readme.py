@@ -55,7 +55,7 @@ def test_the_python_example_runs(
     monkeypatch.chdir(ROOT)
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out == "0.205\n1.28 .. 1.44 s\n"
+    assert capsys.readouterr().out == "0.205\n1.26 .. 1.42 s\n"
 
 
 def test_links_lead_somewhere() -> None:
