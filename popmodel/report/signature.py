@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Style, clean, pairs, paragraph, shorten
+from popmodel.report.terminal import Style, clean, pairs, paragraph
 from popmodel.units import count, format_size, format_time, plural
 
 Entry: TypeAlias = Mapping[str, Any]
@@ -109,8 +109,7 @@ def _finding(path: str, finding: Entry, style: Style) -> list[str]:
     """A finding in the form of compilers, that editors jump to."""
     place = clean(_place(path, finding))
     if len(place) > style.width // 2:
-        shown = shorten(place, style.width) if style.terminal else place
-        lines = [shown, *paragraph(finding["message"], style, first="  ")]
+        lines = [place, *paragraph(finding["message"], style, first="  ")]
     else:
         lines = paragraph(finding["message"], style, first=f"{place} ", rest="  ")
     if finding["hint"]:

@@ -10,7 +10,7 @@ from popmodel.report.export import Record, markdown_table
 from popmodel.report.joint import joint_caveats
 from popmodel.report.names import run_names
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, percent, shorten, table
+from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, percent, table
 from popmodel.report.warnings import caveat_lines
 
 _HEADS = ("predicted", "90 %", "measured", "differs")
@@ -36,7 +36,7 @@ def _screen(document: Document, style: Style, families: Sequence[str]) -> list[s
     )
     for title, rows in _runs(document, families):
         drawn = [Row(label, tuple(map(Cell, cells))) for label, cells in rows]
-        lines += ["", shorten(title, style.width)]
+        lines += ["", *paragraph(title, style)]
         lines += table([[head] for head in _HEADS], drawn, style)
     return [*lines, "", *pairs(_summary(document), style)]
 
