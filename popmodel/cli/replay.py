@@ -66,7 +66,7 @@ def command(
     application: ApplicationOption = "1",
     from_start: FromStartOption = False,
 ) -> None:
-    """Say what another network would change.
+    """Simulate a run on another network.
 
     Replays what every process did on a network: by default the ideal one, without latency and with
     infinite bandwidth. The program is replayed, from the end of MPI_Init of the last rank to the

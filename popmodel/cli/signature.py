@@ -47,7 +47,7 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Explain and check the description of an application.
+    """Check and explain the signature of an application.
 
     Mistakes are unknown names, units that clash, conditions that nothing meets, formulas without a
     sensible value. All are listed with their lines, and the exit status is 1 if there is any.
