@@ -65,7 +65,7 @@ def test_a_family(popmodel: Call) -> None:
     assert family["metrics"][2]["metric"] == "load_balance"
     assert family["metrics"][2]["meaning"].startswith("How evenly useful time")
     markdown = popmodel("explain", "mpi", "--format", "markdown")[1]
-    assert "| load_balance | How evenly useful time is spread over the the processes |" in markdown
+    assert "| load_balance | How evenly useful time is spread over the processes |" in markdown
 
 
 def test_other_formats(popmodel: Call) -> None:
