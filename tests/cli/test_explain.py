@@ -57,15 +57,15 @@ def test_a_family(popmodel: Call) -> None:
     assert lines[1].startswith("use     Programs with MPI only.")
     assert any(line.startswith("source  POP Standard Metrics") for line in lines)
     assert "  parallel_efficiency: Share of the time of the processes" in lines
-    assert "    load_balance: How evenly the useful time is spread over" in lines
+    assert "    load_balance: How evenly useful time is spread over the" in lines
     assert "popmodel explain mpi.METRIC says more" in lines
     assert max(map(len, lines)) <= 60
     document = json.loads(popmodel("explain", "mpi", "--format", "json")[1])
     (family,) = document["families"]
     assert family["metrics"][2]["metric"] == "load_balance"
-    assert family["metrics"][2]["meaning"].startswith("How evenly the useful time")
+    assert family["metrics"][2]["meaning"].startswith("How evenly useful time")
     markdown = popmodel("explain", "mpi", "--format", "markdown")[1]
-    assert "| load_balance | How evenly the useful time is spread over the processes |" in markdown
+    assert "| load_balance | How evenly useful time is spread over the processes |" in markdown
 
 
 def test_other_formats(popmodel: Call) -> None:
