@@ -50,6 +50,7 @@ RARE = {
     "popmodel/trace/1": r".*",
     "popmodel/build/1": r".*",
     "popmodel/metrics/1": r"runs\[\]\.(call_sites|warnings)\[\].*",
+    "popmodel/validate/1": r"ignored\[\]",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
@@ -58,6 +59,9 @@ RARE = {
 }
 """Keys that the documents of these tests do not have on every machine, by schema."""
 SHARED = {
+    "comparison": (
+        *("mean", "deviation", "least", "most", "predicted", "low", "high", "covered", "error"),
+    ),
     "interval": ("value", "low", "high", "why"),
     "quantity": ("value", "low", "high", "why", "origin", "source", "n"),
     "window": ("begin", "end", "left_out.before", "left_out.after", "why"),
