@@ -29,6 +29,7 @@ COMMANDS = (
     f"metrics {TRACE}",
     "metrics tests/data/comd.4.prv.gz tests/data/is.S.4.prv.gz",
     f"replay {TRACE} --latency 1us,2us",
+    f"replay {TRACE} --metrics --machine sandybridge-fdr",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime",
@@ -49,7 +50,7 @@ RARE = {
     # What takes a compiler, an MPI, more cores, a trace with places of its calls, or a mistake.
     "popmodel/trace/1": r".*",
     "popmodel/build/1": r".*",
-    "popmodel/metrics/1": r"runs\[\]\.(call_sites|warnings)\[\].*",
+    "popmodel/metrics/1": r"runs\[\]\.(call_sites|warnings)\[\].*|advice\.steepest_fall\..*",
     "popmodel/validate/1": r"ignored\[\]",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
