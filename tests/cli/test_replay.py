@@ -377,13 +377,16 @@ def test_a_deadlock_on_the_only_network_is_an_error(mutual: str, popmodel: Call)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--latency", "fast"], "--latency: 'fast' is not a time\nhint: write a number with"),
-        (["--latency", "5"], "--latency: '5': a time needs a unit\nhint: did you mean 5us? write"),
+        (["--latency", "fast"], "--latency: 'fast' is not a time\nhint: give a number with"),
+        (["--latency", "5"], "--latency: '5': a time needs a unit\nhint: did you mean 5us? give"),
         (["--bandwidth", "5"], "--bandwidth: '5': a bandwidth needs a unit\nhint: did you mean 5G"),
         (["--latency", "1us,,5us"], "--latency '1us,,5us': a value is empty\nhint: separate"),
-        (["--bandwidth", "0"], "--bandwidth: '0': a bandwidth must be greater than zero\nhint: "),
-        (["--eager-threshold", "big"], "--eager-threshold: 'big' is not a size\nhint: write"),
-        (["--cpu-factor", "x"], "--cpu-factor: 'x' is not a number\nhint: write a number such"),
+        (["--bandwidth", "0"], "--bandwidth: '0': a bandwidth must be above 0\nhint: "),
+        (["--eager-threshold", "big"], "--eager-threshold: 'big' is not a size\nhint: give"),
+        (
+            ["--cpu-factor", "x"],
+            ("--cpu-factor: 'x' is not a number\nhint: write a number such"),
+        ),
         (
             ["--cpu-factor", "0"],
             "--cpu-factor: '0': a CPU factor must be above 0 and finite\nhint: write 2 for",

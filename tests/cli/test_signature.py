@@ -138,7 +138,7 @@ def test_toml_that_breaks_off(popmodel: Call) -> None:
         (["chek", "good.toml"], 2, "signature: unknown value 'chek'\nhint: did you mean check?"),
         (["check", "stencil"], 2, "no application 'stencil'"),
         (["check", "no.toml"], 1, "no.toml: cannot be read: No such file or directory"),
-        (["check", "good.toml", "--set", "N"], 2, "--set N: no value"),
+        (["check", "good.toml", "--set", "N"], 2, "--set N: value missing"),
         (["check", "good.toml", "-o", "good.toml"], 2, "-o good.toml: the suffix does not tell"),
     ],
 )

@@ -122,15 +122,15 @@ ADVICE = "choose another split or other parameters, or correct the formula"
             "serial = { trip = '1/(P - 16)' }",
             "demo: trip of 'serial' is '1/(P - 16)', which has no finite value for P = 16 "
             "(P=16 T=4)",
-            "look for a division by zero, a root or logarithm of a number below zero, or a power "
-            "that is too large",
+            "check for a division by zero, a root or logarithm of a negative number, or a "
+            "power that is too large",
         ),
         (
             "serial = { trip = '1e300 * N**10' }",
             "demo: trip of 'serial' is '1e300 * N**10', which has no finite value for N = 64 "
             "(P=16 T=4)",
-            "look for a division by zero, a root or logarithm of a number below zero, or a power "
-            "that is too large",
+            "check for a division by zero, a root or logarithm of a negative number, or a "
+            "power that is too large",
         ),
         (
             "parallel = { trip = 1e200, inner = 1e200, flops = 1 }",
@@ -141,8 +141,8 @@ ADVICE = "choose another split or other parameters, or correct the formula"
             "p2p = { to = 'rank/(P - 16)', bytes = 1 }",
             "demo: to of 'p2p' is 'rank/(P - 16)', which has no finite value for P = 16, rank = an "
             "array of 16 (P=16 T=4)",
-            "look for a division by zero, a root or logarithm of a number below zero, or a power "
-            "that is too large",
+            "check for a division by zero, a root or logarithm of a negative number, or a "
+            "power that is too large",
         ),
     ],
 )

@@ -56,8 +56,8 @@ def test_what_comes_with_popmodel_is_in_order(source: str) -> None:
         (
             HEAD + "[let]\na = \"__import__('os').system('ls')\"\n" + BODY,
             5,
-            "a: expression \"__import__('os').system('ls')\", column 1: only a function by its "
-            "name can be called",
+            "a: expression \"__import__('os').system('ls')\", column 1: only functions can "
+            "be called, by name",
             None,
         ),
         (

@@ -253,7 +253,7 @@ collective = { op = "barrier" }
         (HEAD + "[[program]]\ncollective = {op='bcast'}", 5, "collective needs bytes"),
         (HEAD + "[[program]\n", 4, "is not TOML"),
         (HEAD + "a = " + "[" * 100_000, None, "is nested too deeply"),
-        (HEAD + f"a = {'1' * 5000}\n", None, "has a number with too many digits"),
+        (HEAD + f"a = {'1' * 5000}\n", None, "contains a number with too many digits"),
         (
             "params = 3\nprogram = [{serial={trip=1}}]\n" + HEAD,
             1,
@@ -301,7 +301,7 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(SignatureError, match="cannot be read: No such file"):
         signature.load(path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(SignatureError, match="is not text in UTF-8"):
+    with pytest.raises(SignatureError, match="is not UTF-8 text"):
         signature.load(path)
     path.write_text(HEAD + BODY)
     loaded = signature.load(path)
@@ -315,4 +315,4 @@ def test_unknown_application() -> None:
     assert caught.value.hint == "did you mean cannon?"
     with pytest.raises(UsageError) as caught:
         signature.load("zzz")
-    assert caught.value.hint == f"bundled are {', '.join(signature.bundled())}"
+    assert caught.value.hint == f"choose a file or one of {', '.join(signature.bundled())}"
