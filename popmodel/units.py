@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from popmodel.errors import UsageError
 
@@ -217,3 +217,16 @@ def count(number: int) -> str:
 def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
     """``1 process``, ``4 processes``."""
     return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"
+
+
+def team(threads: Iterable[int]) -> str:
+    """Processes and threads of each: ``4 x 2``, or ``4 x 1..2`` where processes differ.
+
+    Parameters
+    ----------
+    threads : iterable of int
+        Threads of each process.
+    """
+    numbers = [int(number) for number in threads]
+    least, most = min(numbers, default=0), max(numbers, default=0)
+    return f"{count(len(numbers))} x {least if least == most else f'{least}..{most}'}"

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from popmodel.cli.streams import complain, discard_out, flush_out
+from popmodel.cli.streams import complain, discard_out, finish_out, flush_out
 from popmodel.errors import PopmodelError
 
 INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
@@ -43,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         flush_out()
     except PopmodelError as error:
         _show_traceback_if_asked()
+        # Python would end with a status of its own if this failed later.
+        finish_out()
         complain(error.message, error.hint)
         return error.exit_status
     except BrokenPipeError:

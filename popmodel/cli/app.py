@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -30,6 +31,7 @@ VERBS = (
     "machine",
     "signature",
     "doctor",
+    "docs",
 )
 """In the order of the help. Each is a module here with `command` and `EXAMPLES`, and with `VERB`
 where its words are not read as those of the others."""
@@ -49,7 +51,18 @@ def _leave_room(formatter: Any) -> Any:
 
 
 class Verb(TyperCommand):
-    """A verb, whose help fits the terminal."""
+    """A verb, whose help fits the terminal, and whose options are given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options; click would keep the last one of several and drop the others."""
+        if not ctx.resilient_parsing:  # completion takes what has been typed so far
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for option, times in Counter[Any](given).items():
+                if times > 1 and not (option.multiple or option.is_flag):
+                    name = max(option.opts, key=len)
+                    raise UsageError(f"{name} is given {_often(times)}", _once(option))
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, as wide as the terminal."""
@@ -95,6 +108,19 @@ class Verbs(TyperGroup):
             formatter.write_dl(
                 [(name, self.get_command(ctx, name).get_short_help_str(200)) for name in VERBS]
             )
+
+
+def _often(times: int) -> str:
+    return "twice" if times == 2 else f"{times} times"
+
+
+def _once(option: Any) -> str:
+    """What to do about an option that is given several times."""
+    value, comma, more = str(option.metavar).partition(",")
+    if comma and "..." in more:  # such as TIME,... or N[,N...]
+        name, value = max(option.opts, key=len), value.removesuffix("[")
+        return f"separate values by commas: {name} {value},{value}"
+    return "leave one of them out"
 
 
 def _wrapped(example: str, width: int) -> list[str]:

@@ -115,5 +115,9 @@ def command(
     if chosen is None:
         chosen = found.fitting if goal.format is Format.TABLE else tuple(known)
     stamp = provenance.collect(ctx.obj, traces).to_dict()
-    goal.write({**found.to_dict(chosen), "provenance": stamp}, VIEWS)
-    check(thresholds, dict(zip(found.names, found.evaluations, strict=True)), chosen)
+    evaluated = dict(zip(found.names, found.evaluations, strict=True))
+    goal.write(
+        {**found.to_dict(chosen), "provenance": stamp},
+        VIEWS,
+        lambda: check(thresholds, evaluated, chosen),
+    )

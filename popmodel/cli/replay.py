@@ -36,28 +36,30 @@ def command(
     ctx: typer.Context,
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace (.prv or .prv.gz).")],
     network: Annotated[
-        str, typer.Option(metavar="NAME", help="The network to start from.")
+        str, typer.Option(metavar="NAME,...", help="The network to start from.")
     ] = "ideal",
     latency: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Latency, for example 5us.")
+        str | None, typer.Option(metavar="TIME,...", help="Latency, for example 5us.")
     ] = None,
     bandwidth: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Bandwidth, for example 1GB/s, or inf.")
+        str | None, typer.Option(metavar="RATE,...", help="Bandwidth, for example 1GB/s, or inf.")
     ] = None,
     eager_threshold: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="From this size a send waits for its receive. 32KiB if not given."
+            metavar="SIZE,...",
+            help="From this size a send waits for its receive. 32KiB if not given.",
         ),
     ] = None,
     collectives: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Who waits for whom: dimemas, synchronising, rooted, algorithm."
+            metavar="NAME,...",
+            help="Who waits for whom: dimemas, synchronising, rooted, algorithm.",
         ),
     ] = None,
     cpu_factor: Annotated[
-        str | None, typer.Option(metavar="FACTOR", help="Speed of the processors; 2 is twice.")
+        str | None, typer.Option(metavar="FACTOR,...", help="Speed of the processors; 2 is twice.")
     ] = None,
     format: FormatOption = None,
     output: OutputOption = None,

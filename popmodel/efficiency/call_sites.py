@@ -12,6 +12,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.function_names import full_name
 from popmodel.trace.names import CALLER, CALLER_LINE
+from popmodel.trace.trace import location_of_row
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -115,12 +116,13 @@ def measure_call_sites(
 def _callers(trace: Trace, type_: int) -> NDArray[np.int64]:
     """Value of a caller's event of each call; 0 for none."""
     found = _beside(trace, type_)
-    if trace.whole is not None:
-        calls, whole = trace.calls(), trace.whole.calls()
-        cut = np.flatnonzero((calls.entry == trace.begin) & (found == 0))
-        location = np.searchsorted(calls.offsets, cut, side="right") - 1
-        begin = np.full(len(cut), trace.begin, np.int64)
-        at = _kernel.locate(whole.offsets, whole.entry, location, begin)
+    if trace.whole is not None and trace.pieces is not None:
+        # A call that is open where a piece begins has its callers where it was entered.
+        calls, whole, pieces = trace.calls(), trace.whole.calls(), trace.pieces
+        piece = np.searchsorted(pieces.start, calls.entry, side="right") - 1
+        cut = np.flatnonzero((calls.entry == pieces.start[piece]) & (found == 0))
+        location = location_of_row(calls.offsets)[cut].astype(np.int64)
+        at = _kernel.locate(whole.offsets, whole.entry, location, pieces.begin[piece[cut]])
         there = at >= whole.offsets[location]
         found[cut[there]] = _beside(trace.whole, type_)[at[there]]
     return found
@@ -149,8 +151,11 @@ def _waiting(trace: Trace, program: Program, execution: Execution) -> NDArray[np
     assert execution.spent is not None
     process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
     location = np.asarray(trace.process_offsets, dtype=np.int64)[process]
+    entry = program.call_time[program.call]
+    if trace.pieces is not None:
+        entry = trace.pieces.moved(entry)
     # Masters call nothing else meanwhile, so that the time names the call.
-    at = _kernel.locate(calls.offsets, calls.entry, location, program.call_time[program.call])
+    at = _kernel.locate(calls.offsets, calls.entry, location, entry)
     at = np.maximum(at, calls.offsets[location])  # entered before the window
     return np.bincount(at, execution.spent, len(calls.entry)).astype(np.float64)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from popmodel.efficiency.observables import AGGREGATES, REASONS
 from popmodel.errors import PopmodelError
 from popmodel.expressions import Expression, ExpressionError
+from popmodel.units import plural
 from popmodel.values import dataclass
 
 TOLERANCE = 1e-9
@@ -126,6 +127,14 @@ class Evaluation:
     absent: dict[str, str]
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        top = self.values.get(self.family.top)
+        value = "absent" if top is None else f"{top:.3f}"
+        return (
+            f"<Evaluation {self.family.id}: {self.family.top} {value}, "
+            f"{plural(len(self.values), 'value')}, {len(self.absent)} absent>"
+        )
+
 
 @dataclass(frozen=True)
 class SampledEvaluation:
@@ -170,6 +179,9 @@ class Family:
     decompositions: tuple[Decomposition, ...]
     notes: tuple[Note, ...]
     order: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Family {self.id}: {self.title}, {plural(len(self.metrics), 'metric')}>"
 
     def parts(self, metric: str) -> tuple[str, ...]:
         """Metrics of the family in the first decomposition of a metric; empty for a leaf."""

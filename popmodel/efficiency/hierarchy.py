@@ -91,7 +91,17 @@ _Keys = Mapping[str, tuple[tuple[type, ...], bool]]
 
 @functools.cache
 def load_families() -> Mapping[str, Family]:
-    """The families that come with the program, by id, in the order in which to show them."""
+    """The families that come with the program, by id, in the order in which to show them.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> families = popmodel.load_families()
+    >>> list(families)[:3]
+    ['mpi', 'mpi-additive', 'hybrid-additive']
+    >>> families["mpi"].metrics["transfer_efficiency"].formula.text
+    'ideal_runtime / runtime'
+    """
     # importlib.resources would cost as much time as reading all the files, and a package with a
     # compiled core always lies in a directory.
     folder = Path(__file__).parent / "families"

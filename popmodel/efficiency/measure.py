@@ -31,7 +31,7 @@ from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
-from popmodel.values import dataclass
+from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,6 +78,9 @@ class Run:
     window: Focus | None = None
     call_sites: tuple[CallSite, ...] = ()
 
+    def __repr__(self) -> str:
+        return cut(f"<Run {self.trace}: {self.observables.summary}>")
+
 
 def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bool = False) -> Run:
     """Measure a run, and replay it on a network to get its ideal runtime.
@@ -99,6 +102,15 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
     Run
         A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
         a run that cannot be replayed, too.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> run = popmodel.analyse(popmodel.read("tests/data/bt-mz.S.2x2.prv.gz"))
+    >>> family = popmodel.load_families()["hybrid-additive"]
+    >>> evaluation = family.evaluate(run.observables.aggregates(), run.observables.absent)
+    >>> round(evaluation.values["parallel_efficiency"], 3)
+    0.205
     """
     trace, window = focused(trace, from_start=from_start)
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)

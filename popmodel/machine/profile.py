@@ -22,7 +22,8 @@ from popmodel.machine.checks import ProfileError, UnreadableProfile, check_docum
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
-from popmodel.values import dataclass
+from popmodel.units import plural
+from popmodel.values import cut, dataclass
 
 DEFAULT_PRESET = "sandybridge-fdr"
 
@@ -75,6 +76,13 @@ class Profile:
     topology: Topology
     document: Mapping[str, Any] = field(repr=False)
     quantities: Mapping[str, Quantity] = field(repr=False)
+
+    def __repr__(self) -> str:
+        nodes, cores = self.topology.nodes, self.topology.cores_per_node
+        size = f"{plural(nodes, 'node')} of {plural(cores, 'core')}"
+        return cut(
+            f"<Profile {self.name}: {size}, {len(self.quantities)} quantities, {self.origin}>"
+        )
 
     def get(self, path: str) -> Quantity:
         """Give a quantity by its path.
@@ -197,6 +205,15 @@ def load(source: str | os.PathLike[str]) -> Profile:
         If the file cannot be read or is no profile; the message names the key.
     UsageError
         If there is neither such a file nor such a preset.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> machine = popmodel.load_machine("sandybridge-fdr")
+    >>> machine
+    <Profile sandybridge-fdr: 64 nodes of 16 cores, 35 quantities, preset>
+    >>> machine.get("memory.bsat").value  # B/s
+    39400000000.0
     """
     path, is_preset = _BUNDLED.find(source)
     document = parse_json(read_text(path, UnreadableProfile), path, ProfileError)

@@ -280,7 +280,7 @@ def _mpi_compiler(environment: Environment) -> tuple[Words, Literal["user", "whe
         return (str(wheel),), "wheel"
     raise ToolchainError(
         "no MPI found: mpicc is not in PATH, and MPICC is not set",
-        "python -m pip install 'popmodel[mpi]', or set MPICC to the compiler wrapper of your MPI",
+        "python -m pip install 'popmodel-hpc[mpi]', or set MPICC to your MPI's compiler wrapper",
     )
 
 

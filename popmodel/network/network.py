@@ -67,6 +67,12 @@ class Network:
         Speed of the processors relative to the traced ones: 2 halves every compute burst.
 
     Messages of a process to itself take no time.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> slow = popmodel.Network(latency=10e-6, bandwidth=1e9)
+    >>> found = popmodel.replay("tests/data/cg.S.2.prv.gz", slow)
     """
 
     name: str = "ideal"

@@ -11,6 +11,7 @@ from popmodel.kernel import _kernel
 from popmodel.simulator.algorithms import Carried, carry_out, not_carried_out
 from popmodel.simulator.charges import Charges, charge
 from popmodel.simulator.program import COLLECTIVES, Op, Program
+from popmodel.units import count, format_time, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ class Execution:
     compute: NDArray[np.float64]
     operations: int
     spent: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        size = (
+            f"{plural(len(self.end), 'process', 'processes')}, {count(self.operations)} operations"
+        )
+        return f"<Execution on {self.network.name}: {size}, runtime {format_time(self.runtime)}>"
 
     @property
     def runtime(self) -> float:

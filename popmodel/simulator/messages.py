@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.trace import Trace
+    from popmodel.trace.pieces import Pieces
 
 __all__ = ["MatchedMessages", "match_messages", "note_calls_without_record"]
 
@@ -42,7 +43,7 @@ class MatchedMessages:
     wait: NDArray[np.int64]
 
 
-def match_messages(trace: Trace, calls: MasterCalls, begin: int, end: int) -> MatchedMessages:
+def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedMessages:
     """Find the calls of every communication record.
 
     A record names its calls by their times: the entry of the send, the entry of the Recv or the
@@ -51,8 +52,8 @@ def match_messages(trace: Trace, calls: MasterCalls, begin: int, end: int) -> Ma
     Raises
     ------
     ReplayError
-        If a message is of a thread that is not a master, or one between `begin` and `end` (ns)
-        names a call that is not there.
+        If a message is of a thread that is not a master, or one that is under way in one of the
+        pieces of the run names a call that is not there.
     """
     records = trace.messages
     process_of = np.full(len(trace.node_of_location), -1, dtype=np.int64)
@@ -69,7 +70,7 @@ def match_messages(trace: Trace, calls: MasterCalls, begin: int, end: int) -> Ma
     send = _sends(calls, sender, records.logical_send)
     post, wait = _receives(calls, receiver, records.logical_receive, records.physical_receive)
     matched = (send >= 0) & (post >= 0) & (wait >= 0)
-    touches = (records.physical_receive >= begin) & (records.logical_send <= end)
+    touches = pieces.touch(records.logical_send, records.physical_receive)
     wrong = np.flatnonzero(~matched & touches)
     _refuse_unmatched(trace, wrong, sender, receiver, send, post, wait)
     row = np.flatnonzero(matched)

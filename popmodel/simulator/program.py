@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.units import count, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -185,6 +186,10 @@ class Program:
     notes: tuple[str, ...] = field(default=())
     lost: str = ""
     uneven: Uneven = field(default=NONE_UNEVEN)
+
+    def __repr__(self) -> str:
+        size = plural(self.processes, "process", "processes")
+        return f"<Program: {size}, {count(self.operations)} operations>"
 
     @property
     def processes(self) -> int:

@@ -33,7 +33,7 @@ GOOD = (
         "traces recorded here will have none; popmodel bench does not need them",
     ),
 )
-NO_MPI = Check("MPI", "fail", "no MPI found", "python -m pip install 'popmodel[mpi]'")
+NO_MPI = Check("MPI", "fail", "no MPI found", "python -m pip install 'popmodel-hpc[mpi]'")
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +87,7 @@ def test_what_is_missing_is_told_with_the_next_step(
     assert body(out)[3:] == [
         "compiler  ok    gcc (GCC) 12.2.0",
         "MPI       fail  no MPI found",
-        "                -> python -m pip install 'popmodel[mpi]'",
+        "                -> python -m pip install 'popmodel-hpc[mpi]'",
         "",
         "only a part can be measured without MPI: popmodel bench",
         "--only core,memory,openmp,noise",
@@ -133,7 +133,7 @@ def test_markdown(found: Callable[..., None], popmodel: Call) -> None:
     found(GOOD[0], NO_MPI)
     out = popmodel("doctor", "--format", "markdown")[1]
     assert "| check | status | result | what to do |\n|:--|--:|--:|--:|\n" in out
-    assert "| MPI | fail | no MPI found | python -m pip install 'popmodel[mpi]' |\n" in out
+    assert "| MPI | fail | no MPI found | python -m pip install 'popmodel-hpc[mpi]' |\n" in out
 
 
 def test_a_launcher_that_is_none(popmodel: Call) -> None:

@@ -377,7 +377,7 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
         ),
         (
             ["--fail-under", "load_balance=-1"],
-            "--fail-under load_balance=-1: a limit is zero or more and finite\n"
+            "--fail-under load_balance=-1: must be at least 0 and finite\n"
             "hint: write a fraction such as 0.8 or a percentage such as 80%",
         ),
     ],

@@ -152,7 +152,7 @@ def test_csv_and_markdown(popmodel: Call) -> None:
             "--procs: must be a whole number, at least 1, not 'few'\nhint: for example --procs 4",
         ),
         (
-            [*RUN, "--threads", "0"],
+            ["predict", "--procs", "4", "--threads", "0"],
             "--threads: must be a whole number, at least 1, not '0'\nhint: for example --threads 4",
         ),
         (

@@ -258,7 +258,7 @@ def test_the_identity_tells_installations_apart(bin: Path, environment: Environm
 def test_no_mpi(environment: Environment) -> None:
     assert message(lambda: find_mpi(environment=environment)) == (
         "no MPI found: mpicc is not in PATH, and MPICC is not set",
-        "python -m pip install 'popmodel[mpi]', or set MPICC to the compiler wrapper of your MPI",
+        "python -m pip install 'popmodel-hpc[mpi]', or set MPICC to your MPI's compiler wrapper",
     )
 
 

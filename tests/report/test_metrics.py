@@ -63,7 +63,7 @@ def test_caveats_stand_before_the_numbers(run: Run) -> None:
 
 def test_caveats_of_several_runs_are_told_once(run: Run) -> None:
     lost = [replace(run, caveats=(f"{share} % is lost",)) for share in (3, 4)]
-    assert metrics.screen(shown(*lost), Style(60))[:2] == ["3 / 4 % is lost", ""]
+    assert metrics.screen(shown(*lost), Style(60))[:2] == ["3 % (a), 4 % (b) is lost", ""]
     assert metrics.screen(shown(run, lost[0]), Style(60))[:2] == ["b: 3 % is lost", ""]
 
 

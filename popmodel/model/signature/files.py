@@ -42,6 +42,12 @@ def load(source: str | os.PathLike[str]) -> Signature:
         If the file cannot be read or is no valid signature; the message has file and line.
     UsageError
         If there is neither such a file nor such a bundled signature.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> popmodel.load_signature("stencil3d")
+    <Signature stencil3d (bundled): 6 items, N=512 steps=100>
     """
     path, is_bundled, text = read(source)
     return from_text(text, path, is_bundled=is_bundled)

@@ -8,7 +8,8 @@ from typing import ClassVar, TypeAlias
 
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
-from popmodel.values import dataclass
+from popmodel.units import plural
+from popmodel.values import cut, dataclass
 
 
 @dataclass(frozen=True)
@@ -347,6 +348,12 @@ class Signature:
     imbalance: Mapping[str, Quantity]
     program: tuple[Item, ...]
     units: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        params = " ".join(f"{name}={value.value:g}" for name, value in self.params.items())
+        where = "bundled" if self.is_bundled else self.path
+        size = plural(len(items(self.program)), "item")
+        return cut(f"<Signature {self.name} ({where}): {size}, {params or 'no parameters'}>")
 
 
 def items(program: tuple[Item, ...]) -> list[Item]:
