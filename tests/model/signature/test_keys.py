@@ -17,6 +17,7 @@ from popmodel.model.signature.keys import (
     ONE_OR_MORE,
     POSITIVE,
     SHARE,
+    TABLES,
     Key,
     key_of,
 )
@@ -51,6 +52,12 @@ def test_the_page_has_a_table_for_everything() -> None:
 @pytest.mark.parametrize("name", KEYS)
 def test_the_page_says_what_the_reader_does(name: str) -> None:
     assert tables()[name or "the document"] == [row(key) for key in KEYS[name]]
+
+
+def test_the_page_says_what_every_table_describes() -> None:
+    assert TABLES.keys() == KEYS.keys()
+    for name, text in list(TABLES.items())[1:]:
+        assert f"### {name}\n\n{text[0].upper()}{text[1:]}.\n" in PAGE
 
 
 def test_words_with_a_meaning_are_on_the_page() -> None:
