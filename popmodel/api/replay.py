@@ -124,7 +124,8 @@ class Replays(Result):
     window : Focus
         What of the trace was replayed.
     caveats, notes : tuple of str
-        What has to be known before the numbers are read; what was left out or taken as local.
+        What has to be known before the numbers are read; what was left out or treated as
+        computation.
     evaluations : mapping of str to Evaluation
         Efficiencies of the measured run by family, where they were asked for.
     unknown : mapping of str to str

@@ -156,7 +156,7 @@ def _deadlock(
     named = [_waiting(program, p, int(stuck_at[p]), float(clock[p])) for p in stuck[:4].tolist()]
     more = f"; and {len(stuck) - 4} more ranks" if len(stuck) > 4 else ""
     return ReplayError(
-        f"the replay stops: {len(stuck)} of {program.processes} ranks wait for ever: "
+        f"the replay deadlocks: {len(stuck)} of {program.processes} ranks wait forever: "
         + "; ".join(named)
         + more
         + (f"; {program.lost}" if program.lost else ""),

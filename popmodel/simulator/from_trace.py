@@ -98,7 +98,7 @@ def from_trace(trace: Trace) -> Program:
 def _ignored(calls: MasterCalls) -> list[str]:
     counts = np.bincount(calls.code[calls.action == Action.IGNORED], minlength=len(calls.names))
     return [
-        f"{plural(n, f'{name} call')} taken as local time: not modelled by the replay"
+        f"{plural(n, f'{name} call')} treated as computation: not modelled by the replay"
         for name, n in zip(calls.names, counts.tolist(), strict=True)
         if n
     ]

@@ -63,7 +63,7 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
     if len(other):
         time = records.logical_send[other[0]] / 1e9
         raise ReplayError(
-            f"{trace.path}: a message sent at {time:.9f} s is of a thread that is not its "
+            f"{trace.path}: the message sent at {time:.9f} s belongs to a thread other than its "
             "process's master",
             ONLY_MASTERS,
         )
@@ -133,7 +133,7 @@ def _receives(
 
 
 def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> list[str]:
-    """Say how many calls have no record, for these wait for nobody."""
+    """Say how many calls have no record: these do not block."""
     sends = np.isin(calls.action, (Action.SEND, Action.ISEND, Action.SENDRECEIVE))
     sends[matched.send] = False
     receives = np.isin(calls.action, (Action.RECEIVE, Action.IRECEIVE, Action.SENDRECEIVE))
@@ -143,7 +143,7 @@ def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> l
         return []
     return [
         f"{plural(len(index), 'point-to-point call')} without communication record (MPI_PROC_NULL, "
-        "never completed, or record lost), taken to wait for nobody (first: "
+        "never completed, or record lost), assumed not to block (first: "
         f"{calls.where(int(index[0]))})"
     ]
 
@@ -172,6 +172,6 @@ def _refuse_unmatched(
     raise ReplayError(
         f"{trace.path}: {plural(len(index), 'message')} without MPI call in the trace; the first, "
         f"{records.size[i]} B with tag {records.tag[i]} from rank {sender[i]} to rank "
-        f"{receiver[i]}, names {', '.join(lacking)}, where there is none",
+        f"{receiver[i]}, lacks {', '.join(lacking)}",
         "events of MPI calls are missing: trace the run again, or look at a window without them",
     )

@@ -181,7 +181,7 @@ def _check_membership(
         i = int(strangers[0])
         raise ReplayError(
             f"{trace.path}: {calls.where(int(call[i]))} takes part in a collective of communicator "
-            f"{communicator[i]}, which the trace lists without it",
+            f"{communicator[i]}, which does not list it as a member",
             "the trace's list of communicators is wrong: trace the run again",
         )
 

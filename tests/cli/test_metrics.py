@@ -196,10 +196,12 @@ def test_a_metric_whose_parts_are_absent_is_not_to_be_split(trace: str, popmodel
         ]
     Path(trace).write_text("\n".join(lines) + "\n")
     run = json.loads(popmodel("metrics", trace, "--format", "json")[1])["runs"][0]
-    assert "wait for ever" in run["absent"]["mpi"]["transfer_efficiency"]
+    assert "wait forever" in run["absent"]["mpi"]["transfer_efficiency"]
     lowest = run["lowest"]["mpi"]
     assert lowest["metric"] == "communication_efficiency"
-    assert lowest["advice"].startswith("What it is made of is not known: the replay stops: 2 of 2")
+    assert lowest["advice"].startswith(
+        "What it is made of is not known: the replay deadlocks: 2 of 2"
+    )
 
 
 def test_json_has_all_families_and_what_they_rest_on(runs: list[str], popmodel: Call) -> None:

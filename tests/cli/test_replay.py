@@ -27,9 +27,9 @@ def test_one_network(trace: str, popmodel: Call) -> None:
         "processes  2 on 1 node, 2 MPI operations",
         "measured   9.000 ms",
         "compute    6.000 .. 8.000 ms per process",
-        "network    based on ideal: rules alpha-beta, latency 0 s,",
-        "           bandwidth inf, eager threshold 32 KiB,",
-        "           collectives dimemas, collective cost logarithmic",
+        "network    ideal: rules alpha-beta, no latency, infinite",
+        "           bandwidth, eager threshold 32 KiB, collectives",
+        "           dimemas, collective cost logarithmic",
         "",
         "                against",
         "run   runtime  measured",
@@ -56,7 +56,7 @@ def test_networks_of_several_names_are_described_above_the_table(
     trace: str, popmodel: Call
 ) -> None:
     lines = popmodel("replay", trace, "--network", "ideal,alpha-beta")[1].splitlines()
-    assert "ideal       rules alpha-beta, latency 0 s, bandwidth inf," in lines
+    assert "ideal       rules alpha-beta, no latency, infinite" in lines
     assert "alpha-beta  rules alpha-beta, latency 2 us, bandwidth 10" in lines
     assert "run     network   runtime    run 1" in lines
 
@@ -308,7 +308,7 @@ def mutual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "mutual.prv"
 
 
-STOPS = "the replay stops: 2 of 2 ranks wait for ever: rank 0 in MPI_Send at "
+STOPS = "the replay deadlocks: 2 of 2 ranks wait forever: rank 0 in MPI_Send at "
 
 
 def test_a_deadlock_on_one_network_leaves_the_others(mutual: str, popmodel: Call) -> None:
@@ -393,6 +393,8 @@ def test_a_deadlock_on_the_only_network_is_an_error(mutual: str, popmodel: Call)
             "--cpu-factor: 'nan': a CPU factor must be above 0 and finite\nhint: write 2 for",
         ),
         (["--network", "idel"], "--network: unknown network 'idel'\nhint: did you mean ideal?"),
+        (["--against", "mesured"], "--against: unknown value 'mesured'\nhint: did you mean meas"),
+        (["--machine", "none"], "no machine 'none': neither a file nor a preset\nhint: "),
         (["--collectives", "magic"], "unknown reading of collectives 'magic'\nhint: choose one"),
     ],
 )

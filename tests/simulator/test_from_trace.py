@@ -284,7 +284,7 @@ def test_one_sided_calls_are_local_and_counted(tmp_path: Path) -> None:
     script.call(0, "Put", 50)
     program = from_trace(script.read(tmp_path))
     assert replay(program, IDEAL).end.tolist() == [100e-9]
-    assert "1 MPI_Put call taken as local time: not modelled by the replay" in program.notes
+    assert "1 MPI_Put call treated as computation: not modelled by the replay" in program.notes
 
 
 # -- on purpose other than Dimemas -----------------------------------------------------------------
@@ -353,7 +353,7 @@ def test_a_lost_event_of_a_collective_ends_in_an_error(tmp_path: Path) -> None:
     script.collective(0, "Allreduce")
     with pytest.raises(ReplayError) as caught:
         ends(script, tmp_path)
-    assert "1 of 2 ranks wait for ever" in caught.value.message
+    assert "1 of 2 ranks wait forever" in caught.value.message
     assert "rank 0 in MPI_Allreduce at 0.000000110 s of the trace" in caught.value.message
     assert "allreduce of 2 members on communicator 1" in caught.value.message
 
@@ -376,7 +376,7 @@ def test_a_message_of_another_thread_is_refused(tmp_path: Path) -> None:
     script = Script(2, threads=2)
     received = script.call(1, "Recv")
     script.writer.message((0, 1), (1, 0), (5, 6), (received.entry, received.exit), 8)
-    with pytest.raises(ReplayError, match="not its process's master"):
+    with pytest.raises(ReplayError, match="other than its process's master"):
         from_trace(script.read(tmp_path))
 
 
@@ -403,7 +403,7 @@ def test_a_collective_of_a_process_that_is_no_member_is_refused(
         from_trace(script.read(tmp_path))
     assert caught.value.message.endswith(
         "rank 2 in MPI_Barrier at 0.000000100 s takes part in a collective of communicator 2, "
-        "which the trace lists without it"
+        "which does not list it as a member"
     )
     assert "list of communicators" in str(caught.value.hint)
 
