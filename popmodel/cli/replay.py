@@ -19,7 +19,7 @@ from popmodel.cli.options import (
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
-from popmodel.network.network import PRESETS, READINGS, describe, preset
+from popmodel.network.network import PRESETS, READINGS, Network, describe, preset
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def command(
         latency=_several("--latency", latency, parse_time),
         bandwidth=_several("--bandwidth", bandwidth, parse_bandwidth),
         eager_threshold=_several("--eager-threshold", eager_threshold, parse_size),
-        collectives=_several("--collectives", collectives, str),
+        collectives=_several("--collectives", collectives, _rule),
         cpu_factor=_several("--cpu-factor", cpu_factor, _parse_factor),
         against=base,
         metrics=metrics,
@@ -165,6 +165,10 @@ def _values(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
         return [read(part) for part in parts]
     except UsageError as error:
         raise UsageError(f"{option}: {error.message}", error.hint) from error
+
+
+def _rule(text: str) -> str:
+    return Network(collectives=text).collectives
 
 
 def _parse_factor(text: str) -> float:

@@ -395,7 +395,14 @@ def test_a_deadlock_on_the_only_network_is_an_error(mutual: str, popmodel: Call)
         (["--network", "idel"], "--network: unknown network 'idel'\nhint: did you mean ideal?"),
         (["--against", "mesured"], "--against: unknown value 'mesured'\nhint: did you mean meas"),
         (["--machine", "none"], "no machine 'none': neither a file nor a preset\nhint: "),
-        (["--collectives", "magic"], "unknown reading of collectives 'magic'\nhint: choose one"),
+        (
+            ["--collectives", "magic"],
+            "--collectives: unknown rule for collectives 'magic'\nhint: c",
+        ),
+        (
+            ["--collectives", "root"],
+            "--collectives: unknown rule for collectives 'root'\nhint: did",
+        ),
     ],
 )
 def test_wrong_options_are_refused(
