@@ -102,7 +102,7 @@ def command(
     application: ApplicationOption = "1",
     from_start: FromStartOption = False,
 ) -> None:
-    """Simulate the run on another network.
+    """Simulate a run on another network.
 
     Replays what every process did: computation takes as long as it was traced, MPI as long as it
     would on the network. By default the network is ideal: no latency, infinite bandwidth. Options

@@ -173,11 +173,7 @@ def _shared(document: Document) -> list[tuple[str, str]]:
 
 def _properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:
     """Parameters of a network that no column shows, in words."""
-    by_size = [
-        _tier(_TIERS[key], tier)
-        for key, tier in network.get("tiers", {}).items()
-        if tier is not None
-    ]
+    by_size = [_tier(_TIERS[key], tier) for key, tier in network.get("tiers", {}).items()]
     unsaid = {"name", "tiers", *varied, *(_OF_TIERS if by_size else ())}
     if network["cpu_factor"] == 1:
         unsaid.add("cpu_factor")

@@ -156,11 +156,11 @@ def _deadlock(
     named = [_waiting(program, p, int(stuck_at[p]), float(clock[p])) for p in stuck[:4].tolist()]
     more = f"; and {len(stuck) - 4} more ranks" if len(stuck) > 4 else ""
     return ReplayError(
-        f"the replay deadlocks: {len(stuck)} of {program.processes} ranks wait forever: "
+        f"deadlock in the replay: {len(stuck)} of {program.processes} ranks wait for ever: "
         + "; ".join(named)
         + more
         + (f"; {program.lost}" if program.lost else ""),
-        "take the part before the loss: leave --from-start out"
+        "analyse the part before the loss: leave out --from-start"
         if program.lost
         else "records of these operations are missing from the trace, or the program relies on "
         "buffering beyond the eager threshold",
