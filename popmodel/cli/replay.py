@@ -112,7 +112,8 @@ def command(
     In JSON what is infinite is null (in CSV an empty field).
     """
     from popmodel import provenance
-    from popmodel.api.replay import BASELINES, replay
+    from popmodel.api.outcomes import BASELINES
+    from popmodel.api.replay import replay
     from popmodel.cli.output import target
     from popmodel.report.replay import VIEWS, differences
 
