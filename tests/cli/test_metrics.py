@@ -69,8 +69,8 @@ def test_one_run(trace: str, popmodel: Call) -> None:
         "MPI calls",
         "times  time %  wait %",
         "    2    22.2    50.0  MPI_Barrier",
-        " time %: share of core time; wait %: share of it spent",
-        " waiting for others, the rest is transfer",
+        " time %: of core time; wait %: of that spent waiting, the",
+        " rest is transfer",
         "",
         "other families: mpi-additive, hybrid-additive,",
         "hybrid-multiplicative, talp (--family)",
@@ -534,8 +534,8 @@ times  time %  wait %
     4     0.5    28.3  MPI_Barrier
     2     0.4     0.0  MPI_Comm_split
  and 4 more (--format json lists all)
- time %: share of core time; wait %: share of it spent
- waiting for others, the rest is transfer
+ time %: of core time; wait %: of that spent waiting, the
+ rest is transfer
 
 other families: mpi, mpi-additive, hybrid-multiplicative,
 talp (--family)

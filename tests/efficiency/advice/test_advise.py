@@ -314,15 +314,20 @@ def test_serial_code_is_located_between_regions(after: str, before: str, where: 
 
 
 def test_threads_that_share_cores_come_before_everything_else() -> None:
-    narrow = Evidence(1000, crowd=Crowd(threads=4, cpus=1, alone=True))
+    narrow = Evidence(1000, crowd=Crowd(threads=4, sharing=4, cpus=1))
     found = advised(run([[5], [5]], 10.0, evidence=narrow))
     assert found.doubts == (
-        "Doubtful: processes have 4 threads each but may use only 1 core. Bind them wider (Open "
-        "MPI: --map-by slot:PE=4 or --bind-to none) and trace again first.",
+        "Doubtful: the 4 threads of a process share 1 core. Bind processes wider (Open MPI: "
+        "--map-by slot:PE=4 or --bind-to none) and trace again first.",
     )
-    shared = replace(narrow, crowd=Crowd(threads=4, cpus=4, alone=False))
+    shared = replace(narrow, crowd=Crowd(threads=4, sharing=8, cpus=4))
     found = advised(run([[5], [5]], 10.0, evidence=shared))
-    assert "share 4 cores with others" in found.doubts[0]
+    assert found.doubts[0].startswith("Doubtful: 8 threads share 4 cores. Use fewer processes")
+
+
+def test_threads_that_wait_for_other_programs_are_a_doubt() -> None:
+    found = advised(run([[5], [5]], 10.0, evidence=Evidence(1000, delayed=True)))
+    assert found.doubts[0].startswith("Doubtful: threads waited for processors")
 
 
 def test_causes_of_a_slower_computation_have_numbers() -> None:
