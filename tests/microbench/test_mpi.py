@@ -218,7 +218,7 @@ def test_what_two_ranks_cannot_tell_is_absent_with_the_reason(
     }
     header = two_ranks[0]
     if header["mpi"]["thread_level"] == "multiple":
-        reasons[threads] = f"2 ranks of {CPUS} threads each, but they may use {CPUS} processors"
+        reasons[threads] = f"2 ranks with {CPUS} threads each, but they may use {CPUS} CPUs"
     if header["ranks_at"][0]["cpus"] != header["ranks_at"][1]["cpus"]:
         reasons.pop(threads, None)
     for text, reason in reasons.items():
