@@ -6,15 +6,17 @@ from collections.abc import Iterator
 
 from console import ROOT
 
+from popmodel.efficiency.advice import GOOD, MEASURABLE, POP
 from popmodel.efficiency.explain import Definition, explain
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import AGGREGATES
+from popmodel.units import format_time
 
 PAGE = ROOT / "popmodel" / "docs" / "metrics.md"
 
 HEAD = """\
-# Metrics: every efficiency, its formula and what to do when it is low
+# Every efficiency: formula, meaning, advice
 
 Generated from the families of metrics by `tests/update_documents.py`. `popmodel explain METRIC`
 shows one metric, `popmodel explain FAMILY` a family, `popmodel metrics TRACE --family NAMES`
@@ -34,13 +36,27 @@ Which family?
 | the same, to compare with POP reports of earlier years | `hybrid-multiplicative` |
 | the same, to compare with TALP | `talp` |
 | several runs of one program | `scaling`, beside the others |
+
+## What `metrics` advises
+
+The run with the lowest global efficiency leads (of a single run: parallel efficiency). Its loss is
+divided among the metrics that nothing explains further, by the core time (threads x runtime) that
+each costs: parts of a sum by what they lack to 1, factors by their logarithms. The costliest is
+named first, with what the run shows about its cause; others follow if they cost 5 % or more.
+
+- No advice from {good} on: parallel efficiency and computation scaling of all runs.
+- POP considers {pop} good; the first line says on which side of it the run is.
+- No advice on less than {least}, or on a run below 1 s with fewer than 10 MPI calls and parallel
+  regions.
+- "Doubtful": threads share cores, or neither a slow network nor fork and join explain the loss.
 """
 
 
 def page() -> str:
     """The whole page."""
     families = load_families()
-    lines = [HEAD]
+    least = format_time(MEASURABLE, trim=True)
+    lines = [HEAD.format(good=f"{GOOD:.0%}", pop=f"{POP:.0%}", least=least)]
     for family in families.values():
         lines += _family(family)
     return "\n".join([*lines, *_quantities()]) + "\n"

@@ -58,10 +58,10 @@ def test_an_unknown_name(things: documents.Bundled, name: str, hint: str) -> Non
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"none: cannot be read: No such file or directory$"):
+    with pytest.raises(FileError, match=r"none: cannot be read: No such file or directory"):
         documents.read_text(tmp_path / "none")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(FileError, match=r"binary: is not UTF-8 text$"):
+    with pytest.raises(FileError, match=r"binary: is not UTF-8 text"):
         documents.read_text(tmp_path / "binary")
 
 
@@ -79,7 +79,7 @@ def test_toml_with_a_mistake_names_its_line() -> None:
 
 
 def test_toml_that_ends_too_early_names_its_last_line() -> None:
-    with pytest.raises(FileError, match=r"^x\.toml:2: is not TOML: Unterminated string$"):
+    with pytest.raises(FileError, match=r"^x\.toml:2: is not TOML: Unterminated string"):
         documents.parse_toml('a = 1\nb = "', "x.toml")
 
 
@@ -109,7 +109,7 @@ def test_the_kind_of_error_is_the_callers() -> None:
 
 
 def test_a_key_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(FileError, match=r"^x: contains the key 'b' twice in one table$"):
+    with pytest.raises(FileError, match=r"^x: contains the key 'b' twice in one table"):
         documents.parse_json('{"a": 1, "c": [{"b": 1, "b": 2}]}', "x")
 
 

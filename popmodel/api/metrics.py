@@ -76,12 +76,9 @@ class Metrics(Result):
 
     @property
     def fitting(self) -> tuple[str, ...]:
-        """The families that suit all runs: that of MPI alone, or two that count all threads."""
-        if any(apart(run.observables) for run in self.runs):
-            return ("hybrid-additive", "talp")
-        if any(run.observables.has_openmp for run in self.runs):
-            return ("hybrid-additive", "hybrid-multiplicative")
-        return ("mpi",)
+        """The family that suits all runs: of MPI alone, or of all threads."""
+        threaded = any(run.observables.has_openmp or apart(run.observables) for run in self.runs)
+        return ("hybrid-additive",) if threaded else ("mpi",)
 
     def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
         """Give the document, schema ``popmodel/metrics/1``, without provenance.

@@ -128,7 +128,7 @@ def terminal_style(stream: TextIO | None) -> Style:
     """Width and colours of a stream; 80 columns where it is no terminal."""
     terminal = stream is not None and stream.isatty()
     columns = shutil.get_terminal_size((80, 24)).columns
-    return Style(columns, depth_of(os.environ, terminal=terminal), terminal)
+    return Style(columns, depth_of(os.environ, terminal=terminal))
 
 
 def write_file(path: Path, text: str, *, force: bool) -> None:

@@ -23,6 +23,22 @@ from popmodel.values import dataclass
 TOLERANCE = 1e-9
 """Relative difference up to which the two sides of an identity, or a bound, count as equal."""
 
+CAUSES = (
+    "imbalance",
+    "waiting",
+    "transfer",
+    "communication",
+    "regions",
+    "serial",
+    "team",
+    "outside regions",
+    "computation",
+    "instructions",
+    "ipc",
+    "frequency",
+)
+"""What a low metric can be blamed on: `popmodel.efficiency.advice` looks for it in the run."""
+
 Value = float | NDArray[np.float64]
 
 
@@ -42,6 +58,8 @@ class Metric:
         Over names of `AGGREGATES` and ids of the same family.
     meaning, advice, source : str
         What it says, what to look at when it is low, and where it is defined.
+    cause : str or None
+        One of `CAUSES`; None of a metric that its parts explain.
     at_least, at_most : float or None
         Bounds that hold for every run whose times do not contradict each other.
     view_of : str or None
@@ -56,6 +74,7 @@ class Metric:
     source: str
     at_least: float | None = None
     at_most: float | None = None
+    cause: str | None = None
     view_of: str | None = None
 
 

@@ -271,6 +271,9 @@ class Region:
         Thread time inside the region that is not useful, in thread-seconds.
     locks : float
         The part of it in which threads wait for locks and critical sections.
+    imbalance, mpi, barriers : float
+        What the average thread lacks to the busiest of its team; time in MPI calls; time in
+        barriers. Thread-seconds; imbalance overlaps with the others.
     """
 
     name: str
@@ -280,6 +283,9 @@ class Region:
     load_balance: float
     cost: float
     locks: float = 0.0
+    imbalance: float = 0.0
+    mpi: float = 0.0
+    barriers: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,7 +149,8 @@ def _about(group: Sequence[tuple[str, str]], names: Sequence[str]) -> str:
     text = join([remark for _, remark in group], where)
     if text is None:
         return f"{where[0]}: {group[0][1]} (similar in {', '.join(where[1:])})"
-    return text if len(where) == len(names) else f"{', '.join(where)}: {text}"
+    named = all(f"({name})" in text for name in where)
+    return text if named or len(where) == len(names) else f"{', '.join(where)}: {text}"
 
 
 def _alike(

@@ -163,7 +163,7 @@ class Program:
     nodes : int32[P]
         Node of each process.
     notes : tuple of str
-        What was left out of the program or taken as local, one line each.
+        What was left out of the program or assumed not to take time, one line each.
     lost : str
         Which records the run lost, where it did: why operations may be missing.
     uneven : Uneven
