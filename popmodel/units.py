@@ -46,10 +46,10 @@ _QUANTITY = re.compile(
     r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s.+-].*)?", re.DOTALL
 )
 
-_ACCEPTED_TIME = "write a number with ns, us, ms, s, min or h, for example 5us"
-_ACCEPTED_SIZE = "write a number with B, kB, MB, GB, KiB, MiB or GiB, for example 32KiB, or inf"
+_ACCEPTED_TIME = "give a number with ns, us, ms, s, min or h, for example 5us"
+_ACCEPTED_SIZE = "give a number with B, kB, MB, GB, KiB, MiB or GiB, for example 32KiB, or inf"
 _ACCEPTED_BANDWIDTH = (
-    "write a number with kB/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s, for example 1GB/s, or inf"
+    "give a number with kB/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s, for example 1GB/s, or inf"
 )
 
 
@@ -107,7 +107,7 @@ def parse_bandwidth(text: str) -> float:
     _refuse_bare(text, "bandwidth", _guess_bandwidth, _ACCEPTED_BANDWIDTH)
     bandwidth = float(_parse(text, "bandwidth", BANDWIDTH_UNITS, _ACCEPTED_BANDWIDTH))
     if bandwidth == 0:
-        raise UsageError(f"'{text}': a bandwidth must be greater than zero", _ACCEPTED_BANDWIDTH)
+        raise UsageError(f"'{text}': a bandwidth must be above 0", _ACCEPTED_BANDWIDTH)
     return bandwidth
 
 

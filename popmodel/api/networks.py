@@ -38,16 +38,18 @@ def networks(
     UsageError
         If there is no such network, or a value makes no sense.
     """
+    changes = combinations(**given)
+    return [base.with_(**change) for base in map(_network, several(network)) for change in changes]
+
+
+def combinations(**given: float | str | Iterable[float | str] | None) -> list[dict[str, object]]:
+    """Give each combination of the values: what is changed of `Network`; raises as `networks`."""
     changes: Mapping[str, list[object]] = {
         name: [_value(name, value) for value in several(values)]
         for name, values in given.items()
         if values is not None
     }
-    return [
-        base.with_(**dict(zip(changes, values, strict=True)))
-        for base in map(_network, several(network))
-        for values in product(*changes.values())
-    ]
+    return [dict(zip(changes, values, strict=True)) for values in product(*changes.values())]
 
 
 def _network(given: NetworkLike) -> Network:

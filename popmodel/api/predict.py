@@ -57,12 +57,12 @@ class Prediction(model.Prediction, Result):
 
 
 def estimate_text(runtime: model.Estimate) -> str:
-    """A predicted time with its interval: ``1.38 s (90 %: 1.26 s to 1.42 s)``."""
+    """A predicted time with its interval: ``1.382 s (90 %: 1.26 s .. 1.42 s)``."""
     text = format_time(runtime.value)
     if runtime.low is None or runtime.high is None:
         return text
     low, high = (format_time(end, digits=3) for end in (runtime.low, runtime.high))
-    return f"{text} (90 %: {low} to {high})"
+    return f"{text} (90 %: {low} .. {high})"
 
 
 def predict(

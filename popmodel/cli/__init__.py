@@ -57,15 +57,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         _show_traceback_if_asked()
         complain(
-            "there is not enough memory for this",
-            "use a machine with more memory, or look at a part of the run",
+            "not enough memory",
+            "use a machine with more memory, or analyse a part of the run",
         )
         return 1
     except Exception as error:  # a defect of popmodel: say so in one line, keep the details near
         _show_traceback_if_asked()
         complain(
             f"unexpected {type(error).__name__}: {error}",
-            "this is a defect of popmodel; POPMODEL_DEBUG=1 shows where it happened",
+            "this is a bug in popmodel: set POPMODEL_DEBUG=1 for a traceback",
         )
         return 1
     return status

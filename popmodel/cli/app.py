@@ -141,14 +141,14 @@ def _callback(
     version: Annotated[  # noqa: ARG001 (its callback acts)
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:
-    """Efficiencies of MPI + OpenMP programs (POP metrics) and predictions.
+    """Analyse and predict the performance of MPI + OpenMP programs.
 
-    From a trace: how efficiently a run used its cores, where the loss is, and what another network
-    would change. From a model: which split of processes and threads to use.
+    From a trace: how efficiently a run used its cores (POP metrics), where time is lost, and what
+    another network would change. From a model: which split of processes and threads to use.
     """
     if ctx.invoked_subcommand is None:
         # As click does since 8.2: a call without a verb is wrong usage, answered by the help.
@@ -184,7 +184,7 @@ def run(arguments: Sequence[str]) -> int:
             "help_option_names": ["-h", "--help"],
             "terminal_width": _help_width(),
         },
-        epilog="Every verb explains itself: popmodel VERB --help",
+        epilog="For the options of a verb: popmodel VERB --help",
     )(_callback)
     program = get_command(app)
     if "_POPMODEL_COMPLETE" in os.environ:  # a shell asks for completions

@@ -63,7 +63,7 @@ def command(
         return
     lines = page_lines(terminal_markdown(found), style)
     text = "\n".join(lines) + "\n"
-    if style.terminal and len(lines) >= shutil.get_terminal_size().lines and _paged(text):
+    if sys.stdout.isatty() and len(lines) >= shutil.get_terminal_size().lines and _paged(text):
         return
     write_out(text)
 

@@ -80,7 +80,7 @@ def command(
     application: ApplicationOption = "1",
     from_start: FromStartOption = False,
 ) -> None:
-    """Say how efficient runs are, and why.
+    """Compute the POP efficiencies of runs.
 
     Shows the POP efficiencies of each trace: how much of the time of all cores is useful, and where
     the rest goes. Several traces stand side by side and are compared with a reference run.

@@ -128,7 +128,7 @@ def terminal_style(stream: TextIO | None) -> Style:
     """Width and colours of a stream; 80 columns where it is no terminal."""
     terminal = stream is not None and stream.isatty()
     columns = shutil.get_terminal_size((80, 24)).columns
-    return Style(columns, depth_of(os.environ, terminal=terminal), terminal)
+    return Style(columns, depth_of(os.environ, terminal=terminal))
 
 
 def write_file(path: Path, text: str, *, force: bool) -> None:
@@ -169,4 +169,4 @@ def _refuse_existing(path: Path, force: bool) -> None:
     refuse_planted(path, "choose another path with -o")
     # A link that leads nowhere yet is there as well: it may have been put there to be followed.
     if not force and (path.is_file() or path.is_symlink()) and not _is_special(path):
-        raise UsageError(f"-o {path}: the file exists", "use --force to replace it")
+        raise UsageError(f"-o {path}: the file exists", "use --force to overwrite it")

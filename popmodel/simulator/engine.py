@@ -83,11 +83,11 @@ def replay(program: Program, network: Network, *, timed: bool = False) -> Execut
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
-    carried, messages = None, program.messages
+    carried, messages = None, None
     if network.collectives == "algorithm":
         carried, messages = carry_out(program)
     cpu = 1 / network.cpu_factor
-    charges = charge(messages, program.collectives, network, program.uneven)
+    charges = charge(program, network, messages)
     end, spent = _run(program, charges, cpu, carried, timed=timed)
     compute = program.compute() * cpu / _NS
     return Execution(network, end, compute, program.operations, spent if timed else None)

@@ -40,7 +40,7 @@ def test_quantities_may_be_numbers_or_texts() -> None:
 
 def test_several_values_make_a_replay_for_each_combination() -> None:
     found = popmodel.replay(CG, ["ideal", "dimemas"], latency=[1e-6, 2e-6], cpu_factor=2)
-    networks = [network for network, _ in found.outcomes]
+    networks = [outcome.network for outcome in found.outcomes]
     assert [(one.name, one.latency, one.cpu_factor) for one in networks] == [
         ("ideal", 1e-6, 2),
         ("ideal", 2e-6, 2),

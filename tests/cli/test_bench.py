@@ -168,14 +168,14 @@ def test_without_a_file_the_samples_are_kept_in_the_cache(popmodel: Call, tmp_pa
     before = calls(str(folder))
     assert err.splitlines() == [
         f"popmodel: 24 jobs in 3 launches; samples go to {folder}",
-        f"popmodel: to keep this profile: popmodel bench collect {folder} -o machine.json",
+        f"popmodel: to save this profile: popmodel bench collect {folder} -o machine.json",
     ]
     # Measured again, not taken from there, when asked again; and what was there is kept.
     for number in (1, 2):
         err = popmodel("bench", "--only", "core")[2]
         aside = folder.with_name(f"{os.uname().nodename}.core.{number}.samples")
         assert err.splitlines()[:2] == [
-            f"popmodel: the samples of the measurement before are now in {aside}",
+            f"popmodel: the samples of the previous measurement are now in {aside}",
             f"popmodel: 24 jobs in 3 launches; samples go to {folder}",
         ]
         assert calls(str(aside)) == before
@@ -265,7 +265,7 @@ def test_a_profile_to_be_completed_has_to_be_one(popmodel: Call) -> None:
     Path("m.json").write_text("{}")
     status, _, err = popmodel("bench", "--only", "core", "-o", "m.json", "--force")
     assert status == 1
-    assert err.startswith("popmodel: error: m.json: is no machine profile: its schema is None")
+    assert err.startswith("popmodel: error: m.json: is not a machine profile: its schema is None")
     assert not Path("m.core.samples").exists()
 
 
@@ -315,7 +315,7 @@ def test_a_measurement_that_takes_longer_than_its_mode_says_so(
     monkeypatch.setattr(plan, "MODES", {"quick": short})
     err = popmodel("bench", "--only", "core", "-o", "m.json")[2]
     assert err.splitlines()[1:] == [
-        "popmodel: so many cores need up to 780 ms in all; --only measures some parts"
+        "popmodel: this may take up to 780 ms on so many cores; --only measures fewer parts"
     ]
 
 
@@ -357,8 +357,8 @@ def test_an_interrupt_is_told_and_the_same_command_goes_on(
         status, out, err = popmodel(*command)
     assert (status, out) == (130, "")
     assert err.splitlines()[1:] == [
-        "popmodel: what is measured is kept in m.core.samples: the same command goes on",
-        "popmodel: a profile of it as it is: popmodel bench collect m.core.samples",
+        "popmodel: samples are kept in m.core.samples: run the same command to resume",
+        "popmodel: for a profile of what was measured: popmodel bench collect m.core.samples",
         "popmodel: interrupted",
     ]
     assert not Path("m.json").exists()
@@ -373,7 +373,7 @@ def test_an_interrupt_is_told_and_the_same_command_goes_on(
     status, out, err = popmodel(*command)
     assert status == 0
     assert err == (
-        "popmodel: going on, 13 of 24 jobs are left in 3 launches; samples go to m.core.samples\n"
+        "popmodel: resuming, 13 of 24 jobs left in 3 launches; samples go to m.core.samples\n"
     )
     assert calls("m.core.samples") == {
         "launch-001.jsonl": 8,
@@ -453,7 +453,9 @@ def test_a_lost_profile_is_made_of_its_samples(popmodel: Call) -> None:
     Path("m.json").unlink()
     status, _, err = popmodel("bench", "--only", "core", "-o", "m.json")
     assert status == 0
-    assert err == ("popmodel: all of it is in m.core.samples already: --force measures anew\n")
+    assert err == (
+        "popmodel: already measured, samples in m.core.samples: use --force to measure again\n"
+    )
     assert calls("m.core.samples") == before
     assert load("m.json")["core"] == core
 
@@ -519,7 +521,7 @@ def test_nothing_measured_of_what_was_asked_is_a_failure(
     lines = err.splitlines()
     assert err.count("launch 2 (mpi)") == 1
     assert lines[-3] == (
-        "popmodel: what is measured is kept in m.p2p.samples: the same command goes on"
+        "popmodel: samples are kept in m.p2p.samples: run the same command to resume"
     )
     assert lines[-2].startswith(
         "popmodel: error: p2p: nothing could be measured: launch 2 (mpi) failed before its "
@@ -530,7 +532,7 @@ def test_nothing_measured_of_what_was_asked_is_a_failure(
     assert not Path("m.json").exists()
     monkeypatch.delenv("DUMB")
     status, _, err = popmodel("bench", "--only", "p2p", "-o", "m.json")
-    assert (status, err.startswith("popmodel: going on, ")) == (0, True)
+    assert (status, err.startswith("popmodel: resuming, ")) == (0, True)
 
 
 def test_what_is_absent_is_the_reason_where_no_launch_failed() -> None:
@@ -630,8 +632,8 @@ def test_a_job_script_is_written_and_not_submitted(popmodel: Call, machine: Path
     )
     assert (status, out) == (0, "c.samples/job.sh\n")
     assert err == (
-        "popmodel: submit it: cd c.samples && sbatch job.sh\n"
-        "popmodel: when it has run: popmodel bench collect c.samples -o c.json\n"
+        "popmodel: to submit: cd c.samples && sbatch job.sh\npopmodel: after the job: "
+        "popmodel bench collect c.samples -o c.json\n"
     )
     text = machine.joinpath("c.samples", "job.sh").read_text()
     assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=48\n" in text
@@ -652,8 +654,8 @@ def test_a_script_with_the_mpi_of_a_python_package_is_doubted(
     )
     err = popmodel("bench", "--script", "slurm")[2]
     assert err.startswith(
-        "popmodel: the MPI is that of a Python package, which the cluster's srun may not be able "
-        "to start: load the module of the cluster's own\n"
+        "popmodel: warning: this MPI is a Python package; srun may not be able to start its "
+        "programs: load the MPI module of the cluster\n"
     )
 
 
@@ -699,12 +701,12 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
     [
         (
             ["--quick", "--full"],
-            "--quick and --full exclude each other\nhint: leave one of them out",
+            "--quick and --full are mutually exclusive\nhint: leave one of them out",
         ),
         (["--only", "opnmp"], "--only opnmp: unknown part 'opnmp'\nhint: did you mean openmp?"),
         (
             ["--ranks", "0"],
-            "--ranks: '0' is not a whole number from 1\nhint: write for example --ranks 4",
+            "--ranks: must be a whole number, at least 1, not '0'\nhint: for example --ranks 4",
         ),
         (
             ["--ranks", "8"],
@@ -718,8 +720,8 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
         ),
         (
             ["--nodes", "2"],
-            "--nodes: goes with --script\n"
-            "hint: several nodes are measured in a job: popmodel bench --script slurm --nodes 2",
+            "--nodes: only valid with --script\nhint: several nodes are measured in a batch "
+            "job: popmodel bench --script slurm --nodes 2",
         ),
         (
             ["--script", "slurm", "--nodes", "2", "--ranks", "5"],
@@ -734,8 +736,8 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
         ),
         (
             ["-o", "m.md"],
-            "-o m.md: a profile is written as .json\n"
-            "hint: other forms are for reading: popmodel machine show FILE.json -o FILE.md",
+            "-o m.md: a profile must be a .json file\nhint: for other formats: popmodel "
+            "machine show FILE.json -o FILE.md",
         ),
         (
             ["-o", "-", "--format", "csv"],
@@ -743,25 +745,25 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
         ),
         (
             ["--build-only", "--script", "slurm"],
-            "--build-only and --script exclude each other\n"
-            "hint: a script builds what it needs: leave --build-only out",
+            "--build-only and --script are mutually exclusive\nhint: leave --build-only out: "
+            "--script builds the programs",
         ),
         (
             ["--build-only", "-o", "-"],
-            "-o -: nothing is measured with --build-only\nhint: leave -o out",
+            "-o -: not valid with --build-only\nhint: leave -o out",
         ),
         (
             ["colect", "x"],
-            "bench: unknown word 'colect'\nhint: popmodel bench measures, popmodel bench collect "
-            "DIR... makes a profile of samples",
+            "bench: unexpected argument 'colect'\nhint: to measure: popmodel bench; to make "
+            "a profile from samples: popmodel bench collect DIR...",
         ),
         (
             ["collect"],
-            "collect: no directory is named\nhint: popmodel bench collect machine.samples",
+            "collect: no directory given\nhint: popmodel bench collect machine.samples",
         ),
         (
             ["collect", "x", "--full"],
-            "collect measures nothing: only --format, -o and --force go with it\n"
+            "collect: only --format, -o and --force are valid with it\n"
             "hint: popmodel bench collect DIR... -o machine.json",
         ),
     ],

@@ -140,12 +140,12 @@ def test_a_defect_is_one_line_that_says_how_to_see_more(
         1,
         "",
         "popmodel: error: unexpected ZeroDivisionError: division by zero\n"
-        "hint: this is a defect of popmodel; POPMODEL_DEBUG=1 shows where it happened\n",
+        "hint: this is a bug in popmodel: set POPMODEL_DEBUG=1 for a traceback\n",
     )
     monkeypatch.setenv("POPMODEL_DEBUG", "1")
     _, _, err = popmodel("info")
     assert "Traceback" in err
-    assert err.endswith("shows where it happened\n")
+    assert err.endswith("for a traceback\n")
 
 
 def test_too_little_memory_is_one_line(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,8 +156,8 @@ def test_too_little_memory_is_one_line(popmodel: Call, monkeypatch: pytest.Monke
     assert popmodel("info") == (
         1,
         "",
-        "popmodel: error: there is not enough memory for this\n"
-        "hint: use a machine with more memory, or look at a part of the run\n",
+        "popmodel: error: not enough memory\nhint: use a machine with more memory, or "
+        "analyse a part of the run\n",
     )
 
 

@@ -325,11 +325,11 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
     [
         (
             ["--family", "mpi-aditive"],
-            "--family mpi-aditive: no family 'mpi-aditive'\nhint: did you mean mpi-additive?",
+            "--family mpi-aditive: unknown family 'mpi-aditive'\nhint: did you mean mpi-additive?",
         ),
         (
             ["--family", "x"],
-            f"--family x: no family 'x'\nhint: families: all, {', '.join(FAMILIES)}",
+            f"--family x: unknown family 'x'\nhint: choose from all, {', '.join(FAMILIES)}",
         ),
         (["--scaling", "week"], "--scaling: unknown value 'week'\nhint: did you mean weak?"),
         (
@@ -361,8 +361,8 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
         ),
         (
             ["--fail-under", "load_balance=good"],
-            "--fail-under load_balance=good: 'good' is not a number\n"
-            "hint: write a fraction such as 0.8 or a percentage such as 80%",
+            "--fail-under load_balance=good: 'good' is not a number\nhint: write a "
+            "fraction such as 0.8 or a percentage such as 80%",
         ),
         (
             ["--fail-under", "load_balance=-1"],

@@ -241,8 +241,8 @@ def test_wrong_usage_is_told(popmodel: Call, runs: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[]", "is no prediction"),
-        ('{"schema": "popmodel/sweep/1"}', "is no prediction"),
+        ("[]", "is not a prediction"),
+        ('{"schema": "popmodel/sweep/1"}', "is not a prediction"),
         ('{"schema": "popmodel/predict/1"}', "application is missing"),
         ("{", "is not JSON"),
     ],

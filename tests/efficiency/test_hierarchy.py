@@ -187,7 +187,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"none\.toml: cannot be read: No such file"):
         read_family(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(FileError, match=r"binary\.toml: is not text in UTF-8"):
+    with pytest.raises(FileError, match=r"binary\.toml: is not UTF-8 text"):
         read_family(tmp_path / "binary.toml")
 
 

@@ -171,7 +171,7 @@ def test_nothing_is_run_from_a_folder_that_others_can_write(
     with pytest.raises(BuildError) as raised:
         build("hello-openmp", compiler)
     assert raised.value.message == (
-        f"{open_to_all} can be written by others (mode 770): programs in it are not run"
+        f"{open_to_all} is writable by others (mode 770): programs in it are not run"
     )
     assert raised.value.hint == (
         f"if you trust its contents, chmod -R go-w {folder}; otherwise set POPMODEL_CACHE_DIR "

@@ -257,14 +257,16 @@ def test_damaged_files(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match=r"m\.json:2: is not JSON"):
         profile.load(path)
     path.write_text("[1]")
-    with pytest.raises(ProfileError, match="the JSON document is no table"):
+    with pytest.raises(ProfileError, match="the JSON document must be a table"):
         profile.load(path)
     for text in ("[" * 100_000, '{"name": ' + "1" * 5000 + "}"):
         path.write_text(text)
-        with pytest.raises(ProfileError, match="nested too deeply, or has a number with too many"):
+        with pytest.raises(
+            ProfileError, match="nested too deeply, or contains a number with too many"
+        ):
             profile.load(path)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ProfileError, match="is not text in UTF-8"):
+    with pytest.raises(ProfileError, match="is not UTF-8 text"):
         profile.load(path)
 
 
@@ -286,7 +288,7 @@ def test_unknown_name() -> None:
     assert caught.value.hint == "did you mean sandybridge-fdr?"
     with pytest.raises(UsageError) as caught:
         profile.load("xyz")
-    assert caught.value.hint == f"bundled are {', '.join(profile.presets())}"
+    assert caught.value.hint == f"choose a file or one of {', '.join(profile.presets())}"
     assert isinstance(caught.value, PopmodelError)
 
 

@@ -66,9 +66,12 @@ def test_a_resumed_launch_has_two_headers(tmp_path: Path) -> None:
     [
         ([HEADER, "{", JOB], "a:2: is not JSON: "),
         ([HEADER, "[1]", JOB], "a:2: is not a JSON object"),
-        ([HEADER, '{"job": "x", "job": "y"}', JOB], "a:2: has the key 'job' twice in one table"),
+        (
+            [HEADER, '{"job": "x", "job": "y"}', JOB],
+            ("a:2: contains the key 'job' twice in one table"),
+        ),
         ([HEADER, "[" * 100_000, JOB], "a:2: is nested too deeply"),
-        ([{"schema": "x"}, JOB], "a:1: is no samples file: its schema is 'x'"),
+        ([{"schema": "x"}, JOB], "a:1: is not a samples file: its schema is 'x'"),
         ([HEADER | {"program": "gpu"}, JOB], "a:1: program must be one of node, mpi"),
         ([HEADER | {"ranks_at": [{}]}, JOB], "a:1: ranks_at[0].host is missing"),
         ([HEADER | {"started": 1e18}, JOB], "a:1: started must be at most"),

@@ -176,10 +176,12 @@ def test_another_launcher_is_refused(run: Run, programs: dict[str, Path]) -> Non
 def test_names_that_could_end_a_comment_are_refused(
     tmp_path: Path, run: Run, programs: dict[str, Path], name: str
 ) -> None:
-    with pytest.raises(UsageError, match="the name of the profile holds a character that is not"):
+    with pytest.raises(UsageError, match="the name of the profile contains an invisible character"):
         script.write(run, programs, output=f"{name}.json")
     made = run_directory.begin(tmp_path / f"{name}.samples", run.plan, {"host": "login"})
-    with pytest.raises(UsageError, match="the path of the directory holds a character that is not"):
+    with pytest.raises(
+        UsageError, match="the path of the directory contains an invisible character"
+    ):
         script.write(made, programs, output="machine.json")
     assert not list(tmp_path.glob("*/*.sh"))
 

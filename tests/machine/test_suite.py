@@ -297,8 +297,8 @@ def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"schema": "popmodel/plan/0"}', "is no measurement plan: its schema is"),
-        ("[]", "is no measurement plan: the JSON document is no table"),
+        ('{"schema": "popmodel/plan/0"}', "is not a measurement plan: its schema is"),
+        ("[]", "is not a measurement plan: the JSON document must be a table"),
         ('{"schema": "popmodel/plan/1"}', "made_with is missing"),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_path_that_cannot_be_preloaded_is_refused(
     monkeypatch.setattr(library, "find_mpi", no_mpi)
     with pytest.raises(FileError) as raised:
         find_or_build(plain())
-    assert "cannot be loaded into a program: a path in LD_PRELOAD holds no blank" in (
+    assert "cannot be preloaded: a path in LD_PRELOAD must not contain blanks" in (
         raised.value.message
     )
     assert raised.value.hint == "set POPMODEL_CACHE_DIR to another directory"
@@ -309,10 +309,10 @@ def test_another_make_of_mpi_is_refused(
         find_or_build(launched(mpi, None), mpi_words(mpi))
     other = "another MPI" if is_open_mpi else "Open MPI"
     assert raised.value.message == (
-        f"the program is linked with {other} ({linked}), and {mpi.mpicc[0]} is that of {own.name}"
+        f"the program is linked with {other} ({linked}), but {mpi.mpicc[0]} belongs to {own.name}"
     )
     assert raised.value.hint == (
-        "load the module of the program's MPI, or name its compiler wrapper in MPICC"
+        "load the module of the program's MPI, or set MPICC to its compiler wrapper"
     )
 
 
@@ -451,4 +451,4 @@ def test_source_lines_that_cannot_be_found(tmp_path: Path, monkeypatch: pytest.M
     assert lines.problem.endswith(f"cannot read {missing}")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert lines("/bin/sh", [1]) == [Place()]
-    assert lines.problem == "source lines: there is no addr2line (binutils)"
+    assert lines.problem == "no source lines: addr2line (binutils) not found"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from popmodel.documents import Bundled, parse_toml, read_text
 from popmodel.model.signature import toml_lines
@@ -15,7 +16,16 @@ from popmodel.model.signature.findings import of_clash
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import SignatureError, SignatureReader
 
-__all__ = ["DEFAULT", "Signature", "SignatureError", "bundled", "from_text", "load", "read"]
+__all__ = [
+    "DEFAULT",
+    "Signature",
+    "SignatureError",
+    "bundled",
+    "from_text",
+    "load",
+    "read",
+    "summaries",
+]
 
 DEFAULT = "stencil3d"
 
@@ -31,6 +41,18 @@ _BUNDLED = Bundled(
 def bundled() -> list[str]:
     """Give the names of the bundled signatures."""
     return _BUNDLED.names()
+
+
+def summaries() -> list[dict[str, Any]]:
+    """Give name, description, parameters and path of each bundled signature."""
+    found = []
+    for name in bundled():
+        path, _, text = read(name)
+        document = parse_toml(text, path, SignatureError)
+        params = {key: one.value for key, one in load(name).params.items()}
+        about = document["app"].get("description", "")
+        found.append({"name": name, "description": about, "params": params, "path": path})
+    return found
 
 
 def load(source: str | os.PathLike[str]) -> Signature:

@@ -28,6 +28,9 @@ class Costs:
         Instructions; None where nobody counted them.
     mode : {'sum', 'ecm', 'roofline'} or None
         How arithmetic and transfers overlap in this loop; None is as the machine profile says.
+    seconds : Expression or None
+        Measured time of the iteration on one core, in place of all of these but instructions; None
+        where the time follows from them.
     """
 
     flops: Expression
@@ -37,6 +40,7 @@ class Costs:
     chain: Expression
     instructions: Expression | None
     mode: str | None
+    seconds: Expression | None = None
 
 
 @dataclass(frozen=True)
