@@ -22,7 +22,8 @@ from popmodel.model.signature.keys import (
     key_of,
 )
 from popmodel.model.signature.program import Costs, Item, Parallel, SharedWrites
-from popmodel.model.signature.reader import COMMUNICATORS, MODES, ROOTED, SCHEDULES, SignatureError
+from popmodel.model.signature.program_reader import COMMUNICATORS, MODES, ROOTED, SCHEDULES
+from popmodel.model.signature.reading import SignatureError
 from popmodel.network.collectives import DEFAULT_ALGORITHM
 
 PAGE = (Path(popmodel.model.__file__).parent / "signature" / "bundled" / "README.md").read_text()
