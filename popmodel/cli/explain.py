@@ -28,7 +28,7 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Say what a metric means.
+    """Explain a metric or a family of metrics.
 
     Its formula, its source, what it is made of, what to look at when it is low. Of a family: when
     to use it, and its metrics in a line each. Without a name, list all metrics by family.

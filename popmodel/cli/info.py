@@ -30,7 +30,7 @@ def command(
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
 ) -> None:
-    """Say what a trace holds.
+    """Summarise a trace.
 
     Processes and threads, records, MPI calls by name, counters, and what is wrong with it.
     """

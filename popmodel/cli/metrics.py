@@ -80,7 +80,7 @@ def command(
     application: ApplicationOption = "1",
     from_start: FromStartOption = False,
 ) -> None:
-    """Say how efficient runs are, and why.
+    """Compute the POP efficiencies of runs.
 
     Shows the POP efficiencies of each trace: how much of the time of all cores is useful, and where
     the rest goes. Several traces stand side by side and are compared with a reference run.
@@ -115,5 +115,9 @@ def command(
     if chosen is None:
         chosen = found.fitting if goal.format is Format.TABLE else tuple(known)
     stamp = provenance.collect(ctx.obj, traces).to_dict()
-    goal.write({**found.to_dict(chosen), "provenance": stamp}, VIEWS)
-    check(thresholds, dict(zip(found.names, found.evaluations, strict=True)), chosen)
+    evaluated = dict(zip(found.names, found.evaluations, strict=True))
+    goal.write(
+        {**found.to_dict(chosen), "provenance": stamp},
+        VIEWS,
+        lambda: check(thresholds, evaluated, chosen),
+    )

@@ -12,6 +12,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.function_names import full_name
 from popmodel.trace.names import CALLER, CALLER_LINE
+from popmodel.trace.trace import location_of_row
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
 
-__all__ = ["CallSite", "measure_call_sites"]
+__all__ = ["CallSite", "measure_call_sites", "site_name"]
 
 _NS = 1e9
 _LINE = re.compile(r"(\d+) \((.+?)(?:, [^,]+)?\)")
@@ -60,9 +61,19 @@ class CallSite:
     share: float
     waiting: float | None = None
 
+    @property
+    def name(self) -> str:
+        """The call and where it is, as `site_name` writes it."""
+        return site_name(self.call, self.function, self.place)
+
     def to_dict(self) -> dict[str, Any]:
         """The call site for JSON."""
         return dict(vars(self))
+
+
+def site_name(call: str, function: str, place: str) -> str:
+    """Write a call and where it is, as far as that is known: ``MPI_Bcast in main (app.c:12)``."""
+    return call + (f" in {function}" if function else "") + (f" ({place})" if place else "")
 
 
 def measure_call_sites(
@@ -82,13 +93,11 @@ def measure_call_sites(
     Returns
     -------
     tuple of CallSite
-        Empty where the trace tells no callers.
+        One for each kind of call where the trace names no callers.
     """
     calls = trace.calls()
     events = trace.events
     values = [_callers(trace, type_) for type_ in (CALLER, CALLER_LINE)]
-    if not any(each.any() for each in values):
-        return ()
     distinct, index = alike(calls.type.astype(np.int64), calls.value, *values)
     time = np.bincount(index, calls.exit - calls.entry, len(distinct))
     count = np.bincount(index, minlength=len(distinct))
@@ -115,12 +124,13 @@ def measure_call_sites(
 def _callers(trace: Trace, type_: int) -> NDArray[np.int64]:
     """Value of a caller's event of each call; 0 for none."""
     found = _beside(trace, type_)
-    if trace.whole is not None:
-        calls, whole = trace.calls(), trace.whole.calls()
-        cut = np.flatnonzero((calls.entry == trace.begin) & (found == 0))
-        location = np.searchsorted(calls.offsets, cut, side="right") - 1
-        begin = np.full(len(cut), trace.begin, np.int64)
-        at = _kernel.locate(whole.offsets, whole.entry, location, begin)
+    if trace.whole is not None and trace.pieces is not None:
+        # A call that is open where a piece begins has its callers where it was entered.
+        calls, whole, pieces = trace.calls(), trace.whole.calls(), trace.pieces
+        piece = np.searchsorted(pieces.start, calls.entry, side="right") - 1
+        cut = np.flatnonzero((calls.entry == pieces.start[piece]) & (found == 0))
+        location = location_of_row(calls.offsets)[cut].astype(np.int64)
+        at = _kernel.locate(whole.offsets, whole.entry, location, pieces.begin[piece[cut]])
         there = at >= whole.offsets[location]
         found[cut[there]] = _beside(trace.whole, type_)[at[there]]
     return found
@@ -149,8 +159,11 @@ def _waiting(trace: Trace, program: Program, execution: Execution) -> NDArray[np
     assert execution.spent is not None
     process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
     location = np.asarray(trace.process_offsets, dtype=np.int64)[process]
+    entry = program.call_time[program.call]
+    if trace.pieces is not None:
+        entry = trace.pieces.moved(entry)
     # Masters call nothing else meanwhile, so that the time names the call.
-    at = _kernel.locate(calls.offsets, calls.entry, location, program.call_time[program.call])
+    at = _kernel.locate(calls.offsets, calls.entry, location, entry)
     at = np.maximum(at, calls.offsets[location])  # entered before the window
     return np.bincount(at, execution.spent, len(calls.entry)).astype(np.float64)
 

@@ -111,7 +111,7 @@ def markdown(document: Document) -> list[str]:
         *([largest(document), ""] if document["largest"] else []),
         *markdown_table(["P x T", *COLUMNS], body),
         "",
-        *(f"{text}\n" for text in _remarks(document)),
+        *(line for text in _remarks(document) for line in (text, "")),
     ]
     for choice in document["choices"]:
         heading = ""

@@ -35,8 +35,8 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
         for pair in choice["tied"]
     ]
     if len(equal) > 1 and not choice["indifferent"]:
-        lines.append(("equally good", ", ".join(equal)))
-        lines.append(("", f"(probability to be within {100 * WITHIN:g} % of the best)"))
+        meaning = f"probability to be within {100 * WITHIN:g} % of the best"
+        lines.append(("equally good", f"{', '.join(equal)}: {meaning}"))
     heading = "defaults"
     for default in choice["defaults"]:
         lines.append((heading, _default(default, choice, by_split)))
@@ -45,7 +45,7 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
         ("tuned", _tuned(one)) for one in document["tuned"] if one["cores"] == choice["cores"]
     ]
     lines.append(("replay", _replayed(choice["checked"])))
-    if not choice["indifferent"]:
+    if not choice["indifferent"] and len(_compared(choice, document)) > 1:
         lines.append(("uncertainty", _uncertainty(choice, by_split[tuple(choice["take"])])))
     return lines
 
@@ -56,20 +56,23 @@ def command(choice: Entry) -> str | None:
     return None if doubt is None else doubt["command"]
 
 
-def _recommended(choice: Entry, document: Document) -> str:
-    taken = split_name(choice["take"])
-    possible = [
+def _compared(choice: Entry, document: Document) -> list[Entry]:
+    """The splits of a number of cores that are compared with each other."""
+    return [
         one
         for one in document["candidates"]
         if one["cores"] == choice["cores"] and one["regret"] is not None
     ]
+
+
+def _recommended(choice: Entry, document: Document) -> str:
+    taken = split_name(choice["take"])
+    possible = _compared(choice, document)
     if choice["indifferent"]:
         usual = [one["name"] for one in choice["defaults"] if one["split"] == choice["take"]]
         why = usual[0] if usual else "the fewest threads"
-        return (
-            f"{taken}, the simplest ({why}): the split does not matter, all {len(possible)} are "
-            f"{_EQUAL}"
-        )
+        which = "both" if len(possible) == 2 else f"all {len(possible)}"
+        return f"{taken}, the simplest ({why}): the split does not matter, {which} are {_EQUAL}"
     if len(possible) == 1:
         every = [one for one in document["candidates"] if one["cores"] == choice["cores"]]
         what = "is possible" if len(every) == 1 else "could be replayed"
@@ -102,9 +105,10 @@ def _replayed(checked: Entry) -> str:
     gap = checked["largest_gap"]
     others = [one for one in checked["not_replayed"] if one["split"][0] > 1]
     if gap is None:
-        first = (others or checked["not_replayed"])[0]
+        if not others:
+            return f"not needed: {checked['not_replayed'][0]['why']}"
         more = f"; likewise {plural(len(others) - 1, 'other split')}" if len(others) > 1 else ""
-        return f"none, closed form: {split_name(first['split'])}: {first['why']}{more}"
+        return f"none, closed form: {split_name(others[0]['split'])}: {others[0]['why']}{more}"
     points = 100 * gap["parallel_efficiency"]
     side = "lower" if points > 0 else "higher"
     text = f"{plural(len(checked['replayed']), 'split')}; closed form " + (

@@ -15,9 +15,9 @@ runtime of real traces equals Dimemas' to the nanosecond:
   takes all of them;
 - collectives of one communicator match in call order; MPI_Init acts as a barrier at its exit;
 - one-sided operations, I/O and calls that only manage objects are local and take no time;
-- in a window of a trace, calls that lie wholly outside take no part, but for requests that are open
-  when it begins and completed inside, which are made at its begin: what is matched is the whole
-  run, so that the turns of collectives stay right.
+- in a part of a trace (a window, or several that follow one another), calls that lie wholly outside
+  take no part, but for requests that are open when a window begins and completed inside, which are
+  made at its begin: what is matched is the whole run, so that the turns of collectives stay right.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import APPLICATION, TRACING_DISABLED
-from popmodel.units import plural
+from popmodel.trace.pieces import Pieces
+from popmodel.units import count, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +63,7 @@ def from_trace(trace: Trace) -> Program:
     Parameters
     ----------
     trace : Trace
-        The run or a window of it; for hybrid runs the MPI calls of the master threads.
+        The run or a part of it; for hybrid runs the MPI calls of the master threads.
 
     Returns
     -------
@@ -76,18 +77,19 @@ def from_trace(trace: Trace) -> Program:
         collectives at the same turn, or a message names a call that is not there.
     """
     whole = trace.whole or trace
+    pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
     calls = master_calls(whole)
-    messages = match_messages(whole, calls, trace.begin, trace.end)
+    messages = match_messages(whole, calls, pieces)
     collectives = match_collectives(whole, calls)
     left = np.asarray(whole.messages.physical_send)[messages.row]
     operations = _operations(calls, messages, left, collectives)
     notes = [*_ignored(calls), *note_calls_without_record(calls, messages)]
     if whole is not trace:
-        operations, collectives, cut = _within(trace, calls, messages, collectives, operations)
+        operations, collectives, cut = _within(pieces, calls, messages, collectives, operations)
         notes += cut
     lost = losses(whole)
     return replace(
-        _assemble(trace, whole, calls, messages, collectives, operations),
+        _assemble(trace, whole, pieces, calls, messages, collectives, operations),
         notes=tuple(notes),
         lost=describe(lost) if lost else "",
     )
@@ -95,11 +97,12 @@ def from_trace(trace: Trace) -> Program:
 
 def _ignored(calls: MasterCalls) -> list[str]:
     counts = np.bincount(calls.code[calls.action == Action.IGNORED], minlength=len(calls.names))
-    return [
-        f"{plural(n, f'{name} call')} taken as local time: not modelled by the replay"
-        for name, n in zip(calls.names, counts.tolist(), strict=True)
-        if n
+    ignored = [
+        f"{count(n)} {name}" for name, n in zip(calls.names, counts.tolist(), strict=True) if n
     ]
+    if not ignored:
+        return []
+    return [f"calls that the replay does not model, taking no time in it: {', '.join(ignored)}"]
 
 
 def _operations(
@@ -161,20 +164,20 @@ def _completions(
 
 
 def _within(
-    window: Trace,
+    pieces: Pieces,
     calls: MasterCalls,
     messages: MatchedMessages,
     collectives: MatchedCollectives,
     operations: _Operations,
 ) -> tuple[_Operations, MatchedCollectives, list[str]]:
-    """What of the operations belongs to a window: calls of which some part lies inside.
+    """What of the operations belongs to a part of the run: calls of which something lies inside.
 
-    A request that is open when the window begins, and is completed inside, is made at its begin. Of
+    A request that is open when a window begins, and is completed inside, is made at its begin. Of
     other messages with a call outside nothing is left: before the window they have arrived, after
     it nobody waits. A collective counts the members that call it inside or have it open.
     """
-    inside = (calls.exit > window.begin) & (calls.entry < window.end)
-    earlier = calls.exit <= window.begin
+    inside = pieces.overlap(calls.entry, calls.exit)[1] > 0
+    earlier = ~inside & (calls.exit <= pieces.begin[-1])
     completes = inside[operations.call]
 
     sent = inside[messages.send]
@@ -219,7 +222,7 @@ def _within(
                 root=np.where(root_inside, everyone.root, -1).astype(np.int32),
             ),
         ),
-        [f"{plural(cut, 'message')} across the edge of the window, which take no time"]
+        [f"{plural(cut, 'message')} across the edge of the window, assumed to take no time"]
         if cut
         else [],
     )
@@ -228,6 +231,7 @@ def _within(
 def _assemble(
     trace: Trace,
     whole: Trace,
+    pieces: Pieces,
     calls: MasterCalls,
     messages: MatchedMessages,
     collectives: MatchedCollectives,
@@ -235,7 +239,7 @@ def _assemble(
 ) -> Program:
     order = np.lexsort((operations.place, operations.call))
     call = operations.call[order]
-    outside, ends = _time_outside_mpi(trace, whole, calls)
+    outside, ends = _time_outside_mpi(trace, whole, pieces, calls)
     offsets = np.searchsorted(calls.process[call], np.arange(trace.processes + 1))
     burst = np.diff(outside[call], prepend=0.0)
     occupied = offsets[:-1] < offsets[1:]
@@ -285,26 +289,26 @@ def _uneven(
 
 
 def _time_outside_mpi(
-    trace: Trace, whole: Trace, calls: MasterCalls
+    trace: Trace, whole: Trace, pieces: Pieces, calls: MasterCalls
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Time outside MPI up to each call's entry, and up to each process's end, ns.
 
-    Both count from the begin of the window, and leave out tracing-disabled time.
+    Both count from the begin of the part, and leave out tracing-disabled time.
     """
     masters = np.asarray(whole.process_offsets[:-1], dtype=np.int64)
-    disabled = Intervals.in_state(whole.states, TRACING_DISABLED)
+    disabled = Intervals.in_state(trace.states, TRACING_DISABLED)
 
     def traced(location: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
         return time - disabled.before(location, time)
 
-    entry = traced(calls.location, np.clip(calls.entry, trace.begin, trace.end))
-    exit_ = traced(calls.location, np.clip(calls.exit, trace.begin, trace.end))
+    entry = traced(calls.location, pieces.moved(calls.entry))
+    exit_ = traced(calls.location, pieces.moved(calls.exit))
     begin = traced(masters, np.full(len(masters), trace.begin))
     passed = np.concatenate([[0], np.cumsum(exit_ - entry)])
     in_mpi = passed[:-1] - passed[calls.offsets[:-1]][calls.process]
     total = passed[calls.offsets[1:]] - passed[calls.offsets[:-1]]
     outside = entry - begin[calls.process] - in_mpi
-    ends = np.clip(_ends(whole, masters), trace.begin, trace.end)
+    ends = pieces.moved(_ends(whole, masters))
     # A process whose last call goes on after its end event has nothing left to do.
     tail = traced(masters, ends) - begin - total
     return outside.astype(np.float64), np.maximum(tail, 0).astype(np.float64)

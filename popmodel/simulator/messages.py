@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.trace import Trace
+    from popmodel.trace.pieces import Pieces
 
 __all__ = ["MatchedMessages", "match_messages", "note_calls_without_record"]
 
@@ -42,7 +43,7 @@ class MatchedMessages:
     wait: NDArray[np.int64]
 
 
-def match_messages(trace: Trace, calls: MasterCalls, begin: int, end: int) -> MatchedMessages:
+def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedMessages:
     """Find the calls of every communication record.
 
     A record names its calls by their times: the entry of the send, the entry of the Recv or the
@@ -51,8 +52,8 @@ def match_messages(trace: Trace, calls: MasterCalls, begin: int, end: int) -> Ma
     Raises
     ------
     ReplayError
-        If a message is of a thread that is not a master, or one between `begin` and `end` (ns)
-        names a call that is not there.
+        If a message is of a thread that is not a master, or one that is under way in one of the
+        pieces of the run names a call that is not there.
     """
     records = trace.messages
     process_of = np.full(len(trace.node_of_location), -1, dtype=np.int64)
@@ -62,14 +63,14 @@ def match_messages(trace: Trace, calls: MasterCalls, begin: int, end: int) -> Ma
     if len(other):
         time = records.logical_send[other[0]] / 1e9
         raise ReplayError(
-            f"{trace.path}: a message sent at {time:.9f} s is of a thread that is not its "
-            "process's master",
+            f"{trace.path}: a thread other than its process's master sends or receives a message "
+            f"(sent at {time:.9f} s)",
             ONLY_MASTERS,
         )
     send = _sends(calls, sender, records.logical_send)
     post, wait = _receives(calls, receiver, records.logical_receive, records.physical_receive)
     matched = (send >= 0) & (post >= 0) & (wait >= 0)
-    touches = (records.physical_receive >= begin) & (records.logical_send <= end)
+    touches = pieces.touch(records.logical_send, records.physical_receive)
     wrong = np.flatnonzero(~matched & touches)
     _refuse_unmatched(trace, wrong, sender, receiver, send, post, wait)
     row = np.flatnonzero(matched)
@@ -132,7 +133,7 @@ def _receives(
 
 
 def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> list[str]:
-    """Say how many calls have no record, for these wait for nobody."""
+    """Say how many calls have no record, for these never block."""
     sends = np.isin(calls.action, (Action.SEND, Action.ISEND, Action.SENDRECEIVE))
     sends[matched.send] = False
     receives = np.isin(calls.action, (Action.RECEIVE, Action.IRECEIVE, Action.SENDRECEIVE))
@@ -141,8 +142,8 @@ def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> l
     if not len(index):
         return []
     return [
-        f"{plural(len(index), 'point-to-point call')} without communication record (MPI_PROC_NULL, "
-        "never completed, or record lost), taken to wait for nobody (first: "
+        f"{plural(len(index), 'point-to-point call')} without a communication record "
+        "(MPI_PROC_NULL, never completed, or record lost), assumed not to block (first: "
         f"{calls.where(int(index[0]))})"
     ]
 
@@ -169,8 +170,8 @@ def _refuse_unmatched(
         if call[i] < 0
     ]
     raise ReplayError(
-        f"{trace.path}: {plural(len(index), 'message')} without MPI call in the trace; the first, "
-        f"{records.size[i]} B with tag {records.tag[i]} from rank {sender[i]} to rank "
-        f"{receiver[i]}, names {', '.join(lacking)}, where there is none",
-        "events of MPI calls are missing: trace the run again, or look at a window without them",
+        f"{trace.path}: {plural(len(index), 'message')} without an MPI call in the trace; the "
+        f"first ({records.size[i]} B, tag {records.tag[i]}, rank {sender[i]} to rank "
+        f"{receiver[i]}) lacks {', '.join(lacking)}",
+        "events of MPI calls are missing: trace the run again, or analyse a window without them",
     )

@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from popmodel.trace.labels import Labels
-from popmodel.values import dataclass
+from popmodel.units import format_time, plural, team
+from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     import pandas
 
     from popmodel.trace.calls import Calls
+    from popmodel.trace.pieces import Pieces
 
 Derived = TypeVar("Derived")
 
@@ -138,7 +140,9 @@ class Trace:
     warnings : tuple of TraceWarning
         What was found wanting while reading.
     whole : Trace or None
-        Of a window, the trace it was cut from.
+        Of a part of a run, the trace it was cut from.
+    pieces : Pieces or None
+        Of a part of a run, which stretches of the whole it consists of.
     """
 
     path: str
@@ -157,7 +161,13 @@ class Trace:
     warnings: tuple[TraceWarning, ...] = ()
     applications: int = 1
     whole: Trace | None = None
+    pieces: Pieces | None = None
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        records = plural(sum(map(len, (self.states.begin, self.events.time))), "record")
+        shown = f"{team(self.threads)}, {format_time(self.duration / 1e9)}, {records}"
+        return cut(f"<Trace {self.path}: {shown}>")
 
     @property
     def processes(self) -> int:

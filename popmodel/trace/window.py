@@ -1,4 +1,4 @@
-"""Cuts a trace to a window of time."""
+"""Cuts a trace to a window of time, or to several stretches that then follow one another."""
 
 from __future__ import annotations
 
@@ -7,21 +7,13 @@ import dataclasses
 import numpy as np
 
 from popmodel.errors import UsageError
-from popmodel.trace.blocks import walk_locations
 from popmodel.trace.columns import offsets_of
-from popmodel.trace.names import COUNTER_RANGE, MPI_TYPES, OPENMP_TYPES
-from popmodel.trace.trace import (
-    Events,
-    Int64,
-    Messages,
-    States,
-    Trace,
-    UInt32,
-    location_of_row,
-)
+from popmodel.trace.pieces import Pieces, joined, spread
+from popmodel.trace.trace import Int64, Messages, States, Trace, location_of_row
+from popmodel.trace.window_events import events_of_pieces
+from popmodel.units import plural
 
-_ROWS = 1 << 17  # events that are cut together: a hundred bytes are taken for each
-_SPANNING = np.array(sorted({*MPI_TYPES, *OPENMP_TYPES}), np.uint32)
+__all__ = ["cut", "splice"]
 
 
 def cut(trace: Trace, begin: int, end: int) -> Trace:
@@ -57,164 +49,81 @@ def cut(trace: Trace, begin: int, end: int) -> Trace:
             f"{trace.path}: nothing lies between {begin} ns and {end} ns",
             f"the trace covers {trace.begin} ns to {trace.end} ns",
         )
-    begin, end = max(begin, trace.begin), min(end, trace.end)
+    return _taken(trace, Pieces.window(max(begin, trace.begin), min(end, trace.end)))
+
+
+def splice(trace: Trace, begin: Int64, end: Int64) -> Trace:
+    """Return several stretches of a trace, one after the other, as if nothing had been between.
+
+    Stretches that overlap or touch are one. Each is cut as `cut` does it; the first keeps its
+    times, the times of the others are less what is left out before them. What goes on from one into
+    the next is closed and opened again where they meet. Messages are kept as by `cut`; a time of
+    theirs between two stretches is where these meet.
+
+    Parameters
+    ----------
+    begin, end : int64[N]
+        Nanoseconds, in any order; what lies outside the trace's own window is left out.
+
+    Raises
+    ------
+    UsageError
+        The trace covers nothing of them.
+    """
+    first, last = joined(*(np.clip(time, trace.begin, trace.end) for time in (begin, end)))
+    if not len(first):
+        raise UsageError(
+            f"{trace.path}: nothing lies in {plural(len(begin), 'stretch', 'stretches')} of time",
+            f"the trace covers {trace.begin} ns to {trace.end} ns",
+        )
+    return _taken(trace, Pieces.in_a_row(first, last))
+
+
+def _taken(trace: Trace, pieces: Pieces) -> Trace:
+    begin = int(pieces.start[0])
     return dataclasses.replace(
         trace,
         begin=begin,
-        end=end,
-        states=_states(trace.states, begin, end),
-        events=_events(trace.events, begin, end),
-        messages=_messages(trace.messages, begin, end),
+        end=begin + pieces.length,
+        states=_states(trace.states, pieces),
+        events=events_of_pieces(trace.events, pieces),
+        messages=_messages(trace.messages, pieces),
         whole=trace.whole or trace,
+        pieces=pieces if trace.pieces is None else trace.pieces.of_pieces(pieces),
         _derived={},
     )
 
 
-def _recount(offsets: Int64, kept: np.ndarray) -> Int64:
-    """Offsets of the rows that are kept, by location."""
-    before = np.zeros(len(kept) + 1, np.int64)
-    np.cumsum(kept, out=before[1:])
-    return before[offsets]
+def _states(states: States, pieces: Pieces) -> States:
+    first, count = pieces.overlap(states.begin, states.end)
+    some = np.flatnonzero(count)
+    which, piece = spread(first[some], count[some])
+    row, shift = some[which], pieces.shift[piece]
+    begin = np.maximum(states.begin[row], pieces.begin[piece]) + shift
+    end = np.minimum(states.end[row], pieces.end[piece]) + shift
+    location = location_of_row(states.offsets)[row]
+    if len(pieces) > 1 and np.any((np.diff(begin) < 0) & (np.diff(location) == 0)):
+        order = np.lexsort((begin, location))  # states that overlap, each in several pieces
+        row, begin, end = row[order], begin[order], end[order]
+    counts = np.bincount(location, minlength=len(states.offsets) - 1)
+    return States(offsets_of(counts), begin, end, states.state[row])
 
 
-def _states(states: States, begin: int, end: int) -> States:
-    kept = (states.end > begin) & (states.begin < end)
-    return States(
-        _recount(states.offsets, kept),
-        np.clip(states.begin[kept], begin, end),
-        np.clip(states.end[kept], begin, end),
-        states.state[kept],
-    )
-
-
-def _messages(messages: Messages, begin: int, end: int) -> Messages:
-    times = (
-        messages.logical_send,
-        messages.physical_send,
-        messages.logical_receive,
-        messages.physical_receive,
-    )
+def _messages(messages: Messages, pieces: Pieces) -> Messages:
+    times = ("logical_send", "physical_send", "logical_receive", "physical_receive")
     kept = np.zeros(len(messages.size), bool)
-    for time in times:
-        kept |= (time >= begin) & (time <= end)
+    for name in times:
+        kept |= pieces.holding(getattr(messages, name)) >= 0
     columns = {
         field.name: getattr(messages, field.name)[kept]
         for field in dataclasses.fields(Messages)
         if field.name != "offsets"
     }
-    return Messages(_recount(messages.offsets, kept), **columns)
-
-
-def _events(events: Events, begin: int, end: int) -> Events:
-    """Cut the events of some locations after those of others, so that little memory is taken."""
-    parts = [
-        _some_events(_of_locations(events, locations), begin, end)
-        for locations in walk_locations(
-            events.offsets, events.time, events.type, events.value, rows=_ROWS
-        )
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    rows = np.cumsum([0, *(len(part.time) for part in parts)])
-    offsets = [part.offsets[:-1] + before for part, before in zip(parts, rows, strict=False)]
-    return Events(
-        np.concatenate([*offsets, rows[-1:]]),
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("time", "type", "value")
-        ),
-    )
-
-
-def _of_locations(events: Events, locations: slice) -> Events:
-    offsets = events.offsets[locations.start : locations.stop + 1]
-    rows = slice(int(offsets[0]), int(offsets[-1]))
-    return Events(offsets - offsets[0], events.time[rows], events.type[rows], events.value[rows])
-
-
-def _some_events(events: Events, begin: int, end: int) -> Events:
-    spanning = np.isin(events.type, _SPANNING)
-    counter = (events.type >= COUNTER_RANGE.start) & (events.type < COUNTER_RANGE.stop)
-    lines = _Lines(events, np.flatnonzero(spanning | counter))
-    value = events.value
-
-    # Each of these has, for every location and type, one row of the events, or -1.
-    before = lines.last(events.time < begin)
-    until = lines.last(events.time <= end)
-    after = lines.first(events.time > begin)
-    beyond = lines.first(events.time > end)
-    at_begin = lines.first(events.time == begin)
-
-    # Counters over the first edge: nothing counted there yet, the next reading loses its part.
-    over = counter[before] & (before >= 0) & (after >= 0) & (at_begin < 0)
-    left, right = before[over], after[over]
-    share = (events.time[right] - begin) / (events.time[right] - events.time[left])
-    scaled = value.copy()
-    scaled[right] = np.rint(value[right] * share).astype(np.int64)
-    # Counters over the second edge: the next reading's part up to there.
-    over_end = counter[until] & (until >= 0) & (beyond >= 0)
-    over_end &= events.time[until] < end
-    first, last = until[over_end], beyond[over_end]
-    counted = (end - np.maximum(events.time[first], begin)) / (
-        events.time[last] - events.time[first]
-    )
-    reading = np.rint(value[last] * counted).astype(np.int64)
-
-    opened = before[(before >= 0) & spanning[before] & (value[before] != 0)]
-    closed = until[(until >= 0) & spanning[until] & (value[until] != 0)]
-    inside = np.flatnonzero((events.time >= begin) & (events.time <= end))
-    entering = np.sort(np.concatenate([opened, left]))
-    return _joined(
-        events.offsets,
-        (entering, begin, np.where(spanning[entering], value[entering], 0)),
-        (inside, events.time[inside], scaled[inside]),
-        (first, end, reading),
-        (np.sort(closed), end, np.zeros(len(closed), np.int64)),
-        types=events.type,
-    )
-
-
-class _Lines:
-    """The events of one type on one location, for every type and location that matters."""
-
-    def __init__(self, events: Events, rows: Int64) -> None:
-        types, index = np.unique(events.type[rows], return_inverse=True)
-        self._rows = rows
-        self._line = location_of_row(events.offsets)[rows].astype(np.int64) * len(types) + index
-        self._count = (len(events.offsets) - 1) * len(types)
-
-    def last(self, which: np.ndarray) -> Int64:
-        """Row of the last event of each line among those chosen, or -1."""
-        chosen = which[self._rows]
-        found = np.full(self._count, -1, np.int64)
-        found[self._line[chosen]] = self._rows[chosen]  # of equal indices the last assignment stays
-        return found
-
-    def first(self, which: np.ndarray) -> Int64:
-        """Row of the first event of each line among those chosen, or -1."""
-        chosen = which[self._rows]
-        found = np.full(self._count, -1, np.int64)
-        found[self._line[chosen][::-1]] = self._rows[chosen][::-1]
-        return found
-
-
-def _joined(
-    offsets: Int64,
-    *parts: tuple[Int64, int | Int64, Int64],
-    types: UInt32,
-) -> Events:
-    """Join groups of events, given by the rows they come from, their times and their values.
-
-    On each location the groups follow one another in the order given.
-    """
-    rows = np.concatenate([part[0] for part in parts])
-    location = location_of_row(offsets)[rows]
-    order = np.argsort(location, kind="stable")
-    time = np.concatenate([np.broadcast_to(part[1], part[0].shape) for part in parts])
-    value = np.concatenate([part[2] for part in parts])
-    return Events(
-        offsets_of(np.bincount(location, minlength=len(offsets) - 1)),
-        time[order],
-        types[rows][order],
-        value[order],
-    )
+    # Times before all pieces and after them stay so.
+    until = np.append(pieces.end[:-1], np.iinfo(np.int64).max)
+    for name in times:
+        piece = np.maximum(np.searchsorted(pieces.begin, columns[name], side="right") - 1, 0)
+        columns[name] = np.minimum(columns[name], until[piece]) + pieces.shift[piece]
+    before = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept, out=before[1:])
+    return Messages(before[messages.offsets], **columns)

@@ -54,7 +54,7 @@ def test_a_family(popmodel: Call) -> None:
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "mpi: MPI (multiplicative)"
-    assert lines[1].startswith("use     Programs that use MPI only.")
+    assert lines[1].startswith("use     Programs with MPI only.")
     assert any(line.startswith("source  POP Standard Metrics") for line in lines)
     assert "  parallel_efficiency: Share of the time of the processes" in lines
     assert "    load_balance: How evenly the useful time is spread over" in lines

@@ -50,7 +50,7 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
     assert popmodel("info", trace, "-o", "out.csv") == (
         2,
         "",
-        "popmodel: error: -o out.csv: the file exists\nhint: use --force to replace it\n",
+        "popmodel: error: -o out.csv: the file exists\nhint: use --force to overwrite it\n",
     )
     assert Path("out.csv").read_text() == "precious"
     assert popmodel("info", trace, "-o", "out.csv", "--force") == (0, "", "")
@@ -82,18 +82,18 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
         ),
         (
             ["--application", "0"],
-            "--application: '0' is not a whole number from 1\n"
-            "hint: write for example --application 4",
+            "--application: must be a whole number, at least 1, not '0'\nhint: for example "
+            "--application 4",
         ),
         (
             ["--application", "one"],
-            "--application: 'one' is not a whole number from 1\n"
-            "hint: write for example --application 4",
+            "--application: must be a whole number, at least 1, not 'one'\nhint: for example "
+            "--application 4",
         ),
         (
             ["--application", "9" * 5000],
-            f"--application: '{'9' * 5000}' is not a whole number from 1\n"
-            "hint: write for example --application 4",
+            f"--application: must be a whole number, at least 1, not '{'9' * 5000}'\n"
+            "hint: for example --application 4",
         ),
     ],
 )
@@ -113,7 +113,7 @@ def test_a_folder_that_does_not_exist_is_named(trace: str, popmodel: Call) -> No
         1,
         "",
         "popmodel: error: no/out.json: cannot be written: No such file or directory\n"
-        "hint: choose another place with -o\n",
+        "hint: choose another path with -o\n",
     )
 
 
@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(trace: str, shell: Shell) 
     assert finished.returncode == 1
     assert finished.stderr == (
         "popmodel: error: out.json: cannot be written: File too large\n"
-        "hint: choose another place with -o\n"
+        "hint: choose another path with -o\n"
     )
     assert Path("out.json").read_text() == "precious"
     assert set(Path().iterdir()) == before
@@ -171,8 +171,8 @@ def test_a_planted_link_is_not_followed(
     assert popmodel("info", trace, "-o", "out.md", "--force") == (
         1,
         "",
-        "popmodel: error: out.md: is a link of another user (to mine.txt)\n"
-        "hint: choose another place with -o\n",
+        "popmodel: error: out.md: is a symbolic link of another user (to mine.txt)\nhint: "
+        "choose another path with -o\n",
     )
     assert Path("mine.txt").read_text() == "precious"
     assert not Path("not there yet").exists()

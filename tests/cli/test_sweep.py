@@ -123,7 +123,7 @@ def test_a_sweep_over_some_nodes_or_some_of_their_cores(popmodel: Call) -> None:
     status, _, err = popmodel(*RUN, "--nodes", "0")
     assert (status, err.splitlines()[0]) == (
         2,
-        "popmodel: error: --nodes: '0' is not a whole number from 1",
+        "popmodel: error: --nodes: must be a whole number, at least 1, not '0'",
     )
 
 
@@ -322,8 +322,8 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
             "2000000000 cores are more than any machine has",
             "ask for at most 1000000000",
         ),
-        (("sweep", "--cores", "x"), "--cores: 'x' is not a whole number from 1", None),
-        (("sweep", "--cores", "0"), "--cores: '0' is not a whole number from 1", None),
+        (("sweep", "--cores", "x"), "--cores: must be a whole number, at least 1, not 'x'", None),
+        (("sweep", "--cores", "0"), "--cores: must be a whole number, at least 1, not '0'", None),
         (
             (*RUN, "--what-if", "latncy=2"),
             "--what-if latncy=2: nothing is called 'latncy'",

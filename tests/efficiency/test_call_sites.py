@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from popmodel.efficiency.call_sites import CallSite
@@ -12,6 +13,7 @@ from popmodel.efficiency.measure import Run, analyse
 from popmodel.trace import Trace, read
 from popmodel.trace.labels import Labels
 from popmodel.trace.names import CALLER, CALLER_LINE
+from popmodel.trace.window import splice
 from popmodel.trace.writer import TraceWriter
 
 COLLECTIVE, ALLREDUCE, BARRIER = 50000002, 10, 8
@@ -124,12 +126,30 @@ def test_a_call_that_a_window_cuts_keeps_its_caller(tmp_path: Path) -> None:
     assert run.call_sites[0].time == pytest.approx(200e-9)
 
 
+def test_a_call_that_stretches_cut_keeps_its_caller_and_its_waiting(tmp_path: Path) -> None:
+    """Rank 0 waits for rank 1 over both stretches; the barrier itself takes the last 50 ns."""
+    whole = trace_of(
+        tmp_path,
+        (0, 100, 450, BARRIER, *site(4, 4)),
+        (1, 400, 450, BARRIER, *site(4, 4)),
+        processes=2,
+    )
+    run = analyse(splice(whole, np.array([50, 350]), np.array([150, 460])))
+    (found,) = run.call_sites
+    assert (found.call, found.function) == ("MPI_Barrier", "main")
+    assert found.time == pytest.approx((50 + 100 + 50) * 1e-9)
+    # Rank 1 computes 150 ns before it comes, rank 0 50 ns.
+    assert found.waiting == pytest.approx(100e-9)
+
+
 @pytest.mark.parametrize("beside", [(), ((COUNTER, 5),)])
-def test_a_trace_without_callers_has_no_call_sites(
+def test_a_trace_without_callers_has_one_site_for_each_kind_of_call(
     tmp_path: Path, beside: Iterable[tuple[int, int]]
 ) -> None:
-    run = analyse(trace_of(tmp_path, (0, 100, 200, BARRIER, *beside)))
-    assert run.call_sites == ()
+    calls = ((0, 100, 200, BARRIER, *beside), (0, 300, 350, BARRIER))
+    run = analyse(trace_of(tmp_path, *calls))
+    assert named(run) == [("MPI_Barrier", "", "", 2)]
+    assert run.call_sites[0].name == "MPI_Barrier"
 
 
 def test_call_sites_of_a_run_that_cannot_be_replayed(tmp_path: Path) -> None:

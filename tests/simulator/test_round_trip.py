@@ -20,6 +20,7 @@ from popmodel.simulator import from_trace, replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op, Program
 from popmodel.trace import read
+from popmodel.trace.window import splice
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))
@@ -190,3 +191,26 @@ def test_any_window_can_be_replayed_and_keeps_its_time_outside_mpi(
         passed = min(script.clock[p], window.end) - window.begin
         in_mpi = (calls.exit[mine] - calls.entry[mine]).sum()
         assert program.compute()[p] == pytest.approx(max(passed - in_mpi, 0), abs=1e-6)
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(runs(), st.lists(st.floats(0, 1), min_size=4, max_size=12))
+def test_any_stretches_can_be_replayed_and_have_the_time_outside_mpi_of_their_windows(
+    tmp_path: Path, run: tuple[Script, Program], edges: list[float]
+) -> None:
+    script, _ = run
+    trace = script.read(tmp_path)
+    times = np.unique(np.rint(np.array(edges) * trace.end).astype(np.int64))
+    begin, end = times[:-1:2], times[1::2]
+    if not len(begin):
+        return
+    part = splice(trace, begin, end)
+    assert part.pieces is not None
+    program = from_trace(part)
+    # Eager: sends that the order of the random program leaves without partner do not wait.
+    execution = replay(program, EAGER.with_(collectives="rooted"))
+    alone = [from_trace(trace.window(*piece)).compute() for piece in part.pieces]
+    assert program.compute() == pytest.approx(np.sum(alone, axis=0), abs=1e-6)
+    assert execution.runtime * 1e9 >= program.compute().max() - 1e-6

@@ -1,4 +1,4 @@
-"""Cutting a trace to a window."""
+"""Cutting a trace to a window, and to several stretches that then follow one another."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from oracle.window import cut as cut_by_columns
 
 from popmodel.errors import UsageError
-from popmodel.trace import Trace, columns, read, window
+from popmodel.trace import Trace, columns, read, window_events
 from popmodel.trace.names import is_counter
+from popmodel.trace.window import splice
 from popmodel.trace.writer import TraceWriter
 
 SEND, PARALLEL, FUNCTION, CYCLES, USER = 50000001, 60000001, 60000018, 42000059, 60000019
@@ -53,7 +55,7 @@ def test_states_are_clipped(tmp_path: Path) -> None:
 def test_events_are_cut_the_same_however_many_are_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:
-    monkeypatch.setattr(window, "_ROWS", together)
+    monkeypatch.setattr(window_events, "_ROWS", together)
     writer = TraceWriter([1, 2, 1], duration=END)
     for process, thread in ((0, 0), (1, 1), (2, 0)):
         writer.event(process, thread, 10, [(SEND, 1), (USER, 5)])
@@ -206,3 +208,141 @@ def test_two_halves_make_the_whole(
     )
     whole, parts = count(trace, 0), sum(count(half, 0) for half in halves) - at_edge
     assert abs(whole - parts) <= 6
+
+
+@settings(max_examples=150, deadline=None)
+@given(traces(), st.lists(times, min_size=2, max_size=2, unique=True))
+def test_a_cut_is_what_looking_at_all_events_gives(
+    tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, edges: list[int]
+) -> None:
+    trace = traced(tmp_path_factory.mktemp("oracle"), writer)
+    assert alike(trace.window(*sorted(edges)), cut_by_columns(trace, *sorted(edges)), 0)
+
+
+def test_stretches_follow_one_another(tmp_path: Path) -> None:
+    writer = TraceWriter([1, 1], duration=END)
+    writer.state(0, 0, 0, 45, 1)
+    writer.state(0, 0, 45, END, 2)
+    writer.event(0, 0, 10, [(SEND, 1)])
+    writer.event(0, 0, 50, [(SEND, 0), (USER, 8)])
+    for time, count in ((20, 7), (60, 400)):
+        writer.event(0, 0, time, [(CYCLES, count)])
+    for send, receive in ((5, 25), (25, 65), (33, 38), (65, 90)):
+        writer.message((0, 0), (1, 0), (send, send), (receive, receive), 8)
+    trace = traced(tmp_path, writer)
+    part = splice(trace, np.array([60, 20]), np.array([70, 30]))
+    assert (part.begin, part.end, part.whole is trace) == (20, 40, True)
+    assert part.pieces is not None
+    assert list(part.pieces) == [(20, 30), (60, 70)]
+    assert part.pieces.moved(np.array([0, 20, 25, 30, 45, 60, 61, 99])).tolist() == [
+        20, 20, 25, 30, 30, 30, 31, 40,
+    ]  # fmt: skip
+    states = part.states
+    assert states.begin.tolist() == [20, 30]
+    assert states.end.tolist() == [30, 40]
+    assert states.state.tolist() == [1, 2]
+    assert events(part) == [
+        (20, SEND, 1),
+        (20, CYCLES, 7),
+        (30, CYCLES, 100),
+        (30, SEND, 0),
+        (30, CYCLES, 400),
+    ]
+    messages = part.messages
+    assert messages.logical_send.tolist() == [5, 25, 35]
+    assert messages.physical_receive.tolist() == [25, 35, 60]
+
+
+def test_stretches_outside_of_the_trace(tmp_path: Path) -> None:
+    writer = TraceWriter([1], duration=END)
+    writer.state(0, 0, 0, 10, 1)
+    trace = traced(tmp_path, writer)
+    with pytest.raises(UsageError) as caught:
+        splice(trace, np.array([END, 30]), np.array([END + 5, 30]))
+    assert caught.value.message == f"{trace.path}: nothing lies in 2 stretches of time"
+    assert caught.value.hint == "the trace covers 0 ns to 100 ns"
+
+
+stretches = st.lists(st.tuples(times, times).map(sorted), min_size=1, max_size=6)
+
+
+def columns_of(spans: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    begin, end = np.array(spans, np.int64).reshape(-1, 2).T
+    return begin, end
+
+
+@settings(max_examples=100, deadline=None)
+@given(traces(), st.lists(times, min_size=2, max_size=5, unique=True))
+def test_stretches_that_touch_are_one_window(
+    tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, edges: list[int]
+) -> None:
+    trace = traced(tmp_path_factory.mktemp("touching"), writer)
+    edges = sorted(edges)
+    part = splice(trace, np.array(edges[:-1]), np.array(edges[1:]))
+    assert alike(part, trace.window(edges[0], edges[-1]), 0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(traces(), stretches)
+def test_stretches_are_windows_put_behind_one_another(
+    tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, spans: list[list[int]]
+) -> None:
+    """Each holds what cutting it out of the whole run gives; no time is lost or counted twice."""
+    inside = {time for begin, end in spans for time in range(begin, end)}
+    assume(inside)
+    trace = traced(tmp_path_factory.mktemp("splice"), writer)
+    part = splice(trace, *columns_of(spans))
+    assert part.duration == len(inside)
+    assert part.pieces is not None
+    assert part.pieces.length == len(inside)
+    cuts = [trace.window(begin, end) for begin, end in part.pieces]
+    for location in range(trace.locations):
+        expected = [
+            (time - piece_begin + start, type_, value)
+            for one, piece_begin, start in zip(
+                cuts, part.pieces.begin.tolist(), part.pieces.start.tolist(), strict=True
+            )
+            for time, type_, value in events(one, location)
+        ]
+        assert events(part, location) == expected
+    useful = [int((each.states.end - each.states.begin).sum()) for each in (part, *cuts)]
+    assert useful[0] == sum(useful[1:])
+
+
+@settings(max_examples=100, deadline=None)
+@given(traces(), stretches, st.tuples(times, times).map(sorted))
+def test_a_window_of_stretches_knows_where_it_lies_in_the_run(
+    tmp_path_factory: pytest.TempPathFactory,
+    writer: TraceWriter,
+    spans: list[list[int]],
+    window: list[int],
+) -> None:
+    assume(any(begin < end for begin, end in spans))
+    trace = traced(tmp_path_factory.mktemp("inner"), writer)
+    part = splice(trace, *columns_of(spans))
+    begin, end = (min(part.begin + time, part.end) for time in window)
+    assume(begin < end)
+    inner = part.window(begin, end)
+    assert inner.whole is trace
+    assert inner.pieces is not None
+    assert inner.pieces.length == end - begin
+    again = splice(trace, inner.pieces.begin, inner.pieces.end)
+    shift = begin - again.begin
+    assert (again.states.begin + shift).tolist() == inner.states.begin.tolist()
+    assert (again.states.end + shift).tolist() == inner.states.end.tolist()
+    instants = np.arange(END)
+    assert (again.pieces.moved(instants) + shift).tolist() == inner.pieces.moved(instants).tolist()
+
+
+def test_many_stretches_are_taken_in_one_pass(tmp_path: Path) -> None:
+    count = 20000
+    writer = TraceWriter([1, 1], duration=10 * count)
+    for process in (0, 1):
+        writer.state(process, 0, 0, 10 * count, 1)
+        writer.event(process, 0, 1, [(SEND, 1)])
+    trace = traced(tmp_path, writer)
+    begin = np.arange(count) * 10
+    part = splice(trace, begin, begin + 4)
+    assert part.duration == 4 * count
+    assert (part.states.end - part.states.begin).sum() == 2 * 4 * count
+    assert len(part.calls().entry) == 2 * count
