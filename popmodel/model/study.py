@@ -430,7 +430,7 @@ def with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[s
                 f"did you mean {near[0]}?" if near else f"it has: {known}",
             )
         if not (np.isfinite(value) and value > 0):
-            raise UsageError(f"parameter {name} should be a number above 0, not {value:g}")
+            raise UsageError(f"parameter {name} must be a number above 0, not {value:g}")
         params[name] = Quantity(float(value), origin="user", source="set for this prediction")
     return params
 
@@ -458,7 +458,7 @@ def check_memory(
         f"{signature.name} needs {format_size(needed, digits=3)} on a node "
         f"({plural(placement.per_node, 'process', 'processes')}), "
         f"a node has {format_size(available, digits=3)}",
-        "take a smaller problem",
+        "use a smaller problem or fewer processes per node",
     )
 
 

@@ -138,7 +138,7 @@ def test_the_choices_of_a_square_are_its_neighbours(processes: int) -> None:
             9,
             4,
             Allocation(nodes=4),
-            "9 x 4 is not possible: 3 on a node fill 3 of 4 nodes",
+            "9 x 4 is not possible: 3 per node fill only 3 of 4 nodes",
             "possible: 8 x 4 or 10 x 4 (processes x threads), or --nodes 5",
         ),
         (
