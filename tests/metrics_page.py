@@ -16,7 +16,7 @@ from popmodel.units import format_time
 PAGE = ROOT / "popmodel" / "docs" / "metrics.md"
 
 HEAD = """\
-# Metrics: every efficiency, its formula and what to do when it is low
+# Every efficiency: formula, meaning, advice
 
 Generated from the families of metrics by `tests/update_documents.py`. `popmodel explain METRIC`
 shows one metric, `popmodel explain FAMILY` a family, `popmodel metrics TRACE --family NAMES`
