@@ -41,6 +41,7 @@ COMMANDS = (
     "explain serialisation_efficiency",
     "explain mpi.communication_efficiency",
     "doctor",
+    "signature",
     "signature check stencil3d",
     "machine show sandybridge-fdr",
     "machine check sandybridge-fdr",
