@@ -160,7 +160,9 @@ def advise(
     """
     family = _leading(runs, evaluations, compared=len(runs) > 1)
     if family is None:
-        return Advised("No advice: these families say nothing about programs without MPI.")
+        if evaluations[0].keys() - {_SCALING}:
+            return Advised("No advice: these families say nothing about programs without MPI.")
+        return Advised("No advice: a single run has no scaling.")
     compared = len(runs) > 1 and not scaling.doubts
     divided = [
         costs(each[family], scaling.evaluations[index] if compared else None)

@@ -1,10 +1,11 @@
 """What each metric of a run costs: the loss of global efficiency, divided among its causes.
 
-The loss of a run is ``1 - global efficiency``, a share of its core time (threads times runtime).
-It is handed down the tree of a family: the parts of a sum lose what they lack to 1, the parts of a
-product share by their logarithms (logarithmic mean Divisia index: Ang, Energy Policy 32, 2004),
-which adds up exactly and ranks factors by size. Computation scaling is one factor more, so that
-losses by waiting and by a slower computation can be compared.
+The loss of a run is ``1 - global efficiency``, a share of its core time (threads times runtime):
+what is not useful, ``1 - parallel efficiency``, and what the useful part takes more than in the
+reference run, ``parallel efficiency * (1 - computation scaling)``. So losses by waiting and by a
+slower computation can be compared. Each is handed down the tree of its family: the parts of a sum
+lose what they lack to 1, the parts of a product share by their logarithms (logarithmic mean Divisia
+index: Ang, Energy Policy 32, 2004), which adds up exactly and ranks factors by size.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Cost:
     value : float
         The efficiency.
     cost : float
-        Share of the core time of the run that is lost to it, 0 to 1; negative where it gains.
+        Share of the core time of the run that is lost to it; negative where it gains.
     """
 
     evaluation: Evaluation
@@ -61,15 +62,20 @@ def costs(evaluation: Evaluation, scaling: Evaluation | None = None) -> tuple[Co
         The costliest first. They add up to one minus global efficiency, up to metrics without a
         value and to families whose search begins at several metrics.
     """
-    factors = [(evaluation, name) for name in evaluation.family.search]
-    if scaling is not None and evaluation.family.id != scaling.family.id:
-        factors.append((scaling, scaling.family.top))
-    present = [(each, name) for each, name in factors if name in each.values]
-    whole = math.prod(max(each.values[name], _LEAST) for each, name in present)
     found: list[Cost] = []
-    for each, name in present:
-        _divide(each, name, _mean(whole), found)
+    useful = _split(evaluation, 1.0, found)
+    if scaling is not None and scaling.family.id != evaluation.family.id:
+        _split(scaling, useful, found)
     return tuple(sorted(found, key=lambda one: -one.cost))
+
+
+def _split(evaluation: Evaluation, share: float, found: list[Cost]) -> float:
+    """Divide the loss that a family sees of a share of the core time; return what is left."""
+    tops = [name for name in evaluation.family.search if name in evaluation.values]
+    left = math.prod(max(evaluation.values[name], _LEAST) for name in tops)
+    for name in tops:
+        _divide(evaluation, name, share * _mean(left), found)
+    return share * left
 
 
 def _divide(evaluation: Evaluation, metric: str, weight: float, found: list[Cost]) -> None:

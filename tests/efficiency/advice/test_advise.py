@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from popmodel.efficiency.advice import Advised, advise
 from popmodel.efficiency.call_sites import CallSite
@@ -14,15 +17,17 @@ from popmodel.efficiency.evidence import Crowd, Evidence, OtherNetworks, SerialC
 from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run
-from popmodel.efficiency.observables import Region
+from popmodel.efficiency.observables import Observables, Region
 from popmodel.efficiency.scaling import Comparable, scale
 
-from ..builders import observables
+from ..builders import observables, runs
+
+ENOUGH = Evidence(calls=1000)
 
 
 def run(useful: Sequence[Sequence[float]], runtime: float, **given: Any) -> Run:
     """A run with many calls of MPI, unless told otherwise."""
-    evidence = given.pop("evidence", Evidence(calls=1000))
+    evidence = given.pop("evidence", ENOUGH)
     sites = tuple(given.pop("sites", ()))
     measured = observables(useful, runtime, **{"ideal_runtime": runtime, **given})
     return Run("x", measured, (), call_sites=sites, evidence=evidence)
@@ -87,6 +92,30 @@ def test_few_events_are_too_little_for_a_short_run() -> None:
         "No advice: only 4 MPI calls and parallel regions analysed."
     )
     assert advised(run([[4], [1]], 5.0, evidence=few)).advice
+
+
+def test_scaling_alone_is_advised_on_where_there_are_several_runs() -> None:
+    one, other = run([[10]], 10.0), run([[6], [6]], 6.0)
+    assert advised(one, families=["scaling"]).verdict == "No advice: a single run has no scaling."
+    (cause,) = advised(one, other, families=["scaling"]).advice
+    assert cause.metric == "computation_scaling"
+
+
+@settings(max_examples=25)
+@given(runs(), runs(), st.sampled_from([None, *load_families()]), st.integers(1, 2))
+def test_any_runs_get_finite_costs_and_whole_sentences(
+    one: Observables, other: Observables, family: str | None, number: int
+) -> None:
+    without = replace(other, has_mpi=False)
+    chosen = [Run(name, each, (), evidence=ENOUGH) for name, each in (("a", one), ("b", without))]
+    found = advised(*chosen[-number:], families=[] if family is None else [family])
+    assert found.verdict.endswith(".")
+    assert found.verdict.startswith("No advice") == (not found.advice)
+    for cause in found.advice:
+        assert math.isfinite(cause.cost)
+        for text in (cause.why, cause.remedy, *found.doubts):
+            assert "nan" not in text
+            assert not text or text.endswith((".", "?"))
 
 
 def test_the_costliest_loss_comes_first_and_only_those_that_cost_enough() -> None:
