@@ -20,8 +20,8 @@ from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
+from popmodel.model.sweep.candidate import Evaluated, estimated, is_compared
 from popmodel.model.sweep.checking import check
-from popmodel.model.sweep.choice import Evaluated, estimated, is_compared
 from popmodel.model.sweep.splits import evaluate, evaluate_all
 from popmodel.model.uncertainty import nominal
 from popmodel.model.validity import assess

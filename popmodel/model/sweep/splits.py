@@ -15,7 +15,7 @@ from popmodel.model.replayed.agreement import CLOSED_FORM
 from popmodel.model.run import grid
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Evaluation, Study
-from popmodel.model.sweep.choice import Evaluated
+from popmodel.model.sweep.candidate import Evaluated
 from popmodel.model.uncertainty import Draws
 from popmodel.model.validity import assess
 from popmodel.units import format_size

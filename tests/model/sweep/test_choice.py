@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from popmodel.machine.topology import Topology
 from popmodel.model.run.placement import place
-from popmodel.model.sweep.choice import Candidate, Evaluated, choose, growth, judge
+from popmodel.model.sweep.candidate import Candidate, Evaluated, judge
+from popmodel.model.sweep.choice import choose
+from popmodel.model.sweep.growth import growth
 from popmodel.model.validity import Validity
 
 TOPOLOGY = Topology(4, 16, 2, 2, ())
@@ -76,7 +78,7 @@ def test_the_deciding_input_is_that_of_the_difference_and_not_of_the_runtime() -
     common, own = scores(1), scores(2)
     shared = np.exp(0.5 * common)
     choice = choose(
-        candidates(shared, shared * np.exp(0.02 * own)), TOPOLOGY, {"common": common, "own": own}
+        candidates(shared, shared * np.exp(0.1 * own)), TOPOLOGY, {"common": common, "own": own}
     )
     assert choice.doubt is not None
     assert list(choice.doubt.inputs) == ["own"]
