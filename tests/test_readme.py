@@ -20,3 +20,7 @@ def test_ci_runs_exactly_these_two() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     assert "python -m pip install . && popmodel predict --procs 16 --threads 4\n" in script
     assert "python -m pip install -e '.[test]' && python -m pytest\n" in script
+
+
+def test_it_is_short_enough_to_be_read() -> None:
+    assert len(README.splitlines()) < 200

@@ -9,7 +9,7 @@ import numpy as np
 from popmodel.arrays import alike
 from popmodel.network.network import Network
 from popmodel.simulator import replay
-from popmodel.trace.processors import CPUS, SHARING, first_values
+from popmodel.trace.processors import CPUS, SHARING, crowding, first_values
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -74,15 +74,14 @@ class Crowd:
 
     Attributes
     ----------
-    threads, cpus : int
-        Of the process that is worst off: its threads, and the processors that they may use.
-    alone : bool
-        Whether threads of its own process only share them: the process is bound too narrowly.
+    threads, sharing, cpus : int
+        Of the process that is worst off: its threads, and how many threads share how many
+        processors. Where only its own do, the process is bound too narrowly.
     """
 
     threads: int
+    sharing: int
     cpus: int
-    alone: bool
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,15 @@ class Evidence:
         None where transfer costs little, or the run cannot be replayed.
     crowd : Crowd or None
         None where threads have enough processors, or nothing is known about that.
+    delayed : bool
+        Whether threads waited for processors noticeably, for whatever reason.
     """
 
     calls: int = 0
     serial: tuple[SerialCode, ...] = ()
     networks: OtherNetworks | None = None
     crowd: Crowd | None = None
+    delayed: bool = False
 
 
 def gather(
@@ -123,11 +125,13 @@ def gather(
     program : Program or None
         What is replayed on other networks; None where that is not wanted or not possible.
     """
+    delayed = bool(crowding(trace))
     return Evidence(
         calls=len(trace.calls().entry),
         serial=_serial_code(trace, running, found),
         networks=None if program is None else _other_networks(program),
-        crowd=_crowd(trace.whole or trace),
+        crowd=_crowd(trace.whole or trace) if delayed else None,
+        delayed=delayed,
     )
 
 
@@ -195,4 +199,4 @@ def _crowd(trace: Trace) -> Crowd | None:
     worst = int(crowded[np.argmax(sharing[crowded] / cpus[crowded])])
     process = int(np.searchsorted(trace.process_offsets, worst, side="right")) - 1
     threads = int(trace.process_offsets[process + 1] - trace.process_offsets[process])
-    return Crowd(threads, int(cpus[worst]), bool(sharing[worst] <= threads))
+    return Crowd(threads, int(sharing[worst]), int(cpus[worst]))

@@ -176,7 +176,7 @@ def _noisy(profile: Profile) -> Iterator[Finding]:
         why = quality.get("why") or []
         reason = "; ".join(map(str, why)) if isinstance(why, list) else str(why)
         if quality.get("noisy"):
-            text = f"{section}: noisy measurements ({reason or 'no reason given'})"
+            text = f"{section}: noisy ({reason or 'no reason given'})"
             yield Finding("noisy", f"quality.{section}", text)
         elif reason:
             yield Finding("remark", f"quality.{section}", f"{section}: {reason}")

@@ -32,7 +32,7 @@ _THEME = Theme(
         "markdown.item.number": "none",
     }
 )
-_PLAIN = str.maketrans({"\u2500": "-", "\u2022": "-"})
+_PLAIN = str.maketrans(dict.fromkeys("\u2500\u2501\u2022", "-"))
 """Rules and bullets in ASCII, as on all other screens."""
 
 

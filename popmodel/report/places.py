@@ -19,9 +19,7 @@ _NARROW = 24  # columns below which a name stands on a line of its own
 _LEAST = 1e-3  # share of the core time below which a screen does not show a call
 _SITE_HEADS = ("times", "time %", "wait %")
 _REGION_HEADS = ("times", "PE %", "LB %", "lost")
-_SITE_LEGEND = (
-    "time %: share of core time; wait %: share of it spent waiting for others, the rest is transfer"
-)
+_SITE_LEGEND = "time %: of core time; wait %: of that spent waiting, the rest is transfer"
 
 Place = Mapping[str, Any]
 

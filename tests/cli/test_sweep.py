@@ -159,8 +159,8 @@ def test_the_unit_of_a_drawing_suits_the_runtime(popmodel: Call) -> None:
 def test_other_verbs_have_no_drawing(popmodel: Call) -> None:
     status, _, err = popmodel("predict", "--procs", "4", "-o", "x.svg")
     assert status == 2
-    assert "-o x.svg: the suffix does not tell the format\n" in err
-    assert "hint: use .json, .csv, .md or .txt, or say --format\n" in err
+    assert "-o x.svg: cannot tell the format from the suffix\n" in err
+    assert "hint: use .json, .csv, .md or .txt, or give --format\n" in err
 
 
 def test_long_work_is_counted_on_a_terminal(
@@ -346,8 +346,8 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
         ),
         (
             (*RUN, "-o", "x.pdf"),
-            "-o x.pdf: the suffix does not tell the format",
-            "use .json, .csv, .md, .txt or .svg, or say --format",
+            "-o x.pdf: cannot tell the format from the suffix",
+            "use .json, .csv, .md, .txt or .svg, or give --format",
         ),
         ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "it has: N, steps"),
         ((*RUN, "--max-memory", "lots"), "'lots'", None),

@@ -7,6 +7,8 @@ import tomllib
 
 from console import ROOT
 
+from popmodel.api.docs import pages
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ADVICE = re.compile(r"pip install\s+(?:-e\s+)?'?([\w.-]+)(?:\[[\w,]+\])?'?")
 
@@ -35,3 +37,13 @@ def test_no_advice_installs_the_other_project() -> None:
         if "popmodel" in name
     }
     assert installed == {"popmodel-hpc"}
+
+
+def test_wheel_and_sdist_have_every_page() -> None:
+    # .ci/run looks at each page of an installed wheel; this says early what would fail there.
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
+    assert build["wheel"]["packages"]["popmodel"] == "popmodel"
+    excluded = [*build["wheel"]["exclude"], *build["sdist"]["exclude"]]
+    for page in pages():
+        path = page.path.relative_to(ROOT)
+        assert not [pattern for pattern in excluded if path.match(pattern)], path

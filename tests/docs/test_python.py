@@ -42,9 +42,19 @@ def test_the_python_of_a_page_runs(
 
 
 def test_the_python_of_the_readme_runs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ROOT)
+    (tmp_path / "traces").symlink_to(ROOT / "examples" / "traces")
+    monkeypatch.chdir(tmp_path)  # as in examples: it writes a drawing
     (code,) = blocks(ROOT / "README.md", "python")
     exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out == "0.205\n1.28 .. 1.44 s\n"
+    first, *table, last = capsys.readouterr().out.splitlines()
+    assert "parallel efficiency 61.2 %" in first
+    assert table[0].split() == ["processes", "threads", "runtime_value"]
+    low, _, high, unit = last.split()
+    assert (float(low), float(high), unit) == (
+        pytest.approx(1.26, rel=0.02),
+        pytest.approx(1.42, rel=0.02),
+        "s",
+    )
+    assert Path("sweep.svg").read_text().endswith("</svg>\n")

@@ -64,9 +64,9 @@ def test_a_run_without_mpi_has_no_other_networks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cpus", "sharing", "found"),
     [
-        ([1, 1, 1, 1], [2, 2, 2, 2], Crowd(2, 1, alone=True)),
-        ([2, 2, 2, 2], [4, 4, 4, 4], Crowd(2, 2, alone=False)),
-        ([4, 4, 1, 1], [4, 4, 2, 2], Crowd(2, 1, alone=True)),
+        ([1, 1, 1, 1], [2, 2, 2, 2], Crowd(2, 2, 1)),
+        ([2, 2, 2, 2], [4, 4, 4, 4], Crowd(2, 4, 2)),
+        ([4, 4, 1, 1], [4, 4, 2, 2], Crowd(2, 2, 1)),
         ([4, 4, 4, 4], [4, 4, 4, 4], None),
         ([0, 0, 0, 0], [0, 0, 0, 0], None),
     ],

@@ -110,7 +110,7 @@ def test_bandwidth_by_cores_stands_for_the_law_of_saturation() -> None:
 
 
 def test_noise_is_told_with_its_reason() -> None:
-    assert found(document(), "noisy") == ["memory: noisy measurements (others used a CPU)"]
+    assert found(document(), "noisy") == ["memory: noisy (others used a CPU)"]
     one = document()
     one["quality"] = {
         "net": {"noisy": True, "why": ["spread 12 %", "steal"]},
@@ -120,8 +120,8 @@ def test_noise_is_told_with_its_reason() -> None:
     }
     assert found(one, "remark") == ["memory: one launch"]
     assert found(one, "noisy") == [
-        "net: noisy measurements (spread 12 %; steal)",
-        "core: noisy measurements (no reason given)",
+        "net: noisy (spread 12 %; steal)",
+        "core: noisy (no reason given)",
     ]
 
 

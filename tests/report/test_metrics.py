@@ -95,13 +95,12 @@ def test_calls_of_mpi_are_shown_with_their_places(run: Run) -> None:
     result = shown(replace(run, call_sites=(SITE, other)))
     lines = metrics.screen(result, Style(80))
     begin = lines.index("MPI calls")
-    assert lines[begin : begin + 6] == [
+    assert lines[begin : begin + 5] == [
         "MPI calls",
         "times  time %  wait %",
         "2,000    25.0    80.0  MPI_Allreduce in solve (app.c:12)",
         "    1     1.0       -  MPI_Allreduce",
-        " time %: share of core time; wait %: share of it spent waiting for others, the",
-        " rest is transfer",
+        " time %: of core time; wait %: of that spent waiting, the rest is transfer",
     ]
     text = "\n".join(metrics.markdown(result))
     assert "| MPI calls of a | times | time % | wait % |" in text

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from popmodel.efficiency.measure import Run
     from popmodel.efficiency.observables import Region
 
-__all__ = ["doubts", "network_doubt", "overhead", "region_doubt"]
+__all__ = ["crowd_doubt", "doubts", "network_doubt", "overhead", "region_doubt"]
 
 _BEYOND = 1.5
 """How many times longer than on a slow network a run has to take before it is not the network."""
@@ -23,19 +23,29 @@ _INSTANCES = 10  # fewer may hold the start of the threads
 
 def doubts(run: Run) -> list[str]:
     """Say what makes the efficiencies of a run doubtful, a sentence or two each."""
+    # Threads that share cores explain the other signs.
+    return crowd_doubt(run) or [*network_doubt(run), *region_doubt(run)]
+
+
+def crowd_doubt(run: Run) -> list[str]:
+    """Whether threads share cores with each other or with other programs; no sentence or one."""
     crowd = run.evidence.crowd
-    if crowd is None:
-        return [*network_doubt(run), *region_doubt(run)]
-    threads, cores = plural(crowd.threads, "thread"), plural(crowd.cpus, "core")
-    if crowd.alone:
+    if crowd is None and run.evidence.delayed:
         return [
-            f"Doubtful: processes have {threads} each but may use only {cores}. Bind them wider "
-            f"(Open MPI: --map-by slot:PE={crowd.threads} or --bind-to none) and trace again first."
+            "Doubtful: threads waited for processors, which counts as loss or as useful time. "
+            "Trace again on nodes where nothing else runs."
+        ]
+    if crowd is None:
+        return []
+    threads, cores = plural(crowd.sharing, "thread"), plural(crowd.cpus, "core")
+    if crowd.sharing <= crowd.threads:
+        return [
+            f"Doubtful: the {threads} of a process share {cores}. Bind processes wider (Open MPI: "
+            f"--map-by slot:PE={crowd.threads} or --bind-to none) and trace again first."
         ]
     return [
-        f"Doubtful: processes with {threads} each share {cores} with others. Use fewer processes "
-        "or threads per node, or bind them wider where cores are idle (Open MPI: --bind-to none), "
-        "and trace again first."
+        f"Doubtful: {threads} share {cores}. Use fewer processes or threads per node, or bind them "
+        "wider where cores are idle (Open MPI: --bind-to none), and trace again first."
     ]
 
 

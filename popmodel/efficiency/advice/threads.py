@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.efficiency.advice.doubts import overhead, region_doubt
+from popmodel.efficiency.advice.doubts import crowd_doubt, overhead, region_doubt
 from popmodel.efficiency.advice.processes import communication
 from popmodel.efficiency.advice.remark import Loss, Remark, percent
 from popmodel.units import format_time
@@ -79,7 +79,7 @@ def _mpi(_: Loss, __: Region) -> tuple[str, str]:
 def _overhead(loss: Loss, region: Region) -> tuple[str, str]:
     wall = region.wall / max(region.count, 1)
     what = f"scheduling, fork and join; an instance takes {format_time(wall, digits=3)}"
-    if region_doubt(loss.run):
+    if crowd_doubt(loss.run) or region_doubt(loss.run):
         return what, ""
     if wall < _SHORT:
         return what, "Such short regions do not pay: merge them, or parallelise an outer loop."
@@ -132,4 +132,5 @@ def outside_regions(loss: Loss) -> Remark:
     if in_mpi <= float((run.threads - 1) @ run.serial_useful):
         return serial_code(loss)
     said = communication(loss)
-    return Remark(f"Threads idle mostly while their master is in MPI. {said.why}", said.remedy)
+    why = f"Threads idle mostly while their master is in MPI. {said.why}".strip()
+    return Remark(why, said.remedy)
