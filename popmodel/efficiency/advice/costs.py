@@ -18,7 +18,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Evaluation
 
-__all__ = ["Cost", "costs"]
+__all__ = ["Cost", "costs", "efficiency"]
 
 _LEAST = 1e-300  # an efficiency of 0 has no logarithm
 
@@ -59,23 +59,43 @@ def costs(evaluation: Evaluation, scaling: Evaluation | None = None) -> tuple[Co
     Returns
     -------
     tuple of Cost
-        The costliest first. They add up to one minus global efficiency, up to metrics without a
-        value and to families whose search begins at several metrics.
+        The costliest first. They add up to one minus `efficiency`, unless the metrics at which the
+        search begins show no loss where the top does.
     """
     found: list[Cost] = []
-    useful = _split(evaluation, 1.0, found)
-    if scaling is not None and scaling.family.id != evaluation.family.id:
-        _split(scaling, useful, found)
+    share = 1.0
+    for each in _factors(evaluation, scaling):
+        _split(each, share, found)
+        share *= _left(each)
     return tuple(sorted(found, key=lambda one: -one.cost))
 
 
-def _split(evaluation: Evaluation, share: float, found: list[Cost]) -> float:
-    """Divide the loss that a family sees of a share of the core time; return what is left."""
-    tops = [name for name in evaluation.family.search if name in evaluation.values]
-    left = math.prod(max(evaluation.values[name], _LEAST) for name in tops)
-    for name in tops:
-        _divide(evaluation, name, share * _mean(left), found)
-    return share * left
+def efficiency(evaluation: Evaluation, scaling: Evaluation | None = None) -> float:
+    """Global efficiency: what of the core time is left, useful and as fast as in the reference."""
+    return math.prod(_left(each) for each in _factors(evaluation, scaling))
+
+
+def _factors(evaluation: Evaluation, scaling: Evaluation | None) -> list[Evaluation]:
+    if scaling is None or scaling.family.id == evaluation.family.id:
+        return [evaluation]
+    return [evaluation, scaling]
+
+
+def _left(evaluation: Evaluation) -> float:
+    """The top of a family; 1 where it has no value."""
+    return evaluation.values.get(evaluation.family.top, 1.0)
+
+
+def _split(evaluation: Evaluation, share: float, found: list[Cost]) -> None:
+    """Divide the loss that a family sees of a share of the core time."""
+    begin = [name for name in evaluation.family.search if name in evaluation.values]
+    product = math.prod(max(evaluation.values[name], _LEAST) for name in begin)
+    left = _left(evaluation)
+    weight = _mean(product)
+    if product < 1 and left < 1:  # where the search does not begin at the top
+        weight *= (1 - left) / (1 - product)
+    for name in begin:
+        _divide(evaluation, name, share * weight, found)
 
 
 def _divide(evaluation: Evaluation, metric: str, weight: float, found: list[Cost]) -> None:

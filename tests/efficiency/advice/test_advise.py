@@ -131,6 +131,8 @@ def test_one_family_leads_and_others_do_not_repeat_it() -> None:
     hybrid = run([[4, 2], [4, 2]], 10.0, omp_useful=[[2, 2], [2, 2]], in_openmp=[3, 3])
     assert {cause.family for cause in advised(hybrid).advice} == {"hybrid-additive"}
     assert {cause.family for cause in advised(hybrid, families=["talp"]).advice} == {"talp"}
+    # To the family of MPI the master's time with its team is communication.
+    assert advised(hybrid, families=["mpi"]).advice == ()
 
 
 def test_a_program_without_mpi_gets_no_advice_about_processes() -> None:
@@ -141,7 +143,8 @@ def test_a_program_without_mpi_gets_no_advice_about_processes() -> None:
     assert cause.metric == "serial_region_efficiency"
     assert "processes" not in cause.why + cause.remedy
     assert advised(threads, families=["mpi"]) == Advised(
-        "No advice: these families say nothing about programs without MPI."
+        "No advice: these families see nothing but MPI calls of master threads; "
+        "hybrid-additive sees all."
     )
 
 
