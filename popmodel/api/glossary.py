@@ -34,6 +34,10 @@ TOPICS: Mapping[str, str] = {
 """What the words are about, in the order of the list."""
 
 
+_ITEM = "ITEM"
+"""Stands for the name of an item of a signature."""
+
+
 @dataclass(frozen=True)
 class Word:
     """A word and its meaning.
@@ -68,8 +72,17 @@ class Word:
 def find(wanted: str) -> list[Word]:
     """Every word of that name or spelling; those with the same capitals first."""
     found = [*_by_name().get(plain(wanted), []), *_parameter(wanted)]
+    if not found:
+        found = [word for word in words() if _is_about_item(word.name, wanted)]
     exact = [word for word in found if wanted in (word.name, *word.also)]
     return list(dict.fromkeys(exact or found))
+
+
+def _is_about_item(name: str, wanted: str) -> bool:
+    """Whether a word names an item of a signature, and this is it with the item's name."""
+    before, item, behind = name.partition(_ITEM)
+    inside = len(wanted) > len(before) + len(behind)
+    return bool(item) and inside and wanted.startswith(before) and wanted.endswith(behind)
 
 
 def abbreviations() -> dict[str, str]:
