@@ -109,8 +109,8 @@ def test_metrics_have_their_abbreviations() -> None:
         ("CPU factor", "CPU factor"),
         ("e_mp", "e_mp"),
         ("net.g", "net.g"),
-        ("parallelise wall, rows", "parallelise ITEM"),
-        ("pack halo in a parallel region", "pack ITEM in a parallel region"),
+        ("parallelise wall, rows", "parallelise wall, rows"),
+        ("pack halo in a parallel region", "pack halo in a parallel region"),
         ("net.G", "net.G"),
     ],
 )
