@@ -18,6 +18,7 @@ from popmodel.report.metrics_document import SCALING, document
 from popmodel.report.names import run_names
 from popmodel.trace import read
 from popmodel.trace.info import as_data
+from popmodel.trace.part import Part, Window
 from popmodel.values import dataclass
 
 __all__ = ["Metrics", "metrics"]
@@ -78,6 +79,8 @@ def metrics(
     scaling: Mode | None = None,
     reference: int | str | None = None,
     outside_mpi: OutsideMPI = "everywhere",
+    window: Window | None = None,
+    region: str | None = None,
     from_start: bool = False,
     application: int = 1,
     cache: bool = True,
@@ -94,8 +97,14 @@ def metrics(
         The run to compare with: its number from 1, its name or its path. By default the smallest.
     outside_mpi : {"everywhere", "not-in-mpi"}
         What time outside MPI is; acts on the family ``hybrid-multiplicative``.
+    window : str or pair, optional
+        Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
+        trace; an end that is left out, or None, is the trace's.
+    region : str, optional
+        Analyse the occurrences of a region, one after the other.
     from_start : bool
-        Take the whole run, not from the end of MPI_Init to MPI_Finalize.
+        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
+        to the begin of MPI_Finalize of the first.
     application : int
         Which application of the traces, from 1.
     cache : bool
@@ -108,6 +117,7 @@ def metrics(
     UsageError
         If there is no such reference run.
     """
+    part = Part.of(window, region, from_start)
     paths = [os.fspath(path) for path in traces]
     names = run_names(paths)
     compared_with = None if reference is None else _index(str(reference), paths, names)
@@ -115,7 +125,7 @@ def metrics(
     for path in paths:
         trace = read(path, application=application, cache=cache)
         with _named(path):
-            runs.append(analyse(trace, from_start=from_start))
+            runs.append(analyse(trace, part=part))
         warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
     comparable = [
         Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)

@@ -15,6 +15,7 @@ from popmodel.simulator import replay as carry_out
 from popmodel.trace import read
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
+from popmodel.trace.part import Part, Window
 from popmodel.values import dataclass
 
 __all__ = ["Replays", "replay"]
@@ -67,6 +68,8 @@ def replay(
     trace: str | os.PathLike[str],
     networks: Sequence[Network] = (PRESETS["ideal"],),
     *,
+    window: Window | None = None,
+    region: str | None = None,
     from_start: bool = False,
     application: int = 1,
     cache: bool = True,
@@ -79,8 +82,14 @@ def replay(
         The trace.
     networks : sequence of Network
         By default the ideal one, without latency and with infinite bandwidth.
+    window : str or pair, optional
+        Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
+        trace; an end that is left out, or None, is the trace's.
+    region : str, optional
+        Analyse the occurrences of a region, one after the other.
     from_start : bool
-        Take the whole run, not from the end of MPI_Init to MPI_Finalize.
+        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
+        to the begin of MPI_Finalize of the first.
     application : int
         Which application of the trace, from 1.
     cache : bool
@@ -94,9 +103,8 @@ def replay(
         If the only replay stops, for instance in a deadlock. Of several replays each has its own.
     """
     path = os.fspath(trace)
-    source, window = focused(
-        read(path, application=application, cache=cache), from_start=from_start
-    )
+    part = Part.of(window, region, from_start)
+    source, focus = focused(read(path, application=application, cache=cache), part)
     program = from_trace(source)
     outcomes: list[tuple[Network, Execution | ReplayError]] = []
     for network in networks:
@@ -106,5 +114,5 @@ def replay(
             if len(networks) == 1:
                 raise
             outcomes.append((network, error))
-    said = tuple(caveats(source, window))
-    return Replays(path, runtime(source), tuple(outcomes), window, said, program.notes)
+    said = tuple(caveats(source, focus))
+    return Replays(path, runtime(source), tuple(outcomes), focus, said, program.notes)

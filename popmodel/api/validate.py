@@ -24,6 +24,7 @@ from popmodel.model.validate import (
     summary,
 )
 from popmodel.trace import read
+from popmodel.trace.part import PROGRAM, Part, Window
 from popmodel.values import dataclass
 
 __all__ = ["Validation", "validate"]
@@ -70,6 +71,8 @@ def validate(
     machine: str | None = None,
     settings: Mapping[str, float] | None = None,
     allocation: Allocation = WHOLE,
+    window: Window | None = None,
+    region: str | None = None,
     from_start: bool = False,
     cache: bool = True,
 ) -> Validation:
@@ -87,8 +90,14 @@ def validate(
         Parameters of the application.
     allocation : Allocation
         Nodes and cores that the runs may use.
+    window : str or pair, optional
+        Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
+        trace; an end that is left out, or None, is the trace's.
+    region : str, optional
+        Analyse the occurrences of a region, one after the other.
     from_start : bool
-        Take whole traces, not from the end of MPI_Init to MPI_Finalize.
+        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
+        to the begin of MPI_Finalize of the first.
     cache : bool
         Whether to keep parsed traces, and to use those that are kept.
 
@@ -101,16 +110,26 @@ def validate(
     """
     source = os.fspath(prediction)
     paths = [os.fspath(path) for path in measured]
-    runs = [run for path in paths for run in _measured(path, cache=cache, from_start=from_start)]
+    part = Part.of(window, region, from_start)
+    if part != PROGRAM and all(_is_table(path) for path in paths):
+        raise UsageError(
+            "--window, --region and --from-start need a trace, not tables of run times",
+            "leave them out, or name a trace",
+        )
+    runs = [run for path in paths for run in _measured(path, part, cache=cache)]
     names, inputs, predictions = _predictions(source, machine, settings or {}, allocation, runs)
     rows = compare(predictions, runs)
     return Validation(*names, tuple(runs), rows, (*inputs, *paths))
 
 
-def _measured(path: str, *, cache: bool, from_start: bool) -> list[Measurement]:
-    if path.lower().endswith(".csv"):
+def _measured(path: str, part: Part, *, cache: bool) -> list[Measurement]:
+    if _is_table(path):
         return read_table(path)
-    return [from_run(analyse(read(path, cache=cache), from_start=from_start))]
+    return [from_run(analyse(read(path, cache=cache), part=part))]
+
+
+def _is_table(path: str) -> bool:
+    return path.lower().endswith(".csv")
 
 
 def _predictions(

@@ -13,6 +13,8 @@ from popmodel.cli.options import (
     FormatOption,
     FromStartOption,
     OutputOption,
+    RegionOption,
+    WindowOption,
     choice,
     families,
     whole_number,
@@ -78,6 +80,8 @@ def command(
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
+    window: WindowOption = None,
+    region: RegionOption = None,
     from_start: FromStartOption = False,
 ) -> None:
     """Say how efficient runs are, and why.
@@ -108,6 +112,8 @@ def command(
         scaling=mode,
         reference=reference,
         outside_mpi=reading,
+        window=window,
+        region=region,
         from_start=from_start,
         application=which,
         cache=not no_cache,

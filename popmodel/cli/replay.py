@@ -16,6 +16,8 @@ from popmodel.cli.options import (
     FormatOption,
     FromStartOption,
     OutputOption,
+    RegionOption,
+    WindowOption,
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
@@ -64,6 +66,8 @@ def command(
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
+    window: WindowOption = None,
+    region: RegionOption = None,
     from_start: FromStartOption = False,
 ) -> None:
     """Say what another network would change.
@@ -91,7 +95,15 @@ def command(
         collectives=collectives,
         cpu_factor=cpu_factor,
     )
-    found = replay(trace, networks, from_start=from_start, application=which, cache=not no_cache)
+    found = replay(
+        trace,
+        networks,
+        window=window,
+        region=region,
+        from_start=from_start,
+        application=which,
+        cache=not no_cache,
+    )
     result = found.to_dict()
     stamp = provenance.collect(ctx.obj, [trace]).to_dict()
     goal.write({**result, "provenance": stamp}, VIEWS)

@@ -29,6 +29,7 @@ from popmodel.trace.focus import Focus, focused
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
+from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
 from popmodel.values import dataclass
@@ -79,20 +80,20 @@ class Run:
     call_sites: tuple[CallSite, ...] = ()
 
 
-def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bool = False) -> Run:
+def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = PROGRAM) -> Run:
     """Measure a run, and replay it on a network to get its ideal runtime.
 
     The program is measured: from the end of MPI_Init of the last rank to the begin of MPI_Finalize
-    of the first. All times and counts are those of this window.
+    of the first. All times and counts are those of this part of the run.
 
     Parameters
     ----------
     trace : Trace
-        The run; a window of a trace is measured as it is.
+        The run; a part of a run is measured as it is.
     network : Network, optional
         The network whose runtime counts as ideal.
-    from_start : bool, optional
-        Measure the whole run, with the start and the end of MPI.
+    part : Part, optional
+        Measure another part: a window of time, a region or the whole run.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
         A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
         a run that cannot be replayed, too.
     """
-    trace, window = focused(trace, from_start=from_start)
+    trace, window = focused(trace, part)
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     masters = bounds[:-1]
     is_master = np.zeros(bounds[-1], dtype=bool)

@@ -487,9 +487,9 @@ def test_a_real_hybrid_run(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 BT_MZ = """\
-analysed: 0.0783 s of 0.521 s, from MPI_Init to
-MPI_Finalize; left out: 0.437 s before, 0.0058 s after
-(--from-start counts all)
+analysed 0.0783 s of 0.521 s: MPI_Init to MPI_Finalize (left
+out: 0.437 s before, 0.0058 s after; --from-start includes
+them)
 
                                         bt-mz.S.2x2
 processes x threads                           2 x 2
@@ -576,8 +576,11 @@ def test_the_start_and_the_end_of_mpi_are_left_out_and_said_first(
     assert run["window"] == {
         "begin": 0.04,
         "end": 0.09,
-        "left_out": {"before": 0.04, "after": 0.01},
-        "why": "from MPI_Init to MPI_Finalize",
+        "duration": 0.05,
+        "left_out": {"before": 0.04, "between": 0.0, "after": 0.01},
+        "region": None,
+        "occurrences": 1,
+        "why": "MPI_Init to MPI_Finalize",
     }
     assert run["runtime"] == 0.05
     assert run["metrics"]["mpi"]["parallel_efficiency"] == 0.5
@@ -589,6 +592,7 @@ def test_the_start_and_the_end_of_mpi_are_left_out_and_said_first(
         "window_begin": "0.04",
         "window_end": "0.09",
         "left_out_before": "0.04",
+        "left_out_between": "0.0",
         "left_out_after": "0.01",
     }
 
@@ -598,9 +602,9 @@ def test_the_whole_run_is_taken_where_it_is_asked_for(started: str, popmodel: Ca
     (run,) = json.loads(out)["runs"]
     assert run["runtime"] == 0.1
     assert run["metrics"]["mpi"]["parallel_efficiency"] == 0.25
-    assert run["window"]["left_out"] == {"before": 0.0, "after": 0.0}
+    assert run["window"]["left_out"] == {"before": 0.0, "between": 0.0, "after": 0.0}
     assert run["caveats"] == [
-        "the whole run is analysed, with 0.04 s up to the end of MPI_Init and 0.01 s from "
+        "the whole run is analysed, including 0.04 s up to the end of MPI_Init and 0.01 s from "
         "MPI_Finalize on"
     ]
 

@@ -209,7 +209,7 @@ def test_the_program_is_replayed_and_what_is_left_out_said_first(
         assert " ".join(out.split()).startswith(LEFT_OUT)
     document = json.loads(popmodel("replay", started, "--format", "json")[1])
     assert document["caveats"] == [LEFT_OUT]
-    assert document["window"]["left_out"] == {"before": 0.04, "after": 0.01}
+    assert document["window"]["left_out"] == {"before": 0.04, "between": 0.0, "after": 0.01}
     assert document["measured_runtime"] == 0.05
     assert document["runs"][0]["runtime"] == 0.025
     (row,) = csv.DictReader(io.StringIO(popmodel("replay", started, "--format", "csv")[1]))
@@ -219,7 +219,7 @@ def test_the_program_is_replayed_and_what_is_left_out_said_first(
 def test_the_whole_run_is_replayed_where_it_is_asked_for(started: str, popmodel: Call) -> None:
     document = json.loads(popmodel("replay", started, "--from-start", "--format", "json")[1])
     assert document["measured_runtime"] == 0.1
-    assert document["window"]["left_out"] == {"before": 0.0, "after": 0.0}
+    assert document["window"]["left_out"] == {"before": 0.0, "between": 0.0, "after": 0.0}
 
 
 def test_what_has_to_be_known_first_is_what_metrics_says(crowded: str, popmodel: Call) -> None:

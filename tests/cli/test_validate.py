@@ -114,7 +114,7 @@ def test_the_program_is_compared_and_what_is_left_out_said_first(
     document = json.loads(popmodel(*words, "--format", "json")[1])
     (measured,) = document["measured"]
     assert (measured["source"], measured["caveats"]) == (started, [LEFT_OUT])
-    assert measured["window"]["left_out"] == {"before": 0.04, "after": 0.01}
+    assert measured["window"]["left_out"] == {"before": 0.04, "between": 0.0, "after": 0.01}
     assert document["rows"][0]["measured"] == 0.05
     whole = json.loads(popmodel(*words, "--from-start", "--format", "json")[1])
     assert whole["rows"][0]["measured"] == 0.1

@@ -10,6 +10,7 @@ import pytest
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.trace import read
+from popmodel.trace.part import Part
 
 TRACES = [
     "bt-mz.S.2x2",
@@ -31,7 +32,7 @@ TRACES = [
 def test_the_numbers_of_a_run_agree(
     name: str, from_start: bool, real_trace: Callable[[str], Path]
 ) -> None:
-    run = analyse(read(real_trace(name)), from_start=from_start)
+    run = analyse(read(real_trace(name)), part=Part(from_start=from_start))
     observed = run.observables
     if observed.has_mpi:
         assert observed.ideal_runtime is not None
@@ -50,7 +51,7 @@ def test_the_window_is_a_part_of_the_run(name: str, real_trace: Callable[[str], 
     trace = read(real_trace(name))
     window = analyse(trace).window
     assert window is not None
-    assert window.why == "from MPI_Init to MPI_Finalize"
+    assert window.why == "MPI_Init to MPI_Finalize"
     assert window.before > 0
     assert window.after > 0
     assert window.before + (window.end - window.begin) + window.after == trace.duration

@@ -50,13 +50,17 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
         "analysed": {
             "begin": 0.0,
             "end": 2.0,
-            "left_out": {"before": 0.0, "after": 0.0},
-            "why": "the trace has neither MPI_Init nor MPI_Finalize",
+            "duration": 2.0,
+            "left_out": {"before": 0.0, "between": 0.0, "after": 0.0},
+            "region": None,
+            "occurrences": 1,
+            "why": "the whole run (no MPI_Init, no MPI_Finalize)",
         },
         "caveats": [],
         "records": {"states": 5, "events": 19, "messages": 1, "communicators": 1},
         "calls": {"MPI_Barrier": 2, "MPI_Send": 1},
         "regions": {"function 4": 1, "parallel region": 1},
+        "user_regions": {},
         "counters": ["PAPI_TOT_INS", "event 42000999"],
         "warnings": [
             {

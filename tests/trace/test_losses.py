@@ -17,6 +17,7 @@ from popmodel.trace import Trace, read
 from popmodel.trace.focus import find
 from popmodel.trace.info import info
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, describe, losses
+from popmodel.trace.part import Part
 from popmodel.trace.writer import TraceWriter
 
 OTHER, COLLECTIVE, INIT, BARRIER = 50000003, 50000002, 31, 8
@@ -52,10 +53,10 @@ def test_the_analysis_ends_with_the_first_loss(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 0, 6, KILLED), (1, 1, 6, KILLED), (0, 1, 4, FULL))
     found = find(trace)
     assert (found.begin, found.end) == (1 * S, 4 * S)
-    assert found.why == "from MPI_Init to the first loss of records"
+    assert found.why == "MPI_Init to the first loss of records"
     assert found.caveats[0] == (
         "records are lost: 1 thread of rank 0 from 4 s on (no room on the disk), rank 1 from 6 s "
-        "on (killed or crashed); analysed is the part before, which all threads have"
+        "on (killed or crashed); only the part before is analysed, which all threads have"
     )
     done = analyse(trace)
     assert done.caveats[0] == found.caveats[0]
@@ -67,7 +68,7 @@ def test_the_analysis_ends_with_the_first_loss(tmp_path: Path) -> None:
 
 def test_the_whole_run_says_what_is_lost(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 0, 6, ABORTED))
-    done = analyse(trace, from_start=True)
+    done = analyse(trace, part=Part(from_start=True))
     assert done.caveats[0] == "records are lost: rank 1 from 6 s on (ended by MPI_Abort)"
     assert done.observables.runtime == pytest.approx(10)
 
