@@ -26,6 +26,8 @@ LEFT_OUT = (
     "--from-start includes them)"
 )
 """What is said of the trace ``started.prv``."""
+FEW_CALLS = "the analysed part has only 3 MPI calls: too little for reliable numbers"
+"""What is said of it next."""
 
 PCF = """\
 EVENT_TYPE

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import LEFT_OUT
+from .conftest import FEW_CALLS, LEFT_OUT
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -20,6 +20,9 @@ def test_one_network(trace: str, popmodel: Call) -> None:
     status, out, err = popmodel("replay", trace)
     assert (status, err) == (0, "")
     assert out.splitlines()[:-2] == [
+        "the analysed part lasts only 9.00 ms and has only 2 MPI",
+        "calls: too little for reliable numbers",
+        "",
         "trace            two.prv",
         "processes        2",
         "operations       2",
@@ -208,7 +211,7 @@ def test_the_program_is_replayed_and_what_is_left_out_said_first(
         out = popmodel("replay", started, "--format", form)[1]
         assert " ".join(out.split()).startswith(LEFT_OUT)
     document = json.loads(popmodel("replay", started, "--format", "json")[1])
-    assert document["caveats"] == [LEFT_OUT]
+    assert document["caveats"] == [LEFT_OUT, FEW_CALLS]
     assert document["window"]["left_out"] == {"before": 0.04, "between": 0.0, "after": 0.01}
     assert document["measured_runtime"] == 0.05
     assert document["runs"][0]["runtime"] == 0.025
