@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from popmodel.api.breakdown import Breakdown, By, break_down
 from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run, analyse
@@ -42,6 +43,8 @@ class Metrics:
         For each run what is wrong with its trace.
     outside_mpi : {"everywhere", "not-in-mpi"}
         What was taken for time outside MPI.
+    breakdowns : tuple of Breakdown
+        For each run what it consists of by process or by region, as far as asked for.
     """
 
     names: tuple[str, ...]
@@ -50,6 +53,7 @@ class Metrics:
     scaling: Scaling
     warnings: tuple[list[dict[str, Any]], ...]
     outside_mpi: OutsideMPI
+    breakdowns: tuple[Breakdown, ...]
 
     @property
     def fitting(self) -> tuple[str, ...]:
@@ -70,7 +74,10 @@ class Metrics:
         """
         chosen = dict.fromkeys([*(load_families() if families is None else families), SCALING])
         shown = [{name: run[name] for name in chosen} for run in self.evaluations]
-        return document(self.runs, shown, self.scaling, self.warnings, self.outside_mpi)
+        made = document(self.runs, shown, self.scaling, self.warnings, self.outside_mpi)
+        for run, breakdown in zip(made["runs"], self.breakdowns, strict=True):
+            run.update(breakdown.to_dict(chosen, run["caveats"]))
+        return made
 
 
 def metrics(
@@ -82,6 +89,7 @@ def metrics(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    by: By | None = None,
     application: int = 1,
     cache: bool = True,
 ) -> Metrics:
@@ -105,6 +113,8 @@ def metrics(
     from_start : bool
         Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
         to the begin of MPI_Finalize of the first.
+    by : {"process", "region"}, optional
+        Also sum up each run by process, or analyse each region that the program marks.
     application : int
         Which application of the traces, from 1.
     cache : bool
@@ -121,11 +131,14 @@ def metrics(
     paths = [os.fspath(path) for path in traces]
     names = run_names(paths)
     compared_with = None if reference is None else _index(str(reference), paths, names)
-    runs, warnings = [], []
+    if by == "region" and region is not None:
+        raise UsageError("--by region cannot be combined with --region", "leave one of them out")
+    runs, warnings, breakdowns = [], [], []
     for path in paths:
         trace = read(path, application=application, cache=cache)
         with _named(path):
             runs.append(analyse(trace, part=part))
+            breakdowns.append(break_down(by, trace, runs[-1], part, outside_mpi))
         warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
     comparable = [
         Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)
@@ -137,7 +150,13 @@ def metrics(
         with _named(path):
             evaluations.append(_evaluated(run, scaled, index))
     return Metrics(
-        tuple(names), tuple(runs), tuple(evaluations), scaled, tuple(warnings), outside_mpi
+        tuple(names),
+        tuple(runs),
+        tuple(evaluations),
+        scaled,
+        tuple(warnings),
+        outside_mpi,
+        tuple(breakdowns),
     )
 
 

@@ -21,6 +21,7 @@ from popmodel.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from popmodel.api.breakdown import By
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Mode
 
@@ -28,12 +29,14 @@ EXAMPLES = (
     "popmodel metrics run.prv",
     "popmodel metrics run_*.prv --scaling strong",
     "popmodel metrics run.prv --family talp",
+    "popmodel metrics run.prv --window 2s:5s --by process",
     "popmodel metrics run.prv --fail-under parallel_efficiency=0.8",
     "popmodel metrics run.prv -o metrics.json",
 )
 
 
 SCALING_MODES: dict[str, Mode | None] = {"auto": None, "strong": "strong", "weak": "weak"}
+BREAKDOWNS: dict[str, By] = {"process": "process", "region": "region"}
 READINGS: dict[str, OutsideMPI] = {"everywhere": "everywhere", "not-in-mpi": "not-in-mpi"}
 
 
@@ -83,6 +86,14 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(BREAKDOWNS),
+            help="Show a table of the processes, or a column for each region that the program "
+            "marks.",
+        ),
+    ] = None,
 ) -> None:
     """Say how efficient runs are, and why.
 
@@ -97,13 +108,16 @@ def command(
     from popmodel.cli.output import target
     from popmodel.cli.thresholds import check, parse
     from popmodel.efficiency.hierarchy import load_families
+    from popmodel.report import by_process, by_region
     from popmodel.report.metrics import VIEWS
     from popmodel.report.render import Format
 
+    views = {None: VIEWS, "process": by_process.VIEWS, "region": by_region.VIEWS}
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
     mode = SCALING_MODES[choice("--scaling", scaling, tuple(SCALING_MODES))]
     reading = READINGS[choice("--outside-mpi", outside_mpi, tuple(READINGS))]
+    breakdown = None if by is None else BREAKDOWNS[choice("--by", by, tuple(BREAKDOWNS))]
     known = load_families()
     chosen = None if family is None else families(family, tuple(known))
     thresholds = [parse(text, known) for text in fail_under or []]
@@ -115,11 +129,12 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        by=breakdown,
         application=which,
         cache=not no_cache,
     )
     if chosen is None:
         chosen = found.fitting if goal.format is Format.TABLE else tuple(known)
     stamp = provenance.collect(ctx.obj, traces).to_dict()
-    goal.write({**found.to_dict(chosen), "provenance": stamp}, VIEWS)
+    goal.write({**found.to_dict(chosen), "provenance": stamp}, views[breakdown])
     check(thresholds, dict(zip(found.names, found.evaluations, strict=True)), chosen)

@@ -98,7 +98,7 @@ def test_two_runs_are_compared(runs: list[str], popmodel: Call) -> None:
         "   Serialisation efficiency     100.0     100.0",
         "   Transfer efficiency           88.9      80.0",
     ]
-    assert lines[13].startswith("-> Load balance is the lowest, 75.0 % in four. ")
+    assert lines[16].startswith("-> Load balance is the lowest, 75.0 % in four. ")
     assert lines[begin : begin + 7] == [
         "Scaling, ratios                   two      four",
         "Global efficiency               0.778     0.700",
