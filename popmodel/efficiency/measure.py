@@ -32,6 +32,7 @@ from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
 from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
+from popmodel.trace.trace import part_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ __all__ = ["Run", "analyse", "runtime"]
 _NS = 1e9
 _LARGEST = 2**63
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
-_UNCOVERED = "useful, MPI and region times exceed the time that the states cover"
+_UNCOVERED = "useful, MPI and region times exceed the time covered by states"
 _NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
 _SHOWN = 5e-4  # share of all thread time that changes the digits of an efficiency as it is printed
 
@@ -189,7 +190,7 @@ def _why_longer(program: Program, network: Network, ideal: float, measured: floa
     """Name the assumption of the replay without which the ideal runtime is not the longer one."""
     rooted = {"collectives": "rooted"}
     never = {"eager_threshold": math.inf}
-    told = f"the ideal runtime is {ideal - measured:.3g} s above the measured one: "
+    told = f"the ideal runtime exceeds the measured one by {ideal - measured:.3g} s: "
     for changes, reason in (
         (rooted, "roots of collectives left early (--collectives rooted)"),
         (never, "blocking sends from the eager threshold on did not wait for their receives"),
@@ -239,7 +240,7 @@ def _readings(
     rows = rows_where_type(events.type, (type_, *named))
     if not len(rows):
         return None
-    location = np.searchsorted(events.offsets, rows, side="right") - 1
+    location = part_of(events.offsets, rows)
     time, value = take(events.time, rows), take(events.value, rows)
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (time[1:] != time[:-1]) | (location[1:] != location[:-1])
@@ -265,7 +266,7 @@ def _doubts(
         rank = int(np.flatnonzero(masters == some[gap.argmax()])[0])
         doubts.append(
             f"the states of rank {rank} leave {gap.max() / _NS:.9f} s uncovered: time in regions "
-            "and calls counts it, the runtime does not, so efficiencies can exceed what is possible"
+            "and calls counts it, the runtime does not, so efficiencies may come out too high"
         )
     if len(gap) and -gap.min() > _NOTEWORTHY * total:
         rank = int(np.flatnonzero(masters == some[gap.argmin()])[0])
