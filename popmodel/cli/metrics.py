@@ -100,8 +100,8 @@ def command(
     Shows the POP efficiencies of each trace: how much of the time of all cores is useful, and where
     the rest goes. Several traces stand side by side and are compared with a reference run.
 
-    The program is analysed, from the end of MPI_Init of the last rank to the begin of MPI_Finalize
-    of the first; the first lines say what that leaves out.
+    By default the analysis covers the end of MPI_Init on the last rank to the start of MPI_Finalize
+    on the first; the first lines say how much that leaves out.
     """
     from popmodel import provenance
     from popmodel.api.metrics import metrics

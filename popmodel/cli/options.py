@@ -75,7 +75,7 @@ FromStartOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--from-start",
-        help="Analyse the whole run. Default: from the end of MPI_Init to the begin of "
+        help="Analyse the whole run. Default: from the end of MPI_Init to the start of "
         "MPI_Finalize.",
         show_default=False,
     ),

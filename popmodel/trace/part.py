@@ -89,7 +89,7 @@ def _limits(window: Window) -> tuple[int | None, int | None]:
         raise UsageError(f"--window {shown}: must be BEGIN:END", _EXAMPLES)
     begin, end = (_nanoseconds(each, shown) for each in ends)
     if begin is None and end is None:
-        raise UsageError(f"--window {shown}: needs a begin or an end", _EXAMPLES)
+        raise UsageError(f"--window {shown}: needs a start or an end", _EXAMPLES)
     if begin is not None and end is not None and begin >= end:
         raise UsageError(f"--window {shown}: must end after it begins", _EXAMPLES)
     return begin, end

@@ -47,8 +47,8 @@ def test_a_region_in_a_window() -> None:
     [
         ("5s", "--window 5s: must be BEGIN:END"),
         ("1:2:3", "--window 1:2:3: must be BEGIN:END"),
-        (":", "--window :: needs a begin or an end"),
-        ((None, None), "--window :: needs a begin or an end"),
+        (":", "--window :: needs a start or an end"),
+        ((None, None), "--window :: needs a start or an end"),
         ("3s:2s", "--window 3s:2s: must end after it begins"),
         ("2:2", "--window 2:2: must end after it begins"),
         ((1.0, 0.5), "--window 1.0:0.5: must end after it begins"),
