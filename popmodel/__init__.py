@@ -2,13 +2,15 @@
 
 The names below are loaded when they are first used, so that ``import popmodel`` costs nothing.
 
+`metrics`, `replay`, `predict`, `sweep` and `validate` do what the commands of the same names do.
+Their results have a short ``repr``; ``print`` shows the screen of the command, ``to_dict`` gives
+the document, ``to_dataframe`` a pandas table, ``plot`` a drawing. Quantities are in SI units.
+
 Examples
 --------
 >>> import popmodel
->>> trace = popmodel.read("run.prv")  # doctest: +SKIP
->>> run = popmodel.analyse(trace)  # doctest: +SKIP
->>> mpi = popmodel.load_families()["mpi"]
->>> evaluation = mpi.evaluate(run.observables.aggregates())  # doctest: +SKIP
+>>> popmodel.metrics("examples/traces/stencil3d.2x2.prv.gz")  # doctest: +ELLIPSIS
+<Metrics of 1 run: stencil3d.2x2 2 x 2, runtime ..., parallel efficiency ...>
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from typing import TYPE_CHECKING, Any
 from popmodel._version import __version__
 
 if TYPE_CHECKING:
+    from popmodel.api.metrics import metrics
+    from popmodel.api.predict import predict
+    from popmodel.api.replay import replay
+    from popmodel.api.sweep import sweep
+    from popmodel.api.validate import validate
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.efficiency.measure import analyse
     from popmodel.errors import PopmodelError
     from popmodel.machine.profile import load as load_machine
-    from popmodel.model.predict import predict
     from popmodel.model.signature.files import load as load_signature
-    from popmodel.model.sweep.sweep import sweep
     from popmodel.network.network import Network
     from popmodel.trace import read
 
@@ -35,9 +40,12 @@ _HOMES = {
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
     "load_signature": "popmodel.model.signature.files.load",
-    "predict": "popmodel.model.predict.predict",
+    "metrics": "popmodel.api.metrics.metrics",
+    "predict": "popmodel.api.predict.predict",
     "read": "popmodel.trace.read",
-    "sweep": "popmodel.model.sweep.sweep.sweep",
+    "replay": "popmodel.api.replay.replay",
+    "sweep": "popmodel.api.sweep.sweep",
+    "validate": "popmodel.api.validate.validate",
 }
 
 __all__ = [
@@ -48,9 +56,12 @@ __all__ = [
     "load_families",
     "load_machine",
     "load_signature",
+    "metrics",
     "predict",
     "read",
+    "replay",
     "sweep",
+    "validate",
 ]
 
 
@@ -67,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -73,7 +73,7 @@ def doubt(*names: str) -> str | None:
 def foreign(status: os.stat_result) -> str | None:
     """Return why a file may hold what another user wrote, or None."""
     if status.st_uid not in (os.geteuid(), 0):
-        return f"belongs to another user (number {status.st_uid})"
+        return f"belongs to another user (uid {status.st_uid})"
     if status.st_mode & _OTHERS and not stat.S_ISLNK(status.st_mode):
-        return f"can be written by others (mode {stat.S_IMODE(status.st_mode):03o})"
+        return f"is writable by others (mode {stat.S_IMODE(status.st_mode):03o})"
     return None

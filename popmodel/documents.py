@@ -20,7 +20,7 @@ from popmodel.shapes import Shape, ShapeError, shown
 
 __all__ = ["Bundled", "Kind", "parse_json", "parse_toml", "read_shape", "read_text"]
 
-_TOO_MUCH = "is nested too deeply, or has a number with too many digits"
+_TOO_MUCH = "is nested too deeply, or contains a number with too many digits"
 LARGEST = 256 << 20
 """Bytes of a file that is read as a whole."""
 LARGEST_TOML = 1 << 20
@@ -77,7 +77,7 @@ class Bundled:
         near = difflib.get_close_matches(name, known, n=1)
         raise UsageError(
             f"no {self._what} {name!r}: {self._described}",
-            f"did you mean {near[0]}?" if near else f"bundled are {', '.join(known)}",
+            f"did you mean {near[0]}?" if near else f"choose a file or one of {', '.join(known)}",
         )
 
 
@@ -90,12 +90,12 @@ def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) 
         with Path(path).open("rb") as file:
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
-            raise error(path, f"is larger than {LARGEST >> 20} MiB, and nothing that belongs here")
+            raise error(path, f"is larger than {LARGEST >> 20} MiB, the limit for documents")
         return io.StringIO(content.decode("utf-8-sig"), newline=None).read()
     except OSError as reason:
         raise error(path, f"cannot be read: {reason.strerror}") from None
     except UnicodeDecodeError:
-        raise error(path, "is not text in UTF-8") from None
+        raise error(path, "is not UTF-8 text") from None
 
 
 def parse_toml(
@@ -103,10 +103,10 @@ def parse_toml(
 ) -> dict[str, Any]:
     """Table of a TOML text; raises `error` with line and column if it is none."""
     if len(text) > LARGEST_TOML:
-        raise error(path, f"is larger than {LARGEST_TOML >> 20} MiB, and nothing that people write")
+        raise error(path, f"is larger than {LARGEST_TOML >> 20} MiB, the limit for TOML files")
     if found := _LONG_NAME.search(text):
         line = text.count("\n", 0, found.start()) + 1
-        raise error(path, f"has a name of more than {LONGEST_NAME} parts", line=line)
+        raise error(path, f"contains a key with more than {LONGEST_NAME} parts", line=line)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as reason:
@@ -152,7 +152,7 @@ def parse_json(
     except _DoubleError as reason:
         raise error(path, str(reason), line=line, hint=hint) from None
     except UnicodeDecodeError:
-        raise error(path, "is not text in UTF-8", line=line, hint=hint) from None
+        raise error(path, "is not UTF-8 text", line=line, hint=hint) from None
     except (RecursionError, ValueError):
         raise error(path, _TOO_MUCH, line=line, hint=hint) from None
 
@@ -165,7 +165,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
         [(double, _)] = Counter(key for key, _ in pairs).most_common(1)
-        raise _DoubleError(f"has the key {shown(double)} twice in one table")
+        raise _DoubleError(f"contains the key {shown(double)} twice in one table")
     return table
 
 
@@ -206,14 +206,14 @@ class Kind:
             Of the type `error`: it is of another kind, of a newer version, or has another shape.
         """
         if not isinstance(document, dict):
-            problem = f"is no {self._what}: the JSON document is no table"
+            problem = f"is not a {self._what}: the JSON document must be a table"
             raise error(path, problem, line=line, hint=self._hint)
         declared = document.get("schema")
         if declared != self.schema:
             hint, problem = self._hint, f"its schema is {shown(declared)}, not {self.schema!r}"
             if _is_newer(declared, self.schema):
                 hint = "it was written by a newer version: update popmodel"
-            raise error(path, f"is no {self._what}: {problem}", line=line, hint=hint)
+            raise error(path, f"is not a {self._what}: {problem}", line=line, hint=hint)
         return read_shape(document, self._shape, path, error, line=line, hint=self._hint)
 
 

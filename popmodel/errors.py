@@ -18,7 +18,16 @@ class PopmodelError(Exception):
     message : str
         One line: what went wrong and where.
     hint : str, optional
-        One line: what to do about it.
+        One line: what to do about it. Python shows it below the message.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> try:
+    ...     popmodel.load_machine("sandybridge")
+    ... except popmodel.PopmodelError as error:
+    ...     print(error.hint)
+    did you mean sandybridge-fdr?
     """
 
     exit_status = 1
@@ -27,6 +36,8 @@ class PopmodelError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")
 
 
 class UsageError(PopmodelError):

@@ -213,7 +213,9 @@ def refuse_planted(path: Path, hint: str) -> None:
         return  # nothing there, or nothing to be seen: to use it says why
     if stat.S_ISLNK(status.st_mode) and status.st_uid not in (os.geteuid(), 0):
         raise FileError(
-            path, f"is a link of another user (to {os.fsdecode(path.readlink())})", hint=hint
+            path,
+            f"is a symbolic link of another user (to {os.fsdecode(path.readlink())})",
+            hint=hint,
         )
 
 

@@ -112,5 +112,7 @@ def describe_input(path: str | os.PathLike[str]) -> Input:
             size = os.fstat(file.fileno()).st_size
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
-        raise FileError(path, problem, hint="the file is named in the result's inputs") from error
+        raise FileError(
+            path, problem, hint="results list their input files with a checksum"
+        ) from error
     return Input(os.fspath(path), size, hashlib.sha256(head).hexdigest())

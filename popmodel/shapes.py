@@ -89,23 +89,23 @@ class Real:
     def read(self, value: Any) -> float:
         """Give the number; see `Shape`."""
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ShapeError(f"should be {self._described}, not {shown(value)}")
+            raise ShapeError(f"must be {self._described}, not {shown(value)}")
         if isinstance(value, float) and not math.isfinite(value):
-            raise ShapeError(f"should be finite, not {value}")
+            raise ShapeError(f"must be finite, not {value}")
         if not -LARGEST <= value <= self.most:
-            raise ShapeError(f"should be at most {self.most:g} in size, not {shown(value)}")
+            raise ShapeError(f"must be at most {self.most:g} in magnitude, not {shown(value)}")
         too_low = self.least is not None and value < self.least
         if too_low or (self.above is not None and value <= self.above):
-            raise ShapeError(f"should be {self._described}, not {shown(value)}")
+            raise ShapeError(f"must be {self._described}, not {shown(value)}")
         if self.above == 0 and value < SMALLEST:
-            raise ShapeError(f"should be at least {SMALLEST:g}, not {shown(value)}")
+            raise ShapeError(f"must be at least {SMALLEST:g}, not {shown(value)}")
         return float(value)
 
     @property
     def _described(self) -> str:
         if self.above is not None:
             return f"a number above {self.above:g}"
-        return "a number" if self.least is None else f"a number of at least {self.least:g}"
+        return "a number" if self.least is None else f"a number, at least {self.least:g}"
 
 
 class Whole:
@@ -118,14 +118,12 @@ class Whole:
     def read(self, value: Any) -> int:
         """Give the number; see `Shape`."""
         if isinstance(value, bool) or not isinstance(value, int):
-            wanted = f" of at least {self.least}" if self.least > -(2**63) else ""
-            raise ShapeError(f"should be a whole number{wanted}, not {shown(value)}")
+            wanted = f", at least {self.least}" if self.least > -(2**63) else ""
+            raise ShapeError(f"must be a whole number{wanted}, not {shown(value)}")
         if value < self.least:
-            raise ShapeError(
-                f"should be a whole number of at least {self.least}, not {shown(value)}"
-            )
+            raise ShapeError(f"must be a whole number, at least {self.least}, not {shown(value)}")
         if value > self.most:
-            raise ShapeError(f"should be at most {self.most}, not {shown(value)}")
+            raise ShapeError(f"must be at most {self.most}, not {shown(value)}")
         return value
 
 
@@ -139,9 +137,9 @@ class Text:
         """Give the text; see `Shape`."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             expected = f"one of {', '.join(self.choices)}" if self.choices else "text"
-            raise ShapeError(f"should be {expected}, not {shown(value)}")
+            raise ShapeError(f"must be {expected}, not {shown(value)}")
         if _HALF.search(value):  # JSON can escape it, no file can hold it
-            raise ShapeError(f"has half of a character: {shown(value)}")
+            raise ShapeError(f"contains half of a surrogate pair: {shown(value)}")
         return value
 
 
@@ -151,7 +149,7 @@ class Flag:
     def read(self, value: Any) -> bool:
         """Give the truth value; see `Shape`."""
         if not isinstance(value, bool):
-            raise ShapeError(f"should be true or false, not {shown(value)}")
+            raise ShapeError(f"must be true or false, not {shown(value)}")
         return value
 
 
@@ -166,7 +164,7 @@ class Plain:
 
 def _check_plain(value: Any, levels: int) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise ShapeError(f"should be finite, not {value}")
+        raise ShapeError(f"must be finite, not {value}")
     if not isinstance(value, list | Mapping):
         return
     if not levels:
@@ -206,7 +204,7 @@ class OneOf:
             except ShapeError as error:
                 if error.path:  # the shape is this one, and something in it is wrong
                     raise
-        raise ShapeError(f"should be {self.described}, not {shown(value)}")
+        raise ShapeError(f"must be {self.described}, not {shown(value)}")
 
 
 class Items:
@@ -222,10 +220,10 @@ class Items:
             at_least = {0: "", 1: " with at least one entry"}.get(
                 self.least, f" with at least {self.least} entries"
             )
-            raise ShapeError(f"should be a list{at_least}, not {shown(value)}")
+            raise ShapeError(f"must be a list{at_least}, not {shown(value)}")
         if len(value) < self.least:
             entries = "one entry" if self.least == 1 else f"{self.least} entries"
-            raise ShapeError(f"should be a list with at least {entries}")
+            raise ShapeError(f"must be a list with at least {entries}")
         found: list[Any] = []
         try:
             for item in value:
@@ -244,7 +242,7 @@ class Row:
     def read(self, value: Any) -> tuple[Any, ...]:
         """Give the entries; see `Shape`."""
         if not isinstance(value, list) or len(value) != len(self.of):
-            raise ShapeError(f"should be a list of {len(self.of)} entries, not {shown(value)}")
+            raise ShapeError(f"must be a list of {len(self.of)} entries, not {shown(value)}")
         found: list[Any] = []
         try:
             for shape, item in zip(self.of, value, strict=True):
@@ -263,7 +261,7 @@ class Named:
     def read(self, value: Any) -> dict[str, Any]:
         """Give the table; see `Shape`."""
         if not isinstance(value, Mapping):
-            raise ShapeError(f"should be a table, not {shown(value)}")
+            raise ShapeError(f"must be a table, not {shown(value)}")
         return {name: _entry(name, item, self.of) for name, item in value.items()}
 
 
@@ -294,7 +292,7 @@ class Table:
     def read(self, value: Any) -> dict[str, Any]:
         """Give the entries; see `Shape`."""
         if not isinstance(value, Mapping):
-            raise ShapeError(f"should be a table, not {shown(value)}")
+            raise ShapeError(f"must be a table, not {shown(value)}")
         for name in self.required:
             if name not in value:
                 raise ShapeError("is missing", name)

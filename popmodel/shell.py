@@ -62,8 +62,8 @@ def plain(name: str, what: str) -> str:
     found = next((each for each in _HIDDEN.findall(name) if not "\ud800" <= each <= "\udfff"), None)
     if found is not None:
         raise UsageError(
-            f"{what} holds a character that is not to be seen ({_escape(found)}): {visible(name)}",
-            "rename it: it becomes a word of a command",
+            f"{what} contains an invisible character ({_escape(found)}): {visible(name)}",
+            "rename it: it becomes part of a command",
         )
     return name
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from popmodel.errors import UsageError
 
@@ -46,10 +46,10 @@ _QUANTITY = re.compile(
     r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s.+-].*)?", re.DOTALL
 )
 
-_ACCEPTED_TIME = "write a number with ns, us, ms, s, min or h, for example 5us"
-_ACCEPTED_SIZE = "write a number with B, kB, MB, GB, KiB, MiB or GiB, for example 32KiB, or inf"
+_ACCEPTED_TIME = "give a number with ns, us, ms, s, min or h, for example 5us"
+_ACCEPTED_SIZE = "give a number with B, kB, MB, GB, KiB, MiB or GiB, for example 32KiB, or inf"
 _ACCEPTED_BANDWIDTH = (
-    "write a number with kB/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s, for example 1GB/s, or inf"
+    "give a number with kB/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s, for example 1GB/s, or inf"
 )
 
 
@@ -107,7 +107,7 @@ def parse_bandwidth(text: str) -> float:
     _refuse_bare(text, "bandwidth", _guess_bandwidth, _ACCEPTED_BANDWIDTH)
     bandwidth = float(_parse(text, "bandwidth", BANDWIDTH_UNITS, _ACCEPTED_BANDWIDTH))
     if bandwidth == 0:
-        raise UsageError(f"'{text}': a bandwidth must be greater than zero", _ACCEPTED_BANDWIDTH)
+        raise UsageError(f"'{text}': a bandwidth must be above 0", _ACCEPTED_BANDWIDTH)
     return bandwidth
 
 
@@ -217,3 +217,16 @@ def count(number: int) -> str:
 def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
     """``1 process``, ``4 processes``."""
     return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"
+
+
+def team(threads: Iterable[int]) -> str:
+    """Processes and threads of each: ``4 x 2``, or ``4 x 1..2`` where processes differ.
+
+    Parameters
+    ----------
+    threads : iterable of int
+        Threads of each process.
+    """
+    numbers = [int(number) for number in threads]
+    least, most = min(numbers, default=0), max(numbers, default=0)
+    return f"{count(len(numbers))} x {least if least == most else f'{least}..{most}'}"

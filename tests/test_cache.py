@@ -31,7 +31,7 @@ def test_a_folder_is_made_for_its_user_alone_and_trusted(folder: Path) -> None:
 def test_a_folder_that_others_can_write_is_doubted(folder: Path, mode: int, who: str) -> None:
     cache.make("a", "b")
     (folder / "a").chmod(mode)
-    assert cache.doubt("a", "b") == f"{folder}/a can be written by others (mode {who})"
+    assert cache.doubt("a", "b") == f"{folder}/a is writable by others (mode {who})"
     assert cache.doubt() is None
 
 
@@ -43,7 +43,7 @@ def test_a_folder_of_another_user_is_doubted(folder: Path, monkeypatch: pytest.M
         os.chown(folder, owner, owner)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    assert cache.doubt() == f"{folder} belongs to another user (number {owner})"
+    assert cache.doubt() == f"{folder} belongs to another user (uid {owner})"
 
 
 def test_a_link_is_as_good_as_who_made_it_and_where_it_leads(folder: Path) -> None:
@@ -53,8 +53,8 @@ def test_a_link_is_as_good_as_who_made_it_and_where_it_leads(folder: Path) -> No
     folder.symlink_to(there)
     assert cache.doubt() is None
     there.chmod(0o777)
-    assert cache.doubt() == f"{folder} can be written by others (mode 777)"
+    assert cache.doubt() == f"{folder} is writable by others (mode 777)"
     there.chmod(0o700)
     if os.geteuid() == 0:
         os.lchown(folder, 4321, 4321)
-        assert cache.doubt() == f"{folder} belongs to another user (number 4321)"
+        assert cache.doubt() == f"{folder} belongs to another user (uid 4321)"

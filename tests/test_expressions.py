@@ -78,18 +78,18 @@ def test_extra_functions_get_their_meaning_from_the_caller() -> None:
     fits = {"if_fits": lambda ws, hit, miss: hit if ws < 10 else miss}
     assert expression.evaluate({"ws": 5}, functions=fits) == 1
     assert expression.evaluate({"ws": 50}, functions=fits) == 2
-    with pytest.raises(ExpressionError, match="function 'if_fits' was given no meaning"):
+    with pytest.raises(ExpressionError, match="function 'if_fits' is not defined"):
         expression.evaluate({"ws": 5})
 
 
 @pytest.mark.parametrize(
     ("text", "column", "words"),
     [
-        ("__import__('os').system('ls')", 1, "only a function by its name can be called"),
+        ("__import__('os').system('ls')", 1, "only functions can be called, by name"),
         ("__import__('os')", 1, "unknown function '__import__'"),
         ("1 + a.b", 5, r"attributes \(a.b\) are not allowed"),
         ("a[0]", 1, "indexing"),
-        ("(lambda: 1)()", 1, "only a function by its name"),
+        ("(lambda: 1)()", 1, "only functions can be called"),
         ("2*(lambda: 1)", 4, "lambda is not allowed"),
         ("[x for x in (1,)]", 1, "comprehensions"),
         ("(x := 1)", 2, "assignment"),
@@ -113,18 +113,18 @@ def test_extra_functions_get_their_meaning_from_the_caller() -> None:
         ("max()", 1, "max takes 1 or more arguments, not 0"),
         ("sqrt(1, 2)", 1, "sqrt takes 1 arguments, not 2"),
         ("log(1, 2, 3)", 1, "log takes 1 to 2 arguments, not 3"),
-        ("log(x, base=2)", 1, "no named arguments"),
+        ("log(x, base=2)", 1, "no keyword arguments"),
         ("max(*a)", 5, "unpacking"),
         ("a ^ 2", 1, "operator is not allowed"),
         ("~a", 1, "UnaryOp is not allowed"),
         ("a in b", 1, "'in' and 'is'"),
         ("1 + sqrt", 5, "'sqrt' is a function"),
         ("(1, 2)", 1, "tuples"),
-        ("1 +", 4, "does not parse"),
-        ("  (1 + 2", 3, "does not parse"),
-        ("a; b", 2, "does not parse"),
-        ("import os", 1, "does not parse"),
-        ("1if a else 2", 1, r"does not parse \(invalid decimal literal\)"),
+        ("1 +", 4, "syntax error"),
+        ("  (1 + 2", 3, "syntax error"),
+        ("a; b", 2, "syntax error"),
+        ("import os", 1, "syntax error"),
+        ("1if a else 2", 1, r"syntax error \(invalid decimal literal\)"),
         ("1 + é", 5, "unexpected character 'é'"),
         ("1\x00", 2, "unexpected character"),
         ("-" * 1500 + "1", None, "nested"),
@@ -159,7 +159,7 @@ def test_hints_name_what_was_probably_meant() -> None:
     assert caught.value.hint == "did you mean ceiling?"
     with pytest.raises(ExpressionError) as caught:
         parse("a ^ 2")
-    assert caught.value.hint == "a power is written **"
+    assert caught.value.hint == "write ** for a power"
     with pytest.raises(ExpressionError, match="unknown name 'nbb'") as caught:
         parse("nbb*2").evaluate({"nb": 1.0, "w": 8.0})
     assert caught.value.hint == "did you mean nb?"

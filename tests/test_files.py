@@ -192,6 +192,6 @@ def test_the_link_of_another_user_is_refused(
     else:
         monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     with pytest.raises(FileError) as caught:
-        files.refuse_planted(tmp_path / "link", "name another file")
-    assert caught.value.problem == "is a link of another user (to elsewhere)"
-    assert caught.value.hint == "name another file"
+        files.refuse_planted(tmp_path / "link", "choose another file")
+    assert caught.value.problem == "is a symbolic link of another user (to elsewhere)"
+    assert caught.value.hint == "choose another file"

@@ -44,4 +44,4 @@ def test_an_input_that_is_gone_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileError) as caught:
         collect([], [tmp_path / "gone.prv"])
     assert caught.value.message == f"{tmp_path}/gone.prv: cannot be read: No such file or directory"
-    assert caught.value.hint == "the file is named in the result's inputs"
+    assert caught.value.hint == "results list their input files with a checksum"

@@ -100,7 +100,7 @@ def test_what_is_no_time(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_time(text)
     assert caught.value.message == message
-    assert caught.value.hint == "write a number with ns, us, ms, s, min or h, for example 5us"
+    assert caught.value.hint == "give a number with ns, us, ms, s, min or h, for example 5us"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_number_needs_its_unit(
     with pytest.raises(UsageError) as caught:
         parse(text)
     assert caught.value.message == message
-    assert str(caught.value.hint).startswith(f"did you mean {meant}? write a number with ")
+    assert str(caught.value.hint).startswith(f"did you mean {meant}? give a number with ")
     assert parse(meant) > 0
 
 
@@ -142,7 +142,7 @@ def test_what_is_no_size(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0", "'0': a bandwidth must be greater than zero"),
+        ("0", "'0': a bandwidth must be above 0"),
         ("1Gb/s", "'1Gb/s': 'Gb/s' is not a unit of bandwidth"),
         ("1GB", "'1GB': 'GB' is not a unit of bandwidth"),
         ("-1GB/s", "'-1GB/s': a bandwidth cannot be negative"),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
+import numpy as np
 import pytest
 
 from popmodel.values import dataclass
@@ -171,3 +172,18 @@ def test_what_else_is_asked_for_is_left_to_the_standard_library() -> None:
     some = Open()
     some.value = 2
     assert some == Open(2)
+
+
+@dataclass(frozen=True)
+class Many:
+    array: Any
+    many: tuple[int, ...]
+    few: dict[str, int]
+    text: str
+
+
+def test_repr_shows_the_size_of_what_is_large() -> None:
+    shown = repr(Many(np.zeros((3, 4)), tuple(range(50)), {"a": 1}, "x" * 1000))
+    assert shown == (
+        f"Many(array=<float64[3, 4]>, many=<tuple of 50>, few={{'a': 1}}, text='{'x' * 95}...')"
+    )

@@ -14,6 +14,7 @@ from popmodel.efficiency.scaling import Comparable, scale
 from popmodel.report import by_process as processes_report
 from popmodel.report import by_region as regions_report
 from popmodel.report.metrics_document import SCALING
+from popmodel.report.render import Views
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.part import Part
 
-__all__ = ["Breakdown", "By", "break_down"]
+__all__ = ["VIEWS", "Breakdown", "By", "break_down"]
 
 By: TypeAlias = Literal["process", "region"]
+VIEWS: Mapping[By, Views] = {"process": processes_report.VIEWS, "region": regions_report.VIEWS}
+"""How runs are shown with what they consist of."""
 
 
 @dataclass(frozen=True)

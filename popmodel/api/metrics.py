@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from popmodel.api.breakdown import VIEWS as BREAKDOWNS
 from popmodel.api.breakdown import Breakdown, By, break_down
+from popmodel.api.inputs import TraceLike, choices, path_of, several, trace_of
+from popmodel.api.results import Result
 from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run, analyse
@@ -15,18 +17,22 @@ from popmodel.efficiency.observables import OutsideMPI
 from popmodel.efficiency.scaling import Comparable, Mode, Scaling, scale
 from popmodel.efficiency.workers import apart
 from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.report.metrics import VIEWS
 from popmodel.report.metrics_document import SCALING, document
 from popmodel.report.names import run_names
-from popmodel.trace import read
 from popmodel.trace.info import as_data
 from popmodel.trace.part import Part, Window
-from popmodel.values import dataclass
+from popmodel.units import format_time, plural, team
+from popmodel.values import cut, dataclass
+
+if TYPE_CHECKING:
+    from popmodel.report.render import Views
 
 __all__ = ["Metrics", "metrics"]
 
 
 @dataclass(frozen=True)
-class Metrics:
+class Metrics(Result):
     """Efficiencies of one or several runs; made by `metrics`.
 
     Attributes
@@ -45,6 +51,10 @@ class Metrics:
         What was taken for time outside MPI.
     breakdowns : tuple of Breakdown
         For each run what it consists of by process or by region, as far as asked for.
+    families : tuple of str or None
+        The families that were asked for; None shows those that suit the runs.
+    by : {"process", "region"} or None
+        What the runs were broken down by.
     """
 
     names: tuple[str, ...]
@@ -54,15 +64,30 @@ class Metrics:
     warnings: tuple[list[dict[str, Any]], ...]
     outside_mpi: OutsideMPI
     breakdowns: tuple[Breakdown, ...]
+    families: tuple[str, ...] | None = None
+    by: By | None = None
+
+    def __repr__(self) -> str:
+        family = self.shown[0]
+        shown = [
+            f"{name} {team(run.observables.threads)}, "
+            f"runtime {format_time(run.observables.runtime)}, {_top(evaluations[family])}"
+            for name, run, evaluations in zip(self.names, self.runs, self.evaluations, strict=True)
+        ]
+        if len(shown) > _SHOWN:
+            shown[_SHOWN:] = ["..."]
+        return cut(f"<Metrics of {plural(len(self.runs), 'run')}: {'; '.join(shown)}>")
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The families on the screen: those asked for, else those that suit the runs."""
+        return self.families or self.fitting
 
     @property
     def fitting(self) -> tuple[str, ...]:
-        """The families that suit all runs: that of MPI alone, or two that count all threads."""
-        if any(apart(run.observables) for run in self.runs):
-            return ("hybrid-additive", "talp")
-        if any(run.observables.has_openmp for run in self.runs):
-            return ("hybrid-additive", "hybrid-multiplicative")
-        return ("mpi",)
+        """The family that suits all runs: of MPI alone, or of all threads."""
+        threaded = any(run.observables.has_openmp or apart(run.observables) for run in self.runs)
+        return ("hybrid-additive",) if threaded else ("mpi",)
 
     def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
         """Give the document, schema ``popmodel/metrics/1``, without provenance.
@@ -70,19 +95,52 @@ class Metrics:
         Parameters
         ----------
         families : sequence of str, optional
-            Families to give; all by default. The runs' scaling is always there.
+            Families to give; by default those that were asked for, else all. The runs' scaling is
+            always there.
         """
-        chosen = dict.fromkeys([*(load_families() if families is None else families), SCALING])
+        given = families or self.families or tuple(load_families())
+        chosen = dict.fromkeys([*given, SCALING])
         shown = [{name: run[name] for name in chosen} for run in self.evaluations]
         made = document(self.runs, shown, self.scaling, self.warnings, self.outside_mpi)
         for run, breakdown in zip(made["runs"], self.breakdowns, strict=True):
             run.update(breakdown.to_dict(chosen, run["caveats"]))
         return made
 
+    @property
+    def views(self) -> Views:
+        """How the document is shown: with the processes or the regions if these were asked for."""
+        return VIEWS if self.by is None else BREAKDOWNS[self.by]
+
+    def _views(self) -> Views:
+        return self.views
+
+    def _document(self) -> dict[str, Any]:
+        return self.to_dict(self.shown)
+
+    def _drawn(self, document: dict[str, Any]) -> str:
+        from popmodel.report.metrics_plot import svg
+
+        return svg(document)
+
+    def _inputs(self) -> tuple[str, ...]:
+        return tuple(run.trace for run in self.runs)
+
+
+_SHOWN = 3
+
+
+def _top(evaluation: Evaluation) -> str:
+    """The highest metric of a family in words: ``parallel efficiency 78.3 %``."""
+    family = evaluation.family
+    value = evaluation.values.get(family.top)
+    name = family.metrics[family.top].name.lower()
+    return f"no {name}" if value is None else f"{name} {100 * value:.1f} %"
+
 
 def metrics(
-    traces: Sequence[str | os.PathLike[str]],
+    traces: TraceLike | Iterable[TraceLike],
     *,
+    family: str | Sequence[str] | None = None,
     scaling: Mode | None = None,
     reference: int | str | None = None,
     outside_mpi: OutsideMPI = "everywhere",
@@ -97,12 +155,15 @@ def metrics(
 
     Parameters
     ----------
-    traces : sequence of path
+    traces : path or Trace, or several of them
         One trace per run.
+    family : str or sequence of str, optional
+        Families of metrics to show, or ``"all"``; default: those that suit the runs. All are
+        computed in any case.
     scaling : {"strong", "weak"}, optional
-        Whether the runs do the same work or work that grows; found out by default.
+        Whether the runs do the same work or work that grows; default: detected automatically.
     reference : int or str, optional
-        The run to compare with: its number from 1, its name or its path. By default the smallest.
+        The run to compare with: its number from 1, its name or its path; default: the smallest.
     outside_mpi : {"everywhere", "not-in-mpi"}
         What time outside MPI is; acts on the family ``hybrid-multiplicative``.
     window : str or pair, optional
@@ -125,17 +186,37 @@ def metrics(
     FileError
         If a trace cannot be read or analysed; names it.
     UsageError
-        If there is no such reference run.
+        If there is no such reference run or no such family.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.metrics("examples/traces/stencil3d.2x2.prv.gz")
+    >>> found.names
+    ('stencil3d.2x2',)
+    >>> efficiency = found.evaluations[0]["hybrid-additive"].values["parallel_efficiency"]
+    >>> 0 < efficiency < 1
+    True
+    >>> table = found.to_dataframe()
+    >>> list(table.columns)[-4:]
+    ['family', 'metric', 'value', 'absent']
+    >>> picture = found.plot()  # picture.save("efficiencies.svg")
     """
     part = Part.of(window, region, from_start)
-    paths = [os.fspath(path) for path in traces]
+    chosen = choices(family, tuple(load_families()))
+    given = several(traces)
+    paths = [path_of(trace) for trace in given]
+    if not paths:
+        raise UsageError("there is no trace", "name at least one")
     names = run_names(paths)
     compared_with = None if reference is None else _index(str(reference), paths, names)
+    if by is not None and by not in BREAKDOWNS:
+        raise UsageError(f"by: unknown value {by!r}", f"one of {', '.join(BREAKDOWNS)}")
     if by == "region" and region is not None:
         raise UsageError("--by region cannot be combined with --region", "leave one of them out")
     runs, warnings, breakdowns = [], [], []
-    for path in paths:
-        trace = read(path, application=application, cache=cache)
+    for path, each in zip(paths, given, strict=True):
+        trace = trace_of(each, application=application, cache=cache)
         with _named(path):
             runs.append(analyse(trace, part=part))
             breakdowns.append(break_down(by, trace, runs[-1], part, outside_mpi))
@@ -157,6 +238,8 @@ def metrics(
         tuple(warnings),
         outside_mpi,
         tuple(breakdowns),
+        chosen,
+        by,
     )
 
 

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from popmodel.api.inputs import (
+    ProfileLike,
+    SignatureLike,
+    TraceLike,
+    path_of,
+    profile_of,
+    several,
+    signature_of,
+    trace_of,
+)
+from popmodel.api.results import Result
 from popmodel.documents import parse_json, read_text
 from popmodel.efficiency.measure import analyse
-from popmodel.errors import UsageError
-from popmodel.machine import profile as profiles
-from popmodel.model.measured import Measurement, from_run, read_table
+from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.model.measured import Measurement, from_run
 from popmodel.model.predict import predict
+from popmodel.model.prediction import MAIN_FAMILY, Prediction
+from popmodel.model.repeats import Split, splits
 from popmodel.model.run.placement import WHOLE, Allocation
-from popmodel.model.signature import files as signatures
+from popmodel.model.run_times import RunTimes, read_table
+from popmodel.model.signature.program import Signature
+from popmodel.model.study import with_settings
 from popmodel.model.validate import (
     PREDICTION,
     SCHEMA,
@@ -23,15 +38,21 @@ from popmodel.model.validate import (
     from_document,
     summary,
 )
-from popmodel.trace import read
+from popmodel.model.verdict import verdict
+from popmodel.report.validate import views
+from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Part, Window
-from popmodel.values import dataclass
+from popmodel.units import plural
+from popmodel.values import cut, dataclass
+
+if TYPE_CHECKING:
+    from popmodel.report.render import Views
 
 __all__ = ["Validation", "validate"]
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(Result):
     """Predicted beside measured; made by `validate`.
 
     Attributes
@@ -42,6 +63,10 @@ class Validation:
         The measured runs.
     rows : tuple of Row
         Every quantity of every run.
+    defaults : mapping of str to float
+        Parameters of the application that nobody set.
+    tables : tuple of RunTimes
+        The tables that were read.
     inputs : tuple of str
         The files that were read.
     """
@@ -50,25 +75,60 @@ class Validation:
     machine: str
     measured: tuple[Measurement, ...]
     rows: tuple[Row, ...]
+    defaults: Mapping[str, float]
+    tables: tuple[RunTimes, ...]
     inputs: tuple[str, ...]
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """Runs of the same split and parameters, taken together."""
+        return splits(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the document, schema ``popmodel/validate/1``, without provenance."""
+        found = self.splits
         return {
             "schema": SCHEMA,
+            "verdict": list(verdict(found, self.defaults)),
             "application": self.application,
             "machine": self.machine,
             "measured": [run.to_dict() for run in self.measured if run.window is not None],
+            "ignored": [
+                {"file": table.path, "columns": list(table.ignored)}
+                for table in self.tables
+                if table.ignored
+            ],
+            "splits": [split.to_dict() for split in found],
             "rows": [row.to_dict() for row in self.rows],
             "summary": summary(self.rows),
         }
 
+    def __repr__(self) -> str:
+        runtime = summary(self.rows)["runtime"]
+        return cut(
+            f"<Validation of {self.application} on {self.machine}: "
+            f"{plural(len(self.measured), 'run')}, median error of the runtime "
+            f"{100 * runtime['median_error']:.1f} %, {runtime['covered']} of "
+            f"{plural(runtime['intervals'], 'interval')} contain the measurement>"
+        )
+
+    def _views(self) -> Views:
+        return views((MAIN_FAMILY,))
+
+    def _drawn(self, document: dict[str, Any]) -> str:
+        from popmodel.report.validate_plot import svg
+
+        return svg(document)
+
+    def _inputs(self) -> tuple[str, ...]:
+        return self.inputs
+
 
 def validate(
-    prediction: str | os.PathLike[str],
-    measured: Sequence[str | os.PathLike[str]],
+    prediction: SignatureLike | Prediction,
+    measured: TraceLike | Iterable[TraceLike],
     *,
-    machine: str | None = None,
+    machine: ProfileLike | None = None,
     settings: Mapping[str, float] | None = None,
     allocation: Allocation = WHOLE,
     window: Window | None = None,
@@ -80,12 +140,14 @@ def validate(
 
     Parameters
     ----------
-    prediction : path or str
-        A prediction that was saved (``.json``), or an application that is predicted now.
-    measured : sequence of path
-        Traces, or tables of run times (``.csv``).
-    machine : str, optional
-        A profile's file or the name of a preset.
+    prediction : path, str, Prediction or Signature
+        A prediction, as `predict` gives it or as it was saved (``.json``), or an application to
+        predict now.
+    measured : path or Trace, or several of them
+        Traces, or tables of run times (``.csv``); columns of a table that are named like a
+        parameter of the application set it for each run.
+    machine : str, path or Profile, optional
+        A profile's file, the name of a preset, or one that was loaded.
     settings : mapping of str to float, optional
         Parameters of the application.
     allocation : Allocation
@@ -107,58 +169,161 @@ def validate(
         If something cannot be read.
     UsageError
         If a run was measured for whose size there is no prediction, or options contradict.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.validate(
+    ...     "stencil3d",
+    ...     "examples/stencil3d/two-core-vm.csv",
+    ...     machine="examples/profiles/two-core-vm.json",
+    ...     settings={"N": 256},
+    ... )
+    >>> found.rows[0].metric, found.rows[0].processes, found.rows[0].threads
+    ('runtime', 1, 1)
+    >>> abs(found.rows[0].difference) < 1  # relative to the measured runtime
+    True
     """
-    source = os.fspath(prediction)
-    paths = [os.fspath(path) for path in measured]
+    given = several(measured)
+    if not given:
+        raise UsageError("there is no measured run", "name at least one trace or table")
     part = Part.of(window, region, from_start)
-    if part != PROGRAM and all(_is_table(path) for path in paths):
+    if part != PROGRAM and all(_is_table(one) for one in given):
         raise UsageError(
             "--window, --region and --from-start need a trace, not tables of run times",
             "leave them out, or name a trace",
         )
-    runs = [run for path in paths for run in _measured(path, part, cache=cache)]
-    names, inputs, predictions = _predictions(source, machine, settings or {}, allocation, runs)
-    rows = compare(predictions, runs)
-    return Validation(*names, tuple(runs), rows, (*inputs, *paths))
-
-
-def _measured(path: str, part: Part, *, cache: bool) -> list[Measurement]:
-    if _is_table(path):
-        return read_table(path)
-    return [from_run(analyse(read(path, cache=cache), part=part))]
-
-
-def _is_table(path: str) -> bool:
-    return path.lower().endswith(".csv")
-
-
-def _predictions(
-    source: str,
-    machine: str | None,
-    changes: Mapping[str, float],
-    available: Allocation,
-    runs: Sequence[Measurement],
-) -> tuple[tuple[str, str], list[str], list[Predicted]]:
-    """Names, input files and predictions, read from a file or made for the sizes of the runs."""
-    if source.lower().endswith(".json"):
-        if machine is not None or changes or available != WHOLE:
-            raise UsageError(
-                "--machine, --set, --nodes and --cores-per-node do not go with a prediction that "
-                "was saved",
-                "name the application instead, to predict anew",
-            )
-        document = PREDICTION.read(parse_json(read_text(source), source), source)
-        names = document["application"]["name"], document["machine"]["name"]
-        return names, [source], [from_document(document)]
-    signature = signatures.load(source)
-    profile = profiles.load(machine or profiles.DEFAULT_PRESET)
-    sizes = dict.fromkeys((run.processes, run.threads) for run in runs)
-    made = [
-        predict(signature, profile, *size, changes, allocation=available).to_dict()
-        for size in sizes
-    ]
-    return (
-        (signature.name, profile.name),
-        [signature.path, profile.path],
-        [from_document(one) for one in made],
+    changes = settings or {}
+    subject = _subject(prediction, machine, changes, allocation)
+    runs: list[Measurement] = []
+    tables: list[RunTimes] = []
+    for one in given:
+        if _is_table(one):
+            tables.append(read_table(one, subject.parameters))
+            runs += tables[-1].runs
+        else:
+            runs.append(from_run(analyse(trace_of(one, cache=cache), part=part)))
+    _refuse_conflicts(runs, changes)
+    predictions = subject.predict(runs)
+    runs = [replace(run, parameters={**subject.parameters, **run.parameters}) for run in runs]
+    in_tables = {name for table in tables for name in table.parameters}
+    return Validation(
+        subject.application,
+        subject.machine,
+        tuple(runs),
+        compare(predictions, runs),
+        {name: value for name, value in subject.defaults.items() if name not in in_tables},
+        tuple(tables),
+        (*subject.inputs, *map(path_of, given)),
     )
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What measured runs are compared with.
+
+    Attributes
+    ----------
+    application, machine : str
+        Their names.
+    inputs : tuple of str
+        The files that say what they are.
+    parameters : mapping of str to float
+        Parameters of the application, where a run does not say otherwise.
+    defaults : mapping of str to float
+        Those of them that nobody set.
+    predict : callable
+        From runs to predictions for them.
+    """
+
+    application: str
+    machine: str
+    inputs: tuple[str, ...]
+    parameters: Mapping[str, float]
+    defaults: Mapping[str, float]
+    predict: Callable[[Sequence[Measurement]], list[Predicted]]
+
+
+def _is_table(measured: TraceLike) -> bool:
+    return not isinstance(measured, Trace) and path_of(measured).lower().endswith(".csv")
+
+
+def _subject(
+    source: SignatureLike | Prediction,
+    machine: ProfileLike | None,
+    changes: Mapping[str, float],
+    allocation: Allocation,
+) -> _Subject:
+    if isinstance(source, Signature):
+        return _application(source, machine, changes, allocation)
+    if not isinstance(source, Prediction) and not os.fspath(source).lower().endswith(".json"):
+        return _application(signature_of(source), machine, changes, allocation)
+    if machine is not None or changes or allocation != WHOLE:
+        raise UsageError(
+            "--machine, --set, --nodes and --cores-per-node do not go with a saved prediction",
+            "name the application instead, to predict anew",
+        )
+    if isinstance(source, Prediction):
+        return _saved(source.to_dict())
+    path = os.fspath(source)
+    return _saved(PREDICTION.read(parse_json(read_text(path), path), path), path)
+
+
+def _saved(document: Mapping[str, Any], *inputs: str) -> _Subject:
+    saved = from_document(document)
+    names = document["application"]["name"], document["machine"]["name"]
+    return _Subject(*names, inputs, saved.parameters, {}, lambda _: [saved])
+
+
+def _application(
+    signature: Signature,
+    machine: ProfileLike | None,
+    changes: Mapping[str, float],
+    allocation: Allocation,
+) -> _Subject:
+    profile = profile_of(machine)
+
+    def one_of(run: Measurement) -> Predicted:
+        settings = {**changes, **run.parameters}
+        try:
+            made = predict(
+                signature,
+                profile,
+                run.processes,
+                run.threads,
+                settings,
+                allocation=allocation,
+            )
+        except PopmodelError as error:
+            if run.line is None:
+                raise
+            raise FileError(run.source, error.message, line=run.line, hint=error.hint) from error
+        return from_document(made.to_dict())
+
+    def predictions(runs: Sequence[Measurement]) -> list[Predicted]:
+        different = {
+            (run.processes, run.threads, *sorted(run.parameters.items())): run for run in runs
+        }
+        return [one_of(run) for run in different.values()]
+
+    values = {name: one.value for name, one in with_settings(signature, changes).items()}
+    return _Subject(
+        signature.name,
+        profile.name,
+        (signature.path, profile.path),
+        values,
+        {name: value for name, value in values.items() if name not in changes},
+        predictions,
+    )
+
+
+def _refuse_conflicts(runs: Sequence[Measurement], changes: Mapping[str, float]) -> None:
+    """Refuse a table that contradicts ``--set``."""
+    for run in runs:
+        for name in run.parameters:
+            if name in changes and run.parameters[name] != changes[name]:
+                raise UsageError(
+                    f"{run.place}: {name} is {run.parameters[name]:g}, "
+                    f"--set says {changes[name]:g}",
+                    f"leave --set {name} out: each run is predicted with its own {name}",
+                )

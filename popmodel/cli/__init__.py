@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from popmodel.cli.streams import complain, discard_out, flush_out
+from popmodel.cli.streams import complain, discard_out, finish_out, flush_out
 from popmodel.errors import PopmodelError
 
 INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
@@ -43,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         flush_out()
     except PopmodelError as error:
         _show_traceback_if_asked()
+        # Python would end with a status of its own if this failed later.
+        finish_out()
         complain(error.message, error.hint)
         return error.exit_status
     except BrokenPipeError:
@@ -55,15 +57,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         _show_traceback_if_asked()
         complain(
-            "there is not enough memory for this",
-            "use a machine with more memory, or look at a part of the run",
+            "not enough memory",
+            "use a machine with more memory, or analyse a part of the run",
         )
         return 1
     except Exception as error:  # a defect of popmodel: say so in one line, keep the details near
         _show_traceback_if_asked()
         complain(
             f"unexpected {type(error).__name__}: {error}",
-            "this is a defect of popmodel; POPMODEL_DEBUG=1 shows where it happened",
+            "this is a bug in popmodel: set POPMODEL_DEBUG=1 for a traceback",
         )
         return 1
     return status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -30,6 +31,7 @@ VERBS = (
     "machine",
     "signature",
     "doctor",
+    "docs",
 )
 """In the order of the help. Each is a module here with `command` and `EXAMPLES`, and with `VERB`
 where its words are not read as those of the others."""
@@ -49,7 +51,18 @@ def _leave_room(formatter: Any) -> Any:
 
 
 class Verb(TyperCommand):
-    """A verb, whose help fits the terminal."""
+    """A verb, whose help fits the terminal, and whose options are given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options; click would keep the last one of several and drop the others."""
+        if not ctx.resilient_parsing:  # completion takes what has been typed so far
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for option, times in Counter[Any](given).items():
+                if times > 1 and not (option.multiple or option.is_flag):
+                    name = max(option.opts, key=len)
+                    raise UsageError(f"{name} is given {_often(times)}", _once(option))
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, as wide as the terminal."""
@@ -97,6 +110,19 @@ class Verbs(TyperGroup):
             )
 
 
+def _often(times: int) -> str:
+    return "twice" if times == 2 else f"{times} times"
+
+
+def _once(option: Any) -> str:
+    """What to do about an option that is given several times."""
+    value, comma, more = str(option.metavar).partition(",")
+    if comma and "..." in more:  # such as TIME,... or N[,N...]
+        name, value = max(option.opts, key=len), value.removesuffix("[")
+        return f"separate values by commas: {name} {value},{value}"
+    return "leave one of them out"
+
+
 def _wrapped(example: str, width: int) -> list[str]:
     """An example, in several lines of a shell command where it is too long for one."""
     from popmodel.report.terminal import shell_lines
@@ -115,14 +141,14 @@ def _callback(
     version: Annotated[  # noqa: ARG001 (its callback acts)
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:
-    """Efficiencies of MPI + OpenMP programs (POP metrics) and predictions.
+    """Analyse and predict the performance of MPI + OpenMP programs.
 
-    From a trace: how efficiently a run used its cores, where the loss is, and what another network
-    would change. From a model: which split of processes and threads to use.
+    From a trace: how efficiently a run used its cores (POP metrics), where time is lost, and what
+    another network would change. From a model: which split of processes and threads to use.
     """
     if ctx.invoked_subcommand is None:
         # As click does since 8.2: a call without a verb is wrong usage, answered by the help.
@@ -158,7 +184,7 @@ def run(arguments: Sequence[str]) -> int:
             "help_option_names": ["-h", "--help"],
             "terminal_width": _help_width(),
         },
-        epilog="Every verb explains itself: popmodel VERB --help",
+        epilog="For the options of a verb: popmodel VERB --help",
     )(_callback)
     program = get_command(app)
     if "_POPMODEL_COMPLETE" in os.environ:  # a shell asks for completions

@@ -35,51 +35,55 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[collect DIR...]",
-            help="Make a profile of the samples in directories, instead of measuring.",
+            help="Make a profile from the samples in directories instead of measuring.",
             show_default=False,
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="About a minute. The default.", show_default=False)
+        bool,
+        typer.Option(
+            "--quick", help="Measure for about a minute (the default).", show_default=False
+        ),
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="More launches and sizes: 3 to 20 minutes.")
+        bool, typer.Option("--full", help="Measure more launches and sizes: 3 to 20 minutes.")
     ] = False,
     only: Annotated[
         str | None,
         typer.Option(
             metavar="PARTS",
             help="Parts to measure, separated by commas: core, memory, openmp, p2p, collectives, "
-            "overlap, threads, noise. All by default. With --force the others are kept in FILE.",
+            "overlap, threads, noise. Default: all. With --force, FILE keeps its other parts.",
             show_default=False,
         ),
     ] = None,
     launcher: Annotated[
         str | None,
         typer.Option(
-            metavar="WORDS",
-            help="What starts MPI ranks, such as 'srun --mpi=pmix'. Found out by default.",
+            metavar="COMMAND",
+            help="Command that starts MPI ranks, such as 'srun --mpi=pmix'. Default: detected "
+            "automatically.",
             show_default=False,
         ),
     ] = None,
     ranks: Annotated[
         str | None,
-        typer.Option(metavar="N", help="MPI ranks in all. One per core by default."),
+        typer.Option(metavar="N", help="Number of MPI ranks on all nodes. Default: one per core."),
     ] = None,
     nodes: Annotated[
-        str | None, typer.Option(metavar="N", help="Nodes of a job script. One by default.")
+        str | None, typer.Option(metavar="N", help="Number of nodes in the job script. Default: 1.")
     ] = None,
     script: Annotated[
         str | None,
         typer.Option(
             metavar="slurm",
-            help="Write a job script and what it needs beside FILE instead of measuring; it is "
-            "not submitted.",
+            help="Write a job script and its programs beside FILE instead of measuring. It is not "
+            "submitted.",
         ),
     ] = None,
     build_only: Annotated[
         bool,
-        typer.Option("--build-only", help="Build the measuring programs and say where they are."),
+        typer.Option("--build-only", help="Build the benchmark programs and print their paths."),
     ] = False,
     format: FormatOption = None,
     output: Annotated[
@@ -88,8 +92,8 @@ def command(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the profile to FILE (.json), or with - to standard output instead of the "
-            "readable page. Samples are kept beside it, in FILE with .samples.",
+            help="Write the profile to FILE (.json), or to standard output (-) instead of the "
+            "summary. The samples are kept beside it, in FILE with the suffix .samples.",
             show_default=False,
         ),
     ] = None,
@@ -97,8 +101,8 @@ def command(
 ) -> None:
     """Measure this machine and write its profile.
 
-    Its cores, memory, OpenMP and MPI as the application will use them. An interrupted measurement
-    goes on when the same command is given again.
+    Measures cores, memory, OpenMP and MPI as applications use them. An interrupted measurement
+    resumes when the same command is run again.
     """
     from popmodel.machine import plan
     from popmodel.machine.jobs import PARTS
@@ -110,16 +114,16 @@ def command(
         _collect(ctx.obj, _folders(words), page, profile)
         return
     if quick and full:
-        raise UsageError("--quick and --full exclude each other", "leave one of them out")
+        raise UsageError("--quick and --full are mutually exclusive", "leave one of them out")
     if nodes is not None and script is None:
         raise UsageError(
-            "--nodes: goes with --script",
-            "several nodes are measured in a job: popmodel bench --script slurm --nodes 2",
+            "--nodes: only valid with --script",
+            "several nodes are measured in a batch job: popmodel bench --script slurm --nodes 2",
         )
     if build_only and script is not None:
         raise UsageError(
-            "--build-only and --script exclude each other",
-            "a script builds what it needs: leave --build-only out",
+            "--build-only and --script are mutually exclusive",
+            "leave --build-only out: --script builds the programs",
         )
     request = Request(
         mode="full" if full else "quick",
@@ -151,8 +155,8 @@ def _targets(
         return None, target("-", Format.JSON, force=force)
     if Path(output).suffix.lower() != ".json":
         raise UsageError(
-            f"-o {output}: a profile is written as .json",
-            "other forms are for reading: popmodel machine show FILE.json -o FILE.md",
+            f"-o {output}: a profile must be a .json file",
+            "for other formats: popmodel machine show FILE.json -o FILE.md",
         )
     return target(None, format, force=force), target(output, None, force=force)
 
@@ -160,7 +164,7 @@ def _targets(
 def _refuse_with_collect(*options: object) -> None:
     if any(options):
         raise UsageError(
-            "collect measures nothing: only --format, -o and --force go with it",
+            "collect: only --format, -o and --force are valid with it",
             "popmodel bench collect DIR... -o machine.json",
         )
 
@@ -168,11 +172,12 @@ def _refuse_with_collect(*options: object) -> None:
 def _folders(words: Sequence[str]) -> list[Path]:
     if words[0] != COLLECT:
         raise UsageError(
-            f"bench: unknown word '{words[0]}'",
-            "popmodel bench measures, popmodel bench collect DIR... makes a profile of samples",
+            f"bench: unexpected argument '{words[0]}'",
+            "to measure: popmodel bench; to make a profile from samples: popmodel bench collect "
+            "DIR...",
         )
     if len(words) == 1:
-        raise UsageError("collect: no directory is named", "popmodel bench collect machine.samples")
+        raise UsageError("collect: no directory given", "popmodel bench collect machine.samples")
     return [Path(word) for word in words[1:]]
 
 
@@ -183,7 +188,7 @@ def _build(arguments: Sequence[str], request: Request, page: Target | None) -> N
     from popmodel.report.bench import BUILT, built
 
     if page is None:
-        raise UsageError("-o -: nothing is measured with --build-only", "leave -o out")
+        raise UsageError("-o -: not valid with --build-only", "leave -o out")
     made = tools(request, hardware.here().usable_cores)
     mpi = None if made.mpi is None else made.mpi.name
     stamp = provenance.collect(arguments).to_dict()
@@ -205,8 +210,9 @@ def _write_script(
     using = tools(request, machine.usable_cores * request.nodes)
     if using.mpi is not None and using.mpi.origin == "wheel":
         remark(
-            "the MPI is that of a Python package, which the cluster's srun may not be able to "
-            "start: load the module of the cluster's own"
+            "warning: this MPI is a Python package; srun may not be able to start its programs: "
+            "load "
+            "the MPI module of the cluster"
         )
     folder = run_directory.beside(output, request.parts if partly else ())
     with run_directory.held(folder):
@@ -215,9 +221,9 @@ def _write_script(
             run, using.programs, output=str(output), launcher=request.launcher or "srun"
         )
     write_out(f"{visible(str(path))}\n")
-    remark(f"submit it: cd {quote(str(folder))} && sbatch {quote(path.name)}")
+    remark(f"to submit: cd {quote(str(folder))} && sbatch {quote(path.name)}")
     collect = ["popmodel", "bench", "collect", str(folder), "-o", str(output)]
-    remark(f"when it has run: {join(collect)}")
+    remark(f"after the job: {join(collect)}")
 
 
 def _measure(
@@ -256,7 +262,7 @@ def _measure(
         document, paths = collect.collect([run.folder], failures)
         if not collect.has_any(document, request.parts):
             _warn(failures[1:])  # the first is in the error
-            remark(f"what is measured is kept in {folder}: the same command goes on")
+            remark(f"samples are kept in {folder}: run the same command to resume")
             raise collect.nothing_of(request.parts, document, failures)
         run_directory.complete(run)
     _warn(failures)
@@ -265,7 +271,7 @@ def _measure(
         document = collect.replace_parts(kept, document, request.parts)
     _show(arguments, document, paths, page, profile)
     if profile is None:
-        remark(f"to keep this profile: popmodel bench collect {folder} -o machine.json")
+        remark(f"to save this profile: popmodel bench collect {folder} -o machine.json")
 
 
 def _keep_earlier(folder: Path) -> None:
@@ -275,7 +281,9 @@ def _keep_earlier(folder: Path) -> None:
 
     found = run_directory.find(folder)
     if found is not None and found.is_completed:
-        remark(f"the samples of the measurement before are now in {run_directory.put_aside(found)}")
+        remark(
+            f"the samples of the previous measurement are now in {run_directory.put_aside(found)}"
+        )
 
 
 def _finish(run: Run, using: Tools) -> list[Failure]:
@@ -284,7 +292,7 @@ def _finish(run: Run, using: Tools) -> list[Failure]:
     from popmodel.machine import suite
 
     if run.is_completed:
-        remark(f"all of it is in {run.folder} already: --force measures anew")
+        remark(f"already measured, samples in {run.folder}: use --force to measure again")
         return []
     return _follow(run, suite.starter(using.programs, using.mpi))
 
@@ -300,11 +308,11 @@ def _follow(run: Run, begin: Any) -> list[Failure]:
     launches = run.plan.launches
     left = sum(len(run_directory.missing(run, launch)) for launch in launches)
     total = sum(len(launch.jobs) for launch in launches)
-    goes_on = f"going on, {left} of {total} jobs are left" if left < total else f"{total} jobs"
-    remark(f"{goes_on} in {len(launches)} launches; samples go to {run.folder}")
+    jobs = f"resuming, {left} of {total} jobs left" if left < total else f"{total} jobs"
+    remark(f"{jobs} in {len(launches)} launches; samples go to {run.folder}")
     if run.plan.is_longer_than_meant:
         seconds = format_time(run.plan.seconds, digits=2)
-        remark(f"so many cores need up to {seconds} in all; --only measures some parts")
+        remark(f"this may take up to {seconds} on so many cores; --only measures fewer parts")
     line = Line()
 
     def draw(at: suite.Progress) -> None:
@@ -352,8 +360,8 @@ def _kept_when_interrupted(run: Run, line: Any) -> Iterator[None]:
     except BaseException as reason:
         line.clear()
         if isinstance(reason, KeyboardInterrupt | SystemExit):
-            remark(f"what is measured is kept in {run.folder}: the same command goes on")
-            remark(f"a profile of it as it is: popmodel bench collect {run.folder}")
+            remark(f"samples are kept in {run.folder}: run the same command to resume")
+            remark(f"for a profile of what was measured: popmodel bench collect {run.folder}")
         raise
 
 

@@ -20,8 +20,9 @@ def command(
         str | None,
         typer.Option(
             "--launcher",
-            metavar="WORDS",
-            help="What starts ranks, with its flags. Found out without it.",
+            metavar="COMMAND",
+            help="Command that starts MPI ranks, with its options. Default: detected "
+            "automatically.",
             show_default=False,
         ),
     ] = None,
@@ -29,10 +30,10 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Say whether this machine can be measured.
+    """Check whether this machine can be measured.
 
-    Compiler, OpenMP, MPI, counters, cores, noise, cache: what is there, and what to do about the
-    rest. Exit status 1 if something is missing that popmodel bench needs.
+    Checks compiler, OpenMP, MPI, hardware counters, cores, noise and cache, and says how to fix
+    what does not work. Exits with status 1 if popmodel bench cannot run.
     """
     from popmodel import provenance
     from popmodel.cli.output import target

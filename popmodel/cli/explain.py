@@ -13,39 +13,37 @@ EXAMPLES = (
     "popmodel explain mpi",
     "popmodel explain load_balance",
     "popmodel explain talp.openmp_scheduling_efficiency",
+    "popmodel explain memory.bsat",
+    "popmodel explain 'expected loss'",
 )
 
 
 def command(
     ctx: typer.Context,
-    metric: Annotated[
-        str | None,
+    name: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="[METRIC]", help="A metric, FAMILY.METRIC, or a FAMILY; all without it."
+            metavar="[NAME]",
+            help="A metric or its abbreviation, FAMILY.METRIC, a FAMILY, a parameter of a machine, "
+            "a key of a signature, or any word of a screen. Default: list all.",
+            show_default=False,
         ),
     ] = None,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Say what a metric means.
+    """Explain a metric, a family of metrics, a parameter or a word of a screen.
 
-    Its formula, its source, what it is made of, what to look at when it is low. Of a family: when
-    to use it, and its metrics in a line each. Without a name, list all metrics by family.
+    Of a metric: formula, source, parts, and what to look at when it is low. Of a family: when to
+    use it, and its metrics in a line each.
     """
     from popmodel import provenance
+    from popmodel.api.explain import explain
     from popmodel.cli.output import target
-    from popmodel.efficiency.explain import explain, find_family
-    from popmodel.efficiency.hierarchy import load_families
-    from popmodel.report.explain import VIEWS, catalogue, document
+    from popmodel.report.explain import VIEWS
 
     goal = target(output, format, force=force)
-    families = load_families()
-    family = None if metric is None else find_family(metric, families)
-    if metric is None:
-        result = catalogue(families.values())
-    elif family is not None:
-        result = catalogue([family])
-    else:
-        result = document(explain(metric, families))
-    goal.write({**result, "provenance": provenance.collect(ctx.obj).to_dict()}, VIEWS)
+    # several words are one name: quotes are easily forgotten
+    found = explain(" ".join(name) if name else None)
+    goal.write({**found, "provenance": provenance.collect(ctx.obj).to_dict()}, VIEWS)

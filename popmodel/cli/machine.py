@@ -29,16 +29,16 @@ def command(
         str,
         typer.Argument(
             metavar="show|diff|check",
-            help="show: what a machine is and does. diff: in what two differ beyond their "
-            "intervals. check: what a profile is good for, and what in it is doubtful.",
+            help="show: print a profile. diff: compare two profiles, taking their intervals into "
+            "account. check: list what is missing, uncertain or unused.",
         ),
     ],
     profiles: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[PROFILE...]",
-            help="A profile (.json) or the name of a preset; two for diff. show and check take "
-            "the default preset without it.",
+            help="A profile (.json) or the name of a preset; two for diff. Default of show and "
+            "check: the preset sandybridge-fdr.",
             show_default=False,
         ),
     ] = None,
@@ -83,7 +83,7 @@ def _look_at(arguments: Sequence[str], which: str, sources: Sequence[str], goal:
         goal.write({**document, "provenance": stamp}, machine_check.CHECKED)
         if not document["usable"]:
             raise ProfileError(
-                one.path, "has no quantity to predict with", hint="popmodel bench measures them"
+                one.path, "contains no parameters", hint="measure them: popmodel bench"
             )
 
 

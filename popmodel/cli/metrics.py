@@ -95,7 +95,7 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Say how efficient runs are, and why.
+    """Compute the POP efficiencies of runs.
 
     Shows the POP efficiencies of each trace: how much of the time of all cores is useful, and where
     the rest goes. Several traces stand side by side and are compared with a reference run.
@@ -108,11 +108,8 @@ def command(
     from popmodel.cli.output import target
     from popmodel.cli.thresholds import check, parse
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.report import by_process, by_region
-    from popmodel.report.metrics import VIEWS
     from popmodel.report.render import Format
 
-    views = {None: VIEWS, "process": by_process.VIEWS, "region": by_region.VIEWS}
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
     mode = SCALING_MODES[choice("--scaling", scaling, tuple(SCALING_MODES))]
@@ -136,5 +133,9 @@ def command(
     if chosen is None:
         chosen = found.fitting if goal.format is Format.TABLE else tuple(known)
     stamp = provenance.collect(ctx.obj, traces).to_dict()
-    goal.write({**found.to_dict(chosen), "provenance": stamp}, views[breakdown])
-    check(thresholds, dict(zip(found.names, found.evaluations, strict=True)), chosen)
+    evaluated = dict(zip(found.names, found.evaluations, strict=True))
+    goal.write(
+        {**found.to_dict(chosen), "provenance": stamp},
+        found.views,
+        lambda: check(thresholds, evaluated, chosen),
+    )

@@ -27,7 +27,7 @@ FormatOption: TypeAlias = Annotated[
     typer.Option(
         "--format",
         metavar="|".join(FORMATS),
-        help="How the result is written. Without it the suffix of -o decides, else table.",
+        help="Output format. Default: by the suffix of -o, else table.",
         show_default=False,
     ),
 ]
@@ -37,23 +37,23 @@ OutputOption: TypeAlias = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write to FILE (.json, .csv, .md or .txt) instead of standard output (-).",
+        help="Write to FILE (.json, .csv, .md or .txt). Default: standard output (-).",
         show_default=False,
     ),
 ]
 ForceOption: TypeAlias = Annotated[
-    bool, typer.Option("--force", help="Replace FILE if it exists.", show_default=False)
+    bool, typer.Option("--force", help="Overwrite FILE if it exists.", show_default=False)
 ]
 CacheOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--no-cache",
-        help="Parse the trace anew and keep no parsed copy of it.",
+        help="Parse the trace again and do not keep a parsed copy.",
         show_default=False,
     ),
 ]
 ApplicationOption: TypeAlias = Annotated[
-    str, typer.Option("--application", metavar="N", help="Which application of the trace, from 1.")
+    str, typer.Option("--application", metavar="N", help="Number of the application in the trace.")
 ]
 WindowOption: TypeAlias = Annotated[
     str | None,
@@ -85,13 +85,16 @@ AppArgument: TypeAlias = Annotated[
     str | None,
     typer.Argument(
         metavar="[APP]",
-        help="The application: a signature (.toml) or a bundled one; stencil3d without it.",
+        help="The application: a signature (.toml) or the name of a bundled one. Default: "
+        "stencil3d.",
     ),
 ]
 MachineOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="The machine's profile: a file (.json) or the name of a preset."
+        metavar="FILE",
+        help="Machine profile: a file (.json) or the name of a preset. Default: the preset "
+        "sandybridge-fdr.",
     ),
 ]
 SetOption: TypeAlias = Annotated[
@@ -99,28 +102,28 @@ SetOption: TypeAlias = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Set a parameter of the application. May be given several times.",
+        help="Set a parameter of the application. Can be repeated.",
     ),
 ]
 NodesOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="N",
-        help="Nodes to spread the processes over evenly, also more than the profile has. "
-        "Without it as few as will do.",
+        help="Distribute the processes evenly over N nodes, which may exceed those of the "
+        "profile. Default: as few as possible.",
     ),
 ]
 CoresPerNodeOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="C", help="Cores of a node to use at most; all of them without it."),
+    typer.Option(metavar="C", help="Use at most C cores of each node. Default: all."),
 ]
 PredictedFamilyOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--family",
         metavar="NAMES",
-        help="Families of metrics in the table, separated by commas, or all. Without it the "
-        "additive hybrid one; other formats have all.",
+        help="Metric families in the table, separated by commas, or all. Default: "
+        "hybrid-additive; other formats contain all.",
     ),
 ]
 
@@ -153,7 +156,8 @@ def whole_number(option: str, text: str, least: int = 1) -> int:
     if number.isascii() and number.isdigit() and len(number) <= 18 and int(number) >= least:
         return int(number)
     raise UsageError(
-        f"{option}: '{text}' is not a whole number from {least}", f"write for example {option} 4"
+        f"{option}: must be a whole number, at least {least}, not '{text}'",
+        f"for example {option} 4",
     )
 
 
@@ -187,8 +191,8 @@ def families(text: str, known: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
-            raise UsageError(f"--family {text}: no family '{name}'", hint)
+            hint = f"did you mean {near[0]}?" if near else f"choose from all, {', '.join(known)}"
+            raise UsageError(f"--family {text}: unknown family '{name}'", hint)
     return names
 
 
@@ -215,8 +219,8 @@ def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, floa
     match = re.fullmatch(r"\s*([1-9][0-9]{0,17})\s*x\s*([1-9][0-9]{0,17})\s*", split)
     if match is None:
         raise UsageError(
-            f"{option} {text}: '{split}' is not processes x threads",
-            f"write for example {option} 1x1, or {option} 1x1,N=256",
+            f"{option} {text}: '{split}' must be PROCESSESxTHREADS",
+            f"for example {option} 1x1, or {option} 1x1,N=256",
         )
     return int(match[1]), int(match[2]), _settings(option, rest)
 
@@ -226,7 +230,9 @@ def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
     for text in texts:
         name, sign, number = (part.strip() for part in text.partition("="))
         if not sign or not name:
-            raise UsageError(f"{option} {text}: no value", "write NAME=VALUE, for example N=4096")
+            raise UsageError(
+                f"{option} {text}: value missing", "write NAME=VALUE, for example N=4096"
+            )
         if name in found:
             raise UsageError(f"{option} {text}: {name} is set twice", "leave one of them out")
         found[name] = _number(number, f"{option} {text}")
@@ -239,5 +245,5 @@ def _number(number: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError(f"{where}: '{number}' is not a number", "write for example N=4096")
+        raise UsageError(f"{where}: must be a number, not '{number}'", "for example N=4096")
     return value

@@ -6,12 +6,12 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from popmodel.cli.options import FORMATS, choice
-from popmodel.cli.streams import write_out
+from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.errors import FileError, UsageError
 from popmodel.files import refuse_planted, write_bytes
 from popmodel.report.colour import depth_of
@@ -36,8 +36,21 @@ class Target:
     path: Path | None
     force: bool
 
-    def write(self, document: Document, views: Views) -> None:
+    def write(
+        self, document: Document, views: Views, then: Callable[[], None] = lambda: None
+    ) -> None:
         """Render a document and write it.
+
+        Parameters
+        ----------
+        document : mapping
+            The result.
+        views : Views
+            How it is shown.
+        then : callable
+            What raises an error for a result that is not as it was asked to be. It is called after
+            the result is written, and also when the reader of the output went away before its end
+            (``| head -1``).
 
         Raises
         ------
@@ -46,9 +59,16 @@ class Target:
         """
         text = render(document, views, self.format, self._style())
         if self.path is None:
-            write_out(text)
+            try:
+                write_out(text)
+                flush_out()
+            except BrokenPipeError:
+                discard_out()
+                then()
+                raise
         else:
             write_file(self.path, text, force=self.force)
+        then()
 
     def _style(self) -> Style:
         if self.path is not None:
@@ -108,7 +128,7 @@ def terminal_style(stream: TextIO | None) -> Style:
     """Width and colours of a stream; 80 columns where it is no terminal."""
     terminal = stream is not None and stream.isatty()
     columns = shutil.get_terminal_size((80, 24)).columns
-    return Style(columns, depth_of(os.environ, terminal=terminal), terminal)
+    return Style(columns, depth_of(os.environ, terminal=terminal))
 
 
 def write_file(path: Path, text: str, *, force: bool) -> None:
@@ -133,7 +153,7 @@ def write_file(path: Path, text: str, *, force: bool) -> None:
 
 def _cannot_write(path: Path, error: OSError) -> FileError:
     problem = f"cannot be written: {error.strerror}"
-    return FileError(path, problem, hint="choose another place with -o")
+    return FileError(path, problem, hint="choose another path with -o")
 
 
 def _is_special(path: Path) -> bool:
@@ -146,7 +166,7 @@ def _is_special(path: Path) -> bool:
 def _refuse_existing(path: Path, force: bool) -> None:
     if path.is_dir():
         raise UsageError(f"-o {path}: is a directory", "name a file in it")
-    refuse_planted(path, "choose another place with -o")
+    refuse_planted(path, "choose another path with -o")
     # A link that leads nowhere yet is there as well: it may have been put there to be followed.
     if not force and (path.is_file() or path.is_symlink()) and not _is_special(path):
-        raise UsageError(f"-o {path}: the file exists", "use --force to replace it")
+        raise UsageError(f"-o {path}: the file exists", "use --force to overwrite it")

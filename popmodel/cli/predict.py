@@ -66,7 +66,7 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Predict a run that has not been made.
+    """Predict the runtime and efficiencies of a run.
 
     From a description of the application and of the machine: the runtime, the efficiencies, where
     the time goes and what would help, with 90 % intervals, and how to launch the run.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,49 +17,86 @@ from popmodel.cli.options import (
     OutputOption,
     RegionOption,
     WindowOption,
+    choice,
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
+from popmodel.network.network import PRESETS, READINGS, describe, preset
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
-    from popmodel.network.network import Network
+    pass
 
 EXAMPLES = (
     "popmodel replay run.prv",
     "popmodel replay run.prv --latency 1us,5us --bandwidth 1GB/s",
     "popmodel replay run.prv --network dimemas --format json",
-    "popmodel replay run.prv --cpu-factor 0.5,1,2",
+    "popmodel replay run.prv --cpu-factor 0.5,1,2 --metrics",
+    "popmodel replay run.prv --network ideal --machine m.json",
 )
+
+
+_PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
 
 
 def command(
     ctx: typer.Context,
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace (.prv or .prv.gz).")],
     network: Annotated[
-        str, typer.Option(metavar="NAME", help="The network to start from.")
-    ] = "ideal",
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help=f"Network to start from: {_PRESETS}. Default: ideal, unless --machine is given.",
+            show_default=False,
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROFILE,...",
+            help="Replay on the network of a machine profile (.json) or preset, with the "
+            "processes on nodes as they were traced.",
+        ),
+    ] = None,
     latency: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Latency, for example 5us.")
+        str | None, typer.Option(metavar="TIME,...", help="Latency, for example 5us.")
     ] = None,
     bandwidth: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Bandwidth, for example 1GB/s, or inf.")
+        str | None, typer.Option(metavar="RATE,...", help="Bandwidth, for example 1GB/s, or inf.")
     ] = None,
     eager_threshold: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="From this size a send waits for its receive. 32KiB if not given."
+            metavar="SIZE,...",
+            help="A blocking send of at least this size waits for its receive. Default: 32KiB.",
         ),
     ] = None,
     collectives: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Who waits for whom: dimemas, synchronising, rooted, algorithm."
+            metavar="NAME,...", help=f"Who waits for whom in collectives: {', '.join(READINGS)}."
         ),
     ] = None,
     cpu_factor: Annotated[
-        str | None, typer.Option(metavar="FACTOR", help="Speed of the processors; 2 is twice.")
+        str | None,
+        typer.Option(
+            metavar="FACTOR,...", help="Speed of the processors relative to the traced ones."
+        ),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ideal|first|measured",
+            help="Compare runtimes with the replay on the ideal network, with the first replay, "
+            "or with the measured run. Default: first if there are several replays, else ideal "
+            "(measured for the ideal network itself).",
+            show_default=False,
+        ),
+    ] = None,
+    metrics: Annotated[
+        bool,
+        typer.Option("--metrics", help="Show the efficiencies of each replay.", show_default=False),
+    ] = False,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
@@ -70,34 +106,34 @@ def command(
     region: RegionOption = None,
     from_start: FromStartOption = False,
 ) -> None:
-    """Say what another network would change.
+    """Simulate a run on another network.
 
-    Replays what every process did on a network: by default the ideal one, without latency and with
-    infinite bandwidth. The program is replayed, from the end of MPI_Init of the last rank to the
-    begin of MPI_Finalize of the first; times count from there. Every option of the network takes
-    several values, separated by commas: there is one replay for each combination.
+    Replays what every process did: computation takes as long as it was traced, MPI as long as it
+    would on the network. By default the network is ideal: no latency, infinite bandwidth. Options
+    of the network take several values, separated by commas: one replay for each combination. Times
+    count from the end of MPI_Init of the last rank to the begin of MPI_Finalize of the first.
 
-    In JSON what is infinite is null (in CSV an empty field). The notes and the measured runtime
-    hold for all replays and stand beside them, not in each.
+    In JSON what is infinite is null (in CSV an empty field).
     """
     from popmodel import provenance
-    from popmodel.api.replay import replay
+    from popmodel.api.replay import BASELINES, replay
     from popmodel.cli.output import target
     from popmodel.report.replay import VIEWS, differences
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
-    networks = _networks(
-        network,
-        latency=latency,
-        bandwidth=bandwidth,
-        eager_threshold=eager_threshold,
-        collectives=collectives,
-        cpu_factor=cpu_factor,
-    )
+    base = None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
     found = replay(
         trace,
-        networks,
+        None if network is None else _values("--network", network, preset),
+        machine=None if machine is None else _values("--machine", machine, str),
+        latency=_several("--latency", latency, parse_time),
+        bandwidth=_several("--bandwidth", bandwidth, parse_bandwidth),
+        eager_threshold=_several("--eager-threshold", eager_threshold, parse_size),
+        collectives=_several("--collectives", collectives, str),
+        cpu_factor=_several("--cpu-factor", cpu_factor, _parse_factor),
+        against=base,
+        metrics=metrics,
         window=window,
         region=region,
         from_start=from_start,
@@ -105,12 +141,15 @@ def command(
         cache=not no_cache,
     )
     result = found.to_dict()
-    stamp = provenance.collect(ctx.obj, [trace]).to_dict()
-    goal.write({**result, "provenance": stamp}, VIEWS)
-    if failures := found.failures:
-        # The other networks have their result; the failure is told after them.
-        named = [f"run {number} ({differences(result, number)})" for number in failures]
-        raise _stopped(named, next(iter(failures.values())))
+    stamp = provenance.collect(ctx.obj, found.inputs).to_dict()
+
+    def report_failures() -> None:
+        if failures := found.failures:
+            # The other networks have their result; what stopped these is said after it.
+            named = [f"run {number} ({differences(result, number)})" for number in failures]
+            raise _stopped(named, next(iter(failures.values())))
+
+    goal.write({**result, "provenance": stamp}, VIEWS, report_failures)
 
 
 def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:
@@ -119,27 +158,8 @@ def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:
     return ReplayError(f"{runs[0]}: {first.message}{others}", first.hint)
 
 
-def _networks(presets: str, **options: str | None) -> list[Network]:
-    """One network for each combination of the values of the options."""
-    from popmodel.network.network import preset
-
-    readers: dict[str, Callable[[str], Any]] = {
-        "latency": parse_time,
-        "bandwidth": parse_bandwidth,
-        "eager_threshold": parse_size,
-        "collectives": str,
-        "cpu_factor": _parse_factor,
-    }
-    given = {
-        name: _values(f"--{name.replace('_', '-')}", text, readers[name])
-        for name, text in options.items()
-        if text is not None
-    }
-    return [
-        base.with_(**dict(zip(given, values, strict=True)))
-        for base in _values("--network", presets, preset)
-        for values in product(*given.values())
-    ]
+def _several(option: str, text: str | None, read: Callable[[str], Any]) -> list[Any] | None:
+    return None if text is None else _values(option, text, read)
 
 
 def _values(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
@@ -160,7 +180,7 @@ def _parse_factor(text: str) -> float:
         raise UsageError(f"'{text}' is not a number", "write a number such as 0.5 or 2") from None
     if not 0 < factor < math.inf:
         raise UsageError(
-            f"'{text}': a CPU factor is more than zero and finite",
+            f"'{text}': a CPU factor must be above 0 and finite",
             "write 2 for processors twice as fast as the traced ones",
         )
     return factor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,12 +18,13 @@ from popmodel.cli.options import (
 from popmodel.errors import UsageError
 
 EXAMPLES = (
-    "popmodel signature check app.toml",
+    "popmodel signature",
+    "popmodel signature show stencil3d > my_app.toml",
+    "popmodel signature check my_app.toml",
     "popmodel signature check stencil3d --set N=1024",
-    "popmodel signature check app.toml --format json",
 )
 
-ACTIONS = ("check",)
+ACTIONS = ("list", "show", "check")
 
 
 def command(
@@ -30,15 +32,17 @@ def command(
     action: Annotated[
         str,
         typer.Argument(
-            metavar="check",
-            help="check: explain a signature in words, formulas and units, and find its mistakes.",
+            metavar="[list|show|check]",
+            help="list: the bundled signatures. show: print one as it is, to copy and change. "
+            "check: explain one in words, formulas and units, and find its mistakes.",
+            show_default=False,
         ),
-    ],
+    ] = "list",
     app: Annotated[
         str | None,
         typer.Argument(
-            metavar="APP",
-            help="The application: a signature (.toml) or a bundled one.",
+            metavar="[APP]",
+            help="The application: a signature (.toml) or the name of a bundled one.",
             show_default=False,
         ),
     ] = None,
@@ -47,26 +51,76 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Explain and check the description of an application.
+    """List, show and check descriptions of applications.
 
-    Mistakes are unknown names, units that clash, conditions that nothing meets, formulas without a
-    sensible value. All are listed with their lines, and the exit status is 1 if there is any.
+    Mistakes are unknown names, clashing units, conditions that never hold, formulas without a
+    sensible value. All are listed with their lines; the exit status is 1 if there are any.
     """
+    choice("signature", action, ACTIONS)
+    if action == "list":
+        if app is not None or set_:
+            raise UsageError("signature list takes no further arguments", "signature show NAME")
+        _list(ctx, format, output, force=force)
+        return
+    if app is None:
+        from popmodel.model.signature.files import bundled
+
+        raise UsageError(
+            f"signature {action}: no signature", f"name a file, or one of {', '.join(bundled())}"
+        )
+    if action == "show":
+        if set_ or format is not None:
+            raise UsageError(
+                "signature show prints the file as it is: no --set and no --format",
+                "leave them out",
+            )
+        _show(app, output, force=force)
+    else:
+        _check(ctx, app, settings(set_ or []), format, output, force=force)
+
+
+def _list(ctx: typer.Context, format: str | None, output: str | None, *, force: bool) -> None:
+    from popmodel import provenance
+    from popmodel.cli.output import target
+    from popmodel.model.signature.files import summaries
+    from popmodel.report.signature import LISTED, listing
+
+    goal = target(output, format, force=force)
+    stamp = provenance.collect(ctx.obj).to_dict()
+    goal.write({**listing(summaries()), "provenance": stamp}, LISTED)
+
+
+def _show(app: str, output: str | None, *, force: bool) -> None:
+    """Print a signature without a change, comments included."""
+    from popmodel.cli.output import write_file
+    from popmodel.cli.streams import write_out
+    from popmodel.model.signature.files import read
+
+    _, _, text = read(app)
+    if output is None or output == "-":
+        write_out(text)
+    else:
+        write_file(Path(output), text, force=force)
+
+
+def _check(
+    ctx: typer.Context,
+    app: str,
+    values: dict[str, float],
+    format: str | None,
+    output: str | None,
+    *,
+    force: bool,
+) -> None:
     from popmodel import provenance
     from popmodel.cli.output import target
     from popmodel.model.signature.check import check
-    from popmodel.model.signature.files import bundled
     from popmodel.model.signature.reader import SignatureError
     from popmodel.report.signature import CHECKED
     from popmodel.units import plural
 
     goal = target(output, format, force=force)
-    choice("signature", action, ACTIONS)
-    if app is None:
-        raise UsageError(
-            "signature check: no signature", f"name a file, or one of {', '.join(bundled())}"
-        )
-    checked = check(app, settings(set_ or []))
+    checked = check(app, values)
     stamp = provenance.collect(ctx.obj, [checked.path]).to_dict()
     goal.write({**checked.to_dict(), "provenance": stamp}, CHECKED)
     if checked.mistakes:

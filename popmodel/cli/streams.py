@@ -44,6 +44,14 @@ def flush_out() -> None:
         raise _incomplete(error) from error
 
 
+def finish_out() -> None:
+    """Write what is buffered as far as somebody reads it; another error is reported already."""
+    try:
+        flush_out()
+    except (BrokenPipeError, PopmodelError):
+        discard_out()
+
+
 def discard_out() -> None:
     """Send what is still buffered nowhere: Python would complain about it at its end."""
     if sys.stdout is None:
@@ -87,5 +95,5 @@ def _incomplete(error: OSError) -> PopmodelError:
     discard_out()
     return PopmodelError(
         f"standard output: {error.strerror}",
-        "the result is incomplete; choose another place with -o FILE",
+        "the result is incomplete; choose another path with -o FILE",
     )

@@ -1,4 +1,4 @@
-"""``--fail-under``: limits that a metric must not fall below."""
+"""``--fail-under``: limits that metrics of runs must not fall below."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Threshold:
     limit: float
 
 
-def parse(text: str, families: Mapping[str, Family]) -> Threshold:
+def parse(text: str, families: Mapping[str, Family], option: str = "--fail-under") -> Threshold:
     """Read ``METRIC=VALUE`` or ``FAMILY.METRIC=VALUE``.
 
     Raises
@@ -32,11 +32,9 @@ def parse(text: str, families: Mapping[str, Family]) -> Threshold:
     UsageError
         If it is neither, or names what does not exist.
     """
-    name, sign, number = text.partition("=")
-    where = f"--fail-under {text}"
-    if not sign:
-        raise UsageError(f"{where}: no value", "write METRIC=VALUE, e.g. parallel_efficiency=0.8")
-    family, dot, metric = name.strip().rpartition(".")
+    name, limit = name_and_limit(text, option, "METRIC=VALUE, e.g. parallel_efficiency=0.8")
+    where = f"{option} {text}"
+    family, dot, metric = name.rpartition(".")
     if dot and family not in families:
         raise UsageError(f"{where}: no family '{family}'", f"families: {', '.join(families)}")
     ids = dict.fromkeys(
@@ -49,7 +47,22 @@ def parse(text: str, families: Mapping[str, Family]) -> Threshold:
         near = get_close_matches(metric, ids, 1)
         hint = f"did you mean {near[0]}?" if near else "popmodel explain lists the metrics"
         raise UsageError(f"{where}: no metric '{metric}'", hint)
-    return Threshold(text, family or None, metric, _limit(number, where))
+    return Threshold(text, family or None, metric, limit)
+
+
+def name_and_limit(text: str, option: str, example: str) -> tuple[str, float]:
+    """Read ``NAME=VALUE``, where the value is a fraction or a percentage.
+
+    Raises
+    ------
+    UsageError
+        If it is anything else.
+    """
+    name, sign, number = text.partition("=")
+    where = f"{option} {text}"
+    if not sign:
+        raise UsageError(f"{where}: no value", f"write {example}")
+    return name.strip(), _limit(number, where)
 
 
 def check(
@@ -116,5 +129,5 @@ def _limit(text: str, where: str) -> float:
     except ValueError:
         raise UsageError(f"{where}: '{number}' is not a number", hint) from None
     if not math.isfinite(limit) or limit < 0:
-        raise UsageError(f"{where}: a limit is zero or more and finite", hint)
+        raise UsageError(f"{where}: must be at least 0 and finite", hint)
     return limit

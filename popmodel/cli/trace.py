@@ -46,52 +46,50 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[--] COMMAND... | merge DIR",
-            help="The command, as you would give it without popmodel; all behind it is its own. "
-            "merge: make a trace of the records in a directory.",
+            help="The command as without popmodel; everything after it is passed on. merge: make a "
+            "trace from the raw files in a directory.",
             show_default=False,
         ),
     ] = None,
     counters: Annotated[
         bool,
-        typer.Option(
-            "--counters", help="Read instructions and cycles as well, where that is permitted."
-        ),
+        typer.Option("--counters", help="Also record instructions and cycles, where permitted."),
     ] = False,
     openmp: Annotated[
         str,
         typer.Option(
             metavar="auto|ompt|gomp|off",
-            help="How OpenMP is observed: by the tools interface of its runtime (ompt) or by the "
-            "calls of libgomp (gomp).",
+            help="How to observe OpenMP: through the tools interface of the runtime (ompt), by "
+            "intercepting calls of libgomp (gomp), or not at all (off).",
         ),
     ] = "auto",
     locks: Annotated[
         str,
         typer.Option(
             metavar="sum|each",
-            help="Locks, critical sections and atomic operations: counted and timed by thread and "
-            "region (sum), or recorded one by one (each), which can slow a program down tenfold.",
+            help="How to record locks, critical sections and atomics: totals per thread and region "
+            "(sum), or one by one (each), which can slow a program down tenfold.",
         ),
     ] = "sum",
     window: Annotated[
         str | None,
         typer.Option(
             metavar="FROM:TO",
-            help="Record this time only, counted from the end of MPI_Init (without MPI: from the "
-            "first parallel region): 10s:20s, or 10s: for all that follows. A parallel region "
-            "counts if it begins in it.",
+            help="Record only this interval, counted from the end of MPI_Init (without MPI: from "
+            "the first parallel region): 10s:20s, or 10s: to record to the end. A parallel region "
+            "is recorded if it begins in the interval.",
             show_default=False,
         ),
     ] = None,
     after_init: Annotated[
-        bool, typer.Option("--after-init", help="Record nothing before MPI_Init has ended.")
+        bool, typer.Option("--after-init", help="Start recording at the end of MPI_Init.")
     ] = False,
     max_size: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Stop recording where records reach this size (1GiB), shared by all processes; "
-            "what is left out is marked in the trace.",
+            help="Stop recording when the raw files of all processes reach SIZE, such as 1GiB. The "
+            "trace marks what is missing.",
             show_default=False,
         ),
     ] = None,
@@ -99,8 +97,8 @@ def command(
         str | None,
         typer.Option(
             metavar="N",
-            help="Where a thread makes more records per second, leave out the kind (see "
-            "--leave-out) that most of them are of.",
+            help="When a thread makes more than N records per second, stop recording its most "
+            "frequent kind (see --leave-out).",
             show_default=False,
         ),
     ] = None,
@@ -108,8 +106,9 @@ def command(
         str | None,
         typer.Option(
             metavar="KINDS",
-            help="Do not record calls of these kinds; their time counts as the program's: tests "
-            "(MPI_Test and probes that find nothing), chunks (of loops), singles, rma, io.",
+            help="Do not record these kinds of calls, separated by commas; their time counts as "
+            "user code: tests (MPI_Test and probes that find nothing), chunks (of loops), singles, "
+            "rma, io.",
             show_default=False,
         ),
     ] = None,
@@ -117,7 +116,7 @@ def command(
         bool,
         typer.Option(
             "--no-call-sites",
-            help="Do not record where in the program MPI is called, which costs some ns a call.",
+            help="Do not record the call sites of MPI calls; this saves some ns per call.",
         ),
     ] = False,
     output: Annotated[
@@ -126,50 +125,55 @@ def command(
             "--output",
             "-o",
             metavar="FILE",
-            help="The trace (.prv or .prv.gz), in this folder and named after the program by "
-            "default; a .pcf and a .row file come beside it.",
+            help="Write the trace to FILE (.prv or .prv.gz), with a .pcf and a .row file beside "
+            "it. Default: named after the program, in the current directory.",
             show_default=False,
         ),
     ] = None,
     keep_raw: Annotated[
-        bool, typer.Option("--keep-raw", help="Keep the records that the trace is made from.")
+        bool, typer.Option("--keep-raw", help="Keep the raw files that the trace is made from.")
     ] = False,
     build_only: Annotated[
-        bool, typer.Option("--build-only", help="Build the tracer and say where it is.")
+        bool, typer.Option("--build-only", help="Build the tracer and print its path.")
     ] = False,
     print_env: Annotated[
         bool,
         typer.Option(
             "--print-env",
-            help="Print the variables that a program needs to be traced, for a script of your own.",
+            help="Print the environment variables that enable tracing, for a script of your own.",
         ),
     ] = False,
     script: Annotated[
         str | None,
-        typer.Option(metavar="slurm", help="Write a job script instead; it is not submitted."),
+        typer.Option(
+            metavar="slurm", help="Write a job script instead of running. It is not submitted."
+        ),
     ] = None,
-    nodes: Annotated[str | None, typer.Option(metavar="N", help="Nodes of a job script.")] = None,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="N", help="Number of nodes in the job script.")
+    ] = None,
     ranks: Annotated[
-        str | None, typer.Option(metavar="N", help="MPI ranks of a job script, on all nodes.")
+        str | None,
+        typer.Option(metavar="N", help="Number of MPI ranks on all nodes in the job script."),
     ] = None,
     threads: Annotated[
-        str | None, typer.Option(metavar="N", help="Threads of each rank of a job script.")
+        str | None, typer.Option(metavar="N", help="Threads per rank in the job script.")
     ] = None,
     format: Annotated[
         str | None,
         typer.Option(
             "--format",
             metavar="|".join(FORMATS),
-            help="How merge and --build-only write what they tell.",
+            help="Output format of merge and --build-only. Default: table.",
             show_default=False,
         ),
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Run a program and record a trace of it.
+    """Run a program and record a trace.
 
-    An MPI, OpenMP or hybrid program that is linked dynamically; nothing in it has to be changed.
-    Its output and its exit status are its own. What was traced is told on standard error.
+    The program (MPI, OpenMP or both) must be linked dynamically; it need not be changed. Its output
+    and exit status are passed through. A summary goes to standard error.
     """
     from popmodel.cli.trace_merge import merge
     from popmodel.cli.trace_prepare import build, print_environment, write_script
@@ -205,8 +209,8 @@ def command(
     else:
         if format is not None:
             raise UsageError(
-                "--format: a traced run is told on standard error, beside what the program says",
-                f"make the trace with --keep-raw, then popmodel trace merge DIR --format {format}",
+                "--format: not valid for a run, whose summary goes to standard error",
+                f"run with --keep-raw, then popmodel trace merge DIR --format {format}",
             )
         trace(ctx.obj, given, output, settings, keep_raw=keep_raw, force=force)
 
@@ -221,22 +225,24 @@ def _refuse_contradictions(
 ) -> None:
     asked = [name for name, wanted in actions.items() if wanted]
     if len(asked) > 1:
-        raise UsageError(f"{asked[0]} and {asked[1]} exclude each other", "leave one of them out")
+        raise UsageError(
+            f"{asked[0]} and {asked[1]} are mutually exclusive", "leave one of them out"
+        )
     if merges and asked:
         raise UsageError(
-            f"merge runs nothing: {asked[0]} does not go with it",
+            f"{asked[0]}: not valid with merge",
             "popmodel trace merge DIR -o app.prv.gz",
         )
     for option, value in sizes.items():
         if value is not None and script is None:
             raise UsageError(
-                f"{option}: goes with --script",
-                "a command says itself how many ranks it starts, for example mpirun -n 4 ./app",
+                f"{option}: only valid with --script",
+                "otherwise the command sets it, for example mpirun -n 4 ./app",
             )
     if words and "--print-env" in asked:
         raise UsageError(
-            f"--print-env runs nothing: '{words[0]}' does not go with it",
-            "leave the command out, and give it the variables in your script",
+            f"--print-env: takes no command, not '{words[0]}'",
+            "leave the command out; run it in your script with the printed variables",
         )
 
 
@@ -248,19 +254,19 @@ def _recorded_window(text: str | None, *, after_init: bool) -> str | None:
         return "0:" if after_init else None
     if after_init:
         raise UsageError(
-            "--after-init and --window exclude each other: a window begins after MPI_Init",
+            "--after-init and --window are mutually exclusive: a window begins after MPI_Init",
             "leave --after-init out",
         )
-    example = "write for example --window 10s:20s, or --window 10s: for all that follows"
+    example = "for example --window 10s:20s, or --window 10s: to record to the end"
     begin, colon, end = text.partition(":")
     if not colon:
-        raise UsageError(f"--window {text}: is not FROM:TO", example)
+        raise UsageError(f"--window {text}: must be FROM:TO", example)
     try:
         first, last = (parse_time(each) if each.strip() else None for each in (begin, end))
     except UsageError as error:
         raise UsageError(f"--window: {error.message}", error.hint) from None
     if last is not None and not (first or 0.0) < last:
-        raise UsageError(f"--window {text}: it ends before it begins", example)
+        raise UsageError(f"--window {text}: must begin before it ends", example)
     return ":".join("" if each is None else f"{each:.9f}" for each in (first, last))
 
 
@@ -284,5 +290,5 @@ def _recorded_size(text: str | None) -> int | None:
     except UsageError as error:
         raise UsageError(f"--max-size: {error.message}", error.hint) from None
     if not _LEAST_SIZE <= size < 2**63:
-        raise UsageError(f"--max-size {text}: must be at least 1MiB", "--max-size 1GiB")
+        raise UsageError(f"--max-size {text}: must be at least 1MiB", "for example --max-size 1GiB")
     return int(size)

@@ -74,7 +74,7 @@ def merged(
     except BaseException as error:
         line.clear()
         if after_the_run or not isinstance(error, PopmodelError):
-            remark(f"what was recorded is kept: {merging(raw, target)}")
+            remark(f"the raw files are kept; to merge them: {merging(raw, target)}")
         raise
     finally:
         line.clear()

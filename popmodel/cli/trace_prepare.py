@@ -25,7 +25,7 @@ def build(
     from popmodel.tracer.commands import understand
 
     if output is not None:
-        raise UsageError(f"-o {output}: nothing is traced with --build-only", "leave -o out")
+        raise UsageError(f"-o {output}: not valid with --build-only", "leave -o out")
     goal = target(None, format, force=False)
     library = tracer(understand(words) if words else None)
     mpi = None if library.mpi is None else library.mpi.name
@@ -51,8 +51,8 @@ def print_environment(
     line = f"mpirun -n 4 env $({join(('popmodel', *arguments))}) ./app"
     if any(quote(value) != value for value in given.values()):
         line = f"eval {line}"  # what a command prints is split at blanks, quoted or not
-    remark(f"give them to the program alone: {line}")
-    remark(f"when it has run: {merging(raw, target)}")
+    remark(f"set them for the program only: {line}")
+    remark(f"after the run: {merging(raw, target)}")
 
 
 def write_script(
@@ -76,8 +76,9 @@ def write_script(
     library = tracer(command)
     if library.mpi is not None and library.mpi.origin == "wheel":
         remark(
-            "the MPI is that of a Python package, which the cluster's srun may not be able to "
-            "start: load the module of the cluster's own"
+            "warning: this MPI is a Python package; srun may not be able to start its programs: "
+            "load "
+            "the MPI module of the cluster"
         )
     job = script.Job(
         command,
@@ -89,5 +90,5 @@ def write_script(
     made_for = None if library.mpi is None else library.mpi.name
     path = script.write(job, library.path, target, mpi=made_for, force=force)
     write_out(f"{visible(str(path))}\n")
-    remark(f"submit it: {join(['sbatch', str(path)])}")
-    remark("when it has run it says how the trace is made, at the end of its output")
+    remark(f"to submit: {join(['sbatch', str(path)])}")
+    remark("after the job: the end of its output shows the command that merges the trace")

@@ -103,7 +103,7 @@ def _finish(
         if settings.openmp in _NO_OPENMP:
             notes += (f"no OpenMP: {_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",)
         if "OpenMP" in _built_in(command):
-            notes += ("no OpenMP: its runtime is linked statically into the program",)
+            notes += ("no OpenMP: the runtime is statically linked",)
     if not keep_raw:
         _remove(raw)
     result = documents(
@@ -123,7 +123,7 @@ def _cost(library: Library, target: Path) -> Costs | None:
             return measured_by(library.cost, target.absolute().parent, os.environ)
         except (PopmodelError, OSError) as error:  # the trace is made, and is worth more than this
             why = str(error)
-    remark(f"what recording costs was not measured: {why}")
+    remark(f"the tracing overhead was not measured here: {why}")
     return None
 
 
@@ -135,13 +135,13 @@ def _remove(raw: Path) -> None:
         raw_directory.clear(raw)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        remark(f"the records in {shown(raw)} are no longer needed, but stay there: {reason}")
+        remark(f"the raw files in {shown(raw)} could not be removed: {reason}")
 
 
 _NO_OPENMP = {
-    "off": "it was not to be observed",
-    "ompt": "the program has none, or its runtime has no tools interface",
-    "gomp": "the program has none, or its runtime is another than libgomp",
+    "off": "it was switched off",
+    "ompt": "the program does not use it, or its runtime has no tools interface",
+    "gomp": "the program does not use it, or its runtime is not libgomp",
 }
 
 
@@ -152,26 +152,27 @@ def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError
         are = "are" if len(built) > 1 else "is"
         return PopmodelError(
             f"{name}: nothing was recorded: {' and '.join(built)} {are} linked "
-            "into it statically, and the tracer cannot be put in front",
-            "link the shared libraries: without -static, -static-libgomp or archives (.a) of MPI",
+            "statically, so the tracer cannot intercept calls",
+            "link shared libraries: no -static, no -static-libgomp, no MPI archives (.a)",
         )
     if status != 0:
         return PopmodelError(
-            f"{name}: it ended with {_ending(status)}, and no process of it called MPI_Init or "
-            "entered a parallel region with the tracer loaded: nothing was recorded",
-            "run it without popmodel: if it fails as well, nothing is wrong with the tracing",
+            f"{name}: nothing was recorded: it ended with {_ending(status)} before a process "
+            "called "
+            "MPI_Init or entered a parallel region with the tracer loaded",
+            "run it without popmodel: if it fails as well, the tracer is not the cause",
         )
     if settings.openmp in _NO_OPENMP:
         return PopmodelError(
             f"{name}: nothing was recorded: no process called MPI_Init, and no OpenMP: "
             f"{_NO_OPENMP[settings.openmp]} (--openmp {settings.openmp})",
-            "leave --openmp out: popmodel then finds out how OpenMP can be observed",
+            "leave --openmp out: popmodel then detects how to observe OpenMP",
         )
     return PopmodelError(
         f"{name}: nothing was recorded: no process called MPI_Init or entered a parallel region "
         "with the tracer loaded",
-        "a program uses MPI or OpenMP and links their shared libraries (ldd shows them); a script "
-        "that starts ranks elsewhere hands on what popmodel trace --print-env prints",
+        "the program must link shared libraries of MPI or OpenMP (see ldd); a script that starts "
+        "ranks elsewhere must pass on the variables of popmodel trace --print-env",
     )
 
 

@@ -35,17 +35,17 @@ def checked(name: str, *, force: bool) -> Path:
 
     path = Path(plain(name, "-o"))
     if not name.endswith(SUFFIXES) or path.name in SUFFIXES:
-        raise UsageError(f"-o {name}: a trace is written as .prv or .prv.gz", "-o app.prv.gz")
+        raise UsageError(f"-o {name}: must end in .prv or .prv.gz", "for example -o app.prv.gz")
     try:
         for suffix in (path.name.removeprefix(stem(path)), ".pcf", ".row"):
             there = path.with_name(f"{stem(path)}{suffix}")
             if there.is_dir():
-                raise UsageError(f"-o {name}: {there} is a directory", "name another file")
+                raise UsageError(f"-o {name}: {there} is a directory", "choose another file")
             if there.exists() and not force:
-                raise UsageError(f"-o {name}: {there} exists", "use --force to replace it")
+                raise UsageError(f"-o {name}: {there} exists", "use --force to overwrite it")
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
-        raise FileError(path, problem, hint="choose another place with -o") from error
+        raise FileError(path, problem, hint="choose another path with -o") from error
     return path
 
 
@@ -75,7 +75,7 @@ def tracer(command: Command | None) -> Library:
     line = Line()
 
     def draw(name: str) -> None:
-        line.draw(lambda width: f"building the tracer for {name}, this once"[:width])
+        line.draw(lambda width: f"building the tracer for {name} (once)"[:width])
 
     try:
         return find_or_build(command, on_build=draw)

@@ -26,6 +26,7 @@ from popmodel.cli.options import (
 
 EXAMPLES = (
     "popmodel validate stencil3d runs.csv --machine m.json",
+    "popmodel validate stencil3d runs.csv --fail-over error=20%",
     "popmodel validate app.toml run_4x2.prv.gz run_8x1.prv.gz",
     "popmodel validate prediction.json run.prv.gz",
 )
@@ -37,15 +38,15 @@ def command(
         str,
         typer.Argument(
             metavar="PREDICTION_OR_APP",
-            help="A prediction that was saved (.json), or an application that is predicted now.",
+            help="A saved prediction (.json), or an application to predict now.",
         ),
     ],
     measured: Annotated[
         list[str],
         typer.Argument(
             metavar="TRACE_OR_TABLE",
-            help="Traces (.prv, .prv.gz), or tables of run times (.csv) with the columns "
-            "processes, threads and runtime in seconds.",
+            help="Traces (.prv, .prv.gz), or tables of run times (.csv): columns processes, "
+            "threads, runtime (seconds), and any parameter of the application, such as N.",
         ),
     ],
     machine: MachineOption = None,
@@ -53,6 +54,22 @@ def command(
     cores_per_node: CoresPerNodeOption = None,
     set_: SetOption = None,
     family: PredictedFamilyOption = None,
+    fail_over: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Exit with status 3 if an error exceeds VALUE: error=20% for the runtime of a "
+            "split, METRIC=5% for an efficiency (points). May be given several times.",
+        ),
+    ] = None,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="coverage=VALUE",
+            help="Exit with status 3 if a smaller share of the runs is inside the 90 % interval "
+            "of the predicted runtime.",
+        ),
+    ] = None,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
@@ -63,18 +80,22 @@ def command(
 ) -> None:
     """Compare predictions with measured runs.
 
-    The runtime and every efficiency as predicted and as measured, whether the interval holds the
-    measurement, and how far off the predictions are.
+    Shows predicted and measured runtime of each split (repeats are averaged) and, for traces, the
+    efficiencies: how far off the predictions are and whether their intervals hold.
     """
     from popmodel import provenance
     from popmodel.api.validate import validate
+    from popmodel.cli.accuracy import check, limits
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.model.prediction import MAIN_FAMILY
+    from popmodel.model.repeats import varied
     from popmodel.report.validate import views
 
     goal = target(output, format, force=force)
-    shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
+    known = load_families()
+    shown = (MAIN_FAMILY,) if family is None else families(family, tuple(known))
+    allowed = limits(fail_over or [], fail_under or [], known)
     found = validate(
         prediction,
         measured,
@@ -87,4 +108,9 @@ def command(
         cache=not no_cache,
     )
     stamp = provenance.collect(ctx.obj, found.inputs).to_dict()
-    goal.write({**found.to_dict(), "provenance": stamp}, views(shown))
+    compared = found.splits
+    goal.write(
+        {**found.to_dict(), "provenance": stamp},
+        views(shown),
+        lambda: check(allowed, compared, shown, varied(compared)),
+    )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
 
-__all__ = ["CallSite", "measure_call_sites"]
+__all__ = ["CallSite", "measure_call_sites", "site_name"]
 
 _NS = 1e9
 _LINE = re.compile(r"(\d+) \((.+?)(?:, [^,]+)?\)")
@@ -61,9 +61,19 @@ class CallSite:
     share: float
     waiting: float | None = None
 
+    @property
+    def name(self) -> str:
+        """The call and where it is, as `site_name` writes it."""
+        return site_name(self.call, self.function, self.place)
+
     def to_dict(self) -> dict[str, Any]:
         """The call site for JSON."""
         return dict(vars(self))
+
+
+def site_name(call: str, function: str, place: str) -> str:
+    """Write a call and where it is, as far as that is known: ``MPI_Bcast in main (app.c:12)``."""
+    return call + (f" in {function}" if function else "") + (f" ({place})" if place else "")
 
 
 def measure_call_sites(
@@ -83,13 +93,11 @@ def measure_call_sites(
     Returns
     -------
     tuple of CallSite
-        Empty where the trace tells no callers.
+        One for each kind of call where the trace names no callers.
     """
     calls = trace.calls()
     events = trace.events
     values = [_callers(trace, type_) for type_ in (CALLER, CALLER_LINE)]
-    if not any(each.any() for each in values):
-        return ()
     distinct, index = alike(calls.type.astype(np.int64), calls.value, *values)
     time = np.bincount(index, calls.exit - calls.entry, len(distinct))
     count = np.bincount(index, minlength=len(distinct))

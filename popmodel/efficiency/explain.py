@@ -97,34 +97,61 @@ def explain(metric: str, families: Mapping[str, Family]) -> Explanation:
 
 
 def find_family(wanted: str, families: Mapping[str, Family]) -> Family | None:
-    """The family of that id, however written; None if it is not one, but perhaps a metric."""
-    return {_plain(id): family for id, family in families.items()}.get(_plain(wanted))
+    """The family of that id or title, however written; None if it is not one."""
+    known = {plain(family.title): family for family in families.values()}
+    known |= {plain(id): family for id, family in families.items()}
+    return known.get(plain(wanted))
 
 
-def _find(wanted: str, families: Mapping[str, Family]) -> str:
+def find_metric(wanted: str, families: Mapping[str, Family]) -> str | None:
+    """The id of the metric of that id or name, however written; None if there is none."""
+    return _known(families).get(plain(wanted))
+
+
+def _known(families: Mapping[str, Family]) -> dict[str, str]:
+    """Ids of metrics by their plain names and ids."""
     ids = {id: id for family in families.values() for id in family.metrics}
     names = {
-        _plain(metric.name): id
+        plain(metric.name): id
         for family in families.values()
         for id, metric in family.metrics.items()
     }
-    known = names | ids  # an id wins over the name of another metric
-    plain = _plain(wanted)
-    if plain in known:
-        return known[plain]
-    # A part of a name is likelier than a misspelling of another one.
-    near = [name for name in known if plain and plain in name]
-    if not near:
-        known |= {_plain(family): family for family in families}
-        near = difflib.get_close_matches(plain, known, n=3)
-    suggestions = ", ".join(dict.fromkeys(known[each] for each in near))
+    return names | ids  # an id wins over the name of another metric
+
+
+def _find(wanted: str, families: Mapping[str, Family]) -> str:
+    known = _known(families)
+    if plain(wanted) in known:
+        return known[plain(wanted)]
+    hint = near_names(wanted, known | {plain(family): family for family in families})
     raise UsageError(
-        f"no metric is called {wanted!r}",
-        f"did you mean {suggestions}?" if near else "popmodel explain lists families and metrics",
+        f"no metric is called {wanted!r}", hint or "popmodel explain lists families and metrics"
     )
 
 
-def _plain(text: str) -> str:
+def near_names(wanted: str, known: Mapping[str, str]) -> str | None:
+    """A question with names like the wanted one; None if there are none.
+
+    Parameters
+    ----------
+    wanted : str
+        What was written.
+    known : mapping of str to str
+        Names to show, by how `plain` writes them.
+    """
+    text = plain(wanted)
+    # A part of a name is likelier than a misspelling of another one.
+    near = [name for name in known if len(text) > 1 and text in name][:_NEAR]
+    near = near or difflib.get_close_matches(text, known, n=3)
+    suggestions = ", ".join(dict.fromkeys(known[each] for each in near))
+    return f"did you mean {suggestions}?" if near else None
+
+
+_NEAR = 6
+
+
+def plain(text: str) -> str:
+    """A name without what people write differently: case, blanks, hyphens, American spelling."""
     return re.sub(r"[\s_-]+", "_", text.strip().casefold()).replace(
         "serialization", "serialisation"
     )

@@ -17,10 +17,27 @@ from numpy.typing import NDArray
 from popmodel.efficiency.observables import AGGREGATES, REASONS
 from popmodel.errors import PopmodelError
 from popmodel.expressions import Expression, ExpressionError
+from popmodel.units import plural
 from popmodel.values import dataclass
 
 TOLERANCE = 1e-9
 """Relative difference up to which the two sides of an identity, or a bound, count as equal."""
+
+CAUSES = (
+    "imbalance",
+    "waiting",
+    "transfer",
+    "communication",
+    "regions",
+    "serial",
+    "team",
+    "outside regions",
+    "computation",
+    "instructions",
+    "ipc",
+    "frequency",
+)
+"""What a low metric can be blamed on: `popmodel.efficiency.advice` looks for it in the run."""
 
 Value = float | NDArray[np.float64]
 
@@ -41,6 +58,8 @@ class Metric:
         Over names of `AGGREGATES` and ids of the same family.
     meaning, advice, source : str
         What it says, what to look at when it is low, and where it is defined.
+    cause : str or None
+        One of `CAUSES`; None of a metric that its parts explain.
     at_least, at_most : float or None
         Bounds that hold for every run whose times do not contradict each other.
     view_of : str or None
@@ -55,6 +74,7 @@ class Metric:
     source: str
     at_least: float | None = None
     at_most: float | None = None
+    cause: str | None = None
     view_of: str | None = None
 
 
@@ -126,6 +146,14 @@ class Evaluation:
     absent: dict[str, str]
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        top = self.values.get(self.family.top)
+        value = "absent" if top is None else f"{top:.3f}"
+        return (
+            f"<Evaluation {self.family.id}: {self.family.top} {value}, "
+            f"{plural(len(self.values), 'value')}, {len(self.absent)} absent>"
+        )
+
 
 @dataclass(frozen=True)
 class SampledEvaluation:
@@ -170,6 +198,9 @@ class Family:
     decompositions: tuple[Decomposition, ...]
     notes: tuple[Note, ...]
     order: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Family {self.id}: {self.title}, {plural(len(self.metrics), 'metric')}>"
 
     def parts(self, metric: str) -> tuple[str, ...]:
         """Metrics of the family in the first decomposition of a metric; empty for a leaf."""

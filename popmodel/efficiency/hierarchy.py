@@ -17,6 +17,7 @@ from typing import Any
 
 from popmodel.documents import parse_toml, read_text
 from popmodel.efficiency.family import (
+    CAUSES,
     Decomposition,
     Evaluation,
     Family,
@@ -74,6 +75,7 @@ _METRIC_KEYS = {
     "formula": (_TEXT, True),
     "meaning": (_TEXT, True),
     "advice": (_TEXT, True),
+    "cause": (_TEXT, False),
     "source": (_TEXT, True),
     "at_least": (_NUMBER, False),
     "at_most": (_NUMBER, False),
@@ -91,7 +93,17 @@ _Keys = Mapping[str, tuple[tuple[type, ...], bool]]
 
 @functools.cache
 def load_families() -> Mapping[str, Family]:
-    """The families that come with the program, by id, in the order in which to show them."""
+    """The families that come with the program, by id, in the order in which to show them.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> families = popmodel.load_families()
+    >>> list(families)[:3]
+    ['mpi', 'mpi-additive', 'hybrid-additive']
+    >>> families["mpi"].metrics["transfer_efficiency"].formula.text
+    'ideal_runtime / runtime'
+    """
     # importlib.resources would cost as much time as reading all the files, and a package with a
     # compiled core always lies in a directory.
     folder = Path(__file__).parent / "families"
@@ -189,12 +201,16 @@ class _Reader:
             raise self.error(
                 f"{id}: at_least ({least}) is more than at_most ({most})", "metric", index
             )
+        if entry.get("cause", CAUSES[0]) not in CAUSES:
+            hint = _near(entry["cause"], CAUSES) or f"known causes: {', '.join(CAUSES)}"
+            raise self.error(f"{id}: unknown cause {entry['cause']!r}", "metric", index, hint)
         return Metric(
             id=id,
             name=entry["name"],
             formula=self.expression(entry["formula"], f"formula of {id}", "metric", index),
             meaning=_one_line(entry["meaning"]),
             advice=_one_line(entry["advice"]),
+            cause=entry.get("cause"),
             source=_one_line(entry["source"]),
             at_least=least,
             at_most=most,

@@ -17,6 +17,7 @@ import numpy as np
 
 from popmodel.efficiency import workers
 from popmodel.efficiency.call_sites import CallSite, measure_call_sites
+from popmodel.efficiency.evidence import Evidence, gather
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.regions import RegionTimes, measure_regions
 from popmodel.errors import ReplayError
@@ -33,7 +34,8 @@ from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.trace import part_of
-from popmodel.values import dataclass
+from popmodel.units import plural
+from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,6 +51,7 @@ _LARGEST = 2**63
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
 _UNCOVERED = "useful, MPI and region times exceed the time covered by states"
 _NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
+_QUICK = 0.95  # transfer efficiency from which on nobody asks what the network does
 _SHOWN = 5e-4  # share of all thread time that changes the digits of an efficiency as it is printed
 
 
@@ -70,7 +73,9 @@ class Run:
     window : Focus or None
         The window of analysis; None of a run that is not from a trace.
     call_sites : tuple of CallSite
-        Where MPI is called, the most time first; none where the trace does not tell.
+        Where MPI is called, the most time first.
+    evidence : Evidence
+        What else is known about the causes of losses.
     """
 
     trace: str
@@ -79,6 +84,10 @@ class Run:
     caveats: tuple[str, ...] = ()
     window: Focus | None = None
     call_sites: tuple[CallSite, ...] = ()
+    evidence: Evidence = Evidence()
+
+    def __repr__(self) -> str:
+        return cut(f"<Run {self.trace}: {self.observables.summary}>")
 
 
 def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = PROGRAM) -> Run:
@@ -101,6 +110,15 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     Run
         A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
         a run that cannot be replayed, too.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> run = popmodel.analyse(popmodel.read("tests/data/bt-mz.S.2x2.prv.gz"))
+    >>> family = popmodel.load_families()["hybrid-additive"]
+    >>> evaluation = family.evaluate(run.observables.aggregates(), run.observables.absent)
+    >>> round(evaluation.values["parallel_efficiency"], 3)
+    0.205
     """
     trace, window = focused(trace, part)
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
@@ -151,7 +169,9 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     first, said = [*caveats(trace, window)], [*notes, *doubts]
     (first if workers.apart(run) else said).extend(workers.remarks(run))
     sites = measure_call_sites(trace, total, ideal)
-    return Run(trace.path, run, tuple(said), tuple(first), window, sites)
+    transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
+    evidence = gather(trace, running, found, ideal[0] if ideal and transferred else None)
+    return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
 
 
 def runtime(trace: Trace) -> float:
@@ -192,19 +212,19 @@ def _why_longer(program: Program, network: Network, ideal: float, measured: floa
     never = {"eager_threshold": math.inf}
     told = f"the ideal runtime exceeds the measured one by {ideal - measured:.3g} s: "
     for changes, reason in (
-        (rooted, "roots of collectives left early (--collectives rooted)"),
-        (never, "blocking sends from the eager threshold on did not wait for their receives"),
+        (rooted, "roots left collectives early (--collectives rooted)"),
+        (never, "blocking sends at or above the eager threshold did not wait for their receives"),
         (
             rooted | never,
-            "roots of collectives left early, and blocking sends from the eager threshold on did "
+            "roots left collectives early, and blocking sends at or above the eager threshold did "
             "not wait for their receives",
         ),
     ):
         if replay(program, network.with_(**changes)).runtime <= measured:
             return told + reason
     return told + (
-        "neither roots that leave collectives early nor sends that do not wait explain it; other "
-        "collectives may not have synchronised"
+        "neither early roots of collectives nor blocking sends explain it; other collectives may "
+        "not have synchronised"
     )
 
 
@@ -219,10 +239,11 @@ def _counters(
             continue
         location, value = readings
         if negative := np.count_nonzero(value < 0):
-            broken[name] = f"the hardware counter of {name} is below zero in {negative} readings"
+            number = plural(int(negative), "reading")
+            broken[name] = f"the hardware counter of {name} is negative in {number}"
             continue
         if value.sum(dtype=np.float64) >= _LARGEST:
-            broken[name] = f"the hardware counter of {name} adds up to more than can be counted"
+            broken[name] = f"the hardware counter of {name} overflows 64 bits"
             continue
         total = np.zeros(trace.locations, dtype=np.int64)
         np.add.at(total, location, value)
@@ -265,13 +286,13 @@ def _doubts(
     if len(gap) and gap.max() > _NOTEWORTHY * total:
         rank = int(np.flatnonzero(masters == some[gap.argmax()])[0])
         doubts.append(
-            f"the states of rank {rank} leave {gap.max() / _NS:.9f} s uncovered: time in regions "
-            "and calls counts it, the runtime does not, so efficiencies may come out too high"
+            f"the states of rank {rank} leave {gap.max() / _NS:.9f} s uncovered, which count in "
+            "regions and calls but not in the runtime: efficiencies may be too high"
         )
     if len(gap) and -gap.min() > _NOTEWORTHY * total:
         rank = int(np.flatnonzero(masters == some[gap.argmin()])[0])
         doubts.append(
-            f"the states of rank {rank} overlap by {-gap.min() / _NS:.9f} s, which counts twice"
+            f"the states of rank {rank} overlap by {-gap.min() / _NS:.9f} s, which count twice"
         )
     return doubts
 
@@ -283,9 +304,9 @@ def _unaccounted(run: Observables) -> list[str]:
     if abs(costs - lost) <= _SHOWN * float(run.threads.sum()) * run.runtime:
         return []
     return [
-        f"the costs of the parallel regions add up to {costs:.9f} s, their efficiency loses "
-        f"{lost:.9f} s: worker threads run outlined functions for {costs - lost:.9f} s outside the "
-        "parallel regions of their masters, so that efficiency can exceed 1"
+        f"parallel regions lose {costs:.9f} s one by one, {lost:.9f} s by their efficiency: "
+        f"worker threads run outlined functions for {costs - lost:.9f} s outside their masters' "
+        "parallel regions, so the efficiency may exceed 1"
     ]
 
 

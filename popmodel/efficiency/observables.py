@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import PopmodelError
+from popmodel.units import format_time, team
 from popmodel.values import dataclass
 
 Times = NDArray[np.float64]
@@ -270,6 +271,9 @@ class Region:
         Thread time inside the region that is not useful, in thread-seconds.
     locks : float
         The part of it in which threads wait for locks and critical sections.
+    imbalance, mpi, barriers : float
+        What the average thread lacks to the busiest of its team; time in MPI calls; time in
+        barriers. Thread-seconds; imbalance overlaps with the others.
     """
 
     name: str
@@ -279,6 +283,9 @@ class Region:
     load_balance: float
     cost: float
     locks: float = 0.0
+    imbalance: float = 0.0
+    mpi: float = 0.0
+    barriers: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,6 +392,15 @@ class Observables:
             if getattr(self, name) is not None:
                 _check_not_negative(name, np.asarray(getattr(self, name), dtype=np.float64))
         object.__setattr__(self, "absent", {**_missing(self), **self.absent, **_unusable(self)})
+
+    def __repr__(self) -> str:
+        return f"<Observables: {self.summary}>"
+
+    @property
+    def summary(self) -> str:
+        """Size, runtime and share of useful time in a few words."""
+        useful = 100 * float(self.useful.mean()) / self.runtime
+        return f"{team(self.threads)}, runtime {format_time(self.runtime)}, {useful:.1f} % useful"
 
     @property
     def outside_mpi(self) -> Times:

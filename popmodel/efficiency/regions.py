@@ -199,6 +199,9 @@ def _by_cost(
                 load_balance=column["mean_useful"] / busiest if busiest else 1.0,
                 cost=(column["thread_time"] - column["useful"]) / _NS,
                 locks=column["locks"] / _NS,
+                imbalance=column["imbalance"] / _NS,
+                mpi=column["mpi"] / _NS,
+                barriers=max(column["synchronisation"] - column["locks"], 0.0) / _NS,
             )
         )
     return tuple(sorted(regions, key=lambda r: (-r.cost, r.name)))

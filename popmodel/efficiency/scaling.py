@@ -60,6 +60,8 @@ class Scaling:
         The metrics of family ``scaling``, one evaluation per run.
     threaded : tuple of bool
         Whether the run or its reference has processes with several threads.
+    doubts : tuple of str
+        Signs that the runs did not do the work that the comparison assumes.
     """
 
     mode: Mode
@@ -67,6 +69,7 @@ class Scaling:
     why: str
     evaluations: tuple[Evaluation, ...]
     threaded: tuple[bool, ...]
+    doubts: tuple[str, ...] = ()
 
     def aggregates(self, index: int) -> dict[str, float]:
         """What the comparison adds to the aggregates of one run, for other families.
@@ -85,6 +88,8 @@ class Scaling:
         return of_masters(evaluation.values, evaluation.absent, threaded=self.threaded[index])
 
 
+COMPARABLE = 5.0
+"""Ratio of useful times that cache effects or contention hardly explain in runs of one program."""
 _NAME = "computation_scaling"
 _OF_ALL_THREADS = (
     "processes have several threads: the family scaling has the global efficiency of all of them"
@@ -120,17 +125,18 @@ def scale(
         raise ValueError("no runs to compare")
     _check_work(runs, mode, work)
     chosen, why_reference = _choose_reference(runs, reference)
+    asked = mode is not None
     if len(runs) == 1 and mode is None and work is None:
-        mode, why_mode = "strong", "strong scaling: there is nothing to compare"
+        mode, why_mode = "strong", "strong scaling: a single run"
     elif mode is not None:
-        why_mode = f"{mode} scaling: asked for"
+        why_mode = f"{mode} scaling: as requested"
     elif work is not None:
-        mode, why_mode = "weak", "weak scaling: the work of each run is given"
+        mode, why_mode = "weak", "weak scaling: work given for each run"
     else:
         mode, why_mode = _detect_mode(runs, chosen)
     if mode == "weak" and work is None:
         work = [_cores(run) for run in runs]
-        why_mode += "; work taken as proportional to the cores"
+        why_mode += "; work assumed proportional to the cores"
     ratios = [1.0] * len(runs) if work is None else [amount / work[chosen] for amount in work]
     family = load_families()["scaling"]
     base = runs[chosen]
@@ -142,7 +148,10 @@ def scale(
         for run, ratio in zip(runs, ratios, strict=True)
     ]
     threaded = tuple(_is_threaded(run) or _is_threaded(base) for run in runs)
-    return Scaling(mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations), threaded)
+    doubts = [*_implausible(evaluations), *([] if asked else _grows(runs, chosen, mode))]
+    return Scaling(
+        mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations), threaded, tuple(doubts)
+    )
 
 
 def against(
@@ -222,16 +231,16 @@ def _check_work(
 
 def _choose_reference(runs: Sequence[Comparable], wanted: int | str | None) -> tuple[int, str]:
     if len(runs) == 1 and wanted is None:
-        return 0, "a single run is its own reference, so its scaling metrics are 1"
+        return 0, "it is its own reference, so its scaling metrics are 1"
     if isinstance(wanted, int):
         if not 0 <= wanted < len(runs):
             raise UsageError(
                 f"reference {wanted} is not one of the {len(runs)} runs",
                 f"count from 0 to {len(runs) - 1}, or give the name of a run",
             )
-        return wanted, f"reference {runs[wanted].name}: asked for"
+        return wanted, f"reference {runs[wanted].name} as requested"
     if wanted is not None:
-        return _find_by_name(runs, wanted), f"reference {wanted}: asked for"
+        return _find_by_name(runs, wanted), f"reference {wanted} as requested"
     keys = [(_cores(run), _cores(run) / run.aggregates["processes"]) for run in runs]
     chosen = keys.index(min(keys))
     fewest, threads = keys[chosen]
@@ -263,32 +272,50 @@ def _find_by_name(runs: Sequence[Comparable], wanted: str) -> int:
 
 def _detect_mode(runs: Sequence[Comparable], reference: int) -> tuple[Mode, str]:
     """Strong if, in most runs, instructions stay rather than grow with the cores."""
+    votes = _stays(runs, reference, "instructions_sum")
+    if not votes:
+        if len({_cores(run) for run in runs}) == 1:
+            return "strong", "strong scaling assumed: all runs have the same number of cores"
+        return "strong", "strong scaling assumed: no instruction counters"
+    among = f"in {sum(votes)} of {len(votes)} runs"
+    if 2 * sum(votes) > len(votes):
+        return "strong", f"strong scaling: total instructions stay roughly constant ({among})"
+    among = f"in {len(votes) - sum(votes)} of {len(votes)} runs"
+    return "weak", f"weak scaling: total instructions grow with the cores ({among})"
+
+
+def _stays(runs: Sequence[Comparable], reference: int, name: str) -> list[bool]:
+    """For each run that can tell: whether an aggregate stays rather than grows with the cores."""
     base = runs[reference]
     votes = []
     for run in runs:
         more_cores = math.log(_cores(run) / _cores(base))
-        counts = (
-            run.aggregates.get("instructions_sum", 0.0),
-            base.aggregates.get("instructions_sum", 0.0),
-        )
-        if more_cores == 0 or min(counts) <= 0:
+        amounts = (run.aggregates.get(name, 0.0), base.aggregates.get(name, 0.0))
+        if more_cores == 0 or min(amounts) <= 0:
             continue  # such a run cannot tell the two apart
-        growth = math.log(counts[0] / counts[1])
+        growth = math.log(amounts[0] / amounts[1])
         votes.append(abs(growth) < abs(growth - more_cores))
-    if not votes:
-        return "strong", (
-            "strong scaling: no run with instruction counters and another number of cores"
-            " shows whether the work grew"
-        )
-    if 2 * sum(votes) > len(votes):
-        return "strong", (
-            f"strong scaling: in {sum(votes)} of {len(votes)} runs the instructions stay nearer"
-            " to those of the reference than to growth with the cores"
-        )
-    return "weak", (
-        f"weak scaling: in {len(votes) - sum(votes)} of {len(votes)} runs the instructions"
-        " grow with the cores"
-    )
+    return votes
+
+
+def _grows(runs: Sequence[Comparable], reference: int, mode: Mode) -> list[str]:
+    """A doubt about strong scaling that was only assumed."""
+    votes = _stays(runs, reference, "useful_sum")
+    if mode == "weak" or _stays(runs, reference, "instructions_sum") or not votes or any(votes):
+        return []
+    return ["the total useful time grows with the cores: if the work does too, use --scaling weak"]
+
+
+def _implausible(evaluations: Sequence[Evaluation]) -> list[str]:
+    """A doubt where the runs hardly did the same work."""
+    found = [each.values[_NAME] for each in evaluations if each.values.get(_NAME, 0) > 0]
+    extreme = max(found, key=lambda value: max(value, 1 / value), default=1.0)
+    if 1 / COMPARABLE <= extreme <= COMPARABLE:
+        return []
+    return [
+        f"implausible computation scaling of {extreme:.3g}: check that all runs are of the same "
+        "program and input"
+    ]
 
 
 def _missing_counters(run: Comparable, reference: Comparable) -> dict[str, str]:

@@ -102,8 +102,8 @@ class Expression:
                     raise ExpressionError(
                         self.text,
                         f"has no finite value for {_shown(environment)}",
-                        hint="look for a division by zero, a root or logarithm of a number "
-                        "below zero, or a power that is too large",
+                        hint="check for a division by zero, a root or logarithm of a negative "
+                        "number, or a power that is too large",
                     )
         return result.item() if result.ndim == 0 else result
 
@@ -145,7 +145,7 @@ class Expression:
 
     def _check_functions(self, functions: Mapping[str, Callable[..., Any]] | None) -> None:
         for name in self.calls - FUNCTIONS.keys() - (functions or {}).keys():
-            raise ExpressionError(self.text, f"function {name!r} was given no meaning")
+            raise ExpressionError(self.text, f"function {name!r} is not defined")
 
     def __str__(self) -> str:
         return self.text

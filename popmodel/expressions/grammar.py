@@ -101,7 +101,7 @@ def read_tree(text: str, functions: Mapping[str, int]) -> tuple[ast.expr, set[st
         raise ExpressionError(
             text,
             f"has {len(text)} characters, more than the {MAX_LENGTH} allowed",
-            hint="give parts of it a name of their own",
+            hint="define parts of it as formulas with a name",
         )
     for column, character in enumerate(text, start=1):
         if not (" " <= character <= "~" or character in "\t\n"):
@@ -120,7 +120,7 @@ def read_tree(text: str, functions: Mapping[str, int]) -> tuple[ast.expr, set[st
         # Python gives 0 when the text ends too early
         column = leading + error.offset if error.offset else len(flat.rstrip()) + 1
         problem = error.msg or "cannot be read"
-        raise ExpressionError(text, f"does not parse ({problem})", column=column) from None
+        raise ExpressionError(text, f"syntax error ({problem})", column=column) from None
     except (MemoryError, RecursionError):
         raise ExpressionError(text, "is nested too deeply") from None
     known = dict(FUNCTIONS) | {name: (n, n) for name, n in functions.items()}
@@ -145,7 +145,9 @@ def _check(
         return ExpressionError(text, problem, column=leading + node.col_offset + 1, hint=hint)
 
     if depth > MAX_DEPTH:
-        raise refuse(f"is nested more than {MAX_DEPTH} deep", "give parts of it a name")
+        raise refuse(
+            f"is nested more than {MAX_DEPTH} deep", "define parts of it as formulas with a name"
+        )
     children: Iterable[ast.expr]
     match node:
         case ast.Constant(value=value):
@@ -161,7 +163,7 @@ def _check(
             children = ()
         case ast.Name(id=name):
             if name in known:
-                raise refuse(f"{name!r} is a function and needs its arguments in brackets")
+                raise refuse(f"{name!r} is a function and needs arguments in parentheses")
             names.add(name)
             children = ()
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
@@ -170,7 +172,7 @@ def _check(
             if type(op) not in OPERATORS:
                 raise refuse(
                     "this operator is not allowed",
-                    "a power is written **" if isinstance(op, ast.BitXor) else None,
+                    "write ** for a power" if isinstance(op, ast.BitXor) else None,
                 )
             children = (left, right)
         case ast.BoolOp(values=values):
@@ -184,10 +186,12 @@ def _check(
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                hint = (
+                    f"did you mean {near[0]}?" if near else f"known functions: {', '.join(known)}"
+                )
                 raise refuse(f"unknown function {name!r}", hint)
             if keywords:
-                raise refuse(f"{name} takes no named arguments")
+                raise refuse(f"{name} takes no keyword arguments")
             least, most = known[name]
             if len(args) < least or (most is not None and len(args) > most):
                 wanted = f"{least}" if most == least else f"{least} or more"
@@ -197,7 +201,7 @@ def _check(
             calls.add(name)
             children = args
         case ast.Call():
-            raise refuse("only a function by its name can be called")
+            raise refuse("only functions can be called, by name")
         case _:
             raise refuse(_REFUSED.get(type(node), f"{type(node).__name__} is not allowed"))
     for child in children:

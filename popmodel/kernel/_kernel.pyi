@@ -3,6 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+interface: str
+"""The text of this file when the core was built."""
+
 class ScanError(ValueError):
     """A record that cannot be used; its arguments are the line, from 1, and the reason."""
 

@@ -95,8 +95,8 @@ def sources() -> Path:
         if (folder / "hello.c").is_file():
             return folder
     raise BuildError(
-        f"the sources of the measuring programs are neither in nor beside {package}",
-        "install popmodel again: its package is incomplete",
+        f"{package}: the sources of the benchmark programs are missing",
+        "reinstall popmodel: the package is incomplete",
     )
 
 
@@ -274,9 +274,9 @@ def make(
 def _refuse_unsafe(names: Sequence[str]) -> None:
     if why := cache.doubt(*names):
         raise BuildError(
-            f"{why}: what lies there is not run with your rights",
-            f"chmod -R go-w {shell.quote(str(cache.folder()))} if you trust what is in it, or name "
-            "another folder in POPMODEL_CACHE_DIR",
+            f"{why}: programs in it are not run",
+            f"if you trust its contents, chmod -R go-w {shell.quote(str(cache.folder()))}; "
+            "otherwise set POPMODEL_CACHE_DIR to another directory",
         )
 
 
@@ -346,7 +346,7 @@ def _words(variable: str, environment: Mapping[str, str]) -> list[str]:
         return shlex.split(environment.get(variable, ""))
     except ValueError as error:
         problem = str(error).lower()
-        hint = f"write for example {variable}='-O3 -g'"
+        hint = f"for example {variable}='-O3 -g'"
         raise BuildError(f"${variable}: {problem}", hint) from None
 
 
@@ -375,25 +375,25 @@ def _keep_log(folder: Path, said: list[str]) -> None:
 
 
 def _refused(name: str, step: Step, done: Finished, log: Path) -> BuildError:
-    hint = f"all that the compiler said is in {log}"
+    hint = f"full compiler output: {log}"
     said = done.text.lower()
     if full := next((words for words in _FULL_WORDS if words in said), None):
         # Each tool has its own page about it, with names of files that are gone by now.
         return BuildError(
             f"{full} in {cache.folder()} while building {name}",
-            "free some space there, or name another folder in POPMODEL_CACHE_DIR",
+            "free some space there, or set POPMODEL_CACHE_DIR to another directory",
         )
     openmp = step.compiler.openmp
     signs = ("omp.h", "-lomp", "-lgomp", "libgomp", openmp)
     if openmp in step.words and any(sign in said for sign in signs):
-        hint = f"this compiler lacks OpenMP: install its runtime, or name another in CC ({log})"
+        hint = f"install the OpenMP runtime of this compiler, or set CC to another one ({log})"
     called = shlex.join(step.compiler.command)
-    return BuildError(f"{called} cannot build {name}: {done.first_error}", hint)
+    return BuildError(f"{called} failed to build {name}: {done.first_error}", hint)
 
 
 def _unwritable(folder: Path, error: OSError) -> FileError:
-    hint = "name another folder in POPMODEL_CACHE_DIR"
+    hint = "set POPMODEL_CACHE_DIR to another directory"
     if error.errno in _FULL:
         hint = f"free some space there, or {hint}"
-    problem = f"what popmodel builds cannot be kept here: {error.strerror}"
+    problem = f"cannot store build results here: {error.strerror}"
     return FileError(folder, problem, hint=hint)

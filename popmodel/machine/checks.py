@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 class ProfileError(FileError):
     """A machine profile is damaged or incomplete; without a hint it is told how to get another."""
 
-    remedy = "correct it, or measure the machine again: popmodel bench"
+    remedy = "correct it, or measure again: popmodel bench"
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class ProfileError(FileError):
 class UnreadableProfile(ProfileError):
     """There is no machine profile, or none that may be read."""
 
-    remedy = "name a profile that popmodel bench wrote, or a bundled one"
+    remedy = "give a profile that popmodel bench wrote, or the name of a preset"
 
 
 def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity]:
@@ -72,9 +72,9 @@ def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity
     if "memory.bsat" in quantities:
         for needed in ("memory.b1", "memory.q"):
             if needed not in quantities:
-                raise ProfileError(path, f"{needed} is missing, without which bsat tells nothing")
+                raise ProfileError(path, f"{needed} is missing: memory.bsat needs it")
         if quantities["memory.bsat"].value < quantities["memory.b1"].value:
-            raise ProfileError(path, "memory.bsat is below memory.b1")
+            raise ProfileError(path, "memory.bsat must not be below memory.b1")
     return quantities
 
 
@@ -98,10 +98,10 @@ def _check_counts(document: Mapping[str, Any], name: str, path: str) -> None:
     for entry in table:
         if not _NUMBER.fullmatch(entry):
             raise ProfileError(
-                path, f"{name}.{entry} should be named by a number of active cores, such as 1"
+                path, f"{name}.{entry}: the key must be a number of active cores, such as 1"
             )
     if not table:
-        raise ProfileError(path, f"{name} is empty")
+        raise ProfileError(path, f"{name} must not be empty")
 
 
 def _check_constructs(document: Mapping[str, Any], path: str) -> None:
@@ -110,11 +110,10 @@ def _check_constructs(document: Mapping[str, Any], path: str) -> None:
         if len(threads) != len(seconds):
             raise ProfileError(
                 path,
-                f"openmp.{name} has {len(threads)} thread counts (T) "
-                f"but {len(seconds)} entries in seconds",
+                f"openmp.{name} has {len(threads)} entries in T but {len(seconds)} in seconds",
             )
         if any(b <= a for a, b in itertools.pairwise(threads)):
-            raise ProfileError(path, f"openmp.{name}.T should rise")
+            raise ProfileError(path, f"openmp.{name}.T must increase")
 
 
 def _check_tier(
@@ -128,12 +127,14 @@ def _check_tier(
     switch = quantities.get(f"{key}.eager_threshold")
     bounds: list[Any] = [entry.get("upto") for entry in classes]
     if bounds[-1] is not None:
-        raise ProfileError(path, f"{key}.classes: the last class should have no upto")
+        raise ProfileError(path, f"{key}.classes: the last class must not have upto")
     if any(bound is None for bound in bounds[:-1]):
-        raise ProfileError(path, f"{key}.classes: only the last class may have no upto")
+        raise ProfileError(path, f"{key}.classes: every class but the last must have upto")
     for index, bound in enumerate(bounds[:-1]):
         if index and bound <= bounds[index - 1]:
-            raise ProfileError(path, f"{key}.classes[{index}].upto should be above the one before")
+            raise ProfileError(
+                path, f"{key}.classes[{index}].upto must be above that of the class before"
+            )
         here, above = (
             quantities[f"{key}.classes[{i}].alpha"].value
             + quantities[f"{key}.classes[{i}].beta"].value * bound
@@ -142,9 +143,9 @@ def _check_tier(
         if not may_follow(here, above, at_switch=switch is not None and bound == switch.value):
             raise ProfileError(
                 path,
-                f"{key}.classes[{index}] and [{index + 1}] do not meet at {bound} B: "
+                f"{key}.classes[{index}] and [{index + 1}] do not match at {bound} B: "
                 f"{here:.3g} s and {above:.3g} s",
-                hint="where classes meet the time may fall by a quarter and rise threefold, "
+                hint="from one class to the next the time may fall by a quarter or rise threefold, "
                 "at the eager threshold by any factor",
             )
 

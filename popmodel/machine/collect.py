@@ -49,8 +49,10 @@ def collect(
     for folder in folders:
         here = run_directory.all_samples(folder)
         if not here:
-            what = "holds no samples (*.jsonl)" if folder.is_dir() else "is no directory"
-            raise FileError(folder, what, hint="name a run directory, such as machine.samples")
+            what = "contains no samples (*.jsonl)" if folder.is_dir() else "is not a directory"
+            raise FileError(
+                folder, what, hint="give the directory of the samples, such as machine.samples"
+            )
         # A launch that was given up before its first sample leaves an empty file.
         paths += [path for path in here if path.stat().st_size]
     launches = samples.read(paths)
@@ -73,7 +75,7 @@ def _plan_of(folder: Path) -> tuple[Run | None, str | None]:
     try:
         return run_directory.find(folder), None
     except FileError as error:  # samples say themselves what they are
-        return None, f"{error.message}: jobs that are missing cannot be counted"
+        return None, f"{error.message}: missing jobs cannot be counted"
 
 
 def _check_same_machine(launches: Sequence[Launch]) -> None:
@@ -94,8 +96,8 @@ def _check_same_machine(launches: Sequence[Launch]) -> None:
             if before != str(value):
                 raise FileError(
                     launch.path,
-                    f"{what} is {value}, but {before} in {path}",
-                    hint="collect the samples of each machine into a profile of its own",
+                    f"{what} is {value}, but it is {before} in {path}",
+                    hint="collect the samples of each machine into a separate profile",
                 )
 
 
@@ -130,7 +132,7 @@ def _add_absent(document: Document, made: Plan, failures: Sequence[Failure]) -> 
             continue
         program = "node" if part in NODE_PARTS else "mpi"
         failed = [failure.text for failure in failures if failure.program == program]
-        absent.setdefault(PATHS[part][0], failed[0] if failed else "no sample of it was taken")
+        absent.setdefault(PATHS[part][0], failed[0] if failed else "not measured")
 
 
 def has_any(document: Mapping[str, Any], parts: Iterable[str]) -> bool:
@@ -152,14 +154,14 @@ def nothing_of(
     failures : sequence of Failure
         Launches that were given up; the first tells what to do.
     """
-    what = f"nothing of {', '.join(parts)} could be measured"
-    hint = "popmodel doctor says what works on this machine"
+    what = f"{', '.join(parts)}: nothing could be measured"
+    hint = "popmodel doctor shows what works on this machine"
     if failures:
         return PopmodelError(f"{what}: {failures[0].text}", failures[0].error.hint or hint)
     above = [path for part in parts for path in PATHS[part]]
     absent = document.get("absent", {})
     reasons = [why for path, why in absent.items() if _is_below(path, above)]
-    return PopmodelError(f"{what}: {reasons[0] if reasons else 'there are no samples of it'}", hint)
+    return PopmodelError(f"{what}: {reasons[0] if reasons else 'there are no samples'}", hint)
 
 
 def _has(document: Mapping[str, Any], path: str) -> bool:
@@ -192,8 +194,8 @@ def replace_parts(kept: Mapping[str, Any], fresh: Document, parts: Sequence[str]
         before, now = values
         if before is not None and now is not None and before != now:
             raise UsageError(
-                f"--only: {name} was {before} when the rest of the profile was measured, now {now}",
-                "measure all of it again, or write this part to a file of its own with -o",
+                f"--only: {name} is {now}, but was {before} when the profile was measured",
+                "measure everything again, or write this part to another file with -o",
             )
     inside = [path for part in parts for path in PATHS[part]]
     merged = copy.deepcopy(dict(kept))

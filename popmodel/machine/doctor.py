@@ -41,7 +41,7 @@ SPREAD = 0.2
 ROOM = 100 << 20
 """Bytes that the cache should have free: programs, and compilers' temporary files."""
 
-_QUIETER = "measure at a quieter time, or on a node of your own"
+_QUIETER = "measure when the node is idle, or on an exclusive node"
 _PATIENCE = 60.0  # seconds for a program of two threads
 
 
@@ -128,7 +128,7 @@ def check_compiler(compiler: Compiler | PopmodelError) -> Check:
 def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -> Check:
     """Whether two threads start, and whose OpenMP runtime starts them."""
     if isinstance(compiler, PopmodelError):
-        return Check("OpenMP", "untried", "not tried: there is no compiler")
+        return Check("OpenMP", "untried", "not tested: there is no compiler")
     try:
         program = build("hello-openmp", compiler, environment)
     except PopmodelError as error:
@@ -136,16 +136,21 @@ def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -
     asked = {**environment, "OMP_NUM_THREADS": "2"}
     done = output_of([str(program)], timeout=_PATIENCE, environment=asked)
     if done.status != 0:
-        todo = f"try it by hand: OMP_NUM_THREADS=2 {program}"
-        return Check("OpenMP", "fail", f"two threads do not start: {done.last_line}", todo)
+        todo = f"run it by hand: OMP_NUM_THREADS=2 {program}"
+        return Check("OpenMP", "fail", f"a program with two threads fails: {done.last_line}", todo)
     facts = _answer(done.text)
     if facts is None:
-        todo = f"look at the variables OMP_* and at what it says: OMP_NUM_THREADS=2 {program}"
-        return Check("OpenMP", "fail", f"two threads give no answer: {done.last_line}", todo)
+        todo = f"check the OMP_* variables and run it by hand: OMP_NUM_THREADS=2 {program}"
+        return Check(
+            "OpenMP",
+            "fail",
+            f"unexpected output of a program with two threads: {done.last_line}",
+            todo,
+        )
     found = f"{facts['runtime']}, {plural(facts['threads'], 'thread')}"
     if facts["threads"] < 2:
-        todo = "look at OMP_THREAD_LIMIT and OMP_DYNAMIC"
-        return Check("OpenMP", "fail", f"{found} where two were asked for", todo, facts)
+        todo = "check OMP_THREAD_LIMIT and OMP_DYNAMIC"
+        return Check("OpenMP", "fail", f"{found} instead of 2", todo, facts)
     return Check("OpenMP", "ok", found, facts=facts)
 
 
@@ -178,13 +183,15 @@ def check_mpi(mpi: Mpi | PopmodelError, environment: Environment) -> Check:
     except PopmodelError as error:
         return Check("MPI", "fail", f"{name}: {error.message}", error.hint, facts)
     manners = {
-        "given": "as --launcher says",
+        "given": "as given by --launcher",
         "bound": "bound to cores",
         "free": "not bound",
-        "crowded": "not bound, as if there were room for one",
+        "crowded": "not bound, oversubscribed",
     }
     facts |= {"launcher": list(way.launcher), "manner": way.manner}
-    return Check("MPI", "ok", f"{name}, ranks by {way.name}, {manners[way.manner]}", facts=facts)
+    return Check(
+        "MPI", "ok", f"{name}, ranks started by {way.name}, {manners[way.manner]}", facts=facts
+    )
 
 
 def check_counters(refused: int | None, paranoia: int | None) -> Check:
@@ -199,14 +206,14 @@ def check_counters(refused: int | None, paranoia: int | None) -> Check:
     """
     facts: dict[str, Any] = {"error": None, "perf_event_paranoid": paranoia}
     if refused is None:
-        return Check("counters", "ok", "instructions can be counted", facts=facts)
+        return Check("counters", "ok", "available (instructions, cycles)", facts=facts)
     facts["error"] = errno.errorcode.get(refused, str(refused))
     if refused in (errno.EACCES, errno.EPERM):
         setting = "" if paranoia is None else f" (perf_event_paranoid is {paranoia})"
-        todo = "popmodel bench needs none; traces do: have kernel.perf_event_paranoid set to 2"
-        return Check("counters", "absent", f"not allowed{setting}", todo, facts)
-    found = f"none here ({facts['error']}), as in most virtual machines and containers"
-    todo = "popmodel bench needs none; traces made here will have none"
+        todo = "popmodel trace --counters needs them: ask for kernel.perf_event_paranoid=2"
+        return Check("counters", "absent", f"not permitted{setting}", todo, facts)
+    found = f"not available ({facts['error']}), as in most virtual machines and containers"
+    todo = "traces recorded here will have none; popmodel bench does not need them"
     return Check("counters", "absent", found, todo, facts)
 
 
@@ -220,21 +227,21 @@ def check_cores(hardware: Hardware, environment: Environment) -> Check:
         "cpu_limit": hardware.cpu_limit,
         "memory_limit": hardware.memory_limit,
     }
-    found = f"{plural(cores, 'core')}, {allowed} of {plural(online, 'CPU')} allowed"
+    found = f"{plural(cores, 'core')}, {allowed} of {plural(online, 'CPU')} usable"
     given = environment.get("SLURM_CPUS_ON_NODE", "")
     if hardware.cpu_limit is not None and hardware.cpu_limit < allowed:
-        found += f", time for {hardware.cpu_limit:g} (control group)"
-        todo = "raise the limit of the container: threads above it are stopped now and then"
+        found += f", limited to the time of {hardware.cpu_limit:g} (control group)"
+        todo = "raise the CPU limit of the container: threads beyond it are throttled"
         return Check("cores", "warn", found, todo, facts)
     if given.isdigit() and int(given) > allowed:
-        found += f", though Slurm gave {given}"
+        found += f", although Slurm allocated {given}"
         todo = f"start popmodel outside srun, or with srun -c {given}"
         return Check("cores", "warn", found, todo, facts)
     if allowed < online:
-        todo = "measure a node of its own (--exclusive): others share its memory and caches"
+        todo = "use an exclusive node (--exclusive): other jobs share its memory and caches"
         return Check("cores", "warn", found, todo, facts)
     if cores == 1:
-        todo = "measure where there are more: nothing that cores share can be measured on one"
+        todo = "use a node with more cores: shared resources cannot be measured on one"
         return Check("cores", "warn", found, todo, facts)
     return Check("cores", "ok", found, facts=facts)
 
@@ -242,8 +249,9 @@ def check_cores(hardware: Hardware, environment: Environment) -> Check:
 def check_noise(now: disturbance.Disturbance) -> Check:
     """Whether the machine is quiet enough to measure."""
     found = (
-        f"others use {100 * now.foreign:.0f} % of the CPUs, {100 * now.steal:.0f} % is stolen, "
-        f"the same work takes up to {100 * now.spread:.0f} % longer, load {now.load:.1f}"
+        f"other programs use {100 * now.foreign:.0f} % of the CPU time, steal "
+        f"{100 * now.steal:.0f} %, "
+        f"run times vary by {100 * now.spread:.0f} %, load {now.load:.1f}"
     )
     loud = now.foreign > FOREIGN or now.steal > STEAL or now.spread > SPREAD
     status: Status = "warn" if loud else "ok"
@@ -252,7 +260,7 @@ def check_noise(now: disturbance.Disturbance) -> Check:
 
 def check_cache(folder: Path) -> Check:
     """Whether programs can be kept, and run, in the user's cache."""
-    other = "name another folder in POPMODEL_CACHE_DIR"
+    other = "set POPMODEL_CACHE_DIR to another directory"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(prefix="partial-", dir=folder) as file:
@@ -269,7 +277,7 @@ def check_cache(folder: Path) -> Check:
         todo = f"chmod go-w {shell.quote(str(folder))}, or {other}"
         return Check("cache", "fail", found, todo, facts)
     if status.f_flag & os.ST_NOEXEC:
-        found = f"{folder}: programs cannot be run there (noexec)"
+        found = f"{folder}: mounted without permission to run programs (noexec)"
         return Check("cache", "fail", found, other, facts)
     found = f"{folder}, {format_size(free, digits=2)} free"
     if free < ROOM:
@@ -288,7 +296,7 @@ def _tried(find: Callable[[], Found]) -> Found | PopmodelError:
 
 
 def _untried(name: str, cause: Check) -> Check:
-    return Check(name, "untried", f"not tried: it needs the {cause.name}")
+    return Check(name, "untried", f"not tested: it needs the {cause.name}")
 
 
 def _failed(name: str, error: PopmodelError) -> Check:

@@ -17,7 +17,7 @@ _SHOWN = 200  # characters of a launcher's words that a message quotes
 
 OUT_OF_TOUCH = (
     "the ranks may not reach each other (network interface, firewall): "
-    "try other flags of the launcher with --launcher"
+    "try other launcher options with --launcher"
 )
 """What to do about ranks that do not come on."""
 
@@ -71,28 +71,28 @@ _REASONS = (
     _Reason(
         r"No space left on device|Disk quota exceeded",
         "the disk is full",
-        "free some space, or choose another place with -o; the same command goes on from here",
+        "free some space, or choose another path with -o; the same command resumes from here",
     ),
     _Reason(
         r"attempt to run as root|allow-run-as-root",
         "{name} refuses to run as root",
-        "measure as another user, or add its flag for root: --launcher '{name} FLAG'",
+        "use another account, or add the launcher's option for root: --launcher '{name} OPTION'",
     ),
     _Reason(
         r"not enough slots|More processors requested than permitted|"
         r"Requested node configuration is not available",
-        "{name} has no room for {ranks}",
-        "use fewer with --ranks, or ask the batch system for more",
+        "{name} does not have enough slots for {ranks}",
+        "use fewer with --ranks, or request more from the batch system",
     ),
     _Reason(r"^popmodel(-\w+)?: ", ""),
     _Reason(
         r"rank (?P<rank>\d+)\b[^.]*?exited\s+on\s+signal\s+(?P<signal>\d+)",
-        "rank {rank} died of {signal}",
+        "rank {rank} was killed by {signal}",
     ),
-    _Reason(r"EXIT STRING: .*\(signal (?P<signal>\d+)\)", "a rank died of {signal}"),
-    _Reason(r"task (?P<rank>\d+): (Segmentation|Killed|Aborted|Bus error)", "rank {rank} died"),
-    _Reason(r"MPI_ABORT was invoked on rank (?P<rank>\d+)", "rank {rank} gave up"),
-    _Reason(r"\(rank (?P<rank>\d+) in comm \d+\): .*MPI_Abort", "rank {rank} gave up"),
+    _Reason(r"EXIT STRING: .*\(signal (?P<signal>\d+)\)", "a rank was killed by {signal}"),
+    _Reason(r"task (?P<rank>\d+): (Segmentation|Killed|Aborted|Bus error)", "rank {rank} crashed"),
+    _Reason(r"MPI_ABORT was invoked on rank (?P<rank>\d+)", "rank {rank} called MPI_Abort"),
+    _Reason(r"\(rank (?P<rank>\d+) in comm \d+\): .*MPI_Abort", "rank {rank} called MPI_Abort"),
     # Open MPI 4 says this first, and on a busy machine nothing else.
     _Reason(r"process(es)? returned\s+a non-zero exit code", "a rank {ended}"),
     _Reason(r"exited with non-zero status|BAD TERMINATION|task \d+: Exited", "a rank failed"),
@@ -124,7 +124,7 @@ def explain(
     """
     name = Path(command[0]).name
     words = meaningful(text)
-    see = f"all it said is in {log}" if log else f"try it by hand: {shell.join(command)}"
+    see = f"full output: {log}" if log else f"run it by hand: {shell.join(command)}"
     if status == NOT_STARTED and len(words) == 1:
         return not_started(words[0])
     for reason in _REASONS:
@@ -133,7 +133,7 @@ def explain(
             continue
         values = {"name": name, "ranks": plural(ranks, "rank"), "ended": "failed"}
         if 0 < status - _OF_A_SIGNAL <= signal.SIGRTMAX:
-            values["ended"] = f"died of {describe_status(_OF_A_SIGNAL - status)}"
+            values["ended"] = f"was killed by {describe_status(_OF_A_SIGNAL - status)}"
         values |= match.groupdict()
         if "signal" in values:
             values["signal"] = describe_status(-int(values["signal"]))
@@ -141,7 +141,7 @@ def explain(
         problem = reason.problem.format_map(values)
         hint = see if reason.hint is None else reason.hint.format_map(values)
         return LaunchError(f"{problem}: {quoted}" if problem else quoted, hint, words)
-    said = f": {quote(words)}" if words else " and said nothing"
+    said = f": {quote(words)}" if words else " and no output"
     return LaunchError(f"{name} failed with {describe_status(status)}{said}", see, words)
 
 
@@ -149,7 +149,7 @@ def not_started(said: str) -> LaunchError:
     """Make the error for a program that the system did not start; `said` is why."""
     hint = "check that it exists on this machine"
     if "permission denied" in said.lower():
-        hint = "its folder may forbid programs (noexec): name another in POPMODEL_CACHE_DIR"
+        hint = "its directory may be mounted noexec: set POPMODEL_CACHE_DIR to another one"
     return LaunchError(f"cannot start {said}", hint, (said,))
 
 

@@ -7,13 +7,12 @@ what of it the model does not use today.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 
 from popmodel.machine.profile import Profile, part_of
 from popmodel.machine.quantity import Quantity
-from popmodel.units import plural
 from popmodel.values import dataclass
 
 KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unused")
@@ -23,26 +22,27 @@ WIDE = 0.5
 """An interval is wide if it is longer than this part of the value."""
 
 MOST = 10
-"""What an interval is at most told to be of its value: beyond, the figure says nothing more."""
+"""Largest width of an interval, over its value, that is stated: beyond, the figure says no more."""
 
 NEGLIGIBLE = 2e-8
 """Overheads that are known to these seconds are known well enough, whatever part that is."""
 
+_LISTED = 4  # names in a finding at most
+
 OLD_DAYS = 180
 """Days after which updates of system, MPI and compiler are likelier than not."""
 
-# What the model reads is told by its tests; what follows is measured for people and for later.
+# What the model reads is known from its tests; what follows is measured for people and for later.
 _UNUSED: tuple[tuple[str, str], ...] = (
-    (r"core\.smt_factor", "two threads on one core"),
-    (r"memory\.(line|latency|line_transfer|kappa_fs)", "latencies, shared lines"),
-    (r"openmp\.\w+\.fit\.v", "private arrays"),
-    (r"net\.socket", "messages inside a socket are taken as inside a node"),
-    (r"net\.(intra|inter)\.(or|o_ctl|g|G)", "LogGP: messages cost alpha + beta m"),
-    (r"net\.(intra|inter)\.(table|bidirectional|pairs)", "kept to be compared with the fit"),
-    (r"net\.(thread_factor|multiple_overhead)", "several communicating threads"),
-    (r"net\.overlap", "communication behind computation"),
-    (r"coll\.\w+\[\d+\]\.seconds", "measured times only choose the algorithm of a collective"),
-    (r"noise", "noise is not predicted"),
+    (r"core\.smt_factor", "simultaneous multithreading"),
+    (r"memory\.latency", "latencies of memory and caches"),
+    (r"openmp\.\w+\.fit\.v", "cost of private arrays by their size"),
+    (r"net\.socket", "messages inside a socket cost the same as inside a node"),
+    (r"net\.(intra|inter)\.(or|o_ctl|g|G)", "LogGP; messages cost alpha + beta m"),
+    (r"net\.(intra|inter)\.(table|bidirectional|pairs)", "kept for comparison with the fit"),
+    (r"net\.overlap", "overlap of communication is part of the signature"),
+    (r"coll\.\w+\[\d+\]\.seconds", "measured times only select the algorithm of a collective"),
+    (r"noise", "noise is not modelled"),
 )
 
 
@@ -176,7 +176,7 @@ def _noisy(profile: Profile) -> Iterator[Finding]:
         why = quality.get("why") or []
         reason = "; ".join(map(str, why)) if isinstance(why, list) else str(why)
         if quality.get("noisy"):
-            text = f"{section} is noisy: {reason or 'no reason is given'}"
+            text = f"{section}: noisy measurements ({reason or 'no reason given'})"
             yield Finding("noisy", f"quality.{section}", text)
         elif reason:
             yield Finding("remark", f"quality.{section}", f"{section}: {reason}")
@@ -192,13 +192,13 @@ def _wide(profile: Profile) -> Iterator[Finding]:
     for section, wide in by_section.items():
         width, path = max(wide)
         total = sum(_is_below(known, section) for known in profile.quantities)
-        are = "is" if len(wide) == 1 else "are"
-        most = f"more than {MOST} times it" if width > MOST else f"{100 * width:.0f} %"
+        most = f"over {100 * MOST:.0f} %" if width > MOST else f"{100 * width:.0f} %"
         yield Finding(
             "wide",
             path,
-            f"{len(wide)} of {total} intervals of {section} {are} longer than {100 * WIDE:.0f} % "
-            f"of the value, that of {path} most: {most}",
+            f"{section}: {len(wide)} of {total} intervals wider than {100 * WIDE:.0f} % of the "
+            "value "
+            f"(widest: {path}, {most})",
         )
 
 
@@ -223,18 +223,19 @@ def _not_measured(profile: Profile) -> Iterator[Finding]:
         paths = [path for path, one in profile.quantities.items() if one.origin == origin]
         if not paths:
             continue
-        sections = sorted({path.split(".")[0] for path in paths})
-        whole = len(paths) == len(profile.quantities)
-        some = plural(len(paths), "quantity is", "quantities are")
-        which = "no quantity is measured" if whole else f"{some} not measured"
-        where = "published or assumed" if origin == "preset" else "given by a user"
-        yield Finding("preset", sections[0], f"{which} but {where}: {', '.join(sections)}")
+        which = "all values" if len(paths) == len(profile.quantities) else _listed(paths)
+        where = "published or assumed" if origin == "preset" else "given by the user"
+        yield Finding("preset", paths[0].split(".")[0], f"{where}, not measured: {which}")
 
 
 def _old(profile: Profile, now: datetime) -> Iterator[Finding]:
     measured = measured_at(profile)
     if measured is not None and (days := (now - measured).days) > OLD_DAYS:
-        yield Finding("age", "provenance", f"measured {days} days ago: measure again after updates")
+        yield Finding(
+            "age",
+            "provenance",
+            f"measured {days} days ago: measure again if system, MPI or compiler changed",
+        )
 
 
 def measured_at(profile: Profile) -> datetime | None:
@@ -267,6 +268,16 @@ def _unused(profile: Profile) -> Iterator[Finding]:
         if not paths and pattern == "noise" and document.get(pattern):
             paths = [pattern]
         if paths:
-            names = sorted({re.sub(r"\[.*", "", path) for path in paths})
-            shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" * (len(names) > 4))
-            yield Finding("unused", names[0], f"the model does not use {shown} ({why})")
+            yield Finding("unused", _names(paths)[0], f"not used: {_listed(paths)} ({why})")
+
+
+def _names(paths: Iterable[str]) -> list[str]:
+    """Names of quantities; the entries of a list share one."""
+    return sorted({re.sub(r"\[.*", "", path) for path in paths})
+
+
+def _listed(paths: Iterable[str]) -> str:
+    """The first few names, and how many more there are."""
+    names = _names(paths)
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -459,7 +459,7 @@ def _domains(files: Files) -> dict[int, int]:
 def _caches(files: Files, cores: tuple[Core, ...]) -> tuple[tuple[CacheLevel, ...], str]:
     """Data caches, from sysfs or else from lstopo, and why there are none if so."""
     found = _caches_of_sysfs(files, cores) or _caches_of_lstopo(files, cores)
-    return found, "neither sysfs nor lstopo tells the caches"
+    return found, "neither sysfs nor lstopo reports the caches"
 
 
 def _caches_of_sysfs(files: Files, cores: tuple[Core, ...]) -> tuple[CacheLevel, ...]:

@@ -110,12 +110,14 @@ def parse(line: str) -> Job:
     """
     name, *words = line.split() or [""]
     if not name:
-        raise UsageError("a job has no name", "write NAME key=value ...")
+        raise UsageError("job without a name", "write NAME key=value ...")
     params: dict[str, object] = {}
     for word in words:
         key, sign, value = word.partition("=")
         if not (key and sign and value):
-            raise UsageError(f"job '{line}': '{word}' is not key=value", "write NAME key=value ...")
+            raise UsageError(
+                f"job '{line}': '{word}' must be key=value", "write NAME key=value ..."
+            )
         params[key] = value
     return from_params(name, params)
 

@@ -143,8 +143,8 @@ def _is_local(mpi: Mpi, environment: Mapping[str, str]) -> bool:
 
 def _too_many(ranks: int, cores: int) -> LaunchError:
     return LaunchError(
-        f"{plural(ranks, 'rank')} do not fit: this process may use {plural(cores, 'core')}",
-        f"use --ranks {cores}: ranks that share a core measure how they take turns",
+        f"too few cores for {plural(ranks, 'rank')}: this process may use {plural(cores, 'core')}",
+        f"use --ranks {cores}: ranks that share a core would measure time slicing",
     )
 
 
@@ -181,12 +181,12 @@ def _run(
     if left:
         numbers = ",".join(map(str, left))
         raise LaunchError(
-            f"{name}: processes that cannot be ended are left: {numbers}",
-            f"they wait for a device or are another user's; look at them: ps -fp {numbers}",
+            f"{name}: some processes could not be killed: {numbers}",
+            f"they wait for a device or belong to another user: ps -fp {numbers}",
             last,
         )
     if stuck is not None:
-        hint = f"all it said is in {log}" if ranks == 1 else f"{OUT_OF_TOUCH} (its words: {log})"
+        hint = f"full output: {log}" if ranks == 1 else f"{OUT_OF_TOUCH} (output: {log})"
         message = f"{name} {stuck}" + (f": {said}" if said else "")
         raise LaunchError(message, hint, last, is_hang=True)
     if tree.child.returncode != 0:
@@ -220,9 +220,9 @@ def _follow(
             processes.members(tree)
             survey = now + next(surveys, _SURVEYS[-1])
         if watch.limit is not None and now - begin > watch.limit:
-            return f"was not done within {watch.limit:.3g} s and was ended"
+            return f"did not finish within {watch.limit:.3g} s and was killed"
         if now - progress > watch.patience:
-            return f"made no progress for {watch.patience:.3g} s and was ended"
+            return f"made no progress for {watch.patience:.3g} s and was killed"
     return None
 
 
@@ -274,9 +274,9 @@ class _Words:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> FileError:
-        hint = "choose another place with -o"
+        hint = "choose another path with -o"
         if error.errno in _FULL:
-            hint = f"free some space there, or {hint}; the same command goes on from here"
+            hint = f"free some space there, or {hint}; the same command resumes from here"
         return FileError(self._path, f"cannot be written: {error.strerror}", hint=hint)
 
 

@@ -92,7 +92,7 @@ def tools(request: Request, cores: int) -> Tools:
         except ToolchainError as error:
             find_compiler(None)  # without one the parts that need no MPI cannot be measured either
             without = "popmodel bench --only core,memory,openmp,noise"
-            hint = f"{error.hint}; what needs no MPI is measured by {without}"
+            hint = f"{error.hint}; without MPI: {without}"
             raise ToolchainError(error.message, hint) from error
     compiler = find_compiler(mpi)
     # The node program is needed for every part: it tells what the hardware is.
@@ -123,17 +123,17 @@ def make_plan(request: Request, machine: Hardware, seed: int | None = None) -> P
     ranks = request.ranks or topology.cores_per_node * request.nodes
     if ranks % request.nodes:
         raise UsageError(
-            f"--ranks {ranks}: cannot be shared evenly by {request.nodes} nodes",
-            "give the ranks of all nodes together, for example "
+            f"--ranks {ranks}: must be a multiple of --nodes {request.nodes}",
+            "--ranks counts the ranks on all nodes, for example "
             f"--ranks {topology.cores_per_node * request.nodes}",
         )
     if request.nodes > 1:
         topology = replace(topology, cores_per_node=ranks // request.nodes)
     elif ranks > topology.cores_per_node and request.launcher is None:
         raise UsageError(
-            f"--ranks {ranks}: this process may use {_cores(topology.cores_per_node)}",
-            "ranks that share a core measure how they take turns; "
-            f"use --ranks {topology.cores_per_node}",
+            f"--ranks {ranks}: this process may use only {_cores(topology.cores_per_node)}",
+            f"use --ranks {topology.cores_per_node}: "
+            "ranks that share a core would measure time slicing",
         )
     made = plan.make(
         request.parts,
@@ -147,9 +147,8 @@ def make_plan(request: Request, machine: Hardware, seed: int | None = None) -> P
     if not any(launch.part(job) in made.parts for launch in made.launches for job in launch.jobs):
         why = "; ".join(dict.fromkeys(made.left_out.values()))
         raise UsageError(
-            f"--only {','.join(request.parts)}: nothing of it can be measured here: {why}",
-            "more ranks than one are needed, and a core for each: there are "
-            f"{_cores(topology.cores_per_node)}",
+            f"--only {','.join(request.parts)}: cannot be measured here: {why}",
+            f"check --ranks and --nodes: this process may use {_cores(topology.cores_per_node)}",
         )
     return made
 
@@ -214,7 +213,8 @@ def open_run(
         return found
     if not force:
         raise UsageError(
-            f"{folder}: holds samples of another measurement ({other})",
-            "finish it with its own options, name another file with -o, or drop it with --force",
+            f"{folder}: contains samples of a different measurement ({other})",
+            "finish that one with its own options, choose another file with -o, or discard it "
+            "with --force",
         )
     return run_directory.begin(folder, made, made_with)

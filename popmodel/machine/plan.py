@@ -195,9 +195,9 @@ class _JobLine:
         try:
             found = suite_jobs.parse(line)
         except UsageError as error:
-            raise ShapeError(f"is no job: {error.message}") from None
+            raise ShapeError(f"is not a job: {error.message}") from None
         if found.name not in suite_jobs.PART_OF:
-            raise ShapeError(f"is no job that popmodel knows: {shown(line)}")
+            raise ShapeError(f"is not a known job: {shown(line)}")
         return found
 
 
@@ -261,9 +261,9 @@ def parts(text: str) -> tuple[str, ...]:
         if name not in PARTS:
             near = get_close_matches(name, PARTS, 1)
             hint = f"did you mean {near[0]}?" if near else f"the parts are {', '.join(PARTS)}"
-            raise UsageError(f"--only {text}: no part '{name}'", hint)
+            raise UsageError(f"--only {text}: unknown part '{name}'", hint)
     if not names:
-        raise UsageError("--only: no part is named", f"the parts are {', '.join(PARTS)}")
+        raise UsageError("--only: no part given", f"the parts are {', '.join(PARTS)}")
     return tuple(name for name in PARTS if name in names)
 
 

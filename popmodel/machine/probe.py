@@ -52,8 +52,8 @@ def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
     """
     if not mpi.launchers:
         raise LaunchError(
-            f"{mpi.name} has no mpirun or mpiexec, and this is no job of a batch system",
-            "run it in a job (popmodel bench --script slurm), or name its launcher: --launcher",
+            f"{mpi.name}: found neither mpirun nor mpiexec, and this is not a batch job",
+            "run it in a job (popmodel bench --script slurm), or give the launcher: --launcher",
         )
     program = build("hello", mpi, environment)
     if (known := _recalled(program, mpi, environment)) is not None:
@@ -99,13 +99,13 @@ def hello(
         said = meaningful(done.text)[:-1]  # the last line is not its own: that time is over
         words = tuple(line for line in said if not line.startswith('{"hello"'))
         message = f"{way.name} did not start {plural(ranks, 'rank')} within {_HELLO:g} s"
-        message += f": {quote(words)}" if words else ", and said nothing"
+        message += f": {quote(words)}" if words else "; it printed nothing"
         return LaunchError(message, OUT_OF_TOUCH, words, is_hang=True)
     if ranks > 1 and sizes and set(sizes) == {1}:
         return LaunchError(
-            f"{way.name} started {len(sizes)} programs of one rank each instead of "
+            f"{way.name} started {len(sizes)} separate one-rank programs instead of "
             f"{plural(ranks, 'rank')}: it does not belong to {mpi.name}",
-            "name the launcher that does, for example --launcher 'srun --mpi=pmix'",
+            "give the launcher of this MPI, for example --launcher 'srun --mpi=pmix'",
             meaningful(done.text),
         )
     return explain(done.status, done.text, command, ranks)
@@ -126,7 +126,7 @@ def _told_apart(
     for way in ways(mpi):
         plain = way.manner in ("free", "given")
         if plain and hello(way, mpi, program, 1, environment) is None:
-            message = f"one rank starts, {ranks} do not: {failure.message}"
+            message = f"1 rank starts, {ranks} do not: {failure.message}"
             return LaunchError(message, failure.hint, failure.words)
     return failure
 

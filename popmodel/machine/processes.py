@@ -57,7 +57,7 @@ class Finished:
     def last_line(self) -> str:
         """Last line with words and not a rule of dashes; the exit status where there is none."""
         lines = [line.strip() for line in self.text.splitlines() if re.search(r"\w", line)]
-        return lines[-1] if lines else f"it ended with {describe_status(self.status)}"
+        return lines[-1] if lines else f"{describe_status(self.status)}, no output"
 
     @property
     def first_error(self) -> str:

@@ -22,7 +22,8 @@ from popmodel.machine.checks import ProfileError, UnreadableProfile, check_docum
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
-from popmodel.values import dataclass
+from popmodel.units import plural
+from popmodel.values import cut, dataclass
 
 DEFAULT_PRESET = "sandybridge-fdr"
 
@@ -76,6 +77,13 @@ class Profile:
     document: Mapping[str, Any] = field(repr=False)
     quantities: Mapping[str, Quantity] = field(repr=False)
 
+    def __repr__(self) -> str:
+        nodes, cores = self.topology.nodes, self.topology.cores_per_node
+        size = f"{plural(nodes, 'node')} of {plural(cores, 'core')}"
+        return cut(
+            f"<Profile {self.name}: {size}, {len(self.quantities)} quantities, {self.origin}>"
+        )
+
     def get(self, path: str) -> Quantity:
         """Give a quantity by its path.
 
@@ -90,7 +98,7 @@ class Profile:
 
     def missing(self, path: str) -> MissingQuantity:
         """Make the error for a quantity or table that the profile does not have."""
-        problem = f"machine {self.name} ({self.path}) does not know {path}"
+        problem = f"profile {self.name} ({self.path}) has no value for {path}"
         reason = self.absent(path)
         if reason is not None:
             return MissingQuantity(f"{problem}: {reason}", "add it to the profile, with its source")
@@ -174,7 +182,7 @@ _BUNDLED = Bundled(
     Path(__file__).parent / "presets",
     ".json",
     "machine",
-    "neither a file nor a bundled profile",
+    "neither a file nor a preset",
 )
 
 
@@ -197,6 +205,15 @@ def load(source: str | os.PathLike[str]) -> Profile:
         If the file cannot be read or is no profile; the message names the key.
     UsageError
         If there is neither such a file nor such a preset.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> machine = popmodel.load_machine("sandybridge-fdr")
+    >>> machine
+    <Profile sandybridge-fdr: 64 nodes of 16 cores, 35 quantities, preset>
+    >>> machine.get("memory.bsat").value  # B/s
+    39400000000.0
     """
     path, is_preset = _BUNDLED.find(source)
     document = parse_json(read_text(path, UnreadableProfile), path, ProfileError)

@@ -77,13 +77,13 @@ def read_quantity(
     """
     if not isinstance(entry, Mapping):
         raise ValueError(
-            f"should be a table with value, low, high, origin and source, not {shown(entry)}"
+            f"must be a table with value, low, high, origin and source, not {shown(entry)}"
         )
     unknown = [key for key in entry if key not in FIELDS]
     if unknown:
-        raise ValueError(f"unknown key {shown(unknown[0])}; known are {', '.join(FIELDS)}")
+        raise ValueError(f"unknown key {shown(unknown[0])}; known keys: {', '.join(FIELDS)}")
     if (stated := entry.get("unit", unit)) != unit:
-        raise ValueError(f"should be in {unit}, not {shown(stated)}")
+        raise ValueError(f"must be in {unit}, not {shown(stated)}")
     numbers: dict[str, float] = {}
     for key in ("value", "low", "high"):
         if key in entry:
@@ -94,19 +94,21 @@ def read_quantity(
     if "value" not in numbers:
         raise ValueError("has no value")
     if ("low" in numbers) != ("high" in numbers):
-        raise ValueError("needs both low and high, or neither")
+        raise ValueError("must have both low and high, or neither")
     low, high = numbers.get("low"), numbers.get("high")
     if low is not None and high is not None and not low <= numbers["value"] <= high:
-        raise ValueError(f"value {numbers['value']:g} is not between low {low:g} and high {high:g}")
+        raise ValueError(
+            f"value {numbers['value']:g} must be between low {low:g} and high {high:g}"
+        )
     origin = entry.get("origin", "user")
     if origin not in origins:
-        raise ValueError(f"origin should be one of {', '.join(origins)}, not {shown(origin)}")
+        raise ValueError(f"origin must be one of {', '.join(origins)}, not {shown(origin)}")
     count = entry.get("n")
     if count is not None and (isinstance(count, bool) or not isinstance(count, int)):
-        raise ValueError(f"n should be a whole number, not {shown(count)}")
+        raise ValueError(f"n must be a whole number, not {shown(count)}")
     for key in ("samples", "source"):
         if not isinstance(entry.get(key, ""), str):
-            raise ValueError(f"{key} should be text, not {shown(entry[key])}")
+            raise ValueError(f"{key} must be text, not {shown(entry[key])}")
     return Quantity(
         numbers["value"], low, high, origin, count, entry.get("samples"), entry.get("source")
     )

@@ -40,9 +40,9 @@ from popmodel.values import dataclass
 SCHEMA = "popmodel/plan/1"
 KIND = Kind(
     SCHEMA,
-    "plan of a measurement",
+    "measurement plan",
     record({"schema": Text(), "made_with": Named(Text()), "completed": Flag(), **plans.KEYS}),
-    "a plan is written by popmodel bench",
+    "measurement plans are written by popmodel bench",
 )
 SUFFIX = ".samples"
 PLAN = "plan.json"
@@ -106,7 +106,7 @@ def find(folder: Path) -> Run | None:
     if not path.exists():
         return None
     collect = shell.join(["popmodel", "bench", "collect", str(folder)])
-    hint = f"start anew with --force, or collect its samples: {collect}"
+    hint = f"restart with --force, or collect the samples: {collect}"
     try:
         table = KIND.read(parse_json(read_text(path), path), path)
     except FileError as error:
@@ -127,7 +127,7 @@ def held(folder: Path) -> Iterator[None]:
     FileError
         If another command holds it, or it cannot be written or holds files of something else.
     """
-    refuse_planted(folder, "name another file with -o: samples are kept in a directory beside it")
+    refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_foreign(folder)
@@ -141,8 +141,8 @@ def held(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise FileError(
                 folder,
-                "is in use: another popmodel bench measures into it",
-                hint="wait for its end, or name another file with -o",
+                "is in use by another popmodel bench",
+                hint="wait until it ends, or choose another file with -o",
             ) from None
         except OSError as error:
             if error.errno not in _NO_LOCKS:
@@ -156,8 +156,8 @@ def _refuse_foreign(folder: Path) -> None:
     if present and not (folder / PLAN).exists():
         raise FileError(
             folder,
-            f"holds files that no measurement wrote, such as {present[0].name}",
-            hint="name another file with -o: samples are kept in a directory beside it",
+            f"contains files that popmodel bench did not write, such as {present[0].name}",
+            hint="choose another file with -o: samples are kept in a directory beside it",
         )
 
 
@@ -170,7 +170,7 @@ def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
         If the directory cannot be written, or holds files of something else.
     """
     run = Run(folder, plan, made_with)
-    refuse_planted(folder, "name another file with -o: samples are kept in a directory beside it")
+    refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_foreign(folder)
@@ -296,9 +296,9 @@ def all_samples(folder: Path) -> list[Path]:
 
 def unwritable(path: Path, error: OSError) -> FileError:
     """The error for a place in a run directory that cannot be written."""
-    hint = "name another place with -o"
+    hint = "choose another path with -o"
     if error.errno in _FULL:
-        hint = "free some space, then give the same command again: what is measured is kept"
+        hint = "free some space, then run the same command again: finished jobs are kept"
     return FileError(path, f"cannot be written: {error.strerror}", hint=hint)
 
 

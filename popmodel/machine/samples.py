@@ -69,7 +69,7 @@ class _Duration:
         try:
             Real(above=0).read(float(value) if isinstance(value, str) else value)
         except ValueError:
-            raise ShapeError(f"should be seconds above 0, not {shown(value)}") from None
+            raise ShapeError(f"must be seconds above 0, not {shown(value)}") from None
         return value  # type: ignore[no-any-return]
 
 
@@ -97,7 +97,7 @@ _HEADER = Table(
     others=Plain(),
 )
 
-HEADER = Kind(SCHEMA, "samples file", _HEADER, "samples are written by popmodel bench")
+HEADER = Kind(SCHEMA, "samples file", _HEADER, "samples files are written by popmodel bench")
 
 _RESUMED = Table({"schema": Text((SCHEMA,))}, others=Plain())
 
@@ -237,7 +237,9 @@ def read_one(path: str | os.PathLike[str]) -> Launch:
     entries = list(_entries(lines, path))
     if not entries:
         raise SamplesError(
-            path, "is empty: the launch ended before it began", hint="measure again: popmodel bench"
+            path,
+            "is empty: the launch ended before it wrote anything",
+            hint="measure again: popmodel bench",
         )
     header = HEADER.read(entries[0][1], path, SamplesError, line=1)
     results: list[Result] = []
@@ -317,14 +319,14 @@ def _result(entry: Mapping[str, Any], path: Path, number: int) -> Result:
 def _problem(result: Result) -> str | None:
     """What a shape does not say: what belongs together in the result of a job."""
     if not result.seconds.size:
-        return "has neither seconds nor a reason for their absence"
+        return "has neither seconds nor a reason in absent"
     if result.reference is not None and result.reference.size != result.seconds.size:
-        return "has not as many entries in reference as in seconds"
+        return "reference and seconds must have the same number of entries"
     said = {"reference": result.reference, **result.facts}
     said |= {f"params.{key}": value for key, value in result.params.items()}
     for name in _NEEDED.get(result.job, ()):
         if said.get(name) is None:
             return f"{name} is missing"
     if result.job in _POSITIVE and result.seconds.min() < SMALLEST:
-        return f"seconds should be above 0, not {result.seconds.min():g}"
+        return f"seconds must be above 0, not {result.seconds.min():g}"
     return None

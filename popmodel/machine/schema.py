@@ -47,7 +47,7 @@ class _Words(Named):
         found = super().read(value)
         for name in found:
             if not re.fullmatch(r"[\w -]+", name):
-                raise ShapeError("should be named by a word", name)
+                raise ShapeError("must be named by a word", name)
         return found
 
 
@@ -217,5 +217,5 @@ KIND = Kind(
     "popmodel/machine/1",
     "machine profile",
     PROFILE,
-    "correct it, or measure the machine again: popmodel bench",
+    "correct it, or measure again: popmodel bench",
 )

@@ -30,10 +30,9 @@ _HEAD = """\
 #   submit    cd {folder} && sbatch {script}
 #   collect   popmodel bench collect {folder} -o {output}
 #
-# Add what your site wants (account, partition) to sbatch or as #SBATCH lines. The jobs are for
-# nodes of {cores} cores, all alike; for others write the script anew with --ranks (ranks on all
-# nodes). A job that was cut short goes on when it is submitted again: launches that ended are not
-# repeated.
+# Add what your site requires (account, partition) to sbatch or as #SBATCH lines. The script is for
+# identical nodes with {cores} cores; for others write it again with --ranks (ranks on all nodes).
+# An interrupted job resumes when it is submitted again: finished launches are not repeated.
 #
 #SBATCH --job-name=popmodel
 #SBATCH --nodes={number}
@@ -44,12 +43,12 @@ _HEAD = """\
 
 cd "${{SLURM_SUBMIT_DIR:-$(dirname "$0")}}" || exit 1
 if [ ! -x popmodel-node ]; then
-    echo "popmodel-node is not here: submit from the directory of the script" >&2
+    echo "popmodel-node not found: submit from the directory of the script" >&2
     exit 1
 fi
 if [ "${{SLURM_CPUS_ON_NODE:-{cores}}}" -lt {cores} ]; then
-    echo "the jobs are for nodes of {cores} cores, this job has $SLURM_CPUS_ON_NODE of its node:" \\
-        "write the script anew with --ranks" >&2
+    echo "the script is for nodes with {cores} cores, this job has $SLURM_CPUS_ON_NODE:" \\
+        "write it again with --ranks" >&2
     exit 1
 fi
 
@@ -77,7 +76,7 @@ launch() {{
 
 _TAIL = """
 if [ $failed -ne 0 ]; then
-    echo "some launches failed; what the others measured can be collected" >&2
+    echo "some launches failed; the samples of the others can be collected" >&2
 fi
 exit $failed
 """
@@ -118,8 +117,8 @@ def write(
     words = shlex.split(launcher)
     if not words or Path(words[0]).name != "srun":
         raise UsageError(
-            f"--launcher {launcher}: a Slurm script starts ranks with srun",
-            'leave it out, or give srun with options: --launcher "srun --mpi=pmix"',
+            f"--launcher {launcher}: must be srun for a Slurm script",
+            'omit it, or give srun with options: --launcher "srun --mpi=pmix"',
         )
     script = run.folder / SCRIPT
     try:

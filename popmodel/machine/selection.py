@@ -325,15 +325,15 @@ def left_out(
     speaking = [part for part in wanted if part not in NODE_PARTS]
     if ranks < 2:
         for part in speaking:
-            yield PATHS[part][0], "one rank has no other to speak with"
+            yield PATHS[part][0], "needs at least 2 ranks"
         return
     if "p2p" in speaking and nodes == 1:
-        yield "net.inter", "one node: two are needed, as with popmodel bench --script slurm"
+        yield "net.inter", "needs 2 nodes: popmodel bench --script slurm --nodes 2"
     if "p2p" in speaking and ranks // nodes in (2, 3):
-        yield "net.shm_k", f"two pairs on a node need 4 ranks there, not {ranks // nodes}"
+        yield "net.shm_k", f"needs 4 ranks on a node, not {ranks // nodes}"
     cores = topology.cores_per_node
     if "threads" in speaking and nodes == 1 and cores < 4:
         yield (
             "net.thread_factor",
-            f"two ranks with two communicating threads each need 4 cores, not {cores}",
+            f"needs 4 cores (2 ranks with 2 threads each), not {cores}",
         )

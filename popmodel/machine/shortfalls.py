@@ -47,7 +47,7 @@ def _unfinished(numbered: Numbered) -> Iterator[str]:
         if (reason := _end(starts)) is not None:
             reasons.setdefault(reason, []).append(number)
     if reasons:
-        yield f"jobs are missing: {_listed(reasons)}"
+        yield f"some jobs have no sample: {_listed(reasons)}"
 
 
 def _missing(plan: Plan, numbered: Numbered) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _missing(plan: Plan, numbered: Numbered) -> Iterator[str]:
         done = {from_params(one.job, one.params) for start in starts for one in start.results}
         if missing := len(set(launch.jobs) - done):
             left += missing
-            reason = _end(starts) or "left out what had failed"
+            reason = _end(starts) or "skipped jobs that had failed"
             reasons.setdefault(reason, []).append(launch.number)
     if left:
         total = sum(len(launch.jobs) for launch in plan.launches)
@@ -69,11 +69,11 @@ def _missing(plan: Plan, numbered: Numbered) -> Iterator[str]:
 def _end(starts: Sequence[Launch]) -> str | None:
     """What kept a launch from its last job; None if it came to its end."""
     if not starts:
-        return "did not begin"
+        return "did not start"
     ends = {start.end for start in starts}
     if "complete" in ends:
         return None
-    return "ran out of time" if "limit" in ends else "was cut short"
+    return "ran out of time" if "limit" in ends else "was interrupted"
 
 
 def _fewer_nodes(plan: Plan, numbered: Numbered) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _fewer_nodes(plan: Plan, numbered: Numbered) -> Iterator[str]:
     for launch in plan.launches:
         hosts = {host for start in numbered.get(launch.number, ()) for host in start.hosts}
         if launch.program == "mpi" and 0 < len(hosts) < launch.nodes:
-            ran = f"asked for {plural(launch.nodes, 'node')} and ran on {len(hosts)}"
+            ran = f"ran on {len(hosts)} instead of {plural(launch.nodes, 'node')}"
             found.setdefault(ran, []).append(launch.number)
     if found:
         yield _listed(found)
@@ -97,7 +97,7 @@ def _crowded(numbered: Numbered) -> Iterator[str]:
                 crowd = f"had {ranks} ranks on {plural(cpus, 'CPU')} of {host}"
                 found.setdefault(crowd, []).append(number)
     if found:
-        yield f"ranks shared cores and waited for each other: {_listed(found)}"
+        yield f"oversubscribed cores: {_listed(found)}"
 
 
 def _places(starts: Sequence[Launch]) -> dict[str, tuple[int, int]]:

@@ -74,7 +74,7 @@ class Failure:
     def where(self) -> str:
         """Launch and job in words."""
         doing = "before its first job" if self.job is None else f"in {self.job.line}"
-        return f"launch {self.launch} ({self.program}) was given up {doing}"
+        return f"launch {self.launch} ({self.program}) failed {doing}"
 
     @property
     def text(self) -> str:

@@ -121,8 +121,8 @@ def find_compiler(mpi: Mpi | None = None, environment: Environment = os.environ)
         if words and _which(words[0], environment) is not None:
             return _compiler(words, environment, words[0])
     raise ToolchainError(
-        f"no C compiler found: none of {', '.join(COMPILERS)} is on the path, $CC is not set",
-        "install gcc or load its module, or name a compiler in CC",
+        f"no C compiler found: none of {', '.join(COMPILERS)} is in PATH, and CC is not set",
+        "install gcc or load its module, or set CC to a compiler",
     )
 
 
@@ -195,8 +195,8 @@ def _named(variable: str, environment: Environment) -> Words:
         return tuple(shlex.split(environment.get(variable, "")))
     except ValueError as error:
         raise ToolchainError(
-            f"${variable} is no command: {str(error).lower()}",
-            f"write for example {variable}=gcc",
+            f"${variable} is not a command: {str(error).lower()}",
+            f"for example {variable}=gcc",
         ) from None
 
 
@@ -206,9 +206,9 @@ def _which(program: str, environment: Environment) -> str | None:
 
 def _compiler(words: Words, environment: Environment, called: str) -> Compiler:
     """Ask a compiler who it is; a compiler that does not answer is of no use."""
-    hint = "name one that works in MPICC or CC, or load its module again"
+    hint = "set MPICC or CC to one that works, or reload its module"
     if _which(words[0], environment) is None:
-        raise ToolchainError(f"{called}: there is no program {words[0]}", hint)
+        raise ToolchainError(f"{called}: program {words[0]} not found", hint)
     said = _asked([*words, "--version"], environment)
     if said.status != 0:
         raise ToolchainError(f"{called} does not work: {said.last_line}", hint)
@@ -225,9 +225,9 @@ def _without_compiler(words: Words, environment: Environment, called: str) -> To
     if not behind or _which(behind, environment) is not None:
         return None
     return ToolchainError(
-        f"no C compiler found: {called} calls {behind}, which is not on the path",
-        "install gcc or load its module, or name a compiler for Open MPI in OMPI_CC, "
-        "for MPICH in MPICH_CC",
+        f"no C compiler found: {called} calls {behind}, which is not in PATH",
+        "install gcc or load its module, or set OMPI_CC (Open MPI) or MPICH_CC (MPICH) to a "
+        "compiler",
     )
 
 
@@ -271,16 +271,16 @@ def _mpi_compiler(environment: Environment) -> tuple[Words, Literal["user", "whe
     modules = mpi_modules(environment)
     if modules:
         # Two MPIs to choose from, and only the user knows which one the application will use.
-        instead = "" if wheel is None else f", or take that of Python: MPICC={wheel}"
+        instead = "" if wheel is None else f", or use the Python package: MPICC={wheel}"
         raise ToolchainError(
-            "no MPI is loaded, but the module system has one",
+            "no MPI found, but there are modules for one",
             f"module load {_likeliest(modules)}{instead}",
         )
     if wheel is not None:
         return (str(wheel),), "wheel"
     raise ToolchainError(
-        "no MPI found: no mpicc on the path, and $MPICC is not set",
-        "python -m pip install 'popmodel[mpi]', or name your MPI's compiler in MPICC",
+        "no MPI found: mpicc is not in PATH, and MPICC is not set",
+        "python -m pip install 'popmodel-hpc[mpi]', or set MPICC to your MPI's compiler wrapper",
     )
 
 
@@ -334,7 +334,7 @@ def _macros(words: Words, environment: Environment) -> dict[str, str]:
     if said.status != 0:
         raise ToolchainError(
             f"{words[0]} cannot compile a program that includes mpi.h: {said.first_error}",
-            "load the compiler that belongs to this MPI, or name another mpicc in MPICC",
+            "load the compiler that this MPI was built with, or set MPICC to another mpicc",
         )
     pattern = re.compile(r'^#define (\w+) "?([^"\n]*)"?$', re.MULTILINE)
     return dict(pattern.findall(said.text))
@@ -389,13 +389,13 @@ def _launchers(compiler: Words, origin: str, environment: Environment) -> tuple[
 
 
 def _given_launcher(given: str, environment: Environment) -> Words:
-    example = 'write for example --launcher "mpirun --bind-to core"'
+    example = 'for example --launcher "mpirun --bind-to core"'
     try:
         words = tuple(shlex.split(given))
     except ValueError as error:
         raise UsageError(f"--launcher {given}: {str(error).lower()}", example) from None
     if not words:
-        raise UsageError("--launcher: no program is named", example)
+        raise UsageError("--launcher: must not be empty", example)
     if _which(words[0], environment) is None:
-        raise UsageError(f"--launcher {given}: there is no program {words[0]}", example)
+        raise UsageError(f"--launcher {given}: program {words[0]} not found", example)
     return words

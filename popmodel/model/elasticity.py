@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value
 from popmodel.model.changes import GROUPS
 from popmodel.model.prediction import Elasticity
@@ -26,6 +28,9 @@ from popmodel.model.uncertainty import Draws
 STEP = 0.005
 """Relative change of an input to either side."""
 
+_Input = tuple[str, dict[str, int]]
+_Inputs = dict[str, _Input]
+
 
 def elasticities(
     study: Study,
@@ -34,6 +39,8 @@ def elasticities(
     agreement: Agreement | None = None,
 ) -> tuple[Elasticity, ...]:
     """Give the elasticities of a result with respect to all that enters and that a factor suits.
+
+    A parameter that cannot change a little, such as a number of blocks that is 1, has none.
 
     Parameters
     ----------
@@ -44,8 +51,8 @@ def elasticities(
     result : callable
         From a modelled run to a positive result; the runtime by default.
     agreement : Agreement, optional
-        Closed form and replay of this placement: elasticities of what is shown. Those of the
-        closed form without it.
+        A replay of this placement: elasticities of what predictions show. Default: those of the
+        closed form.
 
     Returns
     -------
@@ -57,11 +64,18 @@ def elasticities(
     ValueError
         If the result is not positive: it has no logarithm.
     """
+
+    def changed(inputs: _Inputs) -> tuple[NDArray[np.float64], Draws]:
+        drawn = study.sources(_factors(inputs), draws=0)
+        modelled = study.run(placement, drawn, agreement=agreement).modelled
+        return _columns(result(modelled), 1 + 2 * len(inputs)), drawn
+
     inputs = _inputs(study)
-    drawn = study.sources(_factors(inputs), draws=0)
-    values = _columns(
-        result(study.run(placement, drawn, agreement=agreement).modelled), 1 + 2 * len(inputs)
-    )
+    try:
+        values, drawn = changed(inputs)
+    except UsageError:  # a parameter is at the edge of what makes sense
+        inputs = {name: one for name, one in inputs.items() if _is_possible(changed, name, one)}
+        values, drawn = changed(inputs)
     if not np.all(values > 0):
         raise ValueError(f"a result of {values.min():g} has no elasticity")
     every = [
@@ -72,9 +86,18 @@ def elasticities(
     return tuple(sorted(every, key=lambda one: -one.largest))
 
 
-def _inputs(study: Study) -> dict[str, tuple[str, dict[str, int]]]:
+def _is_possible(changed: Callable[[_Inputs], Any], name: str, one: _Input) -> bool:
+    """Whether a result has a value with one input changed."""
+    try:
+        changed({name: one})
+    except UsageError:
+        return False
+    return True
+
+
+def _inputs(study: Study) -> _Inputs:
     """By name, what grows, and by path the power of its factor on each quantity."""
-    inputs: dict[str, tuple[str, dict[str, int]]] = {}
+    inputs: _Inputs = {}
     for name, group in GROUPS.items():
         paths = {
             path: power
@@ -88,7 +111,7 @@ def _inputs(study: Study) -> dict[str, tuple[str, dict[str, int]]]:
     return inputs
 
 
-def _factors(inputs: Mapping[str, tuple[str, Mapping[str, int]]]) -> dict[str, NDArray[np.float64]]:
+def _factors(inputs: _Inputs) -> dict[str, NDArray[np.float64]]:
     factors = {}
     for index, (_, paths) in enumerate(inputs.values()):
         for path, power in paths.items():

@@ -61,8 +61,8 @@ def predict(
     study = Study(signature, profile, settings or {}, draws, seed, allocation=allocation)
     placement = study.admit_or_advise(processes, threads)
     drawn = study.sources()
-    run = study.run(placement, drawn)
-    run, agreement, not_replayed = study.checked(placement, run)
+    outcome = study.outcome(placement, drawn)
+    run, agreement = outcome.run, outcome.agreement
     compared = compare(study, placement, run, reference)
     metrics, absent, limits, notes = _metrics(compared.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
@@ -81,6 +81,7 @@ def predict(
         memory_per_process=run.memory,
         validity=validity,
         runtime=estimate(run.modelled.runtime),
+        source=outcome.source,
         metrics=metrics,
         absent=absent,
         reference=compared.reference,
@@ -92,7 +93,7 @@ def predict(
         doubtful=study.doubtful(drawn, run.modelled.runtime),
         model_form=study.model_form(placement, agreement),
         agreement=agreement,
-        not_replayed=not_replayed,
+        not_replayed=outcome.why_not,
         multithreading_efficiency=multithreading(run.work, placement),
         message_passing_ratio=e_mp,
         message_passing_absent=e_mp_absent,

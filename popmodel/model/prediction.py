@@ -158,6 +158,8 @@ class Prediction:
         How far the prediction goes beyond what was measured of the machine.
     runtime : Estimate
         Seconds.
+    source : str
+        Where runtime and metrics come from: ``replay``, or ``closed form`` without a replay.
     metrics : dict of str to dict of str to Estimate
         By family and metric id.
     absent : dict of str to dict of str to str
@@ -212,6 +214,7 @@ class Prediction:
     memory_per_process: float | None
     validity: Validity
     runtime: Estimate
+    source: str
     metrics: dict[str, dict[str, Estimate]]
     absent: dict[str, dict[str, str]]
     reference: Reference
@@ -276,6 +279,7 @@ class Prediction:
             "memory_per_process": self.memory_per_process,
             "validity": self.validity.to_dict(),
             "runtime": self.runtime.to_dict(),
+            "source": self.source,
             "metrics": {
                 family: {id: value.to_dict() for id, value in values.items()}
                 for family, values in self.metrics.items()

@@ -94,7 +94,7 @@ def compare(
     drawn = base.sources()
     other = run
     if base is not study or where != placement:
-        other, _, _ = base.checked(where, base.run(where, drawn))
+        other = base.outcome(where, drawn).run
     changed = {
         name: base.params[name].value
         for name in base.params

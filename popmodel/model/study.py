@@ -18,12 +18,12 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
 from popmodel.model.changes import REMEDIES
 from popmodel.model.prediction import Estimate
-from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
 from popmodel.model.replayed.exchange import NotUnrolled
 from popmodel.model.replayed.simulate import simulate
 from popmodel.model.run import grid
 from popmodel.model.run import nearest as choices
-from popmodel.model.run.course import Course, closed_form, corrected, delays
+from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import Modelled, observe
 from popmodel.model.run.parameters import Parameters, Use
 from popmodel.model.run.performance import Model, prepare
@@ -63,6 +63,30 @@ class Evaluation:
     left_out: set[str]
     remarks: set[str]
     used: set[Use]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run as every prediction shows it: replayed where that is possible.
+
+    Attributes
+    ----------
+    run : Evaluation
+        The replay's delays in every draw, or the closed form without a replay.
+    agreement : Agreement or None
+        The replay beside the closed form; None without a replay.
+    why_not : str or None
+        Why there is no replay.
+    """
+
+    run: Evaluation
+    agreement: Agreement | None
+    why_not: str | None
+
+    @property
+    def source(self) -> str:
+        """`REPLAY` or `CLOSED_FORM`."""
+        return CLOSED_FORM if self.agreement is None else REPLAY
 
 
 class Study:
@@ -237,7 +261,7 @@ class Study:
         overlap : str, optional
             Of all loops, instead of what they and the machine profile say.
         agreement : Agreement, optional
-            Closed form and replay of this placement; the evaluation is as it says.
+            A replay of this placement, whose delays are used.
         """
         model = self.model(placement, drawn, overlap)
         parameters = model.parameters
@@ -257,9 +281,7 @@ class Study:
             parameters.remarks,
             parameters.used,
         )
-        if agreement is None or not agreement.trusts_replay:
-            return run
-        return self.as_replayed(placement, run, agreement)
+        return run if agreement is None else self.as_replayed(placement, run, agreement)
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
         """Give the program on the machine, ready to be evaluated."""
@@ -269,27 +291,25 @@ class Study:
         params = {name: drawn[f"params.{name}"] for name in self.params}
         return prepare(self.signature, placement, parameters, params, overlap)
 
-    def checked(
-        self, placement: Placement, run: Evaluation
-    ) -> tuple[Evaluation, Agreement | None, str | None]:
-        """Check an evaluation by a replay, and give that where the closed form is wrong.
+    def outcome(self, placement: Placement, drawn: Draws) -> Outcome:
+        """Evaluate a run as predictions show it.
 
-        Returns
-        -------
-        run : Evaluation
-            By whichever is to be trusted.
-        agreement : Agreement or None
-            Both side by side.
-        why_not : str or None
-            Why there is no replay.
+        The rule depends on this run alone, so that all commands have one number for it: the
+        replay, or the closed form where nothing can be replayed.
+
+        Parameters
+        ----------
+        placement : Placement
+            P and T.
+        drawn : Draws
+            From `sources`.
         """
+        run = self.run(placement, drawn)
         try:
             agreement = self.replay(placement)
         except NotUnrolled as reason:
-            return run, None, str(reason)
-        if agreement.trusts_replay:
-            run = self.as_replayed(placement, run, agreement)
-        return run, agreement, None
+            return Outcome(run, None, str(reason))
+        return Outcome(self.as_replayed(placement, run, agreement), agreement, None)
 
     def replay(self, placement: Placement) -> Agreement:
         """Put a replay beside the closed form, both of the best estimate.
@@ -312,8 +332,7 @@ class Study:
             nominal(run.modelled.aggregates["useful_mean"]),
             closed,
             found.course,
-            delays(run.work, closed),
-            delays(run.work, found.course),
+            correction(run.work, delays(run.work, closed), delays(run.work, found.course)),
             found.part,
             found.repeats,
             found.operations,
@@ -324,7 +343,7 @@ class Study:
         self, placement: Placement, run: Evaluation, agreement: Agreement
     ) -> Evaluation:
         """Give an evaluation with the delays that the replay found."""
-        course = corrected(run.work, run.course, agreement.closed_delays, agreement.replay_delays)
+        course = corrected(run.work, delays(run.work, run.course), agreement.correction)
         modelled = observe(run.work, placement, course, has_mpi=True)
         return replace(run, course=course, modelled=modelled)
 

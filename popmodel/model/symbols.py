@@ -7,7 +7,7 @@ from the signature, or from the placement, under the names listed here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from popmodel.values import dataclass
 
@@ -40,7 +40,7 @@ class Symbol:
 _TABLE = (
     Symbol("P", "number of processes", "1", ">= 1, whole", "request"),
     Symbol("T", "threads per process", "1", ">= 1, whole", "request"),
-    Symbol("rank", "number of a process", "1", "0..P-1", "placement"),
+    Symbol("rank", "rank of a process", "1", "0..P-1", "placement"),
     Symbol("ppn", "processes per node", "1", "1..cores per node", "placement"),
     Symbol("nodes", "nodes used", "1", ">= 1, whole", "placement"),
     Symbol("A", "active cores of the fullest memory domain", "1", ">= 1", "placement"),
@@ -50,54 +50,80 @@ _TABLE = (
     Symbol("n0", "local cells along the first grid dimension", "1", "> 0", "signature"),
     Symbol("n1", "local cells along the second grid dimension", "1", "> 0", "signature"),
     Symbol("n2", "local cells along the third grid dimension", "1", "> 0", "signature"),
-    Symbol("core.freq", "clock at a number of active cores of a node", "Hz", "> 0", "machine"),
+    Symbol("core.freq", "clock frequency by active cores of a node", "Hz", "> 0", "machine"),
     Symbol("core.flop_per_cycle", "peak floating-point rate", "1/cycle", "> 0", "machine"),
     Symbol("core.load_per_cycle", "peak rate of 8-byte loads", "1/cycle", "> 0", "machine"),
     Symbol("core.store_per_cycle", "peak rate of 8-byte stores", "1/cycle", "> 0", "machine"),
-    Symbol("core.loop_cycles", "cycles of loop control per iteration", "cycle", ">= 0", "machine"),
+    Symbol("core.loop_cycles", "loop-control cycles per iteration", "cycle", ">= 0", "machine"),
     Symbol("memory.b1", "memory bandwidth of one core", "B/s", "> 0", "machine"),
-    Symbol("memory.bsat", "saturated bandwidth of a domain", "B/s", ">= b1", "machine"),
-    Symbol("memory.q", "sharpness of the saturation", "1", ">= 1", "machine"),
-    Symbol("memory.by_cores", "bandwidth of active cores of a domain", "B/s", "> 0", "machine"),
-    Symbol("memory.copy_bw", "bytes that a core copies per second", "B/s", "> 0", "machine"),
+    Symbol("memory.bsat", "saturated memory bandwidth of a domain", "B/s", ">= b1", "machine"),
+    Symbol("memory.q", "sharpness of the bandwidth saturation", "1", ">= 1", "machine"),
+    Symbol(
+        "memory.by_cores", "memory bandwidth by active cores of a domain", "B/s", "> 0", "machine"
+    ),
+    Symbol("memory.copy_bw", "copy bandwidth of one core", "B/s", "> 0", "machine"),
     Symbol("memory.kappa", "usable fraction of a cache", "1", "0..1", "machine"),
-    Symbol("memory.cache_bw", "bandwidth of a cache level for one core", "B/s", "> 0", "machine"),
-    Symbol("memory.line", "bytes of a cache line", "B", "whole, >= 1", "machine"),
-    Symbol("memory.line_transfer", "time of a cache line from core to core", "s", "> 0", "machine"),
+    Symbol("memory.cache_bw", "cache bandwidth of one core", "B/s", "> 0", "machine"),
+    Symbol("memory.line", "size of a cache line", "B", "whole, >= 1", "machine"),
     Symbol(
-        "memory.kappa_fs", "share of these transfers that is not hidden", "1", "0..1", "machine"
+        "memory.line_transfer", "time to move a cache line between cores", "s", "> 0", "machine"
     ),
+    Symbol("memory.kappa_fs", "exposed fraction of cache-line transfers", "1", "0..1", "machine"),
     Symbol("openmp", "overhead of an OpenMP construct at T threads", "s", ">= 0", "machine"),
-    Symbol("alpha", "time of an empty message", "s", "> 0", "machine"),
+    Symbol("alpha", "latency of a message", "s", "> 0", "machine"),
     Symbol("beta", "time per byte of a message", "s/B", ">= 0", "machine"),
-    Symbol("os", "time of the processor to send a message", "s", ">= 0", "machine"),
-    Symbol("eager_threshold", "largest message sent without a handshake", "B", ">= 0", "machine"),
+    Symbol("os", "CPU time to send a message", "s", ">= 0", "machine"),
+    Symbol("eager_threshold", "largest message sent eagerly", "B", ">= 0", "machine"),
     Symbol(
-        "net.shm_k", "messages inside a node that do not slow each other", "1", "> 0", "machine"
+        "net.shm_k",
+        "sharing of the memory channel by messages within a node",
+        "1",
+        "> 0",
+        "machine",
     ),
-    Symbol("net.nic_G", "time per byte through the adapter of a node", "s/B", ">= 0", "machine"),
+    Symbol(
+        "net.nic_G", "time per byte through the network adapter of a node", "s/B", ">= 0", "machine"
+    ),
     Symbol(
         "net.thread_factor",
-        "growth of the time of a message by every further communicating thread",
+        "slowdown of a message per additional communicating thread",
         "1",
         ">= 0",
         "machine",
     ),
     Symbol(
         "net.multiple_overhead",
-        "further time of a message where several threads may communicate",
+        "extra cost of MPI_THREAD_MULTIPLE per message",
         "s",
         ">= 0",
         "machine",
     ),
     Symbol("net.reduce_gamma", "time per byte of a reduction", "s/B", ">= 0", "machine"),
-    Symbol("imbalance.persistent_cv", "spread of work, same every step", "1", ">= 0", "signature"),
-    Symbol("imbalance.transient_cv", "spread of work, new every step", "1", ">= 0", "signature"),
     Symbol(
-        "imbalance.reference_processes", "processes of the given spread", "1", ">= 1", "signature"
+        "imbalance.persistent_cv",
+        "persistent imbalance: spread of the work, the same in every step",
+        "1",
+        ">= 0",
+        "signature",
     ),
-    Symbol("imbalance.growth_exponent", "growth of the spread with P", "1", "0..0.5", "signature"),
-    Symbol("lambda_T", "stretch of a shared loop by uneven shares", "1", ">= 0", "model"),
+    Symbol(
+        "imbalance.transient_cv",
+        "transient imbalance: spread of the work, new in every step",
+        "1",
+        ">= 0",
+        "signature",
+    ),
+    Symbol(
+        "imbalance.reference_processes",
+        "processes at which the imbalance was given",
+        "1",
+        ">= 1",
+        "signature",
+    ),
+    Symbol(
+        "imbalance.growth_exponent", "growth of the imbalance with P", "1", "0..0.5", "signature"
+    ),
+    Symbol("lambda_T", "stretch of a parallel loop by uneven shares", "1", ">= 0", "model"),
     Symbol("q(n)", "expected maximum of n standard normal values", "1", ">= 0", "model"),
 )
 
@@ -159,6 +185,47 @@ def explain(path: str) -> Symbol | None:
             return SYMBOLS[table]
     last = path.rsplit(".", 1)[-1]
     return SYMBOLS.get(last) if path.startswith("net.") else None
+
+
+_TIERS: Mapping[str, str] = {
+    "inter": "between nodes",
+    "intra": "within a node",
+    "socket": "within a socket",
+}
+
+
+def label(path: str) -> str:
+    """Name an input for people, with its path: ``saturated memory bandwidth (memory.bsat)``.
+
+    Parameters
+    ----------
+    path : str
+        Of a quantity or of a group of them (`popmodel.model.uncertainty.group`), such as
+        ``net.inter.classes.beta``, ``openmp.parallel_for.seconds`` or ``params.N``.
+    """
+    if path.startswith("params."):
+        return f"parameter {path.removeprefix('params.')} of the application"
+    construct = re.match(r"openmp\.(\w+)", path)
+    known = explain(path)
+    if construct:
+        meaning = f"overhead of OpenMP {construct[1]}"
+    elif known is None:
+        return path
+    else:
+        tier = re.match(r"net\.(\w+)\.", path)
+        meaning = known.meaning.removesuffix(" of a domain").partition(":")[0]
+        meaning += f" {_TIERS[tier[1]]}" if tier else ""
+    return f"{meaning} ({path})"
+
+
+def not_modelled(paths: Iterable[str]) -> str:
+    """Say which effects a prediction lacks because the profile has no value for them."""
+    named = ", ".join(f"{path} ({_effect(path)})" for path in sorted(paths))
+    return f"not modelled, no value in the profile: {named}"
+
+
+def _effect(path: str) -> str:
+    return label(path).removesuffix(f" ({path})")
 
 
 def short_name(path: str) -> str:

@@ -128,7 +128,11 @@ def nominal(value: Value) -> float:
     return float(np.ravel(value)[0])
 
 
-def interval(values: Value, level: float = 0.90) -> tuple[float | None, float | None]:
+LEVEL = 0.90
+"""Probability that an interval contains the value, as far as the parameters are concerned."""
+
+
+def interval(values: Value, level: float = LEVEL) -> tuple[float | None, float | None]:
     """Give the central interval of draws, (None, None) if they do not differ.
 
     The interval is widened to the best estimate (draw 0) where a threshold in the model, such as a

@@ -6,6 +6,7 @@ Differences of the runtime are relative to the measured value, those of efficien
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,15 @@ class Predicted:
         ``value``, ``low`` and ``high``, s.
     metrics : mapping of str to mapping of str to mapping
         The same by family and metric id.
+    parameters : mapping of str to float
+        Those of the application.
     """
 
     processes: int
     threads: int
     runtime: Estimate
     metrics: Mapping[str, Mapping[str, Estimate]]
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ class Row:
         Seconds for the runtime, fractions for efficiencies.
     low, high : float or None
         Interval of the prediction.
+    parameters : mapping of str to float
+        Those of the application.
     """
 
     source: str
@@ -71,6 +77,7 @@ class Row:
     low: float | None
     high: float | None
     measured: float
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def covered(self) -> bool | None:
@@ -93,6 +100,7 @@ class Row:
             "metric": self.metric,
             "processes": self.processes,
             "threads": self.threads,
+            "parameters": dict(self.parameters),
             "predicted": self.predicted,
             "low": self.low,
             "high": self.high,
@@ -113,13 +121,16 @@ _TIME = Table(
     others=Plain(),
 )
 _WITH_NAME = Table({"name": Text()}, required=("name",), others=Plain())
+_APPLICATION = Table(
+    {"name": Text(), "settings": Named(Real())}, required=("name",), others=Plain()
+)
 
 PREDICTION = Kind(
     prediction.SCHEMA,
     "prediction",
     Table(
         {
-            "application": _WITH_NAME,
+            "application": _APPLICATION,
             "machine": _WITH_NAME,
             "processes": Whole(1),
             "threads": Whole(1),
@@ -137,7 +148,11 @@ PREDICTION = Kind(
 def from_document(document: Mapping[str, Any]) -> Predicted:
     """Take what is compared from a prediction's document."""
     return Predicted(
-        document["processes"], document["threads"], document["runtime"], document["metrics"]
+        document["processes"],
+        document["threads"],
+        document["runtime"],
+        document["metrics"],
+        document["application"].get("settings", {}),
     )
 
 
@@ -146,34 +161,72 @@ def compare(
 ) -> tuple[Row, ...]:
     """Put every measured quantity beside its prediction.
 
+    Parameters
+    ----------
+    predictions : sequence of Predicted
+        One for each size and set of parameters.
+    measurements : sequence of Measurement
+        What a run does not say of its parameters is as predicted.
+
     Raises
     ------
     UsageError
-        If a run was measured for whose size there is no prediction.
+        If a run has a size or parameters for which there is no prediction.
     """
-    by_size = {(one.processes, one.threads): one for one in predictions}
     rows: list[Row] = []
     for run in measurements:
-        predicted = by_size.get((run.processes, run.threads))
-        if predicted is None:
-            known = ", ".join(f"{p} x {t}" for p, t in by_size)
-            raise UsageError(
-                f"{run.source} is a run of {run.processes} x {run.threads}, "
-                f"the prediction is for {known}",
-                f"predict --procs {run.processes} --threads {run.threads}, or name the application",
-            )
-        rows.append(_row(run, "", RUNTIME, predicted.runtime, run.runtime))
+        predicted = _prediction_of(run, predictions)
+        rows.append(_row(run, predicted, "", RUNTIME, predicted.runtime, run.runtime))
         for family, values in run.metrics.items():
             estimates = predicted.metrics.get(family, {})
             rows += [
-                _row(run, family, metric, estimates[metric], measured)
+                _row(run, predicted, family, metric, estimates[metric], measured)
                 for metric, measured in values.items()
                 if metric in estimates
             ]
     return tuple(rows)
 
 
-def _row(run: Measurement, family: str, metric: str, estimate: Estimate, measured: float) -> Row:
+def _prediction_of(run: Measurement, predictions: Sequence[Predicted]) -> Predicted:
+    for one in predictions:
+        if (one.processes, one.threads) == (run.processes, run.threads) and all(
+            one.parameters.get(name) == value for name, value in run.parameters.items()
+        ):
+            return one
+    names = [
+        name
+        for name, value in run.parameters.items()
+        if any(one.parameters.get(name) != value for one in predictions)
+    ]
+    known = ", ".join(
+        dict.fromkeys(
+            describe_run(one.processes, one.threads, one.parameters, names) for one in predictions
+        )
+    )
+    raise UsageError(
+        f"{run.place} is a run of "
+        f"{describe_run(run.processes, run.threads, run.parameters, names)}, "
+        f"the prediction is for {known}",
+        f"predict --procs {run.processes} --threads {run.threads}, or name the application",
+    )
+
+
+def describe_run(
+    processes: int, threads: int, parameters: Mapping[str, float], names: Sequence[str] = ()
+) -> str:
+    """Size of a run and some of its parameters: ``4 x 2, N=256``."""
+    told = [f"{name}={parameters[name]:g}" for name in names if name in parameters]
+    return ", ".join([f"{processes} x {threads}", *told])
+
+
+def _row(
+    run: Measurement,
+    predicted: Predicted,
+    family: str,
+    metric: str,
+    estimate: Estimate,
+    measured: float,
+) -> Row:
     return Row(
         run.source,
         family,
@@ -184,6 +237,7 @@ def _row(run: Measurement, family: str, metric: str, estimate: Estimate, measure
         estimate["low"],
         estimate["high"],
         float(measured),
+        predicted.parameters,
     )
 
 

@@ -10,11 +10,10 @@ and the root leaves when all have. Where members have different sizes and nobody
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from popmodel.network.point_to_point import transfer_time
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -45,8 +44,7 @@ def collective_time(
     members: ArrayLike,
     sent: ArrayLike,
     received: ArrayLike,
-    latency: float,
-    bandwidth: float,
+    message: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     model: str,
 ) -> NDArray[np.float64]:
     """Time from the last arrival to the end of a collective, s.
@@ -57,20 +55,21 @@ def collective_time(
         One of `popmodel.simulator.program.COLLECTIVES`.
     members, sent, received : array_like
         Number of members, and the largest number of bytes that one sends and receives.
-    latency, bandwidth : float
-        Seconds and B/s.
+    message : callable
+        From sizes in bytes to the times of messages, s; of an empty one it is the latency.
     model : str
         One of `popmodel.network.network.COST_FACTORS`.
     """
     sent, received = np.asarray(sent, np.float64), np.asarray(received, np.float64)
+    latency = message(np.zeros_like(sent))
     times = factor(model, members)
     time: NDArray[np.float64]
     if kind in ("init", "barrier"):
         time = 2 * latency * times
     elif kind == "bcast":
-        time = (latency + transfer_time(np.maximum(sent, received), latency, bandwidth)) * times
+        time = (latency + message(np.maximum(sent, received))) * times
     elif kind == "reduce":
-        time = np.where(times > 0, transfer_time(sent, latency, bandwidth), 0.0)
+        time = np.where(times > 0, message(sent), 0.0)
     else:
-        time = 2 * transfer_time((sent + received) / 2, latency, bandwidth) * times
+        time = 2 * message((sent + received) / 2) * times
     return time

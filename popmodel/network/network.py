@@ -5,12 +5,16 @@ from __future__ import annotations
 import difflib
 import math
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import UsageError
+from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
-__all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "preset"]
+if TYPE_CHECKING:
+    from popmodel.network.tiers import Tiers
+
+__all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe", "preset"]
 
 #: What is charged for a message, and when a rendezvous sender goes on.
 #:
@@ -65,8 +69,17 @@ class Network:
         One of `COST_FACTORS`.
     cpu_factor : float
         Speed of the processors relative to the traced ones: 2 halves every compute burst.
+    tiers : Tiers or None
+        What messages inside a node and between nodes cost, by size. They count instead of
+        `latency`, `bandwidth` and `eager_threshold`, which are those of the longest distance then.
 
     Messages of a process to itself take no time.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> slow = popmodel.Network(latency=10e-6, bandwidth=1e9)
+    >>> found = popmodel.replay("tests/data/cg.S.2.prv.gz", slow)
     """
 
     name: str = "ideal"
@@ -77,6 +90,7 @@ class Network:
     collectives: str = "dimemas"
     collective_cost: str = "logarithmic"
     cpu_factor: float = 1.0
+    tiers: Tiers | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that no network has."""
@@ -88,28 +102,30 @@ class Network:
             if value not in choices:
                 raise UsageError(f"unknown {what} {value!r}", f"choose one of {', '.join(choices)}")
         if not 0 <= self.latency < math.inf:
-            raise UsageError(f"latency must be zero or more and finite, not {self.latency:g} s")
+            raise UsageError(f"latency must be at least 0 and finite, not {self.latency:g} s")
         if not self.bandwidth > 0:
-            raise UsageError(f"bandwidth must be more than zero, not {self.bandwidth:g} B/s")
+            raise UsageError(f"bandwidth must be above 0, not {self.bandwidth:g} B/s")
         if not self.eager_threshold >= 0:
-            raise UsageError(
-                f"eager threshold must be zero or more, not {self.eager_threshold:g} B"
-            )
+            raise UsageError(f"eager threshold must be at least 0, not {self.eager_threshold:g} B")
         if not 0 < self.cpu_factor < math.inf:
-            raise UsageError(
-                f"CPU factor must be more than zero and finite, not {self.cpu_factor:g}"
-            )
+            raise UsageError(f"CPU factor must be above 0 and finite, not {self.cpu_factor:g}")
 
     def with_(self, **changes: Any) -> Network:
         """The same network with other values."""
         return replace(self, **changes)
 
+    def ideal(self) -> Network:
+        """The same network without latency and with infinite bandwidth."""
+        return self.with_(latency=0.0, bandwidth=math.inf, tiers=None)
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: infinite values are None."""
-        return {
+        """Plain data for JSON: infinite values are None; ``tiers`` only where there are some."""
+        plain = {
             key: None if isinstance(value, float) and math.isinf(value) else value
-            for key, value in asdict(self).items()
+            for key, value in asdict(self.with_(tiers=None)).items()
+            if key != "tiers"
         }
+        return plain if self.tiers is None else {**plain, "tiers": self.tiers.to_dict()}
 
 
 PRESETS = {
@@ -119,6 +135,14 @@ PRESETS = {
         name="dimemas", rules="dimemas", latency=5e-6, bandwidth=1e9, collective_cost="constant"
     ),
 }
+
+
+def describe(network: Network) -> str:
+    """Latency and bandwidth of a network in words: ``2 us, 10 GB/s``."""
+    if not network.latency and math.isinf(network.bandwidth):
+        return "no latency, infinite bandwidth"
+    text = f"{format_time(network.latency, trim=True)}, {format_bandwidth(network.bandwidth)}"
+    return f"{text}, the rules of Dimemas" if network.rules == "dimemas" else text
 
 
 def preset(name: str) -> Network:

@@ -52,7 +52,7 @@ def _screen(document: Document, style: Style) -> list[str]:
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
-    return [("compiler", document["compiler"]), ("MPI", document["mpi"] or "none is needed")]
+    return [("compiler", document["compiler"]), ("MPI", document["mpi"] or "not needed")]
 
 
 def _records(document: Document) -> list[Record]:

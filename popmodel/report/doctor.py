@@ -41,7 +41,7 @@ def markdown(document: Document) -> list[str]:
         for check in document["checks"]
     ]
     lines = [describe_machine(document["machine"]), ""]
-    lines += markdown_table(["check", "status", "found", "to do"], rows)
+    lines += markdown_table(["check", "status", "result", "what to do"], rows)
     return [*lines, "", verdict(document)]
 
 
@@ -54,7 +54,7 @@ def describe_machine(machine: Entry) -> str:
         shape.append(plural(machine["domains"], "memory domain"))
     if machine.get("virtual"):
         shape.append("virtual")
-    return ", ".join([machine.get("cpu", "unknown processor"), *shape])
+    return ", ".join([machine.get("cpu", "unknown CPU"), *shape])
 
 
 def verdict(document: Document) -> str:
@@ -63,9 +63,9 @@ def verdict(document: Document) -> str:
         failed = [check["name"] for check in document["checks"] if check["status"] == "fail"]
         if failed == ["MPI"]:
             without = "popmodel bench --only core,memory,openmp,noise"
-            return f"without MPI only a part can be measured: {without}"
-        return f"this machine cannot be measured yet: {', '.join(failed)}"
-    return "this machine can be measured: popmodel bench -o machine.json"
+            return f"only a part can be measured without MPI: {without}"
+        return f"this machine cannot be measured yet, failed: {', '.join(failed)}"
+    return "ready to measure: popmodel bench -o machine.json"
 
 
 VIEWS = Views(screen, records, markdown)

@@ -1,11 +1,11 @@
-"""What metrics mean."""
+"""What metrics and other words mean."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
@@ -15,16 +15,29 @@ if TYPE_CHECKING:
     from popmodel.efficiency.explain import Explanation
     from popmodel.efficiency.family import Family
 
-
-def document(explanation: Explanation) -> dict[str, Any]:
-    """The plain data of one metric's explanation, ``popmodel/explain/1``."""
-    return {"schema": "popmodel/explain/1", **asdict(explanation)}
+Entry: TypeAlias = Mapping[str, Any]
 
 
-def catalogue(families: Iterable[Family]) -> dict[str, Any]:
-    """The plain data of the metrics of families, ``popmodel/explain/1``."""
+def document(explanation: Explanation | None, words: Sequence[Entry] = ()) -> dict[str, Any]:
+    """The plain data of what a name means, ``popmodel/explain/1``.
+
+    Parameters
+    ----------
+    explanation : Explanation or None
+        The metric of that name; None if there is none.
+    words : sequence of mapping
+        Other words of that name: ``name``, ``topic``, ``meaning``, ``unit``, ``also``, ``see``,
+        ``measure``.
+    """
+    metric = {"metric": None, "definitions": []} if explanation is None else asdict(explanation)
+    return {"schema": "popmodel/explain/1", **metric, "words": list(words)}
+
+
+def catalogue(families: Iterable[Family], words: Sequence[Entry] = ()) -> dict[str, Any]:
+    """The plain data of the metrics of families and of other words, ``popmodel/explain/1``."""
     return {
         "schema": "popmodel/explain/1",
+        "words": list(words),
         "families": [
             {
                 "family": family.id,
@@ -48,7 +61,7 @@ def catalogue(families: Iterable[Family]) -> dict[str, Any]:
 
 
 def screen(document: Document, style: Style) -> list[str]:
-    """One metric in each of its families, or one family, or the list of all."""
+    """One name in each of its meanings, or one family, or the list of all."""
     if "families" in document:
         (one, *others) = document["families"]
         return _list(document, style) if others else _family(one, style)
@@ -57,11 +70,22 @@ def screen(document: Document, style: Style) -> list[str]:
         head = f"{definition['family']}.{document['metric']}"
         lines += ["", *paragraph(f"{definition['name']} ({head})", style)]
         lines += pairs(_facts(definition), Style(style.width - 1, style.depth))
+    for word in document["words"]:
+        lines += ["", *paragraph(f"{word['name']} ({word['topic']})", style)]
+        lines += pairs(_word_facts(word), Style(style.width - 1, style.depth))
     return lines[1:]
 
 
 def records(document: Document) -> list[Record]:
-    """One line per metric of the list, or per family that defines the metric."""
+    """One line per metric and word of the list, or per family that defines the metric."""
+    words: list[Record] = [
+        {
+            "family": "",
+            "metric": "",
+            **{field: word[field] for field in ("name", "meaning", "unit")},
+        }
+        for word in document["words"]
+    ]
     if "families" in document:
         return [
             {
@@ -72,12 +96,12 @@ def records(document: Document) -> list[Record]:
             }
             for family in document["families"]
             for metric in family["metrics"]
-        ]
+        ] + words
     fields = ("family", "name", "formula", "meaning", "advice", "source")
     return [
         {"metric": document["metric"], **{field: one[field] for field in fields}}
         for one in document["definitions"]
-    ]
+    ] + words
 
 
 def markdown(document: Document) -> list[str]:
@@ -91,10 +115,17 @@ def markdown(document: Document) -> list[str]:
                 for one in family["metrics"]
             ]
             lines += markdown_table(["metric", family["family"], "meaning"], rows)
+        for topic, words in _by_topic(document).items():
+            rows = [(word["name"], word["unit"], word["meaning"]) for word in words]
+            title = f"## Words: {topic}"
+            lines += ["", title, "", *markdown_table(["word", "unit", "meaning"], rows)]
         return lines[1:]
     for definition in document["definitions"]:
         title = f"## {definition['name']} ({definition['family']})"
         lines += ["", title, "", *markdown_table(["", ""], _facts(definition))]
+    for word in document["words"]:
+        title = f"## {word['name']} ({word['topic']})"
+        lines += ["", title, "", *markdown_table(["", ""], _word_facts(word))]
     return lines[1:]
 
 
@@ -117,7 +148,12 @@ def _list(document: Document, style: Style) -> list[str]:
             for one in family["metrics"]
             for line in paragraph(one["metric"], style, first=" " * (3 + one["depth"]))
         ]
-    return [*lines[1:], "", *paragraph("popmodel explain FAMILY or METRIC says more", style)]
+    for topic, words in _by_topic(document).items():
+        listed = ", ".join(word["name"] for word in words)
+        lines += ["", *paragraph(f"words: {topic}", style)]
+        lines += paragraph(listed, style, first="   ", rest="   ")
+    lines += ["", *paragraph("popmodel explain NAME explains a family, a metric or a word", style)]
+    return [*lines[1:], *paragraph("popmodel docs grammar: the keys of signatures", style)]
 
 
 def _family(family: Mapping[str, Any], style: Style) -> list[str]:
@@ -129,7 +165,11 @@ def _family(family: Mapping[str, Any], style: Style) -> list[str]:
         indent = " " * (2 * one["depth"])
         text = f"{one['metric']}: {_first_sentence(one['meaning'])}"
         lines += paragraph(text, style, first=indent, rest=f"{indent}    ")
-    return [*lines, "", *paragraph(f"popmodel explain {family['family']}.METRIC says more", style)]
+    return [
+        *lines,
+        "",
+        *paragraph(f"popmodel explain {family['family']}.METRIC explains one", style),
+    ]
 
 
 def _first_sentence(text: str) -> str:
@@ -146,7 +186,7 @@ def _facts(definition: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("meaning", [definition["meaning"]]),
         ("formula", [definition["formula"]]),
         ("where", terms),
-        ("made of", definition["parts"]),
+        ("parts", definition["parts"]),
         ("part of", definition["parents"]),
         ("view of", [definition["view_of"]] if definition["view_of"] else []),
         ("if low", [definition["advice"]]),
@@ -159,6 +199,25 @@ def _facts(definition: Mapping[str, Any]) -> list[tuple[str, str]]:
         for label, texts in entries
         for index, text in enumerate(texts)
     ]
+
+
+def _by_topic(document: Document) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for word in document["words"]:
+        found.setdefault(word["topic"], []).append(word)
+    return found
+
+
+def _word_facts(word: Entry) -> list[tuple[str, str]]:
+    """Label and text of what is known of a word."""
+    facts = [
+        ("meaning", word["meaning"]),
+        ("unit", "" if word["unit"] == "1" else word["unit"]),
+        ("also", ", ".join(word["also"])),
+        ("see", ", ".join(word["see"])),
+        ("measure", word["measure"]),
+    ]
+    return [(label, text) for label, text in facts if text]
 
 
 def _unit(unit: str) -> str:

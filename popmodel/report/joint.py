@@ -1,7 +1,8 @@
-"""Remarks on several runs, each told once.
+"""Remarks on several runs, each given once.
 
-The same remark on several runs mostly differs in its numbers only. It is told once then, with the
-numbers of the runs in their order: ``704 / 2992 calls lack a record``.
+The same remark on several runs mostly differs in its numbers only. It is given once then. One
+number that differs is given with the name of each run; several as ranges over the runs. Numbers
+that name something, such as a rank, have no range: there the first run is the example.
 """
 
 from __future__ import annotations
@@ -15,41 +16,49 @@ from popmodel.units import count
 Run = Mapping[str, Any]
 Remark = TypeVar("Remark")
 
-# Digits may stand in groups of three, as `popmodel.units.count` writes them.
+# Digits may stand in groups of three, as `popmodel.units.count` writes them. What is part of a
+# word, a path or a version (run-5.prv, a/5/b, 1.2.3) is no number.
 _NUMBER = re.compile(
-    r"(?<![\w.])(?<!\d,)(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)"
+    r"(?<![\w./])(?<!\d,)(?<![^\W\d]-)(?:(?<!\w)-)?"
+    r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w|/\w|\.\w|-[^\W\d])"
 )
+_NAMED = 4
+"""Up to so many runs are named with their numbers; more have a range."""
+_UNIT = re.compile(r" (?:%|[mun]?s|[KMGT]?i?B(?:/s)?|[kMG]?Hz|times)(?!\w)")
+_LABEL = re.compile(
+    r"(?:rank|thread|process|node|line|application|communicator)(?:s|es)?\s[\d\s,-]*$|\S:$"
+)
+"""What stands before a number that names something instead of counting it."""
 
 
 def joint_caveats(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
-    """What has to be known before the numbers of the runs are read, as `joint_notes` are told."""
-    return _told([run["caveats"] for run in runs], names)
+    """What has to be known before the numbers of the runs are read, joined as `joint_notes`."""
+    return _joined([run["caveats"] for run in runs], names)
 
 
 def joint_notes(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
-    """Notes on the runs; one that holds for all runs is told without their names."""
+    """Notes on the runs; one that holds for all runs is given without their names."""
     families = [[note for one in run["family_notes"].values() for note in one] for run in runs]
-    return _told([[*run["notes"], *more] for run, more in zip(runs, families, strict=True)], names)
+    return _joined(
+        [[*run["notes"], *more] for run, more in zip(runs, families, strict=True)], names
+    )
 
 
-def _told(remarks: Sequence[Sequence[str]], names: Sequence[str]) -> list[str]:
+def _joined(remarks: Sequence[Sequence[str]], names: Sequence[str]) -> list[str]:
     """The remarks on each run, those that differ in numbers only as one."""
     said = [
         (name, remark)
         for name, mine in zip(names, remarks, strict=True)
         for remark in dict.fromkeys(mine)
     ]
-    return [
-        _about([name for name, _ in group], names, join([note for _, note in group]))
-        for group in _alike(said, str)
-    ]
+    return [_about(group, names) for group in _alike(said, str)]
 
 
 def joint_warnings(runs: Sequence[Run], names: Sequence[str]) -> list[dict[str, Any]]:
     """Warnings about the traces, ``{"text", "count", "line"}``.
 
-    One about a single trace keeps its count and line; of one about several the counts are told in
-    its text.
+    One about a single trace keeps its count and line; in one about several the counts are part of
+    the text.
     """
     warned = [
         (name, warning)
@@ -59,29 +68,89 @@ def joint_warnings(runs: Sequence[Run], names: Sequence[str]) -> list[dict[str, 
     return [_joint_warning(group, names) for group in _alike(warned, lambda one: str(one["text"]))]
 
 
-def join(texts: Sequence[str]) -> str:
-    """One text for several that differ in numbers only; a number that differs is told for each."""
-    numbers = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
-    told = iter([" / ".join(each if len(set(each)) > 1 else each[:1]) for each in numbers])
-    return _NUMBER.sub(lambda _: next(told), texts[0])
+def join(texts: Sequence[str], names: Sequence[str]) -> str | None:
+    """One text for several runs' texts that differ in numbers only.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        What is said of each run; equal but for numbers.
+    names : sequence of str
+        The runs' names.
+
+    Returns
+    -------
+    str or None
+        None where a number differs that names something (``rank 3``): no range of such numbers
+        says what is true of any run.
+
+    Examples
+    --------
+    >>> join(["7 of 9 calls", "8 of 9 calls"], ["a", "b"])
+    '7 (a), 8 (b) of 9 calls'
+    >>> join(["1 s of 9 s", "3 s of 8 s"], ["a", "b"])
+    '1 to 3 s of 8 to 9 s'
+    """
+    columns = list(zip(*(_NUMBER.findall(text) for text in texts), strict=True))
+    differ = [len(set(column)) > 1 for column in columns]
+    matches = list(_NUMBER.finditer(texts[0]))
+    if any(d and _names(texts[0], m) for d, m in zip(differ, matches, strict=True)):
+        return None
+    if sum(differ) == 1 and len(texts) <= _NAMED:
+        index = differ.index(True)
+        return _with_names(texts[0], matches[index], columns[index], names)
+    written = iter(
+        _range(column) if differs else column[0]
+        for column, differs in zip(columns, differ, strict=True)
+    )
+    return _NUMBER.sub(lambda _: next(written), texts[0])
+
+
+def _names(text: str, number: re.Match[str]) -> bool:
+    """Whether a number of a text names something, as in ``rank 3`` or ``threads 1-3``."""
+    return _LABEL.search(text[: number.start()]) is not None
+
+
+def _with_names(
+    text: str, number: re.Match[str], numbers: Sequence[str], names: Sequence[str]
+) -> str:
+    """The text with the number of each run in the place of the first run's; units are repeated."""
+    before, after = text[: number.start()], text[number.end() :]
+    unit = _UNIT.match(after)
+    written = unit[0] if unit else ""
+    each = [f"{own}{written} ({name})" for own, name in zip(numbers, names, strict=True)]
+    return before + ", ".join(each) + after[len(written) :]
+
+
+def _range(numbers: Sequence[str]) -> str:
+    """The least and the greatest, as they are written."""
+    in_order = sorted(numbers, key=lambda number: float(number.replace(",", "")))
+    return f"{in_order[0]} to {in_order[-1]}"
 
 
 def _joint_warning(
     group: Sequence[tuple[str, Mapping[str, Any]]], names: Sequence[str]
 ) -> dict[str, Any]:
     warnings = [warning for _, warning in group]
-    where = [name for name, _ in group]
-    text = _about(where, names, join([warning["text"] for warning in warnings]))
+    text = _about([(name, str(warning["text"])) for name, warning in group], names)
     if len(group) == 1:
         return {**warnings[0], "text": text}
-    times = [warning.get("count", 1) for warning in warnings]
-    if max(times) > 1:
-        text += f" ({' / '.join(count(each) for each in times)} times)"
+    times = [count(warning.get("count", 1)) for warning in warnings]
+    if set(times) != {"1"}:
+        where = [name for name, _ in group]
+        told = join([f"{number} times" for number in times], where)
+        text += f" ({told})"
     return {"text": text}
 
 
-def _about(where: Sequence[str], names: Sequence[str], text: str) -> str:
-    return text if len(where) == len(names) else f"{', '.join(where)}: {text}"
+def _about(group: Sequence[tuple[str, str]], names: Sequence[str]) -> str:
+    """One remark for a group of them, with the runs that it is about unless it is about all."""
+    where = [name for name, _ in group]
+    text = join([remark for _, remark in group], where)
+    if text is None:
+        return f"{where[0]}: {group[0][1]} (similar in {', '.join(where[1:])})"
+    named = all(f"({name})" in text for name in where)
+    return text if named or len(where) == len(names) else f"{', '.join(where)}: {text}"
 
 
 def _alike(
@@ -92,10 +161,10 @@ def _alike(
     A group has at most one remark of each run: a second one like it begins the next group.
     """
     groups: dict[tuple[str, int], list[tuple[str, Remark]]] = {}
-    told: dict[tuple[str, str], int] = {}
+    seen: dict[tuple[str, str], int] = {}
     for name, remark in said:
         pattern = _NUMBER.sub("#", text_of(remark))
-        turn = told.get((name, pattern), 0)
-        told[name, pattern] = turn + 1
+        turn = seen.get((name, pattern), 0)
+        seen[name, pattern] = turn + 1
         groups.setdefault((pattern, turn), []).append((name, remark))
     return list(groups.values())

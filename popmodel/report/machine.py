@@ -1,4 +1,4 @@
-"""A machine profile as a page: what the machine is, what it does, what is doubtful."""
+"""A machine profile as a page: what the machine is, what it does, what limits the profile."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _HIDDEN = frozenset(
 )
 _NOISE = {  # shares
     "run_cv": "spread between launches",
-    "fwq": "time lost to others",
-    "drift": "drift while measuring",
+    "fwq": "time lost to interruptions",
+    "drift": "drift during the measurement",
 }
 _TIERS = {"socket": "one socket", "intra": "one node", "inter": "two nodes"}
 
@@ -178,13 +178,13 @@ def _figures(label: str, quantity: Quantity, unit: str) -> Row:
 def _core(profile: Profile) -> Iterator[Row]:
     counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, "core.freq"))
     for count in _few(counts):
-        yield from _row(profile, f"clock, {plural(count, 'core')} busy", f"core.freq.{count}")
+        yield from _row(profile, f"clock, {plural(count, 'active core')}", f"core.freq.{count}")
     for label, name in (
         ("floating-point operations", "flop_per_cycle"),
-        ("loads of 8 bytes", "load_per_cycle"),
-        ("stores of 8 bytes", "store_per_cycle"),
-        ("overhead of a loop iteration", "loop_cycles"),
-        ("two threads on a core, speed-up", "smt_factor"),
+        ("8-byte loads", "load_per_cycle"),
+        ("8-byte stores", "store_per_cycle"),
+        ("loop overhead per iteration", "loop_cycles"),
+        ("SMT speed-up, 2 threads", "smt_factor"),
     ):
         yield from _row(profile, label, f"core.{name}")
 
@@ -195,22 +195,22 @@ def _memory(profile: Profile) -> Iterator[Row]:
         path = f"memory.by_cores.{count}"
         yield from _row(profile, f"bandwidth, {plural(count, 'core')}", path)
     if "memory.by_cores.1" not in profile.quantities:
-        yield from _row(profile, "bandwidth of a core", "memory.b1")
+        yield from _row(profile, "bandwidth, 1 core", "memory.b1")
     for label, name in (
-        ("bandwidth of a domain", "bsat"),
+        ("saturated bandwidth", "bsat"),
         ("sharpness of saturation", "q"),
-        ("copy", "copy_bw"),
+        ("copy bandwidth, 1 core", "copy_bw"),
     ):
         yield from _row(profile, label, f"memory.{name}")
     for label, name in (
-        ("bandwidth of", "cache_bw"),
-        ("latency of", "latency"),
-        ("a line, cores", "line_transfer"),
+        ("{} bandwidth, 1 core", "cache_bw"),
+        ("{} latency", "latency"),
+        ("cache-line transfer, {} cores", "line_transfer"),
     ):
         for path in _below(profile, f"memory.{name}"):
-            yield from _row(profile, f"{label} {path.rpartition('.')[2]}", path)
-    yield from _row(profile, "usable part of last cache", "memory.kappa")
-    yield from _row(profile, "false sharing, transfers", "memory.kappa_fs")
+            yield from _row(profile, label.format(path.rpartition(".")[2]), path)
+    yield from _row(profile, "usable share of last-level cache", "memory.kappa")
+    yield from _row(profile, "false sharing, exposed share", "memory.kappa_fs")
 
 
 def _messages(profile: Profile) -> Iterator[Row]:
@@ -225,26 +225,26 @@ def _messages(profile: Profile) -> Iterator[Row]:
         if (bandwidth := inverse(gap)) is not None:
             yield _figures("bandwidth", bandwidth, "B/s")
         for label, name in (
-            ("eager up to", "eager_threshold"),
-            ("time in send", "os"),
-            ("time in receive", "or"),
-            ("between messages", "g"),
-            ("both directions, factor", "bidirectional"),
+            ("eager threshold", "eager_threshold"),
+            ("send overhead", "os"),
+            ("receive overhead", "or"),
+            ("gap between messages", "g"),
+            ("bidirectional, factor", "bidirectional"),
         ):
             yield from _row(profile, label, f"net.{tier}.{name}")
     others = [
-        ("pairs at full speed", "shm_k"),
-        ("communicating threads, factor", "thread_factor"),
-        ("full thread support, more", "multiple_overhead"),
-        ("overlap", "overlap"),
+        ("pairs without contention", "shm_k"),
+        ("slowdown per further thread", "thread_factor"),
+        ("cost of MPI_THREAD_MULTIPLE", "multiple_overhead"),
+        ("overlap with computation", "overlap"),
     ]
     rows = [row for label, name in others for row in _row(profile, label, f"net.{name}")]
-    for label, name in (("adapter of a node", "nic_G"), ("reduction", "reduce_gamma")):
+    for label, name in (("network adapter", "nic_G"), ("local reduction", "reduce_gamma")):
         quantity = profile.quantities.get(f"net.{name}")
         if quantity is not None and (bandwidth := inverse(quantity)) is not None:
             rows.append(_figures(label, bandwidth, "B/s"))
     if rows:
-        yield Row("all of them")
+        yield Row("all messages")
         yield from rows
 
 
@@ -365,16 +365,16 @@ def _few(numbers: Sequence[int], most: int = _THREADS) -> list[int]:
 
 
 def _remarks(document: Document) -> Iterator[tuple[str, list[str]]]:
-    doubts = [
+    warnings = [
         finding["text"]
         for finding in document.get("findings", [])
         if finding["kind"] not in ("unused", "missing")
     ]
-    if doubts:
-        yield "doubtful", doubts
+    if warnings:
+        yield "warnings", warnings
     absent = [f"{path}: {reason}" for path, reason in _content(document).get("absent", {}).items()]
     if absent:
-        yield "absent", absent
+        yield "not available", absent
 
 
 SHOWN = Views(screen, records, markdown)

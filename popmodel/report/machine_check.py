@@ -13,14 +13,14 @@ from popmodel.report.terminal import Style, pairs, paragraph
 from popmodel.units import plural
 
 _TITLES = {
-    "missing": "missing for some predictions",
+    "missing": "missing, needed by some predictions",
     "failed": "not measured as planned",
-    "noisy": "noisy",
-    "remark": "how it was measured",
+    "noisy": "noisy measurements",
+    "remark": "remarks on the measurement",
     "wide": "wide intervals",
-    "preset": "not measured at all",
-    "age": "old",
-    "unused": "known but not used by the model",
+    "preset": "not measured",
+    "age": "may be outdated",
+    "unused": "not used by the model",
 }
 
 
@@ -70,13 +70,13 @@ def _texts(document: Document, kind: str) -> list[str]:
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
-    doubts = sum(finding["kind"] != "unused" for finding in document["findings"])
-    quantities = plural(document["quantities"], "quantity", "quantities")
+    warnings = sum(finding["kind"] != "unused" for finding in document["findings"])
+    parameters = plural(document["quantities"], "parameter")
     return [
         ("machine", document["machine"]),
         ("profile", document["path"]),
-        ("usable", f"{'yes' if document['usable'] else 'no'}, {quantities}"),
-        ("doubts", str(doubts) if doubts else "none"),
+        ("usable", f"{'yes' if document['usable'] else 'no'}, {parameters}"),
+        ("warnings", str(warnings) if warnings else "none"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""In what two machine profiles differ."""
+"""How two machine profiles differ."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def screen(document: Document, style: Style) -> list[str]:
             lines += paragraph(text, style, first=" - ")
     rows = [Row(label, tuple(map(Cell, cells)), depth=1) for label, cells in _outside(document)]
     if rows:
-        lines += ["", *table(_HEADS, rows, style, first="beyond the intervals")]
+        lines += ["", *table(_HEADS, rows, style, first="different beyond the intervals")]
     for title, names in _alone(document):
         lines += ["", title, *paragraph(_listed(names), style, first=" ")]
     return lines
@@ -92,7 +92,7 @@ def markdown(document: Document) -> list[str]:
     if texts := _hosts(document):
         lines += ["", f"**{_DIFFERING}**", "", *(f"- {text}" for text in texts)]
     if rows := [(label, *cells) for label, cells in _outside(document)]:
-        heads = ["beyond the intervals", *(" ".join(head) for head in _HEADS)]
+        heads = ["different beyond the intervals", *(" ".join(head) for head in _HEADS)]
         lines += ["", *markdown_table(heads, rows)]
     for title, names in _alone(document):
         lines += ["", f"{title}: {_listed(names)}"]
@@ -100,7 +100,7 @@ def markdown(document: Document) -> list[str]:
 
 
 _HEADS = (("a",), ("b",), ("b / a",))
-_DIFFERING = "other hardware or software"
+_DIFFERING = "different hardware or software"
 _OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
 _FIGURES = ("value", "low", "high")
 
@@ -112,10 +112,10 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("a", f"{one['machine']} ({one['path']})"),
         ("b", f"{other['machine']} ({other['path']})"),
         (
-            "within stated intervals",
+            "equal within intervals",
             f"{summary['within']} of {summary['compared']}"
             if summary["compared"]
-            else "no quantity is in both",
+            else "no common parameters",
         ),
     ]
 
@@ -137,9 +137,9 @@ def _named(host: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _hosts(document: Document) -> list[str]:
-    """What both tell; that one is silent about the rest says nothing of the machines."""
+    """What both profiles state; what only one states says nothing about the machines."""
     return [
-        f"{row['key'].replace('_', ' ')}: {row['a']}, against {row['b']}"
+        f"{row['key'].replace('_', ' ')}: {row['a']} (a), {row['b']} (b)"
         for row in document["host"]
         if row["a"] is not None and row["b"] is not None
     ]

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.report.advice import advice_lines, advice_markdown, fall_text
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.joint import joint_caveats, joint_notes, joint_warnings
 from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
+from popmodel.report.places import markdown_places, place_lines
 from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import (
@@ -28,12 +30,6 @@ from popmodel.units import count, format_time
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family
 
-REGIONS_SHOWN = 10
-SITES_SHOWN = 10
-_SITE_HEADS = [["", "times"], ["time", "%"], ["wait", "%"], ["thread", "time lost"]]
-_SITE_LEGEND = (
-    "time %: of all threads' time; wait %: what of it an ideal network leaves, for others are late"
-)
 _OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
 
 Run = Mapping[str, Any]
@@ -67,17 +63,15 @@ def screen(document: Document, style: Style) -> list[str]:
                 title = ""
             lines += draw(rows, title)
         lines += _legend(family, style)
-        lines += _lowest(family, runs, names, style)
     if len(runs) > 1 or not families:
         rows = _scaling_rows(runs, reasons)
         lines += ["", *draw(rows, "Scaling, ratios")]
         for text in _scaling_words(document):
             lines += paragraph(text, style, first=" ")
-        lines += _lowest(load_families()[SCALING], runs, names, style)
     lines += reasons.lines(style)
-    for run, name in zip(runs, names, strict=True):
-        lines += _regions(run, name if len(runs) > 1 else "", style)
-        lines += _call_sites(run, name if len(runs) > 1 else "", style)
+    lines += advice_lines(document["advice"], style)
+    run, name = _in_detail(document, names)
+    lines += place_lines(run, name if len(runs) > 1 else "", style)
     notes = joint_notes(runs, names)
     lines += ["", "notes"] if notes else []
     for note in notes:
@@ -133,17 +127,9 @@ def markdown(document: Document) -> list[str]:
         lines += ["", *markdown_table(["Scaling, ratios", *names], body)]
         lines += [line for text in _scaling_words(document) for line in ("", text)]
     lines += [line for reason in reasons.texts() for line in ("", reason)]
+    lines += advice_markdown(document["advice"])
     for run, name in zip(runs, names, strict=True):
-        regions = run["observables"]["regions"]
-        shown = [[row.label, *_texts(row)] for row in _region_rows(regions)]
-        if shown:
-            heads = [f"Parallel regions of {name}", "instances", "PE %", "LB %", "thread time lost"]
-            heads += ["to locks"] if _lose_to_locks(regions) else []
-            lines += ["", *markdown_table(heads, shown)]
-        if sites := run["call_sites"]:
-            heads = [f"Calls of MPI in {name}", *(" ".join(head).strip() for head in _SITE_HEADS)]
-            body = [[row.label, *_texts(row)] for row in _site_rows(sites)]
-            lines += ["", *markdown_table(heads, body), "", _SITE_LEGEND]
+        lines += markdown_places(run, name)
     warnings = [warning_text(warning) for warning in joint_warnings(runs, names)]
     told = [*joint_notes(runs, names), *warnings]
     lines += [line for note in told for line in ("", note)]
@@ -258,28 +244,17 @@ def _legend(family: Family, style: Style) -> list[str]:
     return paragraph(text, style, first=" ")
 
 
-def _lowest(family: Family, runs: Sequence[Run], names: Sequence[str], style: Style) -> list[str]:
-    """The lowest leaf over the runs, and what to do about it."""
-    found = [
-        (run["lowest"][family.id]["value"], index)
-        for index, run in enumerate(runs)
-        if run["lowest"].get(family.id)
-    ]
-    if not found:
-        return []
-    value, index = min(found)
-    lowest = runs[index]["lowest"][family.id]
-    where = f" in {names[index]}" if len(runs) > 1 else ""
-    title = family.metrics[lowest["metric"]].name
-    size = f"{value:.3f}" if family.id == SCALING else f"{percent(value)} %"
-    text = f"{title} is the lowest, {size}{where}. {lowest['advice']}"
-    return ["", *paragraph(text, style, first="-> ")]
+def _in_detail(document: Document, names: Sequence[str]) -> tuple[Run, str]:
+    """The run whose regions and calls are shown: the one that is advised on, else the last."""
+    runs, causes = document["runs"], document["advice"]["causes"]
+    index = names.index(causes[0]["run"]) if causes else len(runs) - 1
+    return runs[index], names[index]
 
 
 def _scaling_words(document: Document) -> list[str]:
-    """How the runs were compared, and a doubt about it."""
-    scaling = document["scaling"]
-    return [f"{scaling['why']}.", *scaling["notes"]]
+    """How the runs were compared, where they fall most, and doubts about it."""
+    scaling, fall = document["scaling"], document["advice"]["steepest_fall"]
+    return [f"{scaling['why']}", *([fall_text(fall)] if fall else []), *scaling["notes"]]
 
 
 def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
@@ -292,87 +267,6 @@ def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
         )
         for metric in dict.fromkeys(shown)
     ]
-
-
-def _regions(run: Run, name: str, style: Style) -> list[str]:
-    regions = run["observables"]["regions"]
-    if not regions:
-        return []
-    title = f"parallel regions of {name}" if name else "parallel regions"
-    heads = [["", "times"], ["PE", "%"], ["LB", "%"], ["thread", "time lost"]]
-    heads += [["of it", "to locks"]] if _lose_to_locks(regions) else []
-    lines = ["", *table(heads, _region_rows(regions), style, first=title)]
-    left_out = len(regions) - REGIONS_SHOWN
-    if left_out > 0:
-        lines += paragraph(f"and {count(left_out)} cheaper ones (all with --format json)", style)
-    return lines
-
-
-def _region_rows(regions: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """The regions that lose most thread time."""
-    with_locks = _lose_to_locks(regions)
-    costly = sorted(regions, key=lambda region: -region["cost"])[:REGIONS_SHOWN]
-    return [
-        Row(
-            region["name"],
-            (
-                Cell(count(region["count"])),
-                Cell(percent(region["parallel_efficiency"]), region["parallel_efficiency"]),
-                Cell(percent(region["load_balance"]), region["load_balance"]),
-                Cell(format_time(region["cost"])),
-                *([Cell(format_time(region["locks"]))] if with_locks else []),
-            ),
-            depth=1,
-        )
-        for region in costly
-    ]
-
-
-def _lose_to_locks(regions: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether waiting for locks is worth a column: 1 % of what any region loses."""
-    return any(region["locks"] >= 0.01 * region["cost"] > 0 for region in regions)
-
-
-def _call_sites(run: Run, name: str, style: Style) -> list[str]:
-    sites = run["call_sites"]
-    if not sites:
-        return []
-    title = f"calls of MPI in {name}" if name else "calls of MPI"
-    lines = ["", *table(_SITE_HEADS, _site_rows(sites), style, first=title)]
-    left_out = len(sites) - SITES_SHOWN
-    if left_out > 0:
-        lines += paragraph(f"and {count(left_out)} cheaper ones (all with --format json)", style)
-    return [*lines, *paragraph(_SITE_LEGEND, style, first=" ")]
-
-
-def _site_rows(sites: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """The places in the program whose calls of MPI take most time."""
-    costly = sorted(sites, key=lambda site: -site["time"])[:SITES_SHOWN]
-    return [
-        Row(
-            describe_site(site),
-            (
-                Cell(count(site["count"])),
-                Cell(percent(site["share"]), 1 - site["share"]),
-                Cell(_waiting(site)),
-                Cell(format_time(site["time"])),
-            ),
-            depth=1,
-        )
-        for site in costly
-    ]
-
-
-def _waiting(site: Mapping[str, Any]) -> str:
-    if site["waiting"] is None or not site["time"]:
-        return "-"
-    return percent(min(site["waiting"] / site["time"], 1.0))
-
-
-def describe_site(site: Mapping[str, Any]) -> str:
-    """A call and where it is: ``MPI_Bcast in main (app.c:12)``."""
-    where = site["function"] or "an unknown function"
-    return f"{site['call']} in {where}" + (f" ({site['place']})" if site["place"] else "")
 
 
 def _other_families(runs: Sequence[Run], style: Style) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.efficiency.advice import advice_data, advise
+from popmodel.report.names import run_names
 from popmodel.report.terminal import loses
 
 if TYPE_CHECKING:
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 SCALING = "scaling"
 ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""
-COMPARABLE = 5.0
-"""Ratio of useful times that cache effects or contention hardly explain in runs of one program."""
 
 
 def document(
@@ -42,6 +42,7 @@ def document(
     outside_mpi : {"everywhere", "not-in-mpi"}
         What the evaluations take for time outside MPI.
     """
+    names = run_names([run.trace for run in runs])
     return {
         "schema": "popmodel/metrics/1",
         "runs": [
@@ -57,8 +58,9 @@ def document(
             "mode": scaling.mode,
             "reference": runs[scaling.reference].trace,
             "why": scaling.why,
-            "notes": _doubts(scaling),
+            "notes": list(scaling.doubts),
         },
+        "advice": advice_data(advise(runs, evaluations, scaling, names), names),
     }
 
 
@@ -102,19 +104,6 @@ def _run(
     }
 
 
-def _doubts(scaling: Scaling) -> list[str]:
-    """A question where the runs hardly did the same work."""
-    metric = "computation_scaling"
-    found = [run.values[metric] for run in scaling.evaluations if metric in run.values]
-    extreme = max(found, key=lambda value: max(value, 1 / value) if value > 0 else 0, default=1)
-    if 1 / COMPARABLE <= extreme <= COMPARABLE or extreme <= 0:
-        return []
-    return [
-        f"computation scaling of {extreme:.3g}: the useful time, at equal work, differs so much "
-        "that one should ask whether all runs are of the same program and input"
-    ]
-
-
 def _lowest(evaluation: Evaluation) -> dict[str, Any] | None:
     """The metric that costs most and what to do about it; None where nothing is lost."""
     family = evaluation.family
@@ -123,7 +112,7 @@ def _lowest(evaluation: Evaluation) -> dict[str, Any] | None:
         return None
     # What is advised for a metric with parts leads to them; here they have no values.
     reasons = dict.fromkeys(evaluation.absent[part] for part in family.parts(leaf.id))
-    why = f"What it is made of is not known: {'; '.join(reasons)}."
+    why = f"Its parts are unknown: {'; '.join(reasons)}."
     return {
         "metric": leaf.id,
         "value": evaluation.values[leaf.id],

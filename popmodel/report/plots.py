@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from html import escape
 from typing import Any
@@ -22,8 +22,8 @@ from popmodel.values import dataclass
 
 _CHARACTER = 0.62
 _TEXT, _HEADING = 12, 16  # sizes in pixels
-_LINE = 17
-_MARGIN = 20
+LINE = 17
+MARGIN = 20
 _GAP = 36  # between panels side by side
 _PLOT_HEIGHT = 210
 _LEAST_SLOT = 58
@@ -44,7 +44,10 @@ text { font: 12px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; fill: #2
 .bar { stroke: #555; stroke-width: 1.5; fill: none; }
 .plain { fill: #fff; stroke: #555; stroke-width: 1.5; }
 .marked { fill: #0072b2; stroke: #0072b2; }
-.first { fill: #d55e00; stroke: #222; stroke-width: 1; }"""
+.first { fill: #d55e00; stroke: #222; stroke-width: 1; }
+.room { fill: #e8f1f8; }
+.share { fill: #0072b2; }
+.worst { fill: #d55e00; }"""
 
 
 class Mark(StrEnum):
@@ -161,34 +164,59 @@ def drawing(
         The text of the file.
     """
     layout = _layout(bands)
-    width = layout.width
-    y: float = _MARGIN
+
+    def draw(y: float) -> tuple[list[str], float]:
+        lines, y = _legend(legend, y + LINE + 6, layout.width)
+        for band in bands:
+            drawn, y = _band(band, y + 14, layout)
+            lines += drawn
+        return lines, y + 6
+
+    return sheet(title, facts, layout.width, draw, remarks, stamp)
+
+
+def sheet(
+    title: str,
+    facts: Sequence[str],
+    width: int,
+    draw: Callable[[float], tuple[list[str], float]],
+    remarks: Sequence[str],
+    stamp: Mapping[str, Any],
+) -> str:
+    """Put a picture between its title and its remarks, as a self-contained SVG.
+
+    Parameters
+    ----------
+    title, facts, remarks, stamp
+        As of `drawing`.
+    width : int
+        Width of the picture in pixels.
+    draw : callable
+        From the height at which the picture begins to its lines and the height at which it ends.
+    """
+    y: float = MARGIN
     lines: list[str] = []
     for text in _wrapped(title, width, _HEADING):
-        y += _LINE + 3
-        lines.append(_text(_MARGIN, y, text, "heading"))
+        y += LINE + 3
+        lines.append(words(MARGIN, y, text, "heading"))
     for fact in facts:
         for text in _wrapped(fact, width, _TEXT):
-            y += _LINE
-            lines.append(_text(_MARGIN, y, text))
-    drawn, y = _legend(legend, y + _LINE + 6, width)
+            y += LINE
+            lines.append(words(MARGIN, y, text))
+    drawn, y = draw(y)
     lines += drawn
-    for band in bands:
-        drawn, y = _band(band, y + 14, layout)
-        lines += drawn
-    y += 6
     for remark in remarks:
         for text in _wrapped(remark, width, _TEXT):
-            y += _LINE
-            lines.append(_text(_MARGIN, y, text, "faint"))
-    height = y + _MARGIN
+            y += LINE
+            lines.append(words(MARGIN, y, text, "faint"))
+    height = y + MARGIN
     return "\n".join(
         [
             '<?xml version="1.0" encoding="UTF-8"?>',
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title">',
-            f'<title id="title">{_safe(title)}</title>',
-            f"<metadata>{_safe(json.dumps(plain(stamp), ensure_ascii=True))}</metadata>",
+            f'<title id="title">{safe(title)}</title>',
+            f"<metadata>{safe(json.dumps(plain(stamp), ensure_ascii=True))}</metadata>",
             f"<style>\n{_STYLE}\n</style>",
             f'<rect width="{width}" height="{height}" fill="#fff"/>',
             *lines,
@@ -234,11 +262,11 @@ def _layout(bands: Sequence[Band]) -> _Layout:
     )
     columns = zip(*(band.panels for band in bands), strict=True)
     axes: list[float] = []
-    x = float(_MARGIN)
+    x = float(MARGIN)
     for column in columns:
         axes.append(x + max(_left(panel) for panel in column))
         x = axes[-1] + plot + _GAP
-    return _Layout(tuple(axes), plot, math.ceil(x - _GAP + _MARGIN))
+    return _Layout(tuple(axes), plot, math.ceil(x - _GAP + MARGIN))
 
 
 def _slot(panel: Panel) -> float:
@@ -282,17 +310,17 @@ def _band(band: Band, y: float, layout: _Layout) -> tuple[list[str], float]:
     """Panels side by side, and where they end."""
     lines: list[str] = []
     if band.heading:
-        y += _LINE
-        lines.append(_text(_MARGIN, y, band.heading, "panel"))
-    y += _LINE + 4
+        y += LINE
+        lines.append(words(MARGIN, y, band.heading, "panel"))
+    y += LINE + 4
     for panel, x in zip(band.panels, layout.axes, strict=True):
         lines += _panel(panel, x, y, layout.plot, band.axis)
     rows = 3 if any(panel.below for panel in band.panels) else 2
-    y += 8 + _PLOT_HEIGHT + rows * _LINE + 4
+    y += 8 + _PLOT_HEIGHT + rows * LINE + 4
     for remark in band.remarks:
         for text in _wrapped(remark, layout.width, _TEXT):
-            y += _LINE
-            lines.append(_text(_MARGIN, y, text, "faint"))
+            y += LINE
+            lines.append(words(MARGIN, y, text, "faint"))
     return lines, y
 
 
@@ -305,7 +333,7 @@ def _panel(panel: Panel, x: float, y: float, plot: float, axis: str) -> list[str
     def at(value: float) -> float:
         return bottom - (value - low) / (high - low) * _PLOT_HEIGHT
 
-    lines = [_text(x, y, panel.title, "panel")]
+    lines = [words(x, y, panel.title, "panel")]
     for index, point in enumerate(panel.points):
         if point.mark is not Mark.PLAIN:
             # whole pixels: no seam between neighbours
@@ -319,22 +347,22 @@ def _panel(panel: Panel, x: float, y: float, plot: float, axis: str) -> list[str
             f'<line class="grid" x1="{x:.1f}" y1="{at(number):.1f}" '
             f'x2="{x + plot:.1f}" y2="{at(number):.1f}"/>'
         )
-        lines.append(_text(x - 6, at(number) + 4, text, "end"))
+        lines.append(words(x - 6, at(number) + 4, text, "end"))
     lines.append(f'<path class="axis" d="M{x:.1f} {top:.1f}V{bottom:.1f}H{x + plot:.1f}"/>')
     for index, point in enumerate(panel.points):
         middle = x + (index + 0.5) * slot
         lines += _point(point, f"{panel.name}-{index}", middle, at)
-        lines.append(_text(middle, bottom + _LINE, point.category, "middle"))
+        lines.append(words(middle, bottom + LINE, point.category, "middle"))
         if panel.below:
-            lines.append(_text(middle, bottom + 2 * _LINE, panel.below[index], "middle faint"))
+            lines.append(words(middle, bottom + 2 * LINE, panel.below[index], "middle faint"))
     if panel.below:
-        lines.append(_text(x - 6, bottom + 2 * _LINE, panel.below_title, "end faint"))
-    foot = bottom + (3 if panel.below else 2) * _LINE
-    return [*lines, _text(x + plot / 2, foot, axis, "middle")]
+        lines.append(words(x - 6, bottom + 2 * LINE, panel.below_title, "end faint"))
+    foot = bottom + (3 if panel.below else 2) * LINE
+    return [*lines, words(x + plot / 2, foot, axis, "middle")]
 
 
 def _point(point: Point, name: str, x: float, at: Any) -> list[str]:
-    lines = [f'<g id="{escape(name)}"><title>{_safe(point.text)}</title>']
+    lines = [f'<g id="{escape(name)}"><title>{safe(point.text)}</title>']
     top = at(point.value) - 6
     if point.low is not None and point.high is not None:
         low, high = at(point.low), at(point.high)
@@ -345,7 +373,7 @@ def _point(point: Point, name: str, x: float, at: Any) -> list[str]:
         )
     lines.append(_shape(point.mark, x, at(point.value)))
     if point.mark is Mark.FIRST:
-        lines.append(_text(x, top - 6, point.short, "middle value"))
+        lines.append(words(x, top - 6, point.short, "middle value"))
     return [*lines, "</g>"]
 
 
@@ -358,26 +386,27 @@ def _shape(mark: Mark, x: float, y: float) -> str:
 def _legend(entries: Sequence[tuple[Mark, str]], y: float, width: float) -> tuple[list[str], float]:
     """The marks with their meanings, side by side as far as there is room."""
     lines: list[str] = []
-    x = float(_MARGIN)
+    x = float(MARGIN)
     for mark, meaning in entries:
         room = 18 + text_width(meaning)
-        if x > _MARGIN and x + room > width - _MARGIN:
-            x, y = float(_MARGIN), y + _LINE
-        lines += [_shape(mark, x + 6, y - 4), _text(x + 18, y, meaning)]
+        if x > MARGIN and x + room > width - MARGIN:
+            x, y = float(MARGIN), y + LINE
+        lines += [_shape(mark, x + 6, y - 4), words(x + 18, y, meaning)]
         x += room + 16
     return lines, y
 
 
 def _wrapped(text: str, width: float, size: int) -> list[str]:
-    characters = int((width - 2 * _MARGIN) / (size * _CHARACTER))
+    characters = int((width - 2 * MARGIN) / (size * _CHARACTER))
     return paragraph(text, Style(characters))
 
 
-def _text(x: float, y: float, text: str, kind: str = "") -> str:
+def words(x: float, y: float, text: str, kind: str = "") -> str:
+    """A text at a place, of a kind that the style knows."""
     style = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}"{style}>{_safe(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}"{style}>{safe(text)}</text>'
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text without control characters, which XML does not allow, and without markup."""
     return escape(clean(text), quote=False)

@@ -19,7 +19,6 @@ from popmodel.report.terminal import (
     paragraph,
     shell_lines,
     shell_words,
-    shorten,
 )
 from popmodel.values import dataclass
 
@@ -93,8 +92,6 @@ def _harmless(line: str) -> str:
 
 
 def _footer(stamp: Mapping[str, Any], style: Style) -> list[str]:
-    """Version, host and time, and the command: what fits on a terminal's line, else all of it."""
+    """Version, host and time, and the command in lines that can be pasted."""
     lines = paragraph(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}", style)
-    if style.terminal:
-        return [*lines, shorten(stamp["command"], style.width)]
     return [*lines, *shell_lines(shell_words(stamp["command"]), style.width)]

@@ -3,79 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
+from popmodel.efficiency.family import Family
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.replayed import NO_REGIONS
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, percent, table
 from popmodel.report.warnings import caveat_lines
-from popmodel.units import count, format_bandwidth, format_size, format_time
-
-if TYPE_CHECKING:
-    from popmodel.network.network import Network
-    from popmodel.simulator import Execution
-    from popmodel.trace.focus import Focus
+from popmodel.units import count, format_bandwidth, format_size, format_time, plural
+from popmodel.values import dataclass
 
 Run = Mapping[str, Any]
 
+_APART = 0.01  # of the runtime: ranks that end closer together are not worth a column
+_OF_TIERS = ("latency", "bandwidth", "eager_threshold")  # which tiers say by distance and size
+_TIERS = {"within": "inside a node", "between": "between nodes"}
 
-def document(
-    trace: str,
-    measured: float,
-    notes: Sequence[str],
-    replays: Sequence[tuple[Network, Execution | str]],
-    window: Focus,
-    caveats: Sequence[str],
-) -> dict[str, Any]:
-    """The plain data of replays, ``popmodel/replay/1``.
 
-    Parameters
-    ----------
-    trace : str
-        The trace that was replayed.
-    measured : float
-        Its measured runtime in seconds.
-    notes : sequence of str
-        What the replay left out or took as local time.
-    replays : sequence of (Network, Execution or str)
-        For each network what came out, or why nothing did.
-    window : Focus
-        What of the trace was replayed.
-    caveats : sequence of str
-        What has to be known before the numbers are read.
-    """
-    return {
-        "schema": "popmodel/replay/1",
-        "caveats": list(caveats),
-        "window": window.to_dict(),
-        "measured_runtime": measured,
-        "notes": list(notes),
-        "runs": [_run(trace, network, outcome) for network, outcome in replays],
-    }
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table of replays: two lines of head, and what stands in it for a replay."""
+
+    head: tuple[str, str]
+    write: Callable[[Run], str]
 
 
 def differences(document: Document, number: int) -> str:
     """In words what tells a replay, counted from 1, from the others: ``latency 5 us``."""
-    run = document["runs"][number - 1]
+    network = document["runs"][number - 1]["network"]
     return ", ".join(
-        f"{_words(name)} {_write(name, run['network'][name])}" for name in _varied(document["runs"])
+        f"{_words(name)} {_write(name, network[name])}" for name in _varied(document["runs"])
     )
 
 
 def screen(document: Document, style: Style) -> list[str]:
-    """The replays below each other: what they share, what differs, and what came out."""
-    varied = _varied(document["runs"])
+    """What the replays share, one table of what came out, and the efficiencies if asked for."""
     reasons = Reasons()
     lines = caveat_lines(document["caveats"], style)
-    lines += pairs(_shared(document, varied), style)
-    for first, heads, rows in _tables(document, varied, reasons):
-        lines += ["", *table(heads, rows, style, first=first)]
+    lines += pairs(_shared(document), style)
+    heads, rows = _results(document, reasons)
+    if rows:
+        lines += ["", *table(heads, rows, style, first="run")]
+    for title, columns, rows in _efficiencies(document, reasons):
+        lines += ["", *table([[head] for head in columns], rows, style, first=title)]
     lines += reasons.lines(style)
-    if document["notes"]:
+    if notes := _notes(document):
         lines += ["", "notes"]
-        for note in document["notes"]:
+        for note in notes:
             lines += paragraph(note, style, first=" - ")
     return lines
 
@@ -89,13 +67,20 @@ def records(document: Document) -> list[Record]:
     return [
         {
             "trace": run["trace"],
-            **{f"network_{name}": value for name, value in run["network"].items()},
+            **{f"network_{name}": run["network"][name] for name in _parameters(run)},
             "window_begin": document["window"]["begin"],
             "window_end": document["window"]["end"],
             "measured_runtime": document["measured_runtime"],
             "runtime": run["runtime"],
+            "against": document["against"]["what"],
+            "change": run["change"],
             "operations": run["operations"],
             **times,
+            **{
+                f"{family}.{metric}": value
+                for family, values in run.get("metrics", {}).items()
+                for metric, value in values.items()
+            },
             "error": run.get("error", ""),
         }
         for run in document["runs"]
@@ -105,28 +90,21 @@ def records(document: Document) -> list[Record]:
 
 def markdown(document: Document) -> list[str]:
     """The same as the screen, as Markdown tables."""
-    varied = _varied(document["runs"])
     reasons = Reasons()
     lines = [line for caveat in document["caveats"] for line in (caveat, "")]
-    lines += markdown_table(["replay", ""], _shared(document, varied))
-    for first, heads, rows in _tables(document, varied, reasons):
-        body = [[row.label, *(cell.text for cell in row.cells)] for row in rows]
-        lines += ["", *markdown_table([first, *(" ".join(head).strip() for head in heads)], body)]
-    told = [*reasons.texts(), *document["notes"]]
+    lines += markdown_table(["replay", ""], _shared(document))
+    heads, rows = _results(document, reasons)
+    if rows:
+        names = ["run", *(" ".join(head).strip() for head in heads)]
+        lines += ["", *markdown_table(names, _texts(rows))]
+    for title, columns, tree in _efficiencies(document, reasons):
+        lines += ["", *markdown_table([title, *columns], _texts(tree))]
+    told = [*reasons.texts(), *_notes(document)]
     return lines + [line for text in told for line in ("", text)]
 
 
-def _run(trace: str, network: Network, outcome: Execution | str) -> dict[str, Any]:
-    head = {"trace": trace, "network": network.to_dict()}
-    if isinstance(outcome, str):
-        return {**head, "runtime": None, "operations": None, "ranks": [], "error": outcome}
-    times = zip(outcome.compute.tolist(), outcome.end.tolist(), strict=True)
-    return {
-        **head,
-        "runtime": outcome.runtime,
-        "operations": int(outcome.operations),
-        "ranks": [{"compute": compute, "end": end} for compute, end in times],
-    }
+def _texts(rows: Sequence[Row]) -> list[list[str]]:
+    return [[" " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
 
 
 _WRITERS: dict[str, Callable[[Any], str]] = {
@@ -147,60 +125,195 @@ def _write(name: str, value: Any) -> str:
 
 
 def _words(name: str) -> str:
-    return {"name": "preset", "cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
+    return {"name": "network", "cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
+
+
+def _parameters(run: Run) -> list[str]:
+    """Parameters of a network that are one value each."""
+    return [name for name in run["network"] if name != "tiers"]
 
 
 def _varied(runs: Sequence[Run]) -> list[str]:
-    """Parameters of the network in which the replays differ."""
-    first = runs[0]["network"]
-    return [name for name in first if any(run["network"][name] != first[name] for run in runs)]
-
-
-def _shared(document: Document, varied: Sequence[str]) -> list[tuple[str, str]]:
-    facts = [("trace", str(document["runs"][0]["trace"]))]
-    for run in [run for run in document["runs"] if run["ranks"]][:1]:
-        facts.append(("processes", count(len(run["ranks"]))))
-        facts.append(("operations", count(run["operations"])))
-    facts.append(("measured", format_time(document["measured_runtime"])))
-    return facts + [
-        (_words(name), _write(name, value))
-        for name, value in document["runs"][0]["network"].items()
-        if name not in varied
-    ]
-
-
-def _tables(
-    document: Document, varied: Sequence[str], reasons: Reasons
-) -> list[tuple[str, list[list[str]], list[Row]]]:
-    """What came out for each network, and the extremes over the ranks."""
-    results, extremes = [], []
-    for number, run in enumerate(document["runs"], start=1):
-        if run["ranks"]:
-            outcome, range_ = _outcome(run, document["measured_runtime"])
-        else:
-            mark = reasons.mark(run["error"])
-            outcome, range_ = [mark] * 2, [mark] * 4
-        network = [_write(name, run["network"][name]) for name in varied]
-        results.append(Row(str(number), tuple(Cell(text) for text in [*network, *outcome])))
-        extremes.append(Row(str(number), tuple(Cell(text) for text in range_)))
-    heads = [(["", *_words(name).split(" ", 1)])[-2:] for name in varied]
+    """What tells replays apart: the network's name, and what differs between those of one name."""
+    networks: dict[str, list[Mapping[str, Any]]] = {}
+    for run in runs:
+        networks.setdefault(run["network"]["name"], []).append(run["network"])
     return [
-        ("run", [*heads, ["", "runtime"], ["against", "measured"]], results),
-        (
-            "run",
-            [["compute", "least"], ["compute", "most"], ["end", "first"], ["end", "last"]],
-            extremes,
-        ),
+        name
+        for name in _parameters(runs[0])
+        if (name == "name" and len(networks) > 1)
+        or any(one[name] != some[0][name] for some in networks.values() for one in some)
     ]
 
 
-def _outcome(run: Run, measured: float) -> tuple[list[str], list[str]]:
-    """Runtime and its change; least and most of the compute times and the ends of the ranks."""
-    compute = [rank["compute"] for rank in run["ranks"]]
-    ends = [rank["end"] for rank in run["ranks"]]
-    change = f"{100 * (run['runtime'] / measured - 1):+.1f} %"
-    extremes = (min(compute), max(compute), min(ends), max(ends))
-    return [format_time(run["runtime"]), change], [format_time(each) for each in extremes]
+def _shared(document: Document) -> list[tuple[str, str]]:
+    """What all replays have in common, and what each network is."""
+    runs = document["runs"]
+    varied = _varied(runs)
+    facts = [("trace", str(runs[0]["trace"]))]
+    done = [run for run in runs if run["ranks"]]
+    if done:
+        operations = plural(done[0]["operations"], "MPI operation")
+        where = f"{count(len(done[0]['ranks']))} on {plural(document['nodes'], 'node')}"
+        facts.append(("processes", f"{where}, {operations}"))
+    facts.append(("measured", format_time(document["measured_runtime"])))
+    if done and "cpu_factor" not in varied:
+        facts.append(("compute", f"{_computing(done[0])} per process"))
+    networks = {run["network"]["name"]: run["network"] for run in runs}
+    for name, network in networks.items():
+        told = ", ".join(_properties(network, varied))
+        based = name if "tiers" in network else f"based on {name}"
+        facts.append((name, told) if len(networks) > 1 else ("network", f"{based}: {told}"))
+    return facts
+
+
+def _properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:
+    """Parameters of a network that no column shows, in words."""
+    by_size = [
+        _tier(_TIERS[key], tier)
+        for key, tier in network.get("tiers", {}).items()
+        if tier is not None
+    ]
+    unsaid = {"name", "tiers", *varied, *(_OF_TIERS if by_size else ())}
+    if network["cpu_factor"] == 1:
+        unsaid.add("cpu_factor")
+    return by_size + [
+        f"{_words(name)} {_write(name, value)}"
+        for name, value in network.items()
+        if name not in unsaid
+    ]
+
+
+def _tier(where: str, tier: Mapping[str, Any]) -> str:
+    """Latency and bandwidth of a tier: those of empty and of the longest messages."""
+    first, last = tier["classes"][0], tier["classes"][-1]
+    rate = format_bandwidth(1 / last["beta"] if last["beta"] else math.inf)
+    eager = format_size(_finite(tier["eager_threshold"]), digits=3)
+    latency = format_time(first["alpha"], trim=True)
+    return f"{where} latency {latency}, bandwidth up to {rate}, eager threshold {eager}"
+
+
+def _computing(run: Run) -> str:
+    """Least and most computation of the processes of a replay."""
+    times = [rank["compute"] for rank in run["ranks"]]
+    least, most = format_time(min(times)), format_time(max(times))
+    if least == most:
+        return least
+    (number, unit), (_, other) = least.split(" "), most.split(" ")
+    return f"{number if unit == other else least} .. {most}"
+
+
+def _results(document: Document, reasons: Reasons) -> tuple[list[tuple[str, str]], list[Row]]:
+    """What came out for each network, one row each; none where there was no MPI to replay."""
+    runs, varied = document["runs"], _varied(document["runs"])
+    if _without_mpi(document):
+        return [], []
+    results = _columns(document, varied)
+    heads = [_head(name) for name in varied] + [column.head for column in results]
+    rows = []
+    for number, run in enumerate(runs, start=1):
+        if run["ranks"]:
+            outcome = [column.write(run) for column in results]
+        else:
+            outcome = [reasons.mark(run["error"])] * len(results)
+        network = [_written(run["network"], name) for name in varied]
+        rows.append(Row(str(number), tuple(map(Cell, [*network, *outcome]))))
+    return heads, rows
+
+
+def _without_mpi(document: Document) -> bool:
+    return all(run["operations"] == 0 for run in document["runs"])
+
+
+def _written(network: Mapping[str, Any], name: str) -> str:
+    """Value of a parameter; one that depends on the message is not one number."""
+    if "tiers" in network and name in _OF_TIERS:
+        return "-"
+    return _write(name, network[name])
+
+
+def _head(name: str) -> tuple[str, str]:
+    words = _words(name).split(" ", 1)
+    return (words[0], words[1]) if len(words) > 1 else ("", words[0])
+
+
+def _columns(document: Document, varied: Sequence[str]) -> list[_Column]:
+    """Columns of results: those that say nothing here are left out."""
+    what = document["against"]["what"]
+    columns = [
+        _Column(("", "runtime"), lambda run: format_time(run["runtime"])),
+        _Column(("against", "run 1" if what == "first" else what), _change),
+    ]
+    if "cpu_factor" in varied:
+        columns.append(_Column(("", "compute"), _computing))
+    if any(
+        _first_end(run) < (1 - _APART) * run["runtime"] for run in document["runs"] if run["ranks"]
+    ):
+        columns.append(_Column(("first", "rank ends"), lambda run: format_time(_first_end(run))))
+    return columns
+
+
+def _change(run: Run) -> str:
+    return "-" if run["change"] is None else f"{100 * run['change']:+.1f} %"
+
+
+def _first_end(run: Run) -> float:
+    return float(min(rank["end"] for rank in run["ranks"]))
+
+
+def _efficiencies(
+    document: Document, reasons: Reasons
+) -> Iterator[tuple[str, list[str], list[Row]]]:
+    """For each family its title, the heads of the columns and the tree of its metrics."""
+    if "measured_metrics" not in document or _without_mpi(document):
+        return
+    replayed = [(str(number), run) for number, run in enumerate(document["runs"], start=1)]
+    columns = ["measured", *(f"run {number}" for number, _ in replayed)]
+    for name, measured in document["measured_metrics"].items():
+        family = load_families()[name]
+        found = [measured, *(run.get("metrics", {}).get(name, run) for _, run in replayed)]
+        rows = [
+            Row(
+                family.metrics[metric].name,
+                tuple(_efficiency(values, metric, reasons) for values in found),
+                depth,
+            )
+            for depth, metric in _tree(family, found)
+        ]
+        yield family.title, columns, rows
+
+
+def _tree(family: Family, found: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
+    """Depth and id of the metrics that any column has, in the order of the family's first tree."""
+    rows = [
+        (row.depth, row.metric)
+        for row in family.tree()[0].rows
+        if not row.view and any(row.metric in values for values in found)
+    ]
+    least = min((depth for depth, _ in rows), default=0)
+    return [(depth - least, metric) for depth, metric in rows]
+
+
+def _efficiency(values: Mapping[str, Any], metric: str, reasons: Reasons) -> Cell:
+    if metric in values:
+        return Cell(percent(values[metric]), values[metric])
+    return Cell(reasons.mark(values["error"]) if "error" in values else "-")
+
+
+def _notes(document: Document) -> list[str]:
+    """What the replays leave out or assume, and which efficiencies they cannot give."""
+    told = list(document["notes"])
+    if any("tiers" in run["network"] for run in document["runs"]):
+        told.append(
+            "machines: best estimates of the profile, processes on nodes as traced; sharing of "
+            "links and memory channels is not modelled"
+        )
+    families = load_families()
+    return told + [
+        f"{families[name].title}: not known for replays, {why}"
+        for name, why in document.get("unknown_families", {}).items()
+        if why != NO_REGIONS
+    ]
 
 
 VIEWS = Views(screen, records, markdown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from popmodel.model.replayed.agreement import GAP
+from popmodel.model.sweep.optimum import LEAST_GAIN
 from popmodel.model.validity import EXTRAPOLATED, OUTSIDE
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
@@ -28,7 +28,6 @@ from popmodel.units import count, format_size, plural
 
 _MARKS = {EXTRAPOLATED: "~", OUTSIDE: "!"}
 COLUMNS = ("runtime s", "90 %", "PE %", "best", "mem/proc")
-_NOT_THE_SAME = 0.02  # a change of the runtime that closed form and replay see differently
 _LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen does without, in order
 
 
@@ -253,8 +252,8 @@ def _texts(one: Entry, document: Document) -> list[str]:
 # -- what to take
 
 
-def _percentage(fraction: float) -> str:
-    return f"{100 * fraction:.0f} %"
+def _percentage(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{100 * fraction:.0f} %"
 
 
 def _change(loss: Entry) -> str:
@@ -310,11 +309,7 @@ def _checked(checked: Entry) -> str:
         f"{plural(count, 'split')} replayed; largest gap in PE "
         f"{100 * gap['parallel_efficiency']:+.1f} points ({split_name(gap['split'])})"
     )
-    if checked["trusted"] == "replay":
-        return f"{text}: replays are shown"
-    if abs(gap["parallel_efficiency"]) > GAP:
-        return f"{text}; the closed form is shown, for lack of a replay of {reason}"
-    return text
+    return f"{text}; no replay of {reason}" if reason else text
 
 
 def _doubt(choice: Entry, taken: Entry) -> str:
@@ -354,11 +349,8 @@ def _tuned(one: Entry) -> str:
     """The best value of a parameter; one at the end of what was tried is no minimum."""
     name, best, now = one["name"], one["best"], one["now"]
     if best == now:
-        return f"{name} = {now:g} stays: no other value is faster"
+        return f"{name} = {now:g} stays: no value is more than {100 * LEAST_GAIN:g} % faster"
     text = f"{name} = {best:.6g} (now {now:g}): runtime {_change(one['change'])}"
-    replayed = one["replayed"]
-    if replayed is not None and abs(replayed - one["change"]["value"]) > _NOT_THE_SAME:
-        text += f", by the replay {100 * replayed:+.1f} %"
     least, most = one["tried"]
     if best in (least, most):
         return f"{text}; the {'least' if best == least else 'largest'} value that was tried"

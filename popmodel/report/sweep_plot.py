@@ -84,7 +84,7 @@ def _band(choice: Entry, document: Document) -> Band:
                 f"runtime-{count}",
                 f"Runtime ({unit})",
                 tuple(_point(one, "runtime", factor, unit, marks) for one in splits),
-                tuple(f"{percent(one['probability_best'], 0)} %" for one in splits),
+                tuple(_probability(one["probability_best"]) for one in splits),
                 "P(best)",
             ),
             Panel(
@@ -96,6 +96,10 @@ def _band(choice: Entry, document: Document) -> Band:
         "processes x threads",
         tuple(refused),
     )
+
+
+def _probability(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{percent(fraction, 0)} %"
 
 
 def _point(

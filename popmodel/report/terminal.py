@@ -1,8 +1,9 @@
 """Text for a terminal: tables, trees, bars, paragraphs.
 
-Plain functions from data to lines. Nothing here writes, and nothing here knows what it shows. Every
-line is at most `width` columns wide; what does not fit is shortened in the middle, and a table with
-too many columns is continued below. A number is never broken or shortened.
+Plain functions from data to lines. Nothing here writes, and nothing here knows what it shows. Text
+is wrapped to `width` columns, and a table with too many columns is continued below. Numbers, paths
+and commands are never broken or shortened: a word wider than the line stands whole on a line of its
+own. Only the heads of columns are shortened, where different ones stay different.
 """
 
 from __future__ import annotations
@@ -29,14 +30,10 @@ class Style:
         Columns of a line.
     depth : Depth
         Colours.
-    terminal : bool
-        Whether it is a terminal, where what is too long may be cut; a file is kept, and should
-        tell all.
     """
 
     width: int = 80
     depth: Depth = Depth.NONE
-    terminal: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,11 +172,22 @@ def table(
             drawn.append("")
         drawn += _head_lines(heads, widths, block, label_width, first, align)
         for label, row in zip(labels, lines, strict=True):
-            text = _pad(shorten(label, label_width), label_width, "left")
-            for index in block:
-                cell = row.cells[index] if index < len(row.cells) else Cell("")
-                text += " " * GAP + _figure(cell, widths[index], style.depth, align)
-            drawn.append(text.rstrip(" "))
+            figures = "".join(
+                " " * GAP
+                + _figure(
+                    row.cells[index] if index < len(row.cells) else Cell(""),
+                    widths[index],
+                    style.depth,
+                    align,
+                )
+                for index in block
+            )
+            if display_width(label) <= label_width:
+                drawn.append((_pad(label, label_width, "left") + figures).rstrip(" "))
+                continue
+            drawn.append(label)
+            if figures.strip(" "):
+                drawn.append((" " * label_width + figures).rstrip(" "))
     return drawn
 
 
@@ -195,7 +203,7 @@ def pairs(entries: Iterable[tuple[str, str]], style: Style) -> list[str]:
 
 
 def paragraph(text: str, style: Style, *, first: str = "", rest: str | None = None) -> list[str]:
-    """Text wrapped between words; a word that is longer than the line is shortened.
+    """Text wrapped between words; a word wider than the line stands whole on a line of its own.
 
     Parameters
     ----------
@@ -207,10 +215,9 @@ def paragraph(text: str, style: Style, *, first: str = "", rest: str | None = No
         What the first and the other lines begin with; `rest` is as wide a blank by default.
     """
     following = " " * display_width(first) if rest is None else rest
-    room = max(style.width - max(display_width(first), display_width(following)), SMALLEST_LABEL)
     lines = [first]
     empty = True  # whether the last line has no word yet
-    for word in (shorten(word, room) for word in text.split()):
+    for word in clean(text).split():
         longer = lines[-1] + ("" if empty else " ") + word
         if not empty and display_width(longer) > style.width:
             lines.append(following + word)

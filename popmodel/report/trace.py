@@ -15,8 +15,8 @@ from popmodel.tracer.merge import Merged
 from popmodel.tracer.summary import not_seen, overhead
 from popmodel.units import count, format_size, format_time, plural
 
-_OPENMP = {"ompt": "by its tools interface", "gomp": "by the calls of libgomp"}
-_BY_SPAWN = ", which MPI_Comm_spawn started"
+_OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "calls of libgomp"}
+_BY_SPAWN = " (started by MPI_Comm_spawn)"
 _NEXT = ("metrics", "replay")
 
 
@@ -104,7 +104,7 @@ def _each(document: Document, view: Callable[[Document], list[str]]) -> list[str
 def _screen(document: Document, style: Style) -> list[str]:
     lines = pairs(_facts(document), style)
     if document["not_seen"]:
-        lines += ["", "not seen"]
+        lines += ["", "not recorded"]
         for text in document["not_seen"]:
             lines += paragraph(text, style, first=" ! ")
     # Commands are there to be pasted: they are never shortened.
@@ -139,7 +139,7 @@ def markdown(document: Document) -> list[str]:
 def _markdown(document: Document) -> list[str]:
     lines = markdown_table(["traced run", ""], _facts(document))
     lacking = [(text,) for text in document["not_seen"]]
-    return [*lines, "", *markdown_table(["not seen"], lacking)] if lacking else lines
+    return [*lines, "", *markdown_table(["not recorded"], lacking)] if lacking else lines
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
@@ -157,8 +157,12 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     ]
     if hosts > 1:
         residual = document["clock_residual"]
-        known = "unknown" if residual is None else f"within {format_time(residual, digits=2)}"
-        facts.append(("clocks", f"of different hosts agree: {known}"))
+        known = (
+            "to an unknown degree"
+            if residual is None
+            else f"within {format_time(residual, digits=2)}"
+        )
+        facts.append(("clocks", f"of the hosts agree {known}"))
     if document["raw"] is not None:
         raw_size = format_size(document["raw_size"], digits=3)
         facts.append(("raw files", f"{document['raw']}, {raw_size}"))
@@ -171,7 +175,7 @@ def _mpi(document: Document) -> str:
     calls = plural(sum(document["calls"].values()), "call")
     size = format_size(document["message_bytes"], digits=3)
     messages = plural(document["messages"], "message")
-    sent = f"{messages} of {size} in all" if document["messages"] else "no messages"
+    sent = f"{messages}, {size}" if document["messages"] else "no messages"
     make = document["library"].partition(",")[0]
     return f"{make}: {calls}, {sent}"
 
@@ -179,7 +183,7 @@ def _mpi(document: Document) -> str:
 def _openmp(document: Document) -> str:
     seen = {how: number for how, number in document["openmp"].items() if how in _OPENMP}
     if not seen:
-        return "not observed"
+        return "not recorded"
     return " and ".join(_OPENMP[how] for how in sorted(seen))
 
 
@@ -190,10 +194,10 @@ def _counters(document: Document) -> str:
 def _overhead(document: Document) -> str:
     given = document["overhead"]
     number = plural(document["records"], "record")
-    how = "measured here" if given["measured"] else "usually"
+    how = "measured here" if given["measured"] else "typical value"
     each = format_time(given["per_record"], digits=2)
     share = _percent(given["low"], given["high"])
-    return f"{share} of the time: {number}, about {each} each ({how})"
+    return f"{share} of the run time: {number} at about {each} each ({how})"
 
 
 def _percent(low: float, high: float) -> str:

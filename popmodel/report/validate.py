@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
@@ -10,10 +11,34 @@ from popmodel.report.export import Record, markdown_table
 from popmodel.report.joint import joint_caveats
 from popmodel.report.names import run_names
 from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, percent, shorten, table
+from popmodel.report.terminal import (
+    Cell,
+    Row,
+    Style,
+    display_width,
+    pairs,
+    paragraph,
+    percent,
+    table,
+)
 from popmodel.report.warnings import caveat_lines
+from popmodel.units import plural
+from popmodel.values import dataclass
 
-_HEADS = ("predicted", "90 %", "measured", "differs")
+Split = Mapping[str, Any]
+Quantity = Mapping[str, Any]
+
+_TIME_HEADS = ("runs", "measured, s", "predicted, s", "90 %", "error", "inside")
+_OUTSIDE = " !"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One table, for any format: head of the labels, heads of columns in two lines, rows."""
+
+    first: str
+    heads: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def views(families: Sequence[str]) -> Views:
@@ -27,31 +52,42 @@ def views(families: Sequence[str]) -> Views:
 
 def _screen(document: Document, style: Style, families: Sequence[str]) -> list[str]:
     lines = caveat_lines(_caveats(document), style)
-    lines += pairs(
-        [
-            ("application", document["application"]),
-            ("machine", document["machine"]),
-        ],
-        style,
-    )
-    for title, rows in _runs(document, families):
-        drawn = [Row(label, tuple(map(Cell, cells))) for label, cells in rows]
-        lines += ["", shorten(title, style.width)]
-        lines += table([[head] for head in _HEADS], drawn, style)
-    return [*lines, "", *pairs(_summary(document), style)]
-
-
-def _records(document: Document) -> list[Record]:
-    return [dict(row) for row in document["rows"]]
+    for sentence in document["verdict"]:
+        lines += paragraph(sentence, style)
+    lines += ["", *pairs(_subject(document), style), ""]
+    lines += _drawn(_runtimes(document["splits"]), style)
+    for family in families:
+        for some in _side_by_side(document["splits"], family, style):
+            lines += ["", *_drawn(_metrics(family, some), style)]
+    for text in _notes(document):
+        lines += ["", *paragraph(text, style)]
+    return [*lines, "", *pairs(_legend(document, families), style)]
 
 
 def _markdown(document: Document, families: Sequence[str]) -> list[str]:
     lines = [f"## {document['application']} on {document['machine']}"]
-    lines += [line for caveat in _caveats(document) for line in ("", caveat)]
-    for title, rows in _runs(document, families):
-        body = [[label, *cells] for label, cells in rows]
-        lines += ["", title, "", *markdown_table(["", *_HEADS], body)]
-    return [*lines, "", *(f"- {name}: {value}" for name, value in _summary(document))]
+    for text in (*_caveats(document), *document["verdict"]):
+        lines += ["", text]
+    found = [_runtimes(document["splits"])]
+    found += [
+        _metrics(family, some)
+        for family in families
+        if (some := _having(document["splits"], family))
+    ]
+    for one in found:
+        heads = [" ".join(head).strip() for head in one.heads]
+        body = [[label, *cells] for label, cells in one.rows]
+        lines += ["", *markdown_table([one.first, *heads], body)]
+    legend = [f"{name}: {meaning}" for name, meaning in _legend(document, families)]
+    return lines + [line for text in (*_notes(document), *legend) for line in ("", text)]
+
+
+def _records(document: Document) -> list[Record]:
+    return [
+        {key: value for key, value in row.items() if key != "parameters"}
+        | {f"parameter_{name}": value for name, value in row["parameters"].items()}
+        for row in document["rows"]
+    ]
 
 
 def _caveats(document: Document) -> list[str]:
@@ -59,70 +95,165 @@ def _caveats(document: Document) -> list[str]:
     return joint_caveats(runs, run_names([run["source"] for run in runs])) if runs else []
 
 
-def _runs(
-    document: Document, families: Sequence[str]
-) -> Iterator[tuple[str, list[tuple[str, list[str]]]]]:
-    """For every run its name, and label and cells of each quantity."""
-    titles = {
-        (family.id, metric.id): metric.name
-        for family in load_families().values()
-        for metric in family.metrics.values()
-    }
-    run: list[Mapping[str, Any]] = []
-    groups: list[list[Mapping[str, Any]]] = []
-    for row in document["rows"]:
-        if row["metric"] == "runtime":
-            run = []
-            groups.append(run)
-        run.append(row)
-    for rows in groups:
-        first = rows[0]
-        shown = [("runtime, s", _cells(first))]
-        shown += [
-            (titles[row["family"], row["metric"]], _cells(row))
-            for row in rows[1:]
-            if row["family"] in families
-        ]
-        yield f"{first['processes']} x {first['threads']}  {first['source']}", shown
-
-
-def _cells(row: Mapping[str, Any]) -> list[str]:
-    if row["metric"] == "runtime":
-        bounds = [f"{row[key]:.3g}" for key in ("low", "high") if row[key] is not None]
-        values = [f"{row[key]:.4g}" for key in ("predicted", "measured")]
-        change = f"{100 * row['difference']:+.1f} %"
-    else:
-        bounds = [percent(row[key], 0) for key in ("low", "high") if row[key] is not None]
-        values = [percent(row[key]) for key in ("predicted", "measured")]
-        change = f"{row['difference']:+.1f}"
-    mark = " !" if row["covered"] is False else ""
-    return [values[0], " .. ".join(bounds) or "-", values[1], change + mark]
-
-
-def _summary(document: Document) -> list[tuple[str, str]]:
-    runtime = document["summary"]["runtime"]
-    lines = [
-        (
-            "runtime",
-            f"median error {100 * runtime['median_error']:.1f} %, largest "
-            f"{100 * runtime['largest_error']:.1f} %, bias {100 * runtime['bias']:+.1f} %",
-        ),
-        ("intervals", _covered(runtime)),
+def _subject(document: Document) -> list[tuple[str, str]]:
+    splits = document["splits"]
+    varied = _varied(splits)
+    common = [
+        f"{name}={value:g}" for name, value in splits[0]["parameters"].items() if name not in varied
     ]
+    return [
+        ("application", " ".join([document["application"], *common])),
+        ("machine", document["machine"]),
+    ]
+
+
+def _varied(splits: Sequence[Split]) -> list[str]:
+    """Parameters in which runs differ."""
+    first = splits[0]["parameters"]
+    return [name for name in first if any(one["parameters"][name] != first[name] for one in splits)]
+
+
+def _size(split: Split) -> str:
+    return f"{split['processes']} x {split['threads']}"
+
+
+def _runtimes(splits: Sequence[Split]) -> _Table:
+    varied = _varied(splits)
+    rows = []
+    for split in splits:
+        time = split["runtime"]
+        measured = _seconds(time["mean"])
+        if time["deviation"] is not None:
+            measured += f" +- {_seconds(time['deviation'], 2)}"
+        cells = [f"{split['parameters'][name]:g}" for name in varied]
+        cells += [
+            str(split["runs"]),
+            measured,
+            _seconds(time["predicted"]),
+            _interval(time, lambda value: _seconds(value, 3)),
+            f"{100 * time['error']:+.1f} %",
+            "-" if time["covered"] is None else f"{time['covered']} of {split['runs']}",
+        ]
+        rows.append((_size(split), tuple(cells)))
+    heads = tuple(("", head) for head in (*varied, *_TIME_HEADS))
+    return _Table("P x T", heads, tuple(rows))
+
+
+def _having(splits: Sequence[Split], family: str) -> list[Split]:
+    return [split for split in splits if split["metrics"].get(family)]
+
+
+def _side_by_side(splits: Sequence[Split], family: str, style: Style) -> list[list[Split]]:
+    """Splits with metrics of a family, in groups whose columns fit beside each other."""
+    having = _having(splits, family)
+    for number in range(len(having), 1, -1):
+        groups = [having[first : first + number] for first in range(0, len(having), number)]
+        if all(_width(_metrics(family, group)) <= style.width for group in groups):
+            return groups
+    return [[split] for split in having]
+
+
+def _width(found: _Table) -> int:
+    """Columns that a table takes side by side."""
+    labels = max(display_width(text) for text in (found.first, *(row[0] for row in found.rows)))
+    columns = [
+        [*head, *(cells[at] for _, cells in found.rows)] for at, head in enumerate(found.heads)
+    ]
+    return labels + sum(2 + max(map(display_width, column)) for column in columns)
+
+
+def _metrics(family: str, splits: Sequence[Split]) -> _Table:
+    """Efficiencies of some splits in per cent: predicted, measured, and the difference."""
+    known = load_families()[family]
+    names = ["predicted", "90 %", "measured", "error"]
+    if len(splits) > 1:
+        names.remove("90 %")  # which splits beside each other have no room for
+    varied = _varied(splits)
+    heads: list[tuple[str, str]] = []
+    for split in splits:
+        told = [f"{name}={split['parameters'][name]:g}" for name in varied]
+        size = " ".join([_size(split), *told])
+        heads += [(size if name == names[0] else "", name) for name in names]
+    rows = []
+    for metric in known.metrics.values():
+        found = [split["metrics"][family].get(metric.id) for split in splits]
+        if any(found):
+            cells = [_share(one, name) for one in found for name in names]
+            rows.append((metric.name, tuple(cells)))
+    return _Table(known.title, tuple(heads), tuple(rows))
+
+
+def _share(one: Quantity | None, column: str) -> str:
+    """What stands in a column for an efficiency, in per cent."""
+    if one is None:
+        return "-"
+    if column == "90 %":
+        return _interval(one, lambda value: percent(value, 0))
+    if column == "error":
+        return f"{100 * one['error']:+.1f}{_OUTSIDE if _outside(one) else ''}"
+    return percent(one["mean" if column == "measured" else "predicted"])
+
+
+def _outside(one: Quantity) -> bool:
+    return one["low"] is not None and not one["low"] <= one["mean"] <= one["high"]
+
+
+def _interval(one: Quantity, write: Callable[[float], str]) -> str:
+    return "-" if one["low"] is None else f"{write(one['low'])}..{write(one['high'])}"
+
+
+def _seconds(value: float, digits: int = 4) -> str:
+    """A time with some significant digits, without exponent."""
+    decimals = digits - 1 - math.floor(math.log10(value)) if value else 0
+    return f"{value:.{max(decimals, 0)}f}"
+
+
+def _notes(document: Document) -> list[str]:
+    """How the efficiencies did, and which columns of tables were ignored."""
+    told = []
     if metrics := document["summary"].get("metrics"):
-        lines.append(
-            (
-                "efficiencies",
-                f"median error {metrics['median_error']:.1f} points, largest "
-                f"{metrics['largest_error']:.1f}; {_covered(metrics)}",
-            )
+        title = load_families()[metrics["family"]].title
+        text = (
+            f"{title}: median error {metrics['median_error']:.1f} points, largest "
+            f"{metrics['largest_error']:.1f}"
         )
-    if any(row["covered"] is False for row in document["rows"]):
-        lines.append(("!", "the interval, of parameters only, does not hold the measurement"))
-    return lines
+        if metrics["intervals"]:
+            text += f"; {metrics['covered']} of {metrics['intervals']} inside the 90 % interval"
+        told.append(text)
+    for table_ in document["ignored"]:
+        names = ", ".join(table_["columns"])
+        many = len(table_["columns"])
+        told.append(
+            f"{table_['file']}: {plural(many, 'column')} ignored, not "
+            f"{'a parameter' if many == 1 else 'parameters'} of {document['application']}: {names}"
+        )
+    return told
 
 
-def _covered(errors: Mapping[str, Any]) -> str:
-    if not errors["intervals"]:
-        return "the predictions have none"
-    return f"{errors['covered']} of {errors['intervals']} hold the measurement"
+def _legend(document: Document, families: Sequence[str]) -> list[tuple[str, str]]:
+    """What the columns mean."""
+    splits = document["splits"]
+    legend = []
+    if any(split["runs"] > 1 for split in splits):
+        legend.append(("+-", "standard deviation of the runs"))
+    if any(split["runtime"]["low"] is not None for split in splits):
+        parameters = "uncertainty of the machine's parameters only, not of the model"
+        legend += [("90 %", parameters), ("inside", "runs within this interval")]
+    shown = [
+        one
+        for split in splits
+        for family in families
+        for one in split["metrics"].get(family, {}).values()
+    ]
+    if any(map(_outside, shown)):
+        legend.append((_OUTSIDE.strip(), "measured outside the interval"))
+    return legend
+
+
+def _drawn(found: _Table, style: Style) -> list[str]:
+    # One line of heads where only one says something.
+    heads = [list(head) for head in found.heads]
+    if not any(above for above, _ in found.heads):
+        heads = [[head] for _, head in found.heads]
+    rows = [Row(label, tuple(map(Cell, cells))) for label, cells in found.rows]
+    return table(heads, rows, style, first=found.first)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.simulator.program import Collectives, Messages, Uneven
+    from popmodel.simulator.program import Collectives, Messages, Program
 
 __all__ = ["Charges", "Rule", "charge", "rules"]
 
@@ -93,34 +94,40 @@ class Charges:
     uneven_cost: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
-def charge(
-    messages: Messages, collectives: Collectives, network: Network, uneven: Uneven = NONE_UNEVEN
-) -> Charges:
+def charge(program: Program, network: Network, messages: Messages | None = None) -> Charges:
     """Give the costs of messages and collectives on a network without shared resources.
 
     Parameters
     ----------
-    messages, collectives, uneven : Messages, Collectives, Uneven
-        Those of a program.
+    program : Program
+        With its collectives, and where its processes are.
     network : Network
         What communication costs.
+    messages : Messages, optional
+        Those to be charged, where there are more than the program's own: those of its collectives.
     """
     return Charges(
-        **_of_messages(messages, network), **_of_collectives(collectives, network, uneven)
+        **_of_messages(program, program.messages if messages is None else messages, network),
+        **_of_collectives(program, network),
     )
 
 
-def _of_messages(messages: Messages, network: Network) -> dict[str, Any]:
+def _of_messages(program: Program, messages: Messages, network: Network) -> dict[str, Any]:
     remote = messages.sender != messages.receiver
     nothing = np.zeros(len(messages))
     dimemas = network.rules == "dimemas"
-    latency = 0.0 if dimemas else network.latency
-    transfer = transfer_time(messages.size, latency, network.bandwidth) * _NS
+    if network.tiers is not None:
+        apart = program.nodes[messages.sender] != program.nodes[messages.receiver]
+        transfer = network.tiers.message_times(messages.size, apart) * _NS
+        waits = network.tiers.waits(messages.size, apart)
+    else:
+        latency = 0.0 if dimemas else network.latency
+        transfer = transfer_time(messages.size, latency, network.bandwidth) * _NS
+        waits = messages.size >= network.eager_threshold
     overhead = np.where(remote, network.latency * _NS, 0.0) if dimemas else nothing
-    rendezvous = (messages.size >= network.eager_threshold) & (messages.mode == 0)
     return {
         "transfer": np.where(remote, transfer, 0.0),
-        "rendezvous": rendezvous.astype(np.uint8),
+        "rendezvous": (waits & (messages.mode == 0)).astype(np.uint8),
         "send_overhead": overhead,
         "receive_before": overhead,
         "receive_after": nothing,
@@ -128,7 +135,8 @@ def _of_messages(messages: Messages, network: Network) -> dict[str, Any]:
     }
 
 
-def _of_collectives(collectives: Collectives, network: Network, uneven: Uneven) -> dict[str, Any]:
+def _of_collectives(program: Program, network: Network) -> dict[str, Any]:
+    collectives, uneven = program.collectives, program.uneven
     nothing = np.zeros(len(collectives))
     if network.collectives == "algorithm":
         return {
@@ -146,38 +154,68 @@ def _of_collectives(collectives: Collectives, network: Network, uneven: Uneven) 
     else:
         uneven = NONE_UNEVEN
     busy = network.latency * _NS if network.rules == "dimemas" else 0.0
-    of_uneven = kind[uneven.collective], members[uneven.collective], uneven.sent, uneven.received
+    apart = np.zeros(len(kind), dtype=bool) if network.tiers is None else _over_nodes(program)
+    of_uneven = kind[uneven.collective], members[uneven.collective], apart[uneven.collective]
     return {
-        "collective_cost": _times(kind, members, at_root, collectives.received, network),
-        "member_cost": _times(kind, members, sent, sent, network),
+        "collective_cost": _times(
+            kind, members, apart, at_root, collectives.received, network=network
+        ),
+        "member_cost": _times(kind, members, apart, sent, sent, network=network),
         "collective_rule": rule,
         "request_cost": np.where(members > 1, busy, 0.0),
         "uneven_operation": uneven.operation,
-        "uneven_cost": _times(*of_uneven, network),
+        "uneven_cost": _times(*of_uneven, uneven.sent, uneven.received, network=network),
     }
+
+
+def _over_nodes(program: Program) -> NDArray[np.bool_]:
+    """Whether each collective has members on several nodes."""
+    several = bool(len(distinct(program.nodes)) > 1)
+    found = np.full(len(program.collectives), several)
+    if several:
+        communicator = program.collectives.communicator
+        for number in distinct(communicator).tolist():
+            if number:
+                nodes = program.nodes[program.communicators[number]]
+                found[communicator == number] = len(distinct(nodes)) > 1
+    return found
 
 
 def _times(
     kind: NDArray[np.int8],
     members: NDArray[np.int32],
+    apart: NDArray[np.bool_],
     sent: NDArray[np.int64],
     received: NDArray[np.int64],
+    *,
     network: Network,
 ) -> NDArray[np.float64]:
-    """Costs of collectives, ns."""
+    """Costs of collectives, ns; `apart` tells which ones leave a node."""
     found = np.zeros(len(kind))
     for code in distinct(kind).tolist():
-        mine = kind == code
-        found[mine] = _NS * collective_time(
-            COLLECTIVES[code],
-            members[mine],
-            sent[mine],
-            received[mine],
-            network.latency,
-            network.bandwidth,
-            network.collective_cost,
-        )
+        for far in (False, True):
+            mine = (kind == code) & (apart == far)
+            if mine.any():
+                found[mine] = _NS * collective_time(
+                    COLLECTIVES[code],
+                    members[mine],
+                    sent[mine],
+                    received[mine],
+                    _message(network, far=far),
+                    network.collective_cost,
+                )
     return found
+
+
+def _message(
+    network: Network, *, far: bool
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """From sizes to the times of messages inside a node or between nodes, s."""
+    if network.tiers is None:
+        return partial(transfer_time, latency=network.latency, bandwidth=network.bandwidth)
+    tier = network.tiers.between if far else network.tiers.within
+    # members that are all on nodes of their own have no tier within
+    return (tier or network.tiers.slowest).time
 
 
 def rules(collectives: Collectives, reading: str) -> NDArray[np.uint8]:

@@ -11,6 +11,7 @@ from popmodel.kernel import _kernel
 from popmodel.simulator.algorithms import Carried, carry_out, not_carried_out
 from popmodel.simulator.charges import Charges, charge
 from popmodel.simulator.program import COLLECTIVES, Op, Program
+from popmodel.units import count, format_time, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ class Execution:
     operations: int
     spent: NDArray[np.float64] | None = None
 
+    def __repr__(self) -> str:
+        size = (
+            f"{plural(len(self.end), 'process', 'processes')}, {count(self.operations)} operations"
+        )
+        return f"<Execution on {self.network.name}: {size}, runtime {format_time(self.runtime)}>"
+
     @property
     def runtime(self) -> float:
         """When the last process ends, s."""
@@ -76,11 +83,11 @@ def replay(program: Program, network: Network, *, timed: bool = False) -> Execut
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
-    carried, messages = None, program.messages
+    carried, messages = None, None
     if network.collectives == "algorithm":
         carried, messages = carry_out(program)
     cpu = 1 / network.cpu_factor
-    charges = charge(messages, program.collectives, network, program.uneven)
+    charges = charge(program, network, messages)
     end, spent = _run(program, charges, cpu, carried, timed=timed)
     compute = program.compute() * cpu / _NS
     return Execution(network, end, compute, program.operations, spent if timed else None)
@@ -149,11 +156,11 @@ def _deadlock(
     named = [_waiting(program, p, int(stuck_at[p]), float(clock[p])) for p in stuck[:4].tolist()]
     more = f"; and {len(stuck) - 4} more ranks" if len(stuck) > 4 else ""
     return ReplayError(
-        f"the replay stops: {len(stuck)} of {program.processes} ranks wait for ever: "
+        f"deadlock in the replay: {len(stuck)} of {program.processes} ranks wait for ever: "
         + "; ".join(named)
         + more
         + (f"; {program.lost}" if program.lost else ""),
-        "take the part before the loss: leave --from-start out"
+        "analyse the part before the loss: leave out --from-start"
         if program.lost
         else "records of these operations are missing from the trace, or the program relies on "
         "buffering beyond the eager threshold",

@@ -39,7 +39,7 @@ from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import APPLICATION, TRACING_DISABLED
 from popmodel.trace.pieces import Pieces
 from popmodel.trace.trace import part_of
-from popmodel.units import plural
+from popmodel.units import count, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,11 +98,12 @@ def from_trace(trace: Trace) -> Program:
 
 def _ignored(calls: MasterCalls) -> list[str]:
     counts = np.bincount(calls.code[calls.action == Action.IGNORED], minlength=len(calls.names))
-    return [
-        f"{plural(n, f'{name} call')} taken as local time: not modelled by the replay"
-        for name, n in zip(calls.names, counts.tolist(), strict=True)
-        if n
+    ignored = [
+        f"{count(n)} {name}" for name, n in zip(calls.names, counts.tolist(), strict=True) if n
     ]
+    if not ignored:
+        return []
+    return [f"calls that the replay does not model, taking no time in it: {', '.join(ignored)}"]
 
 
 def _operations(

@@ -63,8 +63,8 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
     if len(other):
         time = records.logical_send[other[0]] / 1e9
         raise ReplayError(
-            f"{trace.path}: a message sent at {time:.9f} s is of a thread that is not its "
-            "process's master",
+            f"{trace.path}: a thread other than its process's master sends or receives a message "
+            f"(sent at {time:.9f} s)",
             ONLY_MASTERS,
         )
     send = _sends(calls, sender, records.logical_send)
@@ -133,7 +133,7 @@ def _receives(
 
 
 def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> list[str]:
-    """Say how many calls have no record, for these wait for nobody."""
+    """Say how many calls have no record, for these never block."""
     sends = np.isin(calls.action, (Action.SEND, Action.ISEND, Action.SENDRECEIVE))
     sends[matched.send] = False
     receives = np.isin(calls.action, (Action.RECEIVE, Action.IRECEIVE, Action.SENDRECEIVE))
@@ -142,8 +142,8 @@ def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> l
     if not len(index):
         return []
     return [
-        f"{plural(len(index), 'point-to-point call')} without communication record (MPI_PROC_NULL, "
-        "never completed, or record lost), taken to wait for nobody (first: "
+        f"{plural(len(index), 'point-to-point call')} without a communication record "
+        "(MPI_PROC_NULL, never completed, or record lost), assumed not to block (first: "
         f"{calls.where(int(index[0]))})"
     ]
 
@@ -170,8 +170,8 @@ def _refuse_unmatched(
         if call[i] < 0
     ]
     raise ReplayError(
-        f"{trace.path}: {plural(len(index), 'message')} without MPI call in the trace; the first, "
-        f"{records.size[i]} B with tag {records.tag[i]} from rank {sender[i]} to rank "
-        f"{receiver[i]}, names {', '.join(lacking)}, where there is none",
-        "events of MPI calls are missing: trace the run again, or look at a window without them",
+        f"{trace.path}: {plural(len(index), 'message')} without an MPI call in the trace; the "
+        f"first ({records.size[i]} B, tag {records.tag[i]}, rank {sender[i]} to rank "
+        f"{receiver[i]}) lacks {', '.join(lacking)}",
+        "events of MPI calls are missing: trace the run again, or analyse a window without them",
     )

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from popmodel.simulator.program import COLLECTIVES
 
-__all__ = ["BUFFERED", "Action", "action_of", "collective_of"]
+__all__ = ["BUFFERED", "Action", "action_of", "collective_of", "is_modelled"]
 
 _COLLECTIVE, _ONE_SIDED, _IO = 50000002, 50000004, 50000005
 
@@ -96,6 +96,11 @@ def action_of(type_: int, name: str) -> Action:
             return Action.IGNORED
         return Action.COLLECTIVE if blocking else Action.ICOLLECTIVE
     return Action.IGNORED if type_ in (_ONE_SIDED, _IO) else Action.LOCAL
+
+
+def is_modelled(name: str) -> bool:
+    """Whether the replay charges a call; any other one takes no time in it."""
+    return name in _BY_NAME or collective_of(name) is not None
 
 
 def collective_of(name: str) -> str | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.units import count, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class Program:
     nodes : int32[P]
         Node of each process.
     notes : tuple of str
-        What was left out of the program or taken as local, one line each.
+        What was left out of the program or assumed not to take time, one line each.
     lost : str
         Which records the run lost, where it did: why operations may be missing.
     uneven : Uneven
@@ -185,6 +186,10 @@ class Program:
     notes: tuple[str, ...] = field(default=())
     lost: str = ""
     uneven: Uneven = field(default=NONE_UNEVEN)
+
+    def __repr__(self) -> str:
+        size = plural(self.processes, "process", "processes")
+        return f"<Program: {size}, {count(self.operations)} operations>"
 
     @property
     def processes(self) -> int:

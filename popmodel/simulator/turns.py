@@ -181,8 +181,8 @@ def _check_membership(
     if len(strangers):
         i = int(strangers[0])
         raise ReplayError(
-            f"{trace.path}: {calls.where(int(call[i]))} takes part in a collective of communicator "
-            f"{communicator[i]}, which the trace lists without it",
+            f"{trace.path}: {calls.where(int(call[i]))} calls a collective on communicator "
+            f"{communicator[i]}, of which the trace does not list it as a member",
             "the trace's list of communicators is wrong: trace the run again",
         )
 
@@ -199,8 +199,8 @@ def _check_same_kind(
     if len(different):
         i = int(different[0])
         raise ReplayError(
-            f"{trace.path}: members of a communicator call different collectives at the same "
-            f"turn: {calls.where(int(call[first[collective[i]]]))}, {calls.where(int(call[i]))}",
+            f"{trace.path}: members of a communicator call different collectives: "
+            f"{calls.where(int(call[first[collective[i]]]))}, {calls.where(int(call[i]))}",
             "an event of a collective is missing from the trace, or the program is wrong",
         )
 

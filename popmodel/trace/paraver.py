@@ -78,6 +78,14 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         The file cannot be read, is damaged, truncated or no trace.
     UsageError
         There is no such application in the trace.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> trace = popmodel.read("tests/data/cg.S.2.prv.gz")
+    >>> trace.processes, trace.duration / 1e9  # s
+    (2, 0.52241422)
+    >>> table = trace.to_dataframe("calls")
     """
     if not os.fspath(path):
         raise UsageError("the name of the trace must not be empty", "give a .prv or .prv.gz file")

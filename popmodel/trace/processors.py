@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["CPUS", "LABELS", "SHARING", "USED", "WAITED", "crowding"]
+__all__ = ["CPUS", "LABELS", "SHARING", "USED", "WAITED", "crowding", "first_values"]
 
 CPUS, SHARING, USED, WAITED = 40009002, 40009003, 40009004, 40009005
 """Event types: processors that a thread may use, threads of the run that may use no others; ns that
@@ -42,7 +42,7 @@ def crowding(trace: Trace) -> list[str]:
         A run or a window of it: what is known is of the whole run.
     """
     whole = trace.whole or trace
-    cpus, sharing = (_first(whole, type_) for type_ in (CPUS, SHARING))
+    cpus, sharing = (first_values(whole, type_) for type_ in (CPUS, SHARING))
     used, waited = (_sum(whole, type_) for type_ in (USED, WAITED))
     crowded = np.flatnonzero((cpus > 0) & (sharing > cpus))
     known = used + waited > 0
@@ -89,7 +89,7 @@ def _who(trace: Trace, location: int) -> str:
     return f"thread {thread} of rank {process}"
 
 
-def _first(trace: Trace, type_: int) -> NDArray[np.int64]:
+def first_values(trace: Trace, type_: int) -> NDArray[np.int64]:
     """Value of the first event of a type on each location; 0 for none."""
     marks = told(trace, type_)
     found = np.zeros(trace.locations, np.int64)

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from popmodel.trace.labels import Labels
-from popmodel.values import dataclass
+from popmodel.units import format_time, plural, team
+from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     import pandas
@@ -162,6 +163,11 @@ class Trace:
     whole: Trace | None = None
     pieces: Pieces | None = None
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        records = plural(sum(map(len, (self.states.begin, self.events.time))), "record")
+        shown = f"{team(self.threads)}, {format_time(self.duration / 1e9)}, {records}"
+        return cut(f"<Trace {self.path}: {shown}>")
 
     @property
     def processes(self) -> int:

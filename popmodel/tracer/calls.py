@@ -63,7 +63,7 @@ def calls() -> Mapping[int, Call]:
     except OSError as error:
         raise PopmodelError(
             f"{path}: the table of MPI calls cannot be read: {error.strerror or error}",
-            "install popmodel again: its package is incomplete",
+            "reinstall popmodel: the package is incomplete",
         ) from None
     return {
         int(number): Call(name, int(type_), int(value), family)

@@ -20,11 +20,11 @@ from popmodel.values import dataclass
 __all__ = ["Clock", "align"]
 
 _BY_DAY = (
-    "hosts whose clock was not compared with that of rank 0's host: aligned by the time of day, "
-    "which can be wrong by milliseconds"
+    "hosts whose clock was not compared with that of rank 0: aligned by time of day, which can be "
+    "off by milliseconds"
 )
-_NO_DRIFT = "hosts whose clock was compared once only: its drift is not corrected"
-_BROKEN = "hosts whose clock runs more than 1 ms a second faster or slower than that of rank 0's"
+_NO_DRIFT = "hosts whose clock was compared only once: its drift is not corrected"
+_BROKEN = "hosts whose clock drifts by more than 1 ms per second against that of rank 0"
 _LARGEST_DRIFT = 1e-3
 
 

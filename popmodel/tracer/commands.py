@@ -93,7 +93,7 @@ def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Com
         There is no such program, or a launcher is given nothing to start.
     """
     if not words:
-        raise UsageError("trace: no command is given", EXAMPLE)
+        raise UsageError("trace: no command given", EXAMPLE)
     first = words[0]
     path = shutil.which(first, path=_path_of(environment))
     if path is None:
@@ -106,7 +106,7 @@ def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Com
         return Command(tuple(words), path, start, False, None, program)
     behind = words[start:]
     if not any(_may_be_program(behind)):
-        raise UsageError(f"{' '.join(words)}: the launcher is given no program to start", EXAMPLE)
+        raise UsageError(f"{' '.join(words)}: the launcher has no program to start", EXAMPLE)
     family = _family(launcher, name, environment)
     return Command(tuple(words), path, start, True, family, _program(behind, environment))
 
@@ -123,8 +123,8 @@ def refuse_as_rank(environment: Mapping[str, str] = os.environ) -> None:
         number = environment.get(variable, "")
         if number.isdigit() and int(number) > 1:
             raise UsageError(
-                f"popmodel trace was itself started as one of {number} ranks ({variable})",
-                f"put it in front of the launcher: {EXAMPLE}",
+                f"popmodel trace was started as one of {number} ranks ({variable})",
+                f"put popmodel trace before the launcher: {EXAMPLE}",
             )
 
 
@@ -148,18 +148,18 @@ def refuse_untraceable(program: Path) -> None:
     ):
         if status.st_mode & bit and owner != own:
             raise CommandError(
-                f"{program}: runs with the rights of another {what} (set-{what}-ID), and the "
-                "system loads no library of ours into it",
-                "trace a copy of it without that bit",
+                f"{program}: cannot be traced: it runs with the rights of another {what} "
+                f"(set-{what}-ID)",
+                "trace a copy without that bit",
             )
     if kind == "static":
         raise CommandError(
-            f"{program}: is linked statically, so no library can be loaded into it",
-            "link it dynamically: leave out -static, and take an MPI with shared libraries",
+            f"{program}: cannot be traced: it is statically linked",
+            "link it dynamically: without -static, with an MPI that has shared libraries",
         )
     if kind == "foreign":
         raise CommandError(
-            f"{program}: is a program for another kind of processor than this Python",
+            f"{program}: cannot be traced here: it is built for another architecture",
             "trace it on a machine that runs it: popmodel trace --script slurm, or --print-env "
             "there",
         )
@@ -178,10 +178,13 @@ def _missing(word: str) -> tuple[str, str]:
         return f"{word}: is a directory, not a program", EXAMPLE
     if path.is_file():
         if "/" not in word and os.access(path, os.X_OK):
-            return f"there is no program {word} on the path", f"write ./{word}"
+            return f"program {word} not found in PATH", f"write ./{word}"
         if "/" in word:
-            return f"{word}: is not executable", f"chmod +x {word}, or name what runs it"
-    return f"there is no program {word}", f"write for example {EXAMPLE}"
+            return (
+                f"{word}: is not executable",
+                f"chmod +x {word}, or give the interpreter that runs it",
+            )
+    return f"program {word} not found", f"for example {EXAMPLE}"
 
 
 def _path_of(environment: Mapping[str, str]) -> str:

@@ -116,7 +116,7 @@ def refuse_unloadable(library: Path, hint: str) -> None:
     if re.search(r"[\s:]", str(library)):
         raise FileError(
             library,
-            "cannot be loaded into a program: a path in LD_PRELOAD holds no blank and no colon",
+            "cannot be preloaded: a path in LD_PRELOAD must not contain blanks or colons",
             hint=hint,
         )
 

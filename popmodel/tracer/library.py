@@ -109,8 +109,8 @@ def find_or_build(
         )
         if there is None:
             raise
-        refuse_unloadable(there.path, "name another folder in POPMODEL_CACHE_DIR")
-        no_cost = None if there.cost else "there is no compiler here"
+        refuse_unloadable(there.path, "set POPMODEL_CACHE_DIR to another directory")
+        no_cost = None if there.cost else "there is no compiler on this machine"
         return Library(there.path, there.compiler, there.mpi, None, there.cost, no_cost)
 
 
@@ -145,7 +145,7 @@ def _built(
     compiler = find_compiler(mpi, own)
     name = "programs without MPI" if mpi is None else mpi.name
     path = build_tracer(compiler, mpi, own, on_build and partial(on_build, name))
-    refuse_unloadable(path, "name another folder in POPMODEL_CACHE_DIR")
+    refuse_unloadable(path, "set POPMODEL_CACHE_DIR to another directory")
     cost, no_cost = None, None
     try:
         cost = build("trace-cost", compiler, own)
@@ -222,7 +222,8 @@ def _refuse_another(mpi: Mpi, linked: Path) -> None:
     if is_open_mpi != (mpi.library == "Open MPI"):
         own = "Open MPI" if is_open_mpi else "another MPI"
         raise ToolchainError(
-            f"the program is linked with {own} ({linked}), and {mpi.compiler.command[0]} is that "
-            f"of {mpi.name}",
-            "load the module of the program's MPI, or name its compiler wrapper in MPICC",
+            f"the program is linked with {own} ({linked}), but {mpi.compiler.command[0]} belongs "
+            "to "
+            f"{mpi.name}",
+            "load the module of the program's MPI, or set MPICC to its compiler wrapper",
         )

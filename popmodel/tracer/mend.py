@@ -18,8 +18,8 @@ from popmodel.tracer.records import RECORD, Kind
 
 __all__ = ["closing", "mend"]
 
-_UNENDED = "begins of which the end is not recorded, ended at the next record that shows it"
-_UNBEGUN = "ends of which the begin is not recorded, left out"
+_UNENDED = "begins without a recorded end, ended at the next record that implies it"
+_UNBEGUN = "ends without a recorded begin, dropped"
 
 
 def closing(open_: NDArray[np.void], time: int) -> NDArray[np.void]:

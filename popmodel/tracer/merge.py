@@ -150,7 +150,7 @@ def merge(
     if len(runs) > 1:
         raise TraceError(
             Path(directory),
-            f"holds {len(runs)} runs",
+            f"contains {len(runs)} runs",
             hint="merge_runs makes a trace of each, as popmodel trace merge does",
         )
     return _merged_run(runs[0], target, locate, progress)
@@ -209,7 +209,7 @@ def of_run(target: Path, number: int) -> Path:
 def _target(output: str | os.PathLike[str]) -> Path:
     target = Path(output)
     if not target.name.endswith(_SUFFIXES):
-        raise UsageError(f"{target}: the name of a trace ends in .prv or .prv.gz")
+        raise UsageError(f"{target}: must end in .prv or .prv.gz")
     return target
 
 
@@ -298,7 +298,7 @@ class _Merge:
         except OSError as error:
             problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
             raise TraceError(
-                target, problem, hint="write it elsewhere, or free some room"
+                target, problem, hint="write it elsewhere, or free some space"
             ) from None
         return self._merged(target, size)
 
@@ -320,12 +320,12 @@ class _Merge:
 
     def _convert(self, process: Process, call_tables: CallTables) -> None:
         rows, times = self.rows[process.rank], self.times[process.rank]
-        self.warnings["threads of nested parallel regions, shown after those of the team"] += (
+        self.warnings["threads of nested parallel regions, listed after those of the team"] += (
             rows.nested
         )
-        self.warnings["threads that the program made itself, shown after those of the team"] += (
-            rows.own
-        )
+        self.warnings[
+            "threads that the program created itself, listed after those of the team"
+        ] += rows.own
         meta = process.meta
         tables = Tables(
             call_tables,
@@ -366,8 +366,8 @@ class _Merge:
             switches += row.switches
         if switches and len(rows.members) > 1:
             self.warnings[
-                "threads of a process in which another thread switched tracing off, shown as if it "
-                "had stayed on"
+                "threads shown as if traced throughout, although another thread of the process "
+                "switched tracing off"
             ] += len(rows.members) - 1
 
     def _thread(

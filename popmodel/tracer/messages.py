@@ -56,12 +56,12 @@ MESSAGE = np.dtype(
     ]
 )
 
-UNTRACED = "messages of which one end lies where tracing was off, left out"
-UNSENT = "receives without their send, left out"
-UNRECEIVED = "sends without their receive, left out"
-OUTSIDE = "messages with processes of other jobs (spawned or connected), left out"
-UNEQUAL = "messages of which sender and receiver do not name the same size: some may be mismatched"
-EARLY = "messages that were received before they were sent: clocks differ, or some are mismatched"
+UNTRACED = "messages with one end where tracing was off, dropped"
+UNSENT = "receives without a matching send, dropped"
+UNRECEIVED = "sends without a matching receive, dropped"
+OUTSIDE = "messages to or from processes of other jobs (spawned or connected), dropped"
+UNEQUAL = "messages whose sender and receiver state different sizes: some may be mismatched"
+EARLY = "messages received before they were sent: clocks differ, or some are mismatched"
 
 
 class Matcher:

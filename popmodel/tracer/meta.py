@@ -181,7 +181,7 @@ def read_meta(path: Path) -> tuple[Meta | None, list[TraceWarning]]:
     *lines, rest = text.split(b"\n")
     warnings = []
     if rest:  # each line is one write: a process can be killed in it, on a full disk for instance
-        text_ = "processes whose description ends in the middle of a line, which is left out"
+        text_ = "processes with an incomplete last line in their .meta file, dropped"
         warnings.append(TraceWarning(text_))
     meta: Meta | None = None
     for number, line in enumerate(lines, start=1):
@@ -194,12 +194,12 @@ def read_meta(path: Path) -> tuple[Meta | None, list[TraceWarning]]:
                 shape, take = _EVENTS[kind]
                 take(meta, shape.read(event))
             elif kind not in _IGNORED:
-                meta.notes[f"events of a kind {kind!r} that popmodel does not know"] += 1
+                meta.notes[f"events of unknown kind {kind!r}"] += 1
         except ShapeError as error:
-            problem = f"the line is damaged: {error}"
+            problem = f"damaged line: {error}"
             raise TraceError(path, problem, line=number, hint=AGAIN) from None
     if meta is None:
-        text_ = "processes that could not say what they are (no room on the disk?), left out"
+        text_ = "processes with an empty .meta file (disk full?), dropped"
         return None, [TraceWarning(text_)]
     return meta, warnings
 
@@ -210,7 +210,7 @@ class _Address:
     def read(self, value: Any) -> int:
         """Give the number; see `Shape`."""
         if not isinstance(value, str) or not re.fullmatch(r"(0x)?[0-9a-fA-F]{1,16}", value):
-            raise ShapeError(f"should be an address, not {shown(value)}")
+            raise ShapeError(f"must be an address, not {shown(value)}")
         return int(value, 16)
 
 
@@ -222,7 +222,7 @@ class _Records:
         counts = Named(Whole(0)).read(value)
         for thread in counts:
             if not re.fullmatch(r"\d{1,9}", thread, re.ASCII):
-                raise ShapeError(f"should be named by the numbers of threads, not {shown(thread)}")
+                raise ShapeError(f"must have thread numbers as keys, not {shown(thread)}")
         return {int(thread): count for thread, count in counts.items()}
 
 
@@ -250,11 +250,11 @@ _START = _event(
 
 def _start(path: Path, kind: str, event: Mapping[str, Any]) -> Meta:
     if kind != "start":
-        raise ShapeError(f"should be 'start' in the first line, not {shown(kind)}", "event")
+        raise ShapeError(f"must be 'start' in the first line, not {shown(kind)}", "event")
     version = event.get("version")
     if version != VERSION:
         raise ShapeError(
-            f"is {shown(version)}, but this popmodel reads version {VERSION} of the format",
+            f"is {shown(version)}, but this popmodel reads version {VERSION}",
             "version",
         )
     read = _START.read(event)
@@ -319,7 +319,7 @@ def _clock(meta: Meta, event: Mapping[str, Any]) -> None:
 
 def _counters(meta: Meta, event: Mapping[str, Any]) -> None:
     meta.counters = tuple(event.get("names", ()))
-    meta.no_counters = None if meta.counters else event.get("why", "not said")
+    meta.no_counters = None if meta.counters else event.get("why", "unknown")
 
 
 def _openmp(meta: Meta, event: Mapping[str, Any]) -> None:

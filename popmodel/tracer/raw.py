@@ -43,8 +43,8 @@ from popmodel.values import dataclass
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")
 _BLOCK = 1 << 17
-_FULL = "threads whose last records are lost: there was no room on the disk"
-_LIMITED = "threads whose last records are left out: the limit of --max-size was reached"
+_FULL = "threads whose last records are lost: the disk was full"
+_LIMITED = "threads whose last records are missing: --max-size was reached"
 _SWAPPED = int.from_bytes(MARK.to_bytes(4, "little"), "big")
 
 
@@ -71,7 +71,7 @@ class RawThread:
             self._check_header(file, size)
             self.count = self._whole(file, (size - HEADER.size) // RECORD.itemsize)
         if (size - HEADER.size) % RECORD.itemsize:
-            self.surplus = "threads whose file ends in the middle of a record, which is left out"
+            self.surplus = "threads with an incomplete last record, dropped"
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
@@ -98,7 +98,7 @@ class RawThread:
             except OSError as error:
                 raise _unreadable(self.path, error) from None
             if not size:
-                raise TraceError(self.path, "the file became shorter while it was read", hint=AGAIN)
+                raise TraceError(self.path, "the file shrank while it was read", hint=AGAIN)
             view, at = view[size:], at + size
         return records
 
@@ -118,33 +118,31 @@ class RawThread:
         return int(last["time"][0])
 
     def _check_header(self, file: int, size: int) -> None:
-        again = "the file is damaged or of something else: " + AGAIN
+        again = "the file is damaged or not a raw file: " + AGAIN
         if size < HEADER.size:
             raise TraceError(
-                self.path, f"the file is too short for its header: {size} B", hint=AGAIN
+                self.path, f"the file is shorter than its header: {size} B", hint=AGAIN
             )
         text = os.pread(file, HEADER.size, 0)
         magic, mark, version, header_size, record_size, _, thread, _, _ = HEADER.unpack(text)
         if magic != MAGIC:
-            raise TraceError(self.path, "no raw file of popmodel's tracer", hint=again)
+            raise TraceError(self.path, "is not a raw file of popmodel trace", hint=again)
         if mark == _SWAPPED:
             raise TraceError(
                 self.path,
-                "written on a machine with another byte order",
-                hint="merge the run on a machine of the kind that it was traced on",
+                "written on a machine with a different byte order",
+                hint="merge the run on a machine like the one where it was traced",
             )
         if mark != MARK or (header_size, record_size) != (HEADER.size, RECORD.itemsize):
             raise TraceError(self.path, "the header is damaged", hint=again)
         if version != VERSION:
             raise TraceError(
                 self.path,
-                f"written in version {version} of the format, this popmodel reads {VERSION}",
-                hint="merge the run with the popmodel that traced it",
+                f"has format version {version}, but this popmodel reads version {VERSION}",
+                hint="merge the run with the version of popmodel that traced it",
             )
         if thread != self.number:
-            raise TraceError(
-                self.path, f"its header says that it is of thread {thread}", hint=again
-            )
+            raise TraceError(self.path, f"its header names thread {thread}", hint=again)
 
     def _whole(self, file: int, count: int) -> int:
         """How many records come before the part of the last window that was never filled."""
@@ -162,7 +160,7 @@ class RawThread:
             if rest.view(np.uint64).any():
                 raise TraceError(
                     self.path,
-                    f"there are records behind a gap at record {used}",
+                    f"there are records after a gap at record {used}",
                     hint="the file is damaged: " + AGAIN,
                 )
         return used
@@ -211,22 +209,22 @@ class RawThread:
             return
         row = int(wrong[0])
         if late[row]:
-            what = f"is of the time {records['time'][row]} ns, which no clock shows"
+            what = f"has an impossible time: {records['time'][row]} ns"
         elif not known[row]:
-            what = f"is of kind {kind[row]}, which there is not"
+            what = f"has unknown kind {kind[row]}"
         elif strange[row]:
-            what = f"is of MPI call {records['call'][row]}, which there is not"
+            what = f"has unknown MPI call {records['call'][row]}"
         elif odd[row]:
-            what = f"is of OpenMP construct {records['call'][row]}, which there is not"
+            what = f"has unknown OpenMP construct {records['call'][row]}"
         elif unknown[row]:
             of = "calls" if kind[row] == Kind.LEFT_OUT else "locks"
-            what = f"is of {of} of kind {records['call'][row]}, which there is not"
+            what = f"has {of} of unknown kind {records['call'][row]}"
         elif negative_sum[row]:
-            what = "is of locks with a negative time or number"
+            what = "has a negative time or count of locks"
         elif negative[row]:
-            what = f"is of a message of {records['c'][row]} bytes"
+            what = f"has a message of {records['c'][row]} bytes"
         else:
-            what = f"is {before[row] - time[row]} ns before the one in front of it"
+            what = f"is {before[row] - time[row]} ns earlier than the previous one"
         raise TraceError(
             self.path, f"record {begin + row} {what}", hint="the file is damaged: " + AGAIN
         )
@@ -338,13 +336,13 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
     if not metas and not files:
         raise TraceError(
             folder,
-            "there are no raw files of popmodel's tracer in it",
-            hint="give the directory that POPMODEL_TRACE_DIR named; nothing is written into it "
-            "before the program calls MPI_Init or enters a parallel region",
+            "contains no raw files of popmodel trace",
+            hint="give the directory that POPMODEL_TRACE_DIR named; files appear there when the "
+            "program calls MPI_Init or enters a parallel region",
         )
     warnings: Counter[str] = Counter()
-    warnings["files that are none of the tracer's, passed over"] += aliens
-    warnings["processes without a .meta file, left out"] += len(files.keys() - metas.keys())
+    warnings["files not written by the tracer, ignored"] += aliens
+    warnings["processes without a .meta file, dropped"] += len(files.keys() - metas.keys())
     found: list[Candidate] = []
     for name, path in sorted(metas.items()):
         meta, said = read_meta(path)
@@ -355,22 +353,22 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
         # A file is made before there is room for its first records, and disks are full.
         written = {n: path for n, path in files.get(name, {}).items() if not _is_blank(path)}
         if blank := len(files.get(name, {})) - len(written):
-            warnings["threads without any record (no room on the disk?), left out"] += blank
+            warnings["threads without records (disk full?), dropped"] += blank
         if written:
             found.append(Candidate(meta, written, _last(meta, written)))
         else:
-            warnings["processes without records, left out"] += 1
+            warnings["processes without records, dropped"] += 1
     if not found:
-        raise TraceError(folder, "none of its processes has any records", hint="trace it again")
+        raise TraceError(folder, "contains no records of any process", hint="trace the run again")
     with_mpi = [each for each in found if each.meta.rank is not None]
     if not with_mpi:
         # Programs without MPI, one after the other or side by side: processes of one trace.
         found.sort(key=lambda each: (each.meta.realtime, each.meta.host, each.meta.pid))
         if len(found) > 1:
-            text = "programs without MPI, taken as processes in the order of their start"
+            text = "programs without MPI, treated as processes in the order of their start"
             warnings[text] += len(found)
         return (_run(folder, found, len(found), warnings),)
-    warnings["processes without MPI beside those with it, left out"] += len(found) - len(with_mpi)
+    warnings["processes without MPI beside those with it, dropped"] += len(found) - len(with_mpi)
     runs = split(folder, with_mpi)
     made = []
     for number, members in enumerate(runs):
@@ -382,8 +380,8 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
     return tuple(made)
 
 
-NOT_TRACED = "processes that MPI_Comm_spawn started: nothing was recorded of them"
-SPAWNED = "processes were spawned: messages with them are not matched"
+NOT_TRACED = "processes started by MPI_Comm_spawn: not recorded"
+SPAWNED = "processes were spawned: messages to and from them are not matched"
 """A note of the tracer (comms.c)."""
 
 
@@ -408,8 +406,9 @@ def _run(folder: Path, members: Sequence[Candidate], size: int, warnings: Counte
     missing = tuple(rank for rank in range(size) if rank not in present)
     if missing:
         text = (
-            "processes of which there is nothing: did they end before MPI_Init, or on a host that "
-            f"cannot write to the directory? (the first is rank {missing[0]})"
+            "processes without files: did they end before MPI_Init, or run on a host that "
+            "cannot write "
+            f"to the directory? (the first is rank {missing[0]})"
         )
         warnings[text] += len(missing)
     return Raw(
@@ -431,11 +430,11 @@ def _listing(folder: Path) -> tuple[dict[str, Path], dict[str, dict[int, Path]],
         entries = sorted(folder.iterdir())
     except NotADirectoryError:
         raise TraceError(
-            folder, "is a file, not a raw directory", hint="give the directory of the raw files"
+            folder, "is a file, not a directory", hint="give the directory of the raw files"
         ) from None
     except FileNotFoundError:
         raise TraceError(
-            folder, "no such directory", hint="give the directory that POPMODEL_TRACE_DIR named"
+            folder, "directory not found", hint="give the directory that POPMODEL_TRACE_DIR named"
         ) from None
     except OSError as error:
         raise _unreadable(folder, error) from None
@@ -458,7 +457,7 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
             warnings[thread.surplus] += 1
         lost = meta.records.get(number, 0) - thread.count
         if lost > 0:
-            warnings["records that a process wrote and that its files lack"] += lost
+            warnings["records that were written but are missing from the files"] += lost
             ends[number] = thread.last_time, CUT
         if number in meta.lost_from:
             limited = number in meta.limited
@@ -467,7 +466,7 @@ def _open(rank: int, meta: Meta, files: dict[int, Path], warnings: Counter[str])
             ends[number] = max(meta.lost_from[number], thread.last_time), reason
         threads.append(thread)
     if meta.end is None or meta.reason == "signal":
-        warnings["processes that were killed or crashed, whose trace ends there"] += 1
+        warnings["processes that were killed or crashed: their trace ends there"] += 1
     for text, count in meta.notes.items():
         warnings[text] += count
     return Process(rank, meta, tuple(threads), ends)
@@ -483,4 +482,4 @@ def _is_blank(path: Path) -> bool:
 
 def _unreadable(path: Path, error: OSError) -> TraceError:
     reason = (error.strerror or str(error)).lower()
-    return TraceError(path, f"cannot be read: {reason}", hint="look at its permissions")
+    return TraceError(path, f"cannot be read: {reason}", hint="check its permissions")

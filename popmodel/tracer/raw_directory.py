@@ -55,27 +55,27 @@ def create(folder: Path, *, force: bool, reuse: bool = False) -> None:
     FileError
         It holds files of something else, or cannot be made.
     """
-    hint = "name another trace with -o: records go to a directory beside it"
+    hint = "choose another trace with -o: the raw files go to a directory beside it"
     refuse_planted(folder, hint)
     merge = shell.join(["popmodel", "trace", "merge", str(folder)])
     try:
         if folder.exists():
             there, ours = list(folder.iterdir()), files(folder)
             if others := sorted(path.name for path in there if path not in ours):
-                problem = f"holds files that the tracer did not write, such as {others[0]}"
+                problem = f"contains files that popmodel trace did not write, such as {others[0]}"
                 raise FileError(folder, problem, hint=hint)
             if not there and reuse:
                 return
             if not force:
                 raise UsageError(
-                    f"{folder}: there are records of an earlier run or of one that goes on",
-                    f"make a trace of them: {merge}; --force removes them",
+                    f"{folder}: contains raw files of an earlier or unfinished run",
+                    f"merge them: {merge}; or remove them with --force",
                 )
             _refuse_held(folder)
             clear(folder)
         folder.mkdir()
     except OSError as error:
-        problem = f"cannot be made: {(error.strerror or str(error)).lower()}"
+        problem = f"cannot be created: {(error.strerror or str(error)).lower()}"
         raise FileError(folder, problem, hint=hint) from error
 
 
@@ -111,8 +111,8 @@ def _refuse_held(folder: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UsageError(
-            f"{folder}: another popmodel trace is recording a run in it",
-            "wait for it, or name another trace with -o",
+            f"{folder}: is in use by another popmodel trace",
+            "wait until it ends, or choose another trace with -o",
         ) from None
     except OSError:
         pass  # a file system without locks

@@ -92,7 +92,7 @@ def rows_of(process: Process) -> Rows:
         if number >= _MOST:
             raise TraceError(
                 thread.path,
-                f"a thread has number {number} in its team",
+                f"a thread has an impossible number in its team: {number}",
                 hint="the file is damaged: " + AGAIN,
             )
         if thread.number == 0:

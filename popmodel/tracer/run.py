@@ -106,8 +106,8 @@ def _is_pythons(number: signal.Signals) -> bool:
 def _not_started(path: str, error: OSError) -> CommandError:
     if error.errno == errno.ENOEXEC:
         return CommandError(
-            f"{path}: is no program that this system runs",
-            "a script begins with the name of its interpreter, such as #!/bin/bash",
+            f"{path}: cannot be executed on this system",
+            "a script must begin with its interpreter, such as #!/bin/bash",
         )
     reason = (error.strerror or str(error)).lower()
-    return CommandError(f"{path}: cannot be started: {reason}", "look at its permissions")
+    return CommandError(f"{path}: cannot be started: {reason}", "check its permissions")

@@ -18,7 +18,7 @@ from popmodel.values import dataclass
 __all__ = ["Candidate", "split"]
 
 _APART = 10**9  # ns by which clocks of hosts may differ
-_ONE_EACH = "trace each run into a directory of its own"
+_ONE_EACH = "trace each run into a separate directory"
 
 
 @dataclass(frozen=True)
@@ -103,16 +103,16 @@ def _at_a_time(folder: Path, one: Meta, other: Meta) -> TraceError:
         return TraceError(
             folder,
             f"{who} were each alone in MPI_COMM_WORLD",
-            hint=f"if a launcher started them together, it is of another MPI than the program's "
-            f"({_short(other.library)}): take that one's mpirun; else {_ONE_EACH}",
+            hint=f"if one launcher started them, use the mpirun of the program's MPI "
+            f"({_short(other.library)}); otherwise {_ONE_EACH}",
         )
     return TraceError(
         folder,
-        f"{who} were both rank {one.rank} at a time",
-        hint=f"they are of two runs: {_ONE_EACH}",
+        f"{who} were both rank {one.rank} at the same time",
+        hint=f"they belong to two runs: {_ONE_EACH}",
     )
 
 
 def _short(library: str) -> str:
     """The beginning of what an MPI says of itself, which can be pages long."""
-    return " ".join(library.replace("\n", " ").partition(",")[0].split()[:4]) or "not named"
+    return " ".join(library.replace("\n", " ").partition(",")[0].split()[:4]) or "unknown"

@@ -24,14 +24,14 @@ _RAW = "POPMODEL_RAW_DIRECTORY"  # stands for the shell's "$raw" until the words
 
 _TEXT = """\
 #!/bin/bash
-# Runs {program} traced by popmodel.
+# Runs {program} and records a trace with popmodel.
 #
 #   submit   sbatch {script}
 #   then     popmodel trace merge RAW -o {output}
 #
-# RAW is a directory beside this file, one for each job, which names it at the end of its output.
-# Add what your site wants (account, partition, time) to sbatch or as #SBATCH lines, and load below
-# the modules that the program needs. The tracer beside this file is for {mpi}.
+# RAW is a directory beside this file, one per job; the end of the job's output names it. Add what
+# your site requires (account, partition, time) to sbatch or as #SBATCH lines, and load the modules
+# that the program needs below. The tracer beside this file is for {mpi}.
 #
 #SBATCH --job-name={name}
 {sizes}
@@ -44,7 +44,7 @@ mkdir "$raw" || exit 1
 status=$?
 
 if [ -n "$(ls -A "$raw")" ]; then
-    echo "popmodel: recorded; now: popmodel trace merge $(printf '%q -o %q' "$raw" {output})" >&2
+    echo "popmodel: recorded: popmodel trace merge $(printf '%q -o %q' "$raw" {output})" >&2
 else
     echo "popmodel: nothing was recorded: is the program linked with shared libraries?" >&2
 fi
@@ -106,11 +106,11 @@ def write(
         The directory cannot be written, or no library be loaded from it.
     """
     folder = (output.parent / f"{stem(output)}{SUFFIX}").absolute()
-    refuse_unloadable(folder / library.name, "name another trace with -o, in another folder")
+    refuse_unloadable(folder / library.name, "choose another trace with -o, in another directory")
     path = folder / SCRIPT
-    files.refuse_planted(folder, "name another place with -o")
+    files.refuse_planted(folder, "choose another path with -o")
     if path.exists() and not force:
-        raise UsageError(f"{path}: the file exists", "use --force to replace it")
+        raise UsageError(f"{path}: the file exists", "use --force to overwrite it")
     text = _text(job, folder, library.name, output, mpi)
     try:
         folder.mkdir(exist_ok=True)
@@ -118,7 +118,7 @@ def write(
         files.write_text(path, text, files.PROGRAM)
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
-        raise FileError(folder, problem, hint="name another place with -o") from error
+        raise FileError(folder, problem, hint="choose another path with -o") from error
     return path
 
 
@@ -134,7 +134,7 @@ def _text(job: Job, folder: Path, library: str, output: Path, mpi: str | None) -
         output=_word(str(output.absolute()), "the path of the trace"),
         mpi=shell.visible(mpi or "OpenMP without MPI"),
         sizes="\n".join(lines) + "\n",
-        folder=_word(str(Path.cwd()), "the path of this folder"),
+        folder=_word(str(Path.cwd()), "the path of this directory"),
         here=_word(str(folder), "the path of the script"),
         threads="export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}}",
         command=_command(job, folder / library),

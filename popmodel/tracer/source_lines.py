@@ -83,7 +83,7 @@ class SourceLines:
         none: list[tuple[str | None, str | None]] = [(None, None)] * len(offsets)
         tool = next(filter(None, map(shutil.which, TOOLS)), None)
         if tool is None:
-            self.problem = "source lines: there is no addr2line (binutils)"
+            self.problem = "no source lines: addr2line (binutils) not found"
             return none
         said: list[str] = []
         for begin in range(0, len(offsets), _AT_ONCE):
@@ -98,13 +98,13 @@ class SourceLines:
                     check=False,
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
-                self.problem = f"source lines: {error}"
+                self.problem = f"no source lines: {error}"
                 return none
             said += done.stdout.decode("utf-8", "replace").splitlines()
             if done.returncode != 0:
                 break
         if len(said) != 2 * len(offsets):
-            self.problem = f"source lines: {tool} cannot read {module}"
+            self.problem = f"no source lines: {tool} cannot read {module}"
             return none
         return [
             (None if name.startswith("??") else name.strip(), _short(line))

@@ -139,13 +139,13 @@ class Spool:
 
 
 def _unreadable(folder: Path, why: str) -> TraceError:
-    problem = f"the temporary file there cannot be read: {why.lower()}"
-    return TraceError(folder, problem, hint="write the trace to another folder")
+    problem = f"a temporary file there cannot be read: {why.lower()}"
+    return TraceError(folder, problem, hint="write the trace to another directory")
 
 
 def _unwritable(folder: Path, error: OSError) -> TraceError:
     what = (error.strerror or str(error)).lower()
-    hint = "write it to a folder with more room: up to three times that of the raw files"
+    hint = "write it to a directory with more space: up to three times that of the raw files"
     if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
-        hint = "write the trace to another folder"
-    return TraceError(folder, f"no temporary file can be written there: {what}", hint=hint)
+        hint = "write the trace to another directory"
+    return TraceError(folder, f"a temporary file cannot be written there: {what}", hint=hint)

@@ -62,7 +62,7 @@ def not_seen(merged: Merged) -> list[str]:
     """What a reader of the trace might miss, and why it is not there; one line each."""
     lines = []
     if not merged.library:
-        lines.append("no MPI: the program never called MPI_Init, or its MPI is linked statically")
+        lines.append("no MPI: the program did not call MPI_Init, or its MPI is statically linked")
     if blind := merged.openmp.get("none", 0):
         who = plural(blind, "process", "processes")
         lines.append(f"no OpenMP in {who}: switched off (--openmp off)")
@@ -71,7 +71,7 @@ def not_seen(merged: Merged) -> list[str]:
             who = plural(processes, "process", "processes")
             lines.append(f"no hardware counters in {who}: {why}")
     if merged.clock_residual is None:
-        lines.append("how well the clocks of the hosts agree is not known: they were not compared")
+        lines.append("agreement of the clocks of the hosts unknown: they were not compared")
     lines += [
         f"{warning.text} ({warning.count:,})" if warning.count > 1 else warning.text
         for warning in merged.warnings

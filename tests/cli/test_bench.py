@@ -151,7 +151,7 @@ def test_it_measures_and_writes_profile_and_page(popmodel: Call, machine: Path) 
     assert measured["samples"] == "m.core-p2p.samples"
     assert (measured["mode"], measured["parts"]) == ("quick", ["core", "p2p"])
     assert measured["seed"] >= 0
-    assert document["absent"]["net.inter"].startswith("one node")
+    assert document["absent"]["net.inter"].startswith("needs 2 nodes")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 60
     assert any(line.split() == ["cpu", "Played", "CPU"] for line in lines)
@@ -168,14 +168,14 @@ def test_without_a_file_the_samples_are_kept_in_the_cache(popmodel: Call, tmp_pa
     before = calls(str(folder))
     assert err.splitlines() == [
         f"popmodel: 24 jobs in 3 launches; samples go to {folder}",
-        f"popmodel: to keep this profile: popmodel bench collect {folder} -o machine.json",
+        f"popmodel: to save this profile: popmodel bench collect {folder} -o machine.json",
     ]
     # Measured again, not taken from there, when asked again; and what was there is kept.
     for number in (1, 2):
         err = popmodel("bench", "--only", "core")[2]
         aside = folder.with_name(f"{os.uname().nodename}.core.{number}.samples")
         assert err.splitlines()[:2] == [
-            f"popmodel: the samples of the measurement before are now in {aside}",
+            f"popmodel: the samples of the previous measurement are now in {aside}",
             f"popmodel: 24 jobs in 3 launches; samples go to {folder}",
         ]
         assert calls(str(aside)) == before
@@ -253,9 +253,9 @@ def test_parts_of_another_machine_are_not_put_together(
     status, _, err = popmodel("bench", "--only", "core", "-o", "m.json", "--force")
     assert status == 2
     assert err.splitlines()[1:] == [
-        "popmodel: error: --only: OpenMP was libgomp.so.1 (OpenMP 201511) when the rest of the "
-        "profile was measured, now libomp.so.5 (OpenMP 201511)",
-        "hint: measure all of it again, or write this part to a file of its own with -o",
+        "popmodel: error: --only: OpenMP is libomp.so.5 (OpenMP 201511), but was "
+        "libgomp.so.1 (OpenMP 201511) when the profile was measured",
+        "hint: measure everything again, or write this part to another file with -o",
     ]
     assert machine.joinpath("m.core.samples").is_dir()  # nothing measured is lost
 
@@ -265,7 +265,7 @@ def test_a_profile_to_be_completed_has_to_be_one(popmodel: Call) -> None:
     Path("m.json").write_text("{}")
     status, _, err = popmodel("bench", "--only", "core", "-o", "m.json", "--force")
     assert status == 1
-    assert err.startswith("popmodel: error: m.json: is no machine profile: its schema is None")
+    assert err.startswith("popmodel: error: m.json: is not a machine profile: its schema is None")
     assert not Path("m.core.samples").exists()
 
 
@@ -280,7 +280,7 @@ def test_a_machine_that_hides_its_caches_has_a_profile(
     document = load("m.json")
     assert "caches" not in document["topology"]
     why = document["absent"]["topology.caches"]
-    assert why == "neither sysfs nor lstopo tells the caches"
+    assert why == "neither sysfs nor lstopo reports the caches"
     assert why in " ".join(out.split())
     assert popmodel("bench", "collect", "m.core-memory.samples")[0] == 0
 
@@ -315,7 +315,7 @@ def test_a_measurement_that_takes_longer_than_its_mode_says_so(
     monkeypatch.setattr(plan, "MODES", {"quick": short})
     err = popmodel("bench", "--only", "core", "-o", "m.json")[2]
     assert err.splitlines()[1:] == [
-        "popmodel: so many cores need up to 780 ms in all; --only measures some parts"
+        "popmodel: this may take up to 780 ms on so many cores; --only measures fewer parts"
     ]
 
 
@@ -357,13 +357,13 @@ def test_an_interrupt_is_told_and_the_same_command_goes_on(
         status, out, err = popmodel(*command)
     assert (status, out) == (130, "")
     assert err.splitlines()[1:] == [
-        "popmodel: what is measured is kept in m.core.samples: the same command goes on",
-        "popmodel: a profile of it as it is: popmodel bench collect m.core.samples",
+        "popmodel: samples are kept in m.core.samples: run the same command to resume",
+        "popmodel: for a profile of what was measured: popmodel bench collect m.core.samples",
         "popmodel: interrupted",
     ]
     assert not Path("m.json").exists()
     status, out, err = popmodel("bench", "collect", "m.core.samples", "-o", "part.json")
-    lacking = "13 of 24 jobs have no sample: launch 2 was cut short; launch 3 did not begin"
+    lacking = "13 of 24 jobs have no sample: launch 2 was interrupted; launch 3 did not start"
     assert (status, err) == (0, f"popmodel: warning: m.core.samples: {lacking}\n")
     part = load("part.json")
     assert part["quality"]["core"]["launches"] == 2
@@ -373,7 +373,7 @@ def test_an_interrupt_is_told_and_the_same_command_goes_on(
     status, out, err = popmodel(*command)
     assert status == 0
     assert err == (
-        "popmodel: going on, 13 of 24 jobs are left in 3 launches; samples go to m.core.samples\n"
+        "popmodel: resuming, 13 of 24 jobs left in 3 launches; samples go to m.core.samples\n"
     )
     assert calls("m.core.samples") == {
         "launch-001.jsonl": 8,
@@ -391,9 +391,9 @@ def test_another_command_does_not_go_on(popmodel: Call, monkeypatch: pytest.Monk
     status, _, err = popmodel("bench", "--only", "core", "--full", "-o", "m.json")
     assert status == 2
     assert err == (
-        "popmodel: error: m.core.samples: holds samples of another measurement "
-        "(mode quick, not full)\n"
-        "hint: finish it with its own options, name another file with -o, or drop it with --force\n"
+        "popmodel: error: m.core.samples: contains samples of a different measurement (mode "
+        "quick, not full)\nhint: finish that one with its own options, choose another file "
+        "with -o, or discard it with --force\n"
     )
     status, _, err = popmodel("bench", "--only", "core", "--ranks", "2", "-o", "m.json", "--force")
     assert status == 0
@@ -412,7 +412,8 @@ def test_an_unfinished_measurement_without_a_file_is_kept_from_another(
     status, _, err = popmodel("bench", "--only", "core", "--full")
     assert status == 2
     assert err.startswith(
-        f"popmodel: error: {folder}: holds samples of another measurement (mode quick, not full)\n"
+        f"popmodel: error: {folder}: contains samples of a different measurement (mode quick, "
+        "not full)\n"
     )
     assert calls(str(folder)) == kept
     assert popmodel("bench", "--only", "core", "--ranks", "2", "--force")[0] == 0
@@ -438,8 +439,8 @@ def test_two_commands_do_not_measure_into_one_directory(
     ((status, out, err),) = seen
     assert (status, out) == (1, "")
     assert err.splitlines()[-2:] == [
-        "popmodel: error: m.core.samples: is in use: another popmodel bench measures into it",
-        "hint: wait for its end, or name another file with -o",
+        "popmodel: error: m.core.samples: is in use by another popmodel bench",
+        "hint: wait until it ends, or choose another file with -o",
     ]
     assert popmodel(*command)[0] == 0  # the lock has gone with its command
 
@@ -452,7 +453,9 @@ def test_a_lost_profile_is_made_of_its_samples(popmodel: Call) -> None:
     Path("m.json").unlink()
     status, _, err = popmodel("bench", "--only", "core", "-o", "m.json")
     assert status == 0
-    assert err == ("popmodel: all of it is in m.core.samples already: --force measures anew\n")
+    assert err == (
+        "popmodel: already measured, samples in m.core.samples: use --force to measure again\n"
+    )
     assert calls("m.core.samples") == before
     assert load("m.json")["core"] == core
 
@@ -467,7 +470,7 @@ def test_a_launch_that_dies_is_told_and_the_rest_is_measured(
     monkeypatch.setenv("DIE", "ping_pong 1048576")
     status, out, err = popmodel("bench", "--only", "core,p2p", "-o", "m.json")
     assert status == 0
-    warning = "launch 2 (mpi) was given up in ping_pong bytes=1048576 tier=node: "
+    warning = "launch 2 (mpi) failed in ping_pong bytes=1048576 tier=node: "
     line, lacking = [line for line in err.splitlines() if "warning" in line]
     assert lacking.startswith("popmodel: warning: m.core-p2p.samples: ")
     assert line.startswith(f"popmodel: warning: {warning}")
@@ -476,8 +479,8 @@ def test_a_launch_that_dies_is_told_and_the_rest_is_measured(
     (failure,) = document["provenance"]["measurements"][0]["failures"]
     assert failure.startswith(warning)
     assert document["net"]["intra"]["classes"]
-    assert "doubtful" in out
-    assert "launch 2 (mpi) was given up in ping_pong" in " ".join(out.split())
+    assert "warnings" in out
+    assert "launch 2 (mpi) failed in ping_pong" in " ".join(out.split())
 
 
 @pytest.mark.usefixtures("machine")
@@ -487,11 +490,11 @@ def test_a_program_that_does_not_begin_leaves_its_parts_absent(
     monkeypatch.setenv("DUMB", "mpi")
     status, _, err = popmodel("bench", "--only", "core,p2p", "-o", "m.json")
     assert status == 0
-    assert err.splitlines()[2] == "hint: all it said is in m.core-p2p.samples/launch-002.log"
+    assert err.splitlines()[2] == "hint: full output: m.core-p2p.samples/launch-002.log"
     document = load("m.json")
     assert "net" not in document
     assert document["absent"]["net.intra"].startswith(
-        "launch 2 (mpi) was given up before its first job: "
+        "launch 2 (mpi) failed before its first job: "
     )
     assert "there is no network" in document["absent"]["net.intra"]
 
@@ -501,7 +504,7 @@ def test_nothing_measured_is_a_failure(popmodel: Call, monkeypatch: pytest.Monke
     monkeypatch.setenv("DUMB", "node")
     status, out, err = popmodel("bench", "--only", "core", "-o", "m.json")
     assert (status, out) == (1, "")
-    assert "popmodel: error: nothing could be measured: launch 1 (node) was given up before" in err
+    assert "popmodel: error: nothing could be measured: launch 1 (node) failed before" in err
     assert "there is no network" in err
     assert not Path("m.json").exists()
     monkeypatch.delenv("DUMB")
@@ -518,27 +521,27 @@ def test_nothing_measured_of_what_was_asked_is_a_failure(
     lines = err.splitlines()
     assert err.count("launch 2 (mpi)") == 1
     assert lines[-3] == (
-        "popmodel: what is measured is kept in m.p2p.samples: the same command goes on"
+        "popmodel: samples are kept in m.p2p.samples: run the same command to resume"
     )
     assert lines[-2].startswith(
-        "popmodel: error: nothing of p2p could be measured: launch 2 (mpi) was given up before "
-        "its first job: "
+        "popmodel: error: p2p: nothing could be measured: launch 2 (mpi) failed before its "
+        "first job: "
     )
     assert "there is no network" in lines[-2]
-    assert lines[-1] == "hint: all it said is in m.p2p.samples/launch-002.log"
+    assert lines[-1] == "hint: full output: m.p2p.samples/launch-002.log"
     assert not Path("m.json").exists()
     monkeypatch.delenv("DUMB")
     status, _, err = popmodel("bench", "--only", "p2p", "-o", "m.json")
-    assert (status, err.startswith("popmodel: going on, ")) == (0, True)
+    assert (status, err.startswith("popmodel: resuming, ")) == (0, True)
 
 
 def test_what_is_absent_is_the_reason_where_no_launch_failed() -> None:
     document = {"absent": {"core.smt_factor": "no SMT", "net.thread_factor": "no such level"}}
     error = collect.nothing_of(("threads",), document, ())
-    assert error.message == "nothing of threads could be measured: no such level"
-    assert error.hint == "popmodel doctor says what works on this machine"
+    assert error.message == "threads: nothing could be measured: no such level"
+    assert error.hint == "popmodel doctor shows what works on this machine"
     error = collect.nothing_of(("core", "p2p"), {}, ())
-    assert error.message == ("nothing of core, p2p could be measured: there are no samples of it")
+    assert error.message == ("core, p2p: nothing could be measured: there are no samples")
 
 
 # -- collect
@@ -572,8 +575,9 @@ def test_samples_of_different_machines_are_refused(
     assert status == 1
     assert err == (
         "popmodel: error: b.core.samples/launch-001.jsonl: OpenMP runtime is libomp.so.5, but "
+        "it is "
         "libgomp.so.1 in a.core.samples/launch-001.jsonl\n"
-        "hint: collect the samples of each machine into a profile of its own\n"
+        "hint: collect the samples of each machine into a separate profile\n"
     )
 
 
@@ -585,26 +589,25 @@ def test_samples_beside_a_damaged_plan_can_be_collected(popmodel: Call) -> None:
     status, _, err = popmodel("bench", "--only", "core", "-o", "m.json")
     assert status == 1
     assert err.splitlines()[-1] == (
-        "hint: start anew with --force, or collect its samples: popmodel bench collect "
-        "m.core.samples"
+        "hint: restart with --force, or collect the samples: popmodel bench collect m.core.samples"
     )
     status, _, err = popmodel("bench", "collect", "m.core.samples", "-o", "m.json")
     assert status == 0
     assert err.startswith(
         "popmodel: warning: m.core.samples: m.core.samples/plan.json:1: is not JSON: "
     )
-    assert err.endswith(": jobs that are missing cannot be counted\n")
+    assert err.endswith(": missing jobs cannot be counted\n")
     assert load("m.json")["core"]
 
 
 @pytest.mark.usefixtures("machine")
 def test_directories_without_samples_are_refused(popmodel: Call) -> None:
     Path("empty").mkdir()
-    for name, problem in (("empty", "holds no samples (*.jsonl)"), ("no", "is no directory")):
+    for name, problem in (("empty", "contains no samples (*.jsonl)"), ("no", "is not a directory")):
         assert popmodel("bench", "collect", name)[::2] == (
             1,
             f"popmodel: error: {name}: {problem}\n"
-            "hint: name a run directory, such as machine.samples\n",
+            "hint: give the directory of the samples, such as machine.samples\n",
         )
 
 
@@ -629,8 +632,8 @@ def test_a_job_script_is_written_and_not_submitted(popmodel: Call, machine: Path
     )
     assert (status, out) == (0, "c.samples/job.sh\n")
     assert err == (
-        "popmodel: submit it: cd c.samples && sbatch job.sh\n"
-        "popmodel: when it has run: popmodel bench collect c.samples -o c.json\n"
+        "popmodel: to submit: cd c.samples && sbatch job.sh\npopmodel: after the job: "
+        "popmodel bench collect c.samples -o c.json\n"
     )
     text = machine.joinpath("c.samples", "job.sh").read_text()
     assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=48\n" in text
@@ -651,8 +654,8 @@ def test_a_script_with_the_mpi_of_a_python_package_is_doubted(
     )
     err = popmodel("bench", "--script", "slurm")[2]
     assert err.startswith(
-        "popmodel: the MPI is that of a Python package, which the cluster's srun may not be able "
-        "to start: load the module of the cluster's own\n"
+        "popmodel: warning: this MPI is a Python package; srun may not be able to start its "
+        "programs: load the MPI module of the cluster\n"
     )
 
 
@@ -667,8 +670,7 @@ def test_an_mpi_that_is_missing_is_not_needed_by_all_parts(monkeypatch: pytest.M
         measurement.tools(Request("quick", ("core", "p2p")), 4)
     assert error.value.message == "no MPI found"
     assert error.value.hint == (
-        "install one; what needs no MPI is measured by popmodel bench --only "
-        "core,memory,openmp,noise"
+        "install one; without MPI: popmodel bench --only core,memory,openmp,noise"
     )
     for request, cores in (
         (Request("quick", ("core",)), 4),
@@ -699,43 +701,43 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
     [
         (
             ["--quick", "--full"],
-            "--quick and --full exclude each other\nhint: leave one of them out",
+            "--quick and --full are mutually exclusive\nhint: leave one of them out",
         ),
-        (["--only", "opnmp"], "--only opnmp: no part 'opnmp'\nhint: did you mean openmp?"),
+        (["--only", "opnmp"], "--only opnmp: unknown part 'opnmp'\nhint: did you mean openmp?"),
         (
             ["--ranks", "0"],
-            "--ranks: '0' is not a whole number from 1\nhint: write for example --ranks 4",
+            "--ranks: must be a whole number, at least 1, not '0'\nhint: for example --ranks 4",
         ),
         (
             ["--ranks", "8"],
-            "--ranks 8: this process may use 4 cores\n"
-            "hint: ranks that share a core measure how they take turns; use --ranks 4",
+            "--ranks 8: this process may use only 4 cores\nhint: use --ranks 4: ranks that "
+            "share a core would measure time slicing",
         ),
         (
             ["--only", "p2p", "--ranks", "1"],
-            "--only p2p: nothing of it can be measured here: one rank has no other to speak with\n"
-            "hint: more ranks than one are needed, and a core for each: there are 4 cores",
+            "--only p2p: cannot be measured here: needs at least 2 ranks\nhint: "
+            "check --ranks and --nodes: this process may use 4 cores",
         ),
         (
             ["--nodes", "2"],
-            "--nodes: goes with --script\n"
-            "hint: several nodes are measured in a job: popmodel bench --script slurm --nodes 2",
+            "--nodes: only valid with --script\nhint: several nodes are measured in a batch "
+            "job: popmodel bench --script slurm --nodes 2",
         ),
         (
             ["--script", "slurm", "--nodes", "2", "--ranks", "5"],
-            "--ranks 5: cannot be shared evenly by 2 nodes\n"
-            "hint: give the ranks of all nodes together, for example --ranks 8",
+            "--ranks 5: must be a multiple of --nodes 2\nhint: --ranks counts the ranks on "
+            "all nodes, for example --ranks 8",
         ),
         (["--script", "pbs"], "--script: unknown value 'pbs'\nhint: choose one of slurm"),
         (
             ["--script", "slurm", "--launcher", "mpirun"],
-            "--launcher mpirun: a Slurm script starts ranks with srun\n"
-            'hint: leave it out, or give srun with options: --launcher "srun --mpi=pmix"',
+            "--launcher mpirun: must be srun for a Slurm script\n"
+            'hint: omit it, or give srun with options: --launcher "srun --mpi=pmix"',
         ),
         (
             ["-o", "m.md"],
-            "-o m.md: a profile is written as .json\n"
-            "hint: other forms are for reading: popmodel machine show FILE.json -o FILE.md",
+            "-o m.md: a profile must be a .json file\nhint: for other formats: popmodel "
+            "machine show FILE.json -o FILE.md",
         ),
         (
             ["-o", "-", "--format", "csv"],
@@ -743,25 +745,25 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
         ),
         (
             ["--build-only", "--script", "slurm"],
-            "--build-only and --script exclude each other\n"
-            "hint: a script builds what it needs: leave --build-only out",
+            "--build-only and --script are mutually exclusive\nhint: leave --build-only out: "
+            "--script builds the programs",
         ),
         (
             ["--build-only", "-o", "-"],
-            "-o -: nothing is measured with --build-only\nhint: leave -o out",
+            "-o -: not valid with --build-only\nhint: leave -o out",
         ),
         (
             ["colect", "x"],
-            "bench: unknown word 'colect'\nhint: popmodel bench measures, popmodel bench collect "
-            "DIR... makes a profile of samples",
+            "bench: unexpected argument 'colect'\nhint: to measure: popmodel bench; to make "
+            "a profile from samples: popmodel bench collect DIR...",
         ),
         (
             ["collect"],
-            "collect: no directory is named\nhint: popmodel bench collect machine.samples",
+            "collect: no directory given\nhint: popmodel bench collect machine.samples",
         ),
         (
             ["collect", "x", "--full"],
-            "collect measures nothing: only --format, -o and --force go with it\n"
+            "collect: only --format, -o and --force are valid with it\n"
             "hint: popmodel bench collect DIR... -o machine.json",
         ),
     ],
@@ -777,7 +779,7 @@ def test_a_directory_of_something_else_is_not_written_to(popmodel: Call) -> None
     Path("m.samples/data.csv").write_text("1")
     status, _, err = popmodel("bench", "-o", "m.json")
     assert status == 1
-    assert "m.samples: holds files that no measurement wrote, such as data.csv" in err
+    assert "m.samples: contains files that popmodel bench did not write, such as data.csv" in err
 
 
 # -- the line of progress
@@ -884,8 +886,8 @@ def test_a_measurement_beside_busy_programs_is_noisy(
     assert status == 0, err
     quality = load("m.json")["quality"]["noise"]
     assert quality["noisy"]
-    assert re.search(r"other programs used \d+ % of the processors", " ".join(quality["why"]))
-    assert "noise is noisy: " in " ".join(out.split())
+    assert re.search(r"other programs used \d+ % of the CPU time", " ".join(quality["why"]))
+    assert "noise: noisy measurements (" in " ".join(out.split())
 
 
 SRUN = """\

@@ -29,11 +29,11 @@ GOOD = (
     Check(
         "counters",
         "absent",
-        "none here (ENOENT), as in most virtual machines and containers",
-        "popmodel bench needs none; traces made here will have none",
+        "not available (ENOENT), as in most virtual machines and containers",
+        "traces recorded here will have none; popmodel bench does not need them",
     ),
 )
-NO_MPI = Check("MPI", "fail", "no MPI found", "python -m pip install 'popmodel[mpi]'")
+NO_MPI = Check("MPI", "fail", "no MPI found", "python -m pip install 'popmodel-hpc[mpi]'")
 
 
 @pytest.fixture(autouse=True)
@@ -69,12 +69,12 @@ def test_the_screen_of_a_good_machine(found: Callable[..., None], popmodel: Call
         "compiler  ok      gcc (GCC) 12.2.0",
         "MPI       ok      Open MPI 4.1.6, ranks by mpirun, bound to",
         "                  cores",
-        "counters  absent  none here (ENOENT), as in most virtual",
+        "counters  absent  not available (ENOENT), as in most virtual",
         "                  machines and containers",
-        "                  -> popmodel bench needs none; traces made",
-        "                     here will have none",
+        "                  -> traces recorded here will have none;",
+        "                     popmodel bench does not need them",
         "",
-        "this machine can be measured: popmodel bench -o machine.json",
+        "ready to measure: popmodel bench -o machine.json",
     ]
 
 
@@ -87,9 +87,9 @@ def test_what_is_missing_is_told_with_the_next_step(
     assert body(out)[3:] == [
         "compiler  ok    gcc (GCC) 12.2.0",
         "MPI       fail  no MPI found",
-        "                -> python -m pip install 'popmodel[mpi]'",
+        "                -> python -m pip install 'popmodel-hpc[mpi]'",
         "",
-        "without MPI only a part can be measured: popmodel bench",
+        "only a part can be measured without MPI: popmodel bench",
         "--only core,memory,openmp,noise",
     ]
 
@@ -98,7 +98,7 @@ def test_a_machine_that_cannot_be_measured(found: Callable[..., None], popmodel:
     found(Check("compiler", "fail", "none", "install gcc"), NO_MPI)
     status, out, _ = popmodel("doctor")
     assert status == 1
-    assert body(out)[-1] == "this machine cannot be measured yet: compiler, MPI"
+    assert body(out)[-1] == "this machine cannot be measured yet, failed: compiler, MPI"
 
 
 def test_json(found: Callable[..., None], popmodel: Call) -> None:
@@ -132,16 +132,16 @@ def test_csv(found: Callable[..., None], popmodel: Call) -> None:
 def test_markdown(found: Callable[..., None], popmodel: Call) -> None:
     found(GOOD[0], NO_MPI)
     out = popmodel("doctor", "--format", "markdown")[1]
-    assert "| check | status | found | to do |\n|:--|--:|--:|--:|\n" in out
-    assert "| MPI | fail | no MPI found | python -m pip install 'popmodel[mpi]' |\n" in out
+    assert "| check | status | result | what to do |\n|:--|--:|--:|--:|\n" in out
+    assert "| MPI | fail | no MPI found | python -m pip install 'popmodel-hpc[mpi]' |\n" in out
 
 
 def test_a_launcher_that_is_none(popmodel: Call) -> None:
     status, out, err = popmodel("doctor", "--launcher", "no-such-launcher")
     assert (status, out) == (2, "")
     assert err == (
-        "popmodel: error: --launcher no-such-launcher: there is no program no-such-launcher\n"
-        'hint: write for example --launcher "mpirun --bind-to core"\n'
+        "popmodel: error: --launcher no-such-launcher: program no-such-launcher not found\n"
+        'hint: for example --launcher "mpirun --bind-to core"\n'
     )
 
 

@@ -45,7 +45,8 @@ def test_all_metrics_are_listed(popmodel: Call) -> None:
     assert lines[0] == "mpi: MPI (multiplicative)"
     assert "   global_efficiency" in lines
     assert "     load_balance" in lines
-    assert "popmodel explain FAMILY or METRIC says more" in lines
+    assert "words: sweeps over splits" in lines
+    assert "popmodel docs grammar: the keys of signatures" in lines
     assert max(map(len, lines)) <= 60
 
 
@@ -54,18 +55,18 @@ def test_a_family(popmodel: Call) -> None:
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "mpi: MPI (multiplicative)"
-    assert lines[1].startswith("use     Programs that use MPI only.")
+    assert lines[1].startswith("use     Programs with MPI only.")
     assert any(line.startswith("source  POP Standard Metrics") for line in lines)
     assert "  parallel_efficiency: Share of the time of the processes" in lines
-    assert "    load_balance: How evenly the useful time is spread over" in lines
-    assert "popmodel explain mpi.METRIC says more" in lines
+    assert "    load_balance: How evenly useful time is spread over the" in lines
+    assert "popmodel explain mpi.METRIC explains one" in lines
     assert max(map(len, lines)) <= 60
     document = json.loads(popmodel("explain", "mpi", "--format", "json")[1])
     (family,) = document["families"]
     assert family["metrics"][2]["metric"] == "load_balance"
-    assert family["metrics"][2]["meaning"].startswith("How evenly the useful time")
+    assert family["metrics"][2]["meaning"].startswith("How evenly useful time")
     markdown = popmodel("explain", "mpi", "--format", "markdown")[1]
-    assert "| load_balance | How evenly the useful time is spread over the processes |" in markdown
+    assert "| load_balance | How evenly useful time is spread over the processes |" in markdown
 
 
 def test_other_formats(popmodel: Call) -> None:
@@ -86,13 +87,40 @@ def test_other_formats(popmodel: Call) -> None:
     assert "| Global efficiency | global_efficiency | How well the run uses" in listed
 
 
-def test_an_unknown_metric_is_answered_by_near_ones(popmodel: Call) -> None:
+def test_an_unknown_name_is_answered_by_near_ones(popmodel: Call) -> None:
     status, out, err = popmodel("explain", "load_balanc")
     assert (status, out) == (2, "")
-    assert err.startswith("popmodel: error: no metric is called 'load_balanc'\nhint: did you mean ")
+    assert err.startswith("popmodel: error: nothing is called 'load_balanc'\nhint: did you mean ")
     assert "load_balance" in err
-    _, _, err = popmodel("explain", "nothing")
+    assert "hint: did you mean memory.bsat" in popmodel("explain", "memory.bsut")[2]
+    _, _, err = popmodel("explain", "xyzzy")
     assert err == (
-        "popmodel: error: no metric is called 'nothing'\n"
-        "hint: popmodel explain lists families and metrics\n"
+        "popmodel: error: nothing is called 'xyzzy'\nhint: popmodel explain lists all names\n"
     )
+
+
+def test_a_word_of_a_screen(popmodel: Call) -> None:
+    status, out, err = popmodel("explain", "expected", "loss")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0] == "expected loss (sweeps over splits)"
+    assert "also     expected regret, regret" in out
+    document = json.loads(popmodel("explain", "memory.bsat", "--format", "json")[1])
+    assert (document["metric"], document["definitions"]) == (None, [])
+    (word,) = document["words"]
+    assert (word["name"], word["unit"]) == ("memory.bsat", "B/s")
+    assert word["measure"] == "popmodel bench --only memory"
+    rows = list(csv.DictReader(io.StringIO(popmodel("explain", "e_mt", "--format", "csv")[1])))
+    assert [row["name"] for row in rows] == ["e_mt"]
+    markdown = popmodel("explain", "e_mt", "--format", "markdown")[1]
+    assert markdown.startswith("## e_mt (predictions)\n")
+
+
+@pytest.mark.parametrize("width", ["40", "60", "80"])
+@pytest.mark.parametrize("name", [None, "T", "memory.bsat", "equally good", "bytes"])
+def test_the_screen_fits(
+    name: str | None, width: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    out = popmodel("explain", *([] if name is None else [name]))[1].split("\n\npopmodel 0.")[0]
+    words = max(map(len, out.split()))
+    assert max(map(len, out.splitlines())) <= max(int(width), words + 12)

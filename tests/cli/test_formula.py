@@ -31,6 +31,7 @@ def test_the_screen_goes_from_the_runtime_down_to_the_symbols(popmodel: Call) ->
     assert lines[2] == "formula  runtime"
     headings = [
         "Runtime",
+        "of the run",
         "of an average process, whole run",
         "of each part of the program, once",
         "of the application",
@@ -40,12 +41,12 @@ def test_the_screen_goes_from_the_runtime_down_to_the_symbols(popmodel: Call) ->
     ]
     positions = [lines.index(heading) for heading in headings]
     assert positions == sorted(positions)
-    assert any(line.startswith(" runtime = t_") for line in lines)
+    assert any(line.startswith(" runtime = delay_") for line in lines)
     assert any(re.match(r" b_sat = [\d.]+ GB/s \([\d.]+ \.\. [\d.]+, preset\): ", x) for x in lines)
     (bandwidth,) = [line for line in lines if "1 % more memory bandwidth" in line]
     assert re.search(r" -0\.\d\d %$", bandwidth)
     assert any(re.match(r" \d+ other inputs: below 0\.005 %$", line) for line in lines)
-    assert "valid near this point" in " ".join(out.split())
+    assert "valid near P = 16, T = 4: " in " ".join(out.split())
 
 
 def test_a_side_that_differs_is_told(popmodel: Call) -> None:

@@ -60,7 +60,7 @@ def test_a_name_becomes_one_word_or_is_refused(name: str) -> None:
     except SignatureError as error:
         assert set(name) & set(HIDDEN)
         assert error.line == 3
-        assert error.message.startswith("app.toml:3: name holds a character that is not to be seen")
+        assert error.message.startswith("app.toml:3: name contains an invisible character")
         assert error.message.isprintable()
         return
     for line in (launch_line, mpirun_line):
@@ -78,7 +78,7 @@ def test_predictions_refuse_such_a_name(
     app = signature(tmp_path / "app.toml", name)
     status, out, said = popmodel(verb[0], str(app), *verb[1:], "--format", format)
     assert (status, out) == (1, "")
-    assert said.startswith(f"popmodel: error: {app}:3: name holds a character")
+    assert said.startswith(f"popmodel: error: {app}:3: name contains an invisible character")
     assert len(said.splitlines()) == 2
     assert said.replace("\n", "").isprintable()
 
@@ -125,8 +125,8 @@ def test_a_trace_gets_no_such_name(
     assert popmodel("trace", *options, "-o", str(name), *words) == (
         2,
         "",
-        "popmodel: error: -o holds a character that is not to be seen (\\n): "
-        f"{tmp_path}/a\\nrm -rf ~.prv\nhint: rename it: it becomes a word of a command\n",
+        f"popmodel: error: -o contains an invisible character (\\n): {tmp_path}/a\\nrm -rf "
+        "~.prv\nhint: rename it: it becomes part of a command\n",
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -136,4 +136,4 @@ def test_commands_to_go_on_with_are_quoted(tmp_path: Path, popmodel: Call) -> No
     raw.mkdir()
     (raw / "host.1.meta").write_text("")
     _, _, said = popmodel("trace", "-o", str(tmp_path / "a;id.prv"), "--", "/bin/true")
-    assert f"popmodel trace merge '{raw}'; --force removes them" in said
+    assert f"popmodel trace merge '{raw}'; or remove them with --force" in said

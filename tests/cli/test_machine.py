@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from machine.profiles import document, measured
 
+from popmodel.machine.profile import DEFAULT_PRESET
+
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
 
@@ -36,7 +38,7 @@ def test_show(popmodel: Call) -> None:
     lines = out.splitlines()
     assert max(map(len, lines)) <= 60
     assert lines[0] == "machine  box (measured 2026-11-01)"
-    assert "doubtful" in lines
+    assert "warnings" in lines
     preset = popmodel("machine", "show")[1]
     assert preset.startswith("machine  sandybridge-fdr (preset, not measured)\n")
     named = popmodel("machine", "show", "sandybridge-fdr")[1]
@@ -63,11 +65,11 @@ def test_diff_counts_what_is_within_the_intervals(popmodel: Call) -> None:
     assert (status, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert max(map(len, out.splitlines())) <= 60
-    (summary,) = [line for line in lines if line.startswith("within stated intervals")]
+    (summary,) = [line for line in lines if line.startswith("equal within intervals")]
     compared = json.loads(popmodel("machine", "diff", "a.json", "b.json", "--format", "json")[1])
     total = compared["summary"]["compared"]
-    assert summary == f"within stated intervals {total - 3} of {total}"
-    start = lines.index("beyond the intervals a b b / a")
+    assert summary == f"equal within intervals {total - 3} of {total}"
+    start = lines.index("different beyond the intervals a b b / a")
     assert lines[start + 1 : start + 4] == [
         "core.loop_cycles 1 cycles 0 cycles 0.000",
         "memory.bsat 24 GB/s 48 GB/s 2.000",
@@ -104,13 +106,13 @@ def test_diff_names_other_software(popmodel: Call) -> None:
     Path("c.json").write_text(json.dumps(one))
     Path("d.json").write_text(json.dumps(other))
     lines = popmodel("machine", "diff", "c.json", "d.json")[1].splitlines()
-    start = lines.index("other hardware or software")
-    assert lines[start + 1 : start + 3] == [" - mpi: Open MPI v5.0.11, against MPICH 4.3.2", ""]
+    start = lines.index("different hardware or software")
+    assert lines[start + 1 : start + 3] == [" - mpi: Open MPI v5.0.11 (a), MPICH 4.3.2 (b)", ""]
     markdown = popmodel("machine", "diff", "c.json", "d.json", "--format", "markdown")[1]
-    assert "\n**other hardware or software**\n\n- mpi: Open MPI v5.0.11, against" in markdown
+    assert "\n**different hardware or software**\n\n- mpi: Open MPI v5.0.11 (a), MPICH" in markdown
     found = json.loads(popmodel("machine", "diff", "c.json", "d.json", "--format", "json")[1])
     assert found["host"][1] == {"key": "openmp", "a": "libgomp", "b": None}
-    assert "other hardware" not in popmodel("machine", "diff", "a.json", "b.json")[1]
+    assert "different hardware" not in popmodel("machine", "diff", "a.json", "b.json")[1]
 
 
 def test_diff_of_profiles_with_nothing_in_common(popmodel: Call) -> None:
@@ -122,7 +124,7 @@ def test_diff_of_profiles_with_nothing_in_common(popmodel: Call) -> None:
     Path("c.json").write_text(json.dumps(one))
     Path("d.json").write_text(json.dumps(other))
     lines = popmodel("machine", "diff", "c.json", "d.json")[1].splitlines()
-    assert " ".join(lines[2].split()) == "within stated intervals no quantity is in both"
+    assert " ".join(lines[2].split()) == "equal within intervals no common parameters"
 
 
 def test_diff_in_other_formats(popmodel: Call) -> None:
@@ -148,13 +150,17 @@ def test_many_quantities_of_one_profile_are_counted(popmodel: Call) -> None:
     assert " more popmodel" in out
 
 
+def test_the_help_names_the_default_profile(popmodel: Call) -> None:
+    assert f"preset {DEFAULT_PRESET}" in " ".join(popmodel("machine", "--help")[1].split())
+
+
 def test_check(popmodel: Call) -> None:
     status, out, err = popmodel("machine", "check", "a.json")
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 60
-    assert lines[0] == "machine  box"
-    assert "noisy" in lines
+    assert lines[0] == "machine   box"
+    assert "noisy measurements" in lines
     checked = json.loads(popmodel("machine", "check", "a.json", "--format", "json")[1])
     assert checked["schema"] == "popmodel/machine-check/1"
     assert checked["usable"] is True
@@ -167,8 +173,8 @@ def test_a_profile_that_cannot_be_used_fails_the_check(popmodel: Call) -> None:
     status, out, err = popmodel("machine", "check", "broken.json")
     assert (status, out) == (1, "")
     assert err == (
-        "popmodel: error: broken.json: memory.b1.value should be a number above 0, not -1\n"
-        "hint: correct it, or measure the machine again: popmodel bench\n"
+        "popmodel: error: broken.json: memory.b1.value must be a number above 0, not -1\n"
+        "hint: correct it, or measure again: popmodel bench\n"
     )
 
 
@@ -179,10 +185,9 @@ def test_a_profile_of_noise_alone_fails_the_check(popmodel: Call) -> None:
     status, out, err = popmodel("machine", "check", "noise.json")
     assert status == 1
     assert err == (
-        "popmodel: error: noise.json: has no quantity to predict with\n"
-        "hint: popmodel bench measures them\n"
+        "popmodel: error: noise.json: contains no parameters\nhint: measure them: popmodel bench\n"
     )
-    assert "usable   no, 0 quantities" in out.splitlines()
+    assert "usable    no, 0 parameters" in out.splitlines()
     assert popmodel("machine", "show", "noise.json")[1].startswith("machine  box (measured)\n")
     status, out, _ = popmodel("machine", "check", "noise.json", "--format", "json")
     assert (status, json.loads(out)["usable"]) == (1, False)
@@ -203,7 +208,7 @@ def test_a_profile_of_noise_alone_fails_the_check(popmodel: Call) -> None:
         ),
         (
             ["check", "sandybridge"],
-            "no machine 'sandybridge': neither a file nor a bundled profile\n"
+            "no machine 'sandybridge': neither a file nor a preset\n"
             "hint: did you mean sandybridge-fdr?",
         ),
     ],

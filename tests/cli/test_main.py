@@ -25,7 +25,7 @@ Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def test_the_version_is_that_of_the_package(popmodel: Call) -> None:
     assert popmodel("--version") == (0, f"popmodel {package.__version__}\n", "")
-    assert version("popmodel") == package.__version__
+    assert version("popmodel-hpc") == package.__version__
 
 
 def test_without_a_verb_the_help_is_shown_as_wrong_usage(popmodel: Call) -> None:
@@ -140,12 +140,12 @@ def test_a_defect_is_one_line_that_says_how_to_see_more(
         1,
         "",
         "popmodel: error: unexpected ZeroDivisionError: division by zero\n"
-        "hint: this is a defect of popmodel; POPMODEL_DEBUG=1 shows where it happened\n",
+        "hint: this is a bug in popmodel: set POPMODEL_DEBUG=1 for a traceback\n",
     )
     monkeypatch.setenv("POPMODEL_DEBUG", "1")
     _, _, err = popmodel("info")
     assert "Traceback" in err
-    assert err.endswith("shows where it happened\n")
+    assert err.endswith("for a traceback\n")
 
 
 def test_too_little_memory_is_one_line(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,8 +156,8 @@ def test_too_little_memory_is_one_line(popmodel: Call, monkeypatch: pytest.Monke
     assert popmodel("info") == (
         1,
         "",
-        "popmodel: error: there is not enough memory for this\n"
-        "hint: use a machine with more memory, or look at a part of the run\n",
+        "popmodel: error: not enough memory\nhint: use a machine with more memory, or "
+        "analyse a part of the run\n",
     )
 
 
@@ -204,13 +204,83 @@ def test_a_reader_that_goes_away_is_no_error(trace: str, shell: Shell) -> None:
     assert finished.stderr == ""
 
 
+@pytest.mark.parametrize("more", [[], ["--format", "json", "--family", "all"]])
+def test_a_threshold_is_checked_although_the_reader_went_away(
+    more: list[str], trace: str, shell: Shell
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        finished = shell(
+            *("metrics", trace, "--fail-under", "load_balance=0.99", *more),
+            **{"capture_output": False, "stdout": write, "stderr": -1},
+        )
+    finally:
+        os.close(write)
+    assert finished.returncode == 3
+    (line,) = finished.stderr.splitlines()
+    assert line.startswith("popmodel: error: mpi.load_balance of two is 0.875, less than 0.99")
+
+
+def test_a_threshold_is_checked_in_a_pipe_that_closes_early(trace: str) -> None:
+    program = f"{shlex.quote(sys.executable)} -m popmodel"
+    command = f"{program} metrics {trace} --fail-under load_balance=0.99 | head -1 >/dev/null"
+    finished = subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=GENEROUS,
+    )
+    assert finished.returncode == 3
+    assert len(finished.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["predict", "--procs", "4", "--procs", "8"], "--procs is given twice\nhint: leave one"),
+        (["predict", "--procs=4", "--procs=4"], "--procs is given twice\nhint: leave one"),
+        (
+            ["sweep", *3 * ["--cores", "8"]],
+            "--cores is given 3 times\nhint: separate values by commas: --cores N,N",
+        ),
+        (["info", "x.prv", "-o", "a.md", "--output", "b.md"], "--output is given twice\nhint: "),
+        (
+            ["replay", "x.prv", "--latency", "1us", "--latency", "2us"],
+            "--latency is given twice\nhint: separate values by commas: --latency TIME,TIME\n",
+        ),
+        (
+            ["trace", "--max-size", "1GiB", "--max-size", "2GiB", "--", "./app"],
+            "--max-size is given twice\nhint: leave one",
+        ),
+    ],
+)
+def test_an_option_that_is_given_twice_is_refused(
+    words: list[str], message: str, popmodel: Call
+) -> None:
+    status, out, err = popmodel(*words)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"popmodel: error: {message}")
+
+
+def test_options_of_a_traced_command_are_its_own(popmodel: Call) -> None:
+    _, _, err = popmodel("trace", "--", "/does/not/exist", "--format", "a", "--format", "b")
+    assert "given twice" not in err
+
+
+def test_a_repeatable_option_and_a_flag_may_be_given_twice(popmodel: Call) -> None:
+    words = ("predict", "--procs", "2", "--set", "N=64", "--set", "steps=9", "--force", "--force")
+    assert popmodel(*words)[0] == 0
+
+
 def test_a_full_disk_behind_standard_output_is_one_line(trace: str, shell: Shell) -> None:
     with Path("/dev/full").open("w") as full:
         finished = shell("info", trace, capture_output=False, stdout=full, stderr=-1)
     assert finished.returncode == 1
     assert finished.stderr == (
         "popmodel: error: standard output: No space left on device\n"
-        "hint: the result is incomplete; choose another place with -o FILE\n"
+        "hint: the result is incomplete; choose another path with -o FILE\n"
     )
 
 

@@ -67,12 +67,13 @@ def test_one_run(trace: str, popmodel: Call) -> None:
         "   Serialisation efficiency     100.0",
         "   Transfer efficiency           88.9",
         "",
-        "-> Load balance is the lowest, 87.5 %. Compare useful time,",
-        "   instructions and IPC process by process. Uneven",
-        "   instructions mean uneven work: change the domain",
-        "   decomposition or balance dynamically. Even instructions",
-        "   with uneven IPC or clock point to memory contention, NUMA",
-        "   placement or slower nodes.",
+        "-> No advice: only 9.00 ms analysed, less than 10 ms.",
+        "",
+        "MPI calls",
+        "times  time %  wait %",
+        "    2    22.2    50.0  MPI_Barrier",
+        " time %: of core time; wait %: of that spent waiting, the",
+        " rest is transfer",
         "",
         "other families: mpi-additive, hybrid-additive,",
         "hybrid-multiplicative, talp (--family)",
@@ -98,7 +99,6 @@ def test_two_runs_are_compared(runs: list[str], popmodel: Call) -> None:
         "   Serialisation efficiency     100.0     100.0",
         "   Transfer efficiency           88.9      80.0",
     ]
-    assert lines[16].startswith("-> Load balance is the lowest, 75.0 % in four. ")
     assert lines[begin : begin + 7] == [
         "Scaling, ratios                   two      four",
         "Global efficiency               0.778     0.700",
@@ -109,8 +109,7 @@ def test_two_runs_are_compared(runs: list[str], popmodel: Call) -> None:
         "Frequency scaling                -[3]      -[3]",
     ]
     text = " ".join(" ".join(lines[begin:]).split())
-    assert "reference two: fewest cores (2)." in text
-    assert "-> " not in text  # nothing is lost there
+    assert "reference two: fewest cores (2) [1]" in text
     assert "[1] no hardware counter of instructions [2] " in text
 
 
@@ -131,15 +130,6 @@ def test_columns_of_runs_with_long_names_are_told_apart(
     lines = popmodel("metrics", *(f"{name}.prv" for name in names))[1].splitlines()
     for number, name in enumerate(names, start=1):
         assert f"#{number}  {name}" in lines
-
-
-def test_the_lowest_scaling_is_named(runs: list[str], popmodel: Call) -> None:
-    out = popmodel("metrics", *runs, "--reference", "four")[1]
-    text = " ".join(out.split())
-    assert (
-        "-> Computation scaling is the lowest, 0.857 in two. What it is made of "
-        "is not known: no hardware counter of instructions" in text
-    )
 
 
 def test_a_run_without_mpi_gets_no_advice_about_mpi(tmp_path: Path, popmodel: Call) -> None:
@@ -164,9 +154,8 @@ def test_where_nothing_is_lost_nothing_is_advised(trace: str, popmodel: Call) ->
     Path("one.prv").write_text(
         "#Paraver (01/01/2030 at 00:00):9_ns:1(1):1:1(1:1),0\n1:1:1:1:1:0:9:1\n"
     )
-    out = popmodel("metrics", "one.prv", "--family", "all")[1]
-    assert "->" not in out
     document = json.loads(popmodel("metrics", "one.prv", "--format", "json")[1])
+    assert document["advice"]["causes"] == []
     assert document["runs"][0]["lowest"] == {}
 
 
@@ -202,7 +191,7 @@ def test_a_metric_whose_parts_are_absent_is_not_to_be_split(trace: str, popmodel
     assert "wait for ever" in run["absent"]["mpi"]["transfer_efficiency"]
     lowest = run["lowest"]["mpi"]
     assert lowest["metric"] == "communication_efficiency"
-    assert lowest["advice"].startswith("What it is made of is not known: the replay stops: 2 of 2")
+    assert lowest["advice"].startswith("Its parts are unknown: deadlock in the replay: 2 of 2")
 
 
 def test_json_has_all_families_and_what_they_rest_on(runs: list[str], popmodel: Call) -> None:
@@ -293,7 +282,7 @@ def test_the_reference_is_chosen_by_number_name_or_path(runs: list[str], popmode
 def test_runs_that_are_hardly_of_one_program_are_asked_about(
     runs: list[str], popmodel: Call
 ) -> None:
-    question = "computation scaling of 7: the useful time, at equal work, differs so much that one"
+    question = "implausible computation scaling of 7: check that all runs are of the same program"
     assert "computation scaling of" not in popmodel("metrics", *runs)[1]
     write_trace(Path("other.prv"), [1, 1, 0], runtime=2)
     for form in ("table", "markdown"):
@@ -339,11 +328,11 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
     [
         (
             ["--family", "mpi-aditive"],
-            "--family mpi-aditive: no family 'mpi-aditive'\nhint: did you mean mpi-additive?",
+            "--family mpi-aditive: unknown family 'mpi-aditive'\nhint: did you mean mpi-additive?",
         ),
         (
             ["--family", "x"],
-            f"--family x: no family 'x'\nhint: families: all, {', '.join(FAMILIES)}",
+            f"--family x: unknown family 'x'\nhint: choose from all, {', '.join(FAMILIES)}",
         ),
         (["--scaling", "week"], "--scaling: unknown value 'week'\nhint: did you mean weak?"),
         (
@@ -375,12 +364,12 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
         ),
         (
             ["--fail-under", "load_balance=good"],
-            "--fail-under load_balance=good: 'good' is not a number\n"
-            "hint: write a fraction such as 0.8 or a percentage such as 80%",
+            "--fail-under load_balance=good: 'good' is not a number\nhint: write a "
+            "fraction such as 0.8 or a percentage such as 80%",
         ),
         (
             ["--fail-under", "load_balance=-1"],
-            "--fail-under load_balance=-1: a limit is zero or more and finite\n"
+            "--fail-under load_balance=-1: must be at least 0 and finite\n"
             "hint: write a fraction such as 0.8 or a percentage such as 80%",
         ),
     ],
@@ -484,7 +473,8 @@ def test_a_real_hybrid_run(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> N
     assert (status, err) == (0, "")
     assert body(out) == BT_MZ.splitlines()
     markdown = popmodel("metrics", trace, "--format", "markdown")[1]
-    assert "| Parallel regions of bt-mz.S.2x2 | instances | PE % | LB % |" in markdown
+    assert "| Parallel regions of bt-mz.S.2x2 | times | PE % | LB % | lost |" in markdown
+    assert "\n1. Process transfer efficiency 55.1 % costs 44.9 % of the core time" in markdown
     assert "| z\\_solve" not in markdown
     assert "| z_solve_ | 244 |" in markdown
 
@@ -516,55 +506,42 @@ Parallel efficiency                         20.5
  in brackets: other views of the same loss; they overlap and
  do not add up
 
--> Process transfer efficiency is the lowest, 55.1 %. Look
-   at the number and size of messages. Many small ones:
-   aggregate them, use fewer collectives or fewer processes
-   with more threads. Few large ones: reduce the volume,
-   overlap with computation, keep neighbours on one node.
-   Replay with other latencies and bandwidths shows which of
-   the two it is.
+-> Parallel efficiency is 20.5 %, below the 80 % that POP
+   considers good.
+   Doubtful: even on a slow network (5 us, 1 GB/s) the
+   replay takes only 43.3 ms of the 78.3 ms, so the network
+   does not explain the time in MPI. Check that each process
+   had its own core; if not, trace again.
+   1. Process transfer efficiency 55.1 % costs 44.9 % of the
+      core time (threads x runtime). MPI_Waitall takes 96 %
+      of the time in MPI, 9.4 % of it waiting for other
+      ranks; each of 122 calls takes 557 us beyond waiting.
+   2. OpenMP parallel region efficiency 70.9 % costs 29.1 %
+      of the core time. z_solve_ causes 26 % of the loss in
+      parallel regions, 97 % of it by scheduling, fork and
+      join; an instance takes 90.3 us. Such short regions do
+      not pay: merge them, or parallelise an outer loop.
 
-MPI + OpenMP (multiplicative)                  %
-Hybrid parallel efficiency                  20.5
- MPI parallel efficiency                    50.1
-  MPI load balance                          91.1
-  MPI communication efficiency              54.9
-   MPI serialisation efficiency             99.8
-   MPI transfer efficiency                  55.1
- OpenMP parallel efficiency                 40.8
-  OpenMP load balance                       88.6
-  OpenMP communication efficiency           46.1
+parallel regions
+times  PE %  LB %      lost
+  244  46.3  97.0  23.68 ms  z_solve_
+  244  46.8  98.4  19.36 ms  y_solve_
+  244  46.8  98.1  19.29 ms  x_solve_
+  248  36.1  96.6  10.33 ms  compute_rhs_
+  488   5.9  77.5  3.893 ms  copy_x_face_ (region 2)
+ and 8 more (--format json lists all)
 
-Hybrid parallel efficiency = Hybrid load balance x Hybrid
-communication efficiency
-                                               %
-Hybrid parallel efficiency                  20.5
- Hybrid load balance                        80.7
-  MPI load balance                          91.1
-  OpenMP load balance                       88.6
- Hybrid communication efficiency            25.3
-  MPI communication efficiency              54.9
-  OpenMP communication efficiency           46.1
+MPI calls
+times  time %  wait %
+  122    23.9     9.4  MPI_Waitall
+    4     0.5    28.3  MPI_Barrier
+    2     0.4     0.0  MPI_Comm_split
+ and 4 more (--format json lists all)
+ time %: of core time; wait %: of that spent waiting, the
+ rest is transfer
 
--> OpenMP communication efficiency is the lowest, 46.1 %.
-   Look at synchronisation, scheduling, fork and join: merge
-   short regions, remove barriers, use larger chunks.
-
-                                   PE    LB     thread
-parallel regions          times     %     %  time lost
- z_solve_                   244  46.3  97.0   23.68 ms
- y_solve_                   244  46.8  98.4   19.36 ms
- x_solve_                   244  46.8  98.1   19.29 ms
- compute_rhs_               248  36.1  96.6   10.33 ms
- copy_x_face_ (region 2)    488   5.9  77.5   3.893 ms
- copy_x_face_ (region 1)    488   5.4  90.2   3.741 ms
- copy_y_face_ (region 2)    488   5.1  90.2   3.733 ms
- copy_y_face_ (region 1)    488   5.1  92.1   3.570 ms
- add_                       244  12.8  96.3   2.111 ms
- initialize_                  8  40.0  99.1   981.8 us
-and 3 cheaper ones (all with --format json)
-
-other families: mpi, mpi-additive, talp (--family)
+other families: mpi, mpi-additive, hybrid-multiplicative,
+talp (--family)
 """
 
 
@@ -629,6 +606,6 @@ def test_threads_that_call_mpi_lead_to_the_families_that_see_them(
     lines = body(out)
     assert "rank 0: threads 1-3 call MPI but belong to no parallel region" in " ".join(lines)
     shown = [line.split()[-1] for line in lines if line.startswith("Parallel efficiency ")]
-    assert shown == ["40.0", "40.0"]
-    assert any(line.startswith("MPI + OpenMP (TALP)") for line in lines)
-    assert lines[-1] == "other families: mpi, mpi-additive, hybrid-multiplicative (--family)"
+    assert shown == ["40.0"]
+    assert any(line.startswith("MPI + OpenMP (additive)") for line in lines)
+    assert lines[-1].endswith("talp (--family)")

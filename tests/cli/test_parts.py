@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import popmodel.api.metrics as api
+from popmodel.errors import UsageError
 from popmodel.trace.labels import Labels
 from popmodel.trace.writer import TraceWriter
 
@@ -294,3 +295,13 @@ def test_windows_in_python_are_seconds_or_texts(steps: str) -> None:
     ]
     assert {run.observables.runtime for run in runs} == {0.01}
     assert api.metrics([steps], region="step").runs[0].observables.runtime == 0.1
+
+
+def test_processes_and_regions_in_python(steps: str) -> None:
+    table = api.metrics(steps, by="process").to_dataframe()
+    assert table["process"].tolist() == [0, 0, 1, 1]
+    assert "step" in str(api.metrics(steps, by="region"))
+    with pytest.raises(UsageError) as caught:
+        api.metrics(steps, by="rank")  # type: ignore[arg-type]
+    assert caught.value.message == "by: unknown value 'rank'"
+    assert caught.value.hint == "one of process, region"

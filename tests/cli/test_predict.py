@@ -149,20 +149,20 @@ def test_csv_and_markdown(popmodel: Call) -> None:
         ),
         (
             ["predict", "--procs", "few"],
-            "--procs: 'few' is not a whole number from 1\nhint: write for example --procs 4",
+            "--procs: must be a whole number, at least 1, not 'few'\nhint: for example --procs 4",
         ),
         (
-            [*RUN, "--threads", "0"],
-            "--threads: '0' is not a whole number from 1\nhint: write for example --threads 4",
+            ["predict", "--procs", "4", "--threads", "0"],
+            "--threads: must be a whole number, at least 1, not '0'\nhint: for example --threads 4",
         ),
         (
             [*RUN, "--nodes", "two"],
-            "--nodes: 'two' is not a whole number from 1\nhint: write for example --nodes 4",
+            "--nodes: must be a whole number, at least 1, not 'two'\nhint: for example --nodes 4",
         ),
         (
             [*RUN, "--cores-per-node", "0"],
-            "--cores-per-node: '0' is not a whole number from 1\n"
-            "hint: write for example --cores-per-node 4",
+            "--cores-per-node: must be a whole number, at least 1, not '0'\nhint: for example "
+            "--cores-per-node 4",
         ),
         (
             [*RUN, "--cores-per-node", "32"],
@@ -175,15 +175,21 @@ def test_csv_and_markdown(popmodel: Call) -> None:
             "would need 6\n"
             "hint: possible: 12 x 4 (processes x threads), or --nodes 4",
         ),
-        ([*RUN, "--set", "N"], "--set N: no value\nhint: write NAME=VALUE, for example N=4096"),
-        ([*RUN, "--set", "=4"], "--set =4: no value\nhint: write NAME=VALUE, for example N=4096"),
+        (
+            [*RUN, "--set", "N"],
+            "--set N: value missing\nhint: write NAME=VALUE, for example N=4096",
+        ),
+        (
+            [*RUN, "--set", "=4"],
+            "--set =4: value missing\nhint: write NAME=VALUE, for example N=4096",
+        ),
         (
             [*RUN, "--set", "N=big"],
-            "--set N=big: 'big' is not a number\nhint: write for example N=4096",
+            "--set N=big: must be a number, not 'big'\nhint: for example N=4096",
         ),
         (
             [*RUN, "--set", "N=inf"],
-            "--set N=inf: 'inf' is not a number\nhint: write for example N=4096",
+            "--set N=inf: must be a number, not 'inf'\nhint: for example N=4096",
         ),
         (
             [*RUN, "--set", "N=4", "--set", "N=5"],
@@ -191,21 +197,21 @@ def test_csv_and_markdown(popmodel: Call) -> None:
         ),
         (
             [*RUN, "--family", "tulp"],
-            "--family tulp: no family 'tulp'\nhint: did you mean talp?",
+            "--family tulp: unknown family 'tulp'\nhint: did you mean talp?",
         ),
         (
             [*RUN, "--reference", "4"],
-            "--reference 4: '4' is not processes x threads\n"
-            "hint: write for example --reference 1x1, or --reference 1x1,N=256",
+            "--reference 4: '4' must be PROCESSESxTHREADS\nhint: for example --reference "
+            "1x1, or --reference 1x1,N=256",
         ),
         (
             [*RUN, "--reference", "0x4"],
-            "--reference 0x4: '0x4' is not processes x threads\n"
-            "hint: write for example --reference 1x1, or --reference 1x1,N=256",
+            "--reference 0x4: '0x4' must be PROCESSESxTHREADS\nhint: for example --reference "
+            "1x1, or --reference 1x1,N=256",
         ),
         (
             [*RUN, "--reference", "1x1,N=big"],
-            "--reference N=big: 'big' is not a number\nhint: write for example N=4096",
+            "--reference N=big: must be a number, not 'big'\nhint: for example N=4096",
         ),
         (
             [*RUN, "--reference", "1x32"],

@@ -41,7 +41,9 @@ def test_a_signature_in_order_is_explained(popmodel: Call) -> None:
     assert max(map(len, lines)) <= 60
     assert lines[:3] == ["signature  demo", "file       good.toml", "check      no mistakes"]
     assert " N = 64" in lines
-    assert lines[lines.index("program") + 1].startswith(" serial: the master thread does N/P iter")
+    assert lines[lines.index("program") + 1].startswith(
+        " serial: the master thread executes N/P it"
+    )
 
 
 def test_mistakes_are_listed_with_file_and_line_and_end_with_status_1(popmodel: Call) -> None:
@@ -126,11 +128,17 @@ def test_toml_that_breaks_off(popmodel: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["check"], 2, "signature check: no signature"),
+        (["check"], 2, "signature check: no signature\nhint: name a file, or one of cannon, sten"),
+        (["show"], 2, "signature show: no signature\nhint: name a file, or one of cannon, stencil"),
+        (["list", "cannon"], 2, "signature list takes no further arguments"),
+        (["list", "--set", "N=3"], 2, "signature list takes no further arguments"),
+        (["show", "cannon", "--set", "N=3"], 2, "signature show prints the file as it is"),
+        (["show", "cannon", "--format", "json"], 2, "signature show prints the file as it is"),
+        (["show", "stencil"], 2, "no application 'stencil'"),
         (["chek", "good.toml"], 2, "signature: unknown value 'chek'\nhint: did you mean check?"),
         (["check", "stencil"], 2, "no application 'stencil'"),
         (["check", "no.toml"], 1, "no.toml: cannot be read: No such file or directory"),
-        (["check", "good.toml", "--set", "N"], 2, "--set N: no value"),
+        (["check", "good.toml", "--set", "N"], 2, "--set N: value missing"),
         (["check", "good.toml", "-o", "good.toml"], 2, "-o good.toml: the suffix does not tell"),
     ],
 )
@@ -139,3 +147,35 @@ def test_wrong_usage(arguments: list[str], status: int, words: str, popmodel: Ca
     assert (found, out) == (status, "")
     assert err.startswith(f"popmodel: error: {words}")
     assert len(err.splitlines()) <= 2
+
+
+def test_without_action_the_bundled_ones_are_listed(popmodel: Call) -> None:
+    status, out, err = popmodel("signature")
+    assert (status, err) == (0, "")
+    shown = out.split("\n\npopmodel 0.")[0]
+    assert popmodel("signature", "list")[1].startswith(shown)
+    assert "stencil3d  7-point stencil on a cube, MPI + OpenMP (N=512\n" in out
+    assert "popmodel docs grammar: every key with its unit\n" in out
+    page = json.loads(popmodel("signature", "--format", "json")[1])
+    assert page["schema"] == "popmodel/signatures/1"
+    assert [one["name"] for one in page["signatures"]] == ["cannon", "stencil3d"]
+    assert page["signatures"][1]["params"] == {"N": 512.0, "steps": 100.0}
+
+
+@pytest.mark.parametrize("name", ["cannon", "stencil3d"])
+def test_a_bundled_signature_is_shown_as_it_is(name: str, popmodel: Call) -> None:
+    status, out, err = popmodel("signature", "show", name)
+    assert (status, err) == (0, "")
+    assert "popmodel docs grammar" in out
+    Path("my_app.toml").write_text(out)
+    assert popmodel("signature", "check", "my_app.toml")[0] == 0
+    assert popmodel("signature", "show", "my_app.toml")[1] == out
+
+
+def test_a_shown_signature_is_written_without_replacing_a_file(popmodel: Call) -> None:
+    assert popmodel("signature", "show", "cannon", "-o", "a.toml") == (0, "", "")
+    assert Path("a.toml").read_text() == popmodel("signature", "show", "cannon")[1]
+    status, _, err = popmodel("signature", "show", "stencil3d", "-o", "a.toml")
+    assert (status, err.splitlines()[0]) == (2, "popmodel: error: -o a.toml: the file exists")
+    assert popmodel("signature", "show", "stencil3d", "-o", "a.toml", "--force")[0] == 0
+    assert Path("a.toml").read_text() == popmodel("signature", "show", "stencil3d")[1]

@@ -26,47 +26,55 @@ def test_nothing_is_overwritten_unasked(
         assert popmodel("trace", "-o", "x.prv.gz", *words) == (
             2,
             "",
-            f"popmodel: error: -o x.prv.gz: {name} exists\nhint: use --force to replace it\n",
+            f"popmodel: error: -o x.prv.gz: {name} exists\nhint: use --force to overwrite it\n",
         )
         (tmp_path / name).unlink()
     (tmp_path / "x.row").mkdir()
     assert popmodel("trace", "-o", "x.prv.gz", "--force", *words)[2] == (
-        "popmodel: error: -o x.prv.gz: x.row is a directory\nhint: name another file\n"
+        "popmodel: error: -o x.prv.gz: x.row is a directory\nhint: choose another file\n"
     )
     (tmp_path / "x.row").rmdir()
     (tmp_path / "x.raw").mkdir()
     status, _, err = popmodel("trace", "-o", "x.prv.gz", *words)
     assert status == 2
-    assert "x.raw: there are records of an earlier run or of one that goes on\n" in err
+    assert "x.raw: contains raw files of an earlier or unfinished run\n" in err
     assert not ran.exists()  # refused before the run, not after it
 
 
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        ([], "trace: no command is given", "popmodel trace -- mpirun -n 4 ./app"),
-        (["-o", "x.txt", "sh"], "-o x.txt: a trace is written as .prv or .prv.gz", "-o app.prv.gz"),
-        (["-o", ".prv", "sh"], "-o .prv: a trace is written as .prv or .prv.gz", "-o app.prv.gz"),
-        (["-o", "-", "sh"], "-o -: a trace is written as .prv or .prv.gz", "-o app.prv.gz"),
+        ([], "trace: no command given", "popmodel trace -- mpirun -n 4 ./app"),
+        (
+            ["-o", "x.txt", "sh"],
+            "-o x.txt: must end in .prv or .prv.gz",
+            ("for example -o app.prv.gz"),
+        ),
+        (
+            ["-o", ".prv", "sh"],
+            "-o .prv: must end in .prv or .prv.gz",
+            ("for example -o app.prv.gz"),
+        ),
+        (["-o", "-", "sh"], "-o -: must end in .prv or .prv.gz", ("for example -o app.prv.gz")),
         (["--openmp", "omt", "sh"], "--openmp: unknown value 'omt'", "did you mean ompt?"),
         (
             ["--window", "5s", "sh"],
-            "--window 5s: is not FROM:TO",
-            "write for example --window 10s:20s, or --window 10s: for all that follows",
+            "--window 5s: must be FROM:TO",
+            "for example --window 10s:20s, or --window 10s: to record to the end",
         ),
         (
             ["--window", "5s:3s", "sh"],
-            "--window 5s:3s: it ends before it begins",
-            "write for example --window 10s:20s, or --window 10s: for all that follows",
+            "--window 5s:3s: must begin before it ends",
+            "for example --window 10s:20s, or --window 10s: to record to the end",
         ),
         (
             ["--window", "x:3s", "sh"],
             "--window: 'x' is not a time",
-            "write a number with ns, us, ms, s, min or h, for example 5us",
+            "give a number with ns, us, ms, s, min or h, for example 5us",
         ),
         (
             ["--window", "1s:3s", "--after-init", "sh"],
-            "--after-init and --window exclude each other: a window begins after MPI_Init",
+            "--after-init and --window are mutually exclusive: a window begins after MPI_Init",
             "leave --after-init out",
         ),
         (
@@ -76,45 +84,45 @@ def test_nothing_is_overwritten_unasked(
         ),
         (
             ["--max-rate", "0", "sh"],
-            "--max-rate: '0' is not a whole number from 1",
-            "write for example --max-rate 4",
+            "--max-rate: must be a whole number, at least 1, not '0'",
+            "for example --max-rate 4",
         ),
         (
             ["--max-size", "1kB", "sh"],
             "--max-size 1kB: must be at least 1MiB",
-            "--max-size 1GiB",
+            "for example --max-size 1GiB",
         ),
         (["--locks", "all", "sh"], "--locks: unknown value 'all'", "choose one of sum, each"),
         (
             ["--format", "json", "sh"],
-            "--format: a traced run is told on standard error, beside what the program says",
-            "make the trace with --keep-raw, then popmodel trace merge DIR --format json",
+            "--format: not valid for a run, whose summary goes to standard error",
+            "run with --keep-raw, then popmodel trace merge DIR --format json",
         ),
         (
             ["--ranks", "4", "sh"],
-            "--ranks: goes with --script",
-            "a command says itself how many ranks it starts, for example mpirun -n 4 ./app",
+            "--ranks: only valid with --script",
+            "otherwise the command sets it, for example mpirun -n 4 ./app",
         ),
         (
             ["--build-only", "--print-env"],
-            "--build-only and --print-env exclude each other",
+            "--build-only and --print-env are mutually exclusive",
             "leave one of them out",
         ),
         (
             ["--print-env", "./app"],
-            "--print-env runs nothing: './app' does not go with it",
-            "leave the command out, and give it the variables in your script",
+            "--print-env: takes no command, not './app'",
+            "leave the command out; run it in your script with the printed variables",
         ),
         (
             ["--build-only", "-o", "x.prv"],
-            "-o x.prv: nothing is traced with --build-only",
+            "-o x.prv: not valid with --build-only",
             "leave -o out",
         ),
         (["--script", "pbs", "sh"], "--script: unknown value 'pbs'", "choose one of slurm"),
         (
             ["--script", "slurm", "--nodes", "none", "sh"],
-            "--nodes: 'none' is not a whole number from 1",
-            "write for example --nodes 4",
+            "--nodes: must be a whole number, at least 1, not 'none'",
+            "for example --nodes 4",
         ),
         (
             ["merge"],
@@ -123,7 +131,7 @@ def test_nothing_is_overwritten_unasked(
         ),
         (
             ["merge", "x.raw", "--script", "slurm"],
-            "merge runs nothing: --script does not go with it",
+            "--script: not valid with merge",
             "popmodel trace merge DIR -o app.prv.gz",
         ),
     ],
@@ -145,7 +153,7 @@ def test_wrong_usage(
 def test_a_folder_that_cannot_be_written(popmodel: Call, tmp_path: Path) -> None:
     status, _, err = popmodel("trace", "-o", f"{tmp_path}/absent/x.prv.gz", "sh", "-c", "exit 9")
     assert status == 1
-    assert f"{tmp_path}/absent/x.raw: cannot be made: no such file or directory\n" in err
+    assert f"{tmp_path}/absent/x.raw: cannot be created: no such file or directory\n" in err
 
 
 def test_a_static_program_is_refused(popmodel: Call, tmp_path: Path) -> None:
@@ -158,7 +166,7 @@ def test_a_static_program_is_refused(popmodel: Call, tmp_path: Path) -> None:
         pytest.skip("needs a static library of C")
     status, _, err = popmodel("trace", "-o", str(tmp_path / "x.prv"), str(program))
     assert status == 1
-    assert err.startswith(f"popmodel: error: {program}: is linked statically, so no library can")
+    assert err.startswith(f"popmodel: error: {program}: cannot be traced: it is statically linked")
 
 
 def test_what_is_behind_the_command_is_its_own(

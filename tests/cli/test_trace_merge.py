@@ -46,7 +46,9 @@ def test_a_merge_that_a_signal_ends_says_how_to_go_on(
         popmodel("trace", *(("merge", "openmp.raw") if merges else ("--", program)))
     assert ended.value.code == 128 + signal.SIGTERM
     said = capsys.readouterr().err
-    assert "what was recorded is kept: popmodel trace merge openmp.raw -o openmp.prv.gz" in said
+    assert (
+        "the raw files are kept; to merge them: popmodel trace merge openmp.raw -o openmp.prv.gz"
+    ) in said
     assert signal.getsignal(signal.SIGTERM) == before
     assert {path.name for path in tmp_path.iterdir()} == there | {"openmp.raw"}
     assert list((tmp_path / "openmp.raw").glob("*.meta"))
@@ -71,9 +73,9 @@ def test_records_are_kept_where_no_trace_can_be_made_of_them(
         program = str(programs["openmp"])
         assert main(["trace", "--force", "-o", "x.prv.gz", program, str(status)]) == (status or 1)
         assert capfd.readouterr().err == (
-            "popmodel: what was recorded is kept: popmodel trace merge x.raw -o x.prv.gz\n"
-            "popmodel: error: x.prv.gz: cannot be written: no space left on device\n"
-            "hint: free some\n"
+            "popmodel: the raw files are kept; to merge them: popmodel trace merge x.raw -o "
+            "x.prv.gz\npopmodel: error: x.prv.gz: cannot be written: no space left on "
+            "device\nhint: free some\n"
         )
         assert list((tmp_path / "x.raw").glob("*.meta"))
 
@@ -92,13 +94,13 @@ def test_merging_names_the_trace_after_the_directory(
     assert (status, err) == (
         2,
         "popmodel: error: -o openmp.prv.gz: openmp.prv.gz exists\n"
-        "hint: use --force to replace it\n",
+        "hint: use --force to overwrite it\n",
     )
     status, out, err = popmodel("trace", "merge", "openmp.raw", "--force")
     assert (status, err) == (0, "")
     assert out.startswith("trace      openmp.prv.gz, ")
     assert "\nraw files  openmp.raw, " in out
-    assert "(usually)" in out
+    assert "(typical value)" in out
     assert "popmodel replay" not in out  # there was no MPI
     for format in ("csv", "markdown"):
         status, out, _ = popmodel("trace", "merge", "openmp.raw", "--force", "--format", format)
@@ -109,7 +111,7 @@ def test_merging_names_the_trace_after_the_directory(
 def test_a_directory_without_records_cannot_be_merged(popmodel: Call, tmp_path: Path) -> None:
     status, _, err = popmodel("trace", "merge", str(tmp_path), "-o", str(tmp_path / "x.prv"))
     assert status == 1
-    assert err.startswith(f"popmodel: error: {tmp_path}: there are no raw files")
+    assert err.startswith(f"popmodel: error: {tmp_path}: contains no raw files")
     assert list(tmp_path.iterdir()) == []
 
 

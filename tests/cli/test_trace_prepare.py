@@ -40,9 +40,9 @@ def test_variables_for_a_script_of_ones_own(
     assert given["POPMODEL_TRACE_DIR"] == str(tmp_path / "own.raw")
     assert given["POPMODEL_TRACE_OPENMP"] == "off"
     assert err == (
-        "popmodel: give them to the program alone: mpirun -n 4 env $(popmodel trace --print-env "
-        "-o own.prv.gz --openmp off) ./app\n"
-        "popmodel: when it has run: popmodel trace merge own.raw -o own.prv.gz\n"
+        "popmodel: set them for the program only: mpirun -n 4 env $(popmodel trace "
+        "--print-env -o own.prv.gz --openmp off) ./app\npopmodel: after the run: popmodel "
+        "trace merge own.raw -o own.prv.gz\n"
     )
     again = popmodel("trace", "--print-env", "-o", "own.prv.gz", "--openmp", "off")
     assert again == (status, out, err)
@@ -63,7 +63,7 @@ def test_variables_with_blanks_can_be_pasted(
     monkeypatch.chdir(folder)
     status, out, err = popmodel("trace", "--print-env")
     assert status == 0
-    advice = err.splitlines()[0].removeprefix("popmodel: give them to the program alone: ")
+    advice = err.splitlines()[0].removeprefix("popmodel: set them for the program only: ")
     assert advice == "eval mpirun -n 4 env $(popmodel trace --print-env) ./app"
     # What the shell makes of it: the program is found, and the directory is one word.
     line = advice.replace("mpirun -n 4", "").replace("popmodel trace --print-env", "cat given")
@@ -90,7 +90,7 @@ def test_a_job_script_is_written_and_not_submitted(
     assert status == 0
     path = tmp_path / "stencil3d.trace" / "job.sh"
     assert out == f"{path}\n"
-    assert f"popmodel: submit it: sbatch {path}\n" in err
+    assert f"popmodel: to submit: sbatch {path}\n" in err
     text = path.read_text()
     assert "#SBATCH --nodes=2\n#SBATCH --ntasks=8\n#SBATCH --cpus-per-task=4\n" in text
     assert f"\nsrun --export=ALL,LD_PRELOAD={path.parent}/libpopmodel_trace.so," in text

@@ -106,7 +106,7 @@ def test_what_was_traced_is_told(
     assert said.startswith("trace      stencil3d.prv.gz, ")
     assert "\nprocesses  2 on 1 host\nthreads    2 per process\n" in said
     number, _ = stencil_messages(2, 16, 10)
-    assert f"{number} messages of" in said.replace("\n           ", " ")
+    assert f"{number} messages, " in said.replace("\n           ", " ")
     assert "\noverhead   " in said
     assert "(measured here)" in said.replace("\n           ", " ")
     assert "\npopmodel metrics stencil3d.prv.gz\npopmodel replay stencil3d.prv.gz\n" in said
@@ -247,19 +247,21 @@ def test_a_run_of_which_nothing_is_recorded(traced: Traced, tmp_path: Path) -> N
     assert (done.returncode, done.stdout) == (1, "hello\n")
     assert done.stderr.startswith(
         "popmodel: error: sh: nothing was recorded: no process called MPI_Init or entered a "
-        "parallel region with the tracer loaded\nhint: a program uses MPI or OpenMP and links"
+        "parallel region with the tracer loaded\nhint: the program must link"
     )
     assert list(tmp_path.iterdir()) == []
     done = traced("sh", "-c", "exit 5")
     assert done.returncode == 5
     assert done.stderr == (
-        "popmodel: error: sh: it ended with status 5, and no process of it called MPI_Init or "
-        "entered a parallel region with the tracer loaded: nothing was recorded\n"
-        "hint: run it without popmodel: if it fails as well, nothing is wrong with the tracing\n"
+        "popmodel: error: sh: nothing was recorded: it ended with status 5 before a process "
+        "called MPI_Init or entered a parallel region with the tracer loaded\nhint: run it "
+        "without popmodel: if it fails as well, the tracer is not the cause\n"
     )
     done = traced("sh", "-c", "kill -SEGV $$")
     assert done.returncode == 128 + signal.SIGSEGV
-    assert done.stderr.startswith("popmodel: error: sh: it ended with signal SIGSEGV, and no ")
+    assert done.stderr.startswith(
+        "popmodel: error: sh: nothing was recorded: it ended with signal SIGSEGV before "
+    )
 
 
 def test_a_program_that_brings_its_runtime_along_is_told_so(traced: Traced, tmp_path: Path) -> None:
@@ -271,19 +273,18 @@ def test_a_program_that_brings_its_runtime_along_is_told_so(traced: Traced, tmp_
     done = traced("./own")
     assert done.returncode == 3
     assert done.stderr == (
-        "popmodel: error: own: nothing was recorded: OpenMP is linked into it statically, and the "
-        "tracer cannot be put in front\n"
-        "hint: link the shared libraries: without -static, -static-libgomp or archives (.a) of "
-        "MPI\n"
+        "popmodel: error: own: nothing was recorded: OpenMP is linked statically, so the "
+        "tracer cannot intercept calls\nhint: link shared libraries: no -static, no "
+        "-static-libgomp, no MPI archives (.a)\n"
     )
 
 
 @pytest.mark.parametrize(
     ("openmp", "why"),
     [
-        ("off", "it was not to be observed"),
-        ("ompt", "the program has none, or its runtime has no tools interface"),
-        ("gomp", "the program has none, or its runtime is another than libgomp"),
+        ("off", "it was switched off"),
+        ("ompt", "the program does not use it, or its runtime has no tools interface"),
+        ("gomp", "the program does not use it, or its runtime is not libgomp"),
     ],
 )
 def test_a_choice_of_openmp_that_leaves_nothing_is_named(
@@ -294,7 +295,7 @@ def test_a_choice_of_openmp_that_leaves_nothing_is_named(
     assert done.stderr == (
         "popmodel: error: true: nothing was recorded: no process called MPI_Init, and no OpenMP: "
         f"{why} (--openmp {openmp})\n"
-        "hint: leave --openmp out: popmodel then finds out how OpenMP can be observed\n"
+        "hint: leave --openmp out: popmodel then detects how to observe OpenMP\n"
     )
 
 
@@ -305,7 +306,7 @@ def test_an_interface_that_shows_no_openmp_is_told(
         mpi.mpirun, "-n", "1", programs["ends"], "exit", "0", options=("--openmp", "ompt")
     )
     told = " ".join(done.stderr.split())
-    assert "no OpenMP: the program has none, or its runtime has no tools interface" in told
+    assert "no OpenMP: the program does not use it, or its runtime has no tools interface" in told
 
 
 def test_a_script_that_runs_mpi_several_times_gives_a_trace_of_each(

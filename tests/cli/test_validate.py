@@ -30,13 +30,157 @@ def test_a_table_of_run_times(popmodel: Call, runs: str) -> None:
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[:2] == ["application  stencil3d", "machine      sandybridge-fdr"]
-    first, second = [line for line in lines if line.startswith("runtime, s ")]
-    assert "1.3 " in first
-    assert not first.endswith("!")
-    assert second.endswith(" % !")
-    assert "intervals  1 of 2 hold the measurement" in lines
-    assert any(line.startswith("!  ") for line in lines)
+    assert lines[0].startswith("1 of 2 runs inside the 90 % interval; error -")
+    assert "application  stencil3d N=512 steps=100" in lines
+    assert "P x T   runs  measured, s  predicted, s        90 %    error  inside" in lines
+    first, second = [line.split() for line in lines if line[:5] in ("16 x ", "8 x 8")]
+    assert first[3:5] == ["1", "9.000"]
+    assert first[-3:] == ["0", "of", "1"]
+    assert second[3:5] == ["1", "1.300"]
+    assert second[-3:] == ["1", "of", "1"]
+
+
+def test_repeats_are_one_row(popmodel: Call, runs: str) -> None:
+    with Path(runs).open("a") as file:
+        file.write("16,4,1.20\n16,4,9.9\n")
+    out = popmodel("validate", "stencil3d", runs)[1]
+    (row,) = [line for line in out.splitlines() if line.startswith("16 x 4")]
+    assert " 3  4.133 +- 5.0 " in row
+    assert row.endswith(" 1 of 3")
+    assert "+-      standard deviation of the runs\n" in out
+    assert "runs of 16 x 4 took 1.2 to 9.9 s: check that they ran the same" in " ".join(out.split())
+
+
+@pytest.fixture
+def sizes(tmp_path: Path) -> str:
+    path = tmp_path / "sizes.csv"
+    path.write_text("N,host,processes,threads,runtime\n64,a,2,2,0.02\n128,b,2,2,0.17\n")
+    return str(path)
+
+
+def test_columns_set_parameters_run_by_run(popmodel: Call, sizes: str) -> None:
+    def predicted(n: int) -> str:
+        options = ("--procs", "2", "--threads", "2", "--set", f"N={n}", "--format", "json")
+        return f"{json.loads(popmodel('predict', *options)[1])['runtime']['value']:.4g}"
+
+    out = popmodel("validate", "stencil3d", sizes)[1]
+    lines = out.splitlines()
+    assert any(line.startswith("P x T    N  runs  measured, s  predicted, s ") for line in lines)
+    for n in (64, 128):
+        (row,) = [line for line in lines if line.startswith("2 x 2") and f" {n} " in line]
+        assert predicted(n) in row
+    assert "application  stencil3d steps=100" in lines
+    assert f"{sizes}: 1 column ignored, not a parameter of stencil3d: host" in " ".join(out.split())
+    document = json.loads(popmodel("validate", "stencil3d", sizes, "--format", "json")[1])
+    assert document["ignored"] == [{"file": sizes, "columns": ["host"]}]
+    assert [one["parameters"]["N"] for one in document["splits"]] == [64.0, 128.0]
+    assert [one["parameters"] for one in document["rows"]] == [
+        {"N": 64.0, "steps": 100.0},
+        {"N": 128.0, "steps": 100.0},
+    ]
+    csv_rows = csv.DictReader(
+        io.StringIO(popmodel("validate", "stencil3d", sizes, "--format", "csv")[1])
+    )
+    assert [row["parameter_N"] for row in csv_rows] == ["64.0", "128.0"]
+
+
+def test_a_setting_may_not_contradict_a_column(popmodel: Call, sizes: str) -> None:
+    status, out, err = popmodel("validate", "stencil3d", sizes, "--set", "N=64")
+    assert (status, out) == (2, "")
+    assert err.startswith(
+        f"popmodel: error: {sizes}:3: N is 128, --set says 64\nhint: leave --set N out: each run"
+    )
+    Path(sizes).write_text("N,processes,threads,runtime\n64,2,2,0.02\n")
+    assert popmodel("validate", "stencil3d", sizes, "--set", "N=64")[0] == 0
+
+
+def test_a_value_that_no_run_can_have_is_refused(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("processes,threads,runtime\n3,1,1\n")
+    status, _, err = popmodel("validate", "cannon", str(path))
+    assert status == 1
+    assert f"{path}:2: cannon cannot run with 3 processes" in err
+
+
+def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
+    Path(sizes).write_text("processes,threads,runtime\n2,2,0.02\n4,1,0.019\n")
+    out = " ".join(popmodel("validate", "stencil3d", sizes)[1].split())
+    assert out.startswith("0 of 2 runs inside the 90 % interval, fewer than expected; error +")
+    assert "times too slow everywhere, as if the runs had another problem size: N=512" in out
+    assert "N=512, steps=100 are defaults (--set) application" in out
+    set_ = " ".join(popmodel("validate", "stencil3d", sizes, "--set", "N=256")[1].split())
+    assert "another problem size: steps=100 is a default (--set)" in set_
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--fail-over", "error=90%"], 0, ""),
+        (["--fail-over", "error=0.5"], 3, "the runtime of 8 x 8 is off by "),
+        (["--fail-under", "coverage=50%"], 0, ""),
+        (["--fail-under", "coverage=0.8"], 3, "50 % of the runs are inside their interval, less t"),
+        (
+            ["--fail-over", "load_balance=3%"],
+            1,
+            "--fail-over load_balance=3% cannot be checked: no run has this metric measured and "
+            "predicted\nhint: leave it out, or give traces: tables have run times only\n",
+        ),
+        # what is missed comes before what cannot be checked
+        (["--fail-over", "load_balance=3%", "--fail-over", "error=1%"], 3, "the runtime of "),
+        (["--fail-over", "error"], 2, "--fail-over error: no value\nhint: write NAME=VALUE, e.g. "),
+        (["--fail-over", "error=x"], 2, "--fail-over error=x: 'x' is not a number"),
+        (
+            ["--fail-over", "coverage=0.8"],
+            2,
+            "--fail-over coverage=0.8: coverage is bad when it is low\nhint: write --fail-under",
+        ),
+        (
+            ["--fail-under", "error=0.8"],
+            2,
+            "--fail-under error=0.8: an error is bad when it is high\nhint: write --fail-over",
+        ),
+        (
+            ["--fail-under", "load_balance=0.8"],
+            2,
+            "--fail-under load_balance=0.8: unknown name 'load_balance'\nhint: only coverage goes "
+            "here; for the error of a metric write --fail-over load_balance=0.8\n",
+        ),
+        (["--fail-over", "laod_balance=1%"], 2, "--fail-over laod_balance=1%: no metric"),
+    ],
+)
+def test_errors_and_coverage_have_limits(
+    options: list[str], status: int, message: str, popmodel: Call, runs: str
+) -> None:
+    found, out, err = popmodel("validate", "stencil3d", runs, *options)
+    assert found == status
+    assert bool(out) == (status != 2)  # the comparison is shown even where it misses a limit
+    assert err.startswith(f"popmodel: error: {message}" if message else "")
+
+
+def test_errors_of_efficiencies_have_limits(popmodel: Call) -> None:
+    words = ("validate", "stencil3d", HYBRID, *SMALL, "--fail-over")
+    status, _, err = popmodel(*words, "parallel_efficiency=1%")
+    assert status == 3
+    assert err.startswith(
+        "popmodel: error: hybrid-additive.parallel_efficiency of 2 x 2 is off by "
+    )
+    assert err.endswith(" points, more than 1\n")
+    assert popmodel(*words, "talp.parallel_efficiency=99%")[0] == 0
+
+
+def test_without_intervals_coverage_cannot_be_checked(
+    popmodel: Call, runs: str, tmp_path: Path
+) -> None:
+    saved = tmp_path / "p.json"
+    popmodel("predict", "--procs", "16", "--threads", "4", "-o", str(saved))
+    document = json.loads(saved.read_text())
+    document["runtime"] |= {"low": None, "high": None}
+    saved.write_text(json.dumps(document))
+    Path(runs).write_text("processes,threads,runtime\n16,4,1.3\n")
+    status, out, err = popmodel("validate", str(saved), runs, "--fail-under", "coverage=1%")
+    assert status == 1
+    assert out.startswith("the predictions have no intervals; error +")
+    assert "--fail-under coverage cannot be checked: the predictions have no intervals" in err
 
 
 def test_a_trace(popmodel: Call) -> None:
@@ -44,7 +188,7 @@ def test_a_trace(popmodel: Call) -> None:
     assert status == 0
     assert max(map(len, out.splitlines())) <= 80
     assert any(line.startswith("Serial region efficiency ") for line in out.splitlines())
-    assert "efficiencies  median error" in out
+    assert "MPI + OpenMP (additive): median error " in out
     others = popmodel("validate", "stencil3d", HYBRID, *SMALL, "--family", "talp")[1]
     assert "Serial region efficiency" not in others
 
@@ -56,9 +200,18 @@ def test_the_document_is_that_of_the_contract(popmodel: Call, runs: str) -> None
     keys = {"family", "metric", "processes", "threads", "predicted", "low", "high", "measured"}
     assert all(set(row) >= keys | {"covered"} for row in document["rows"])
     assert set(document["summary"]) == {"runtime", "metrics"}
+    (split,) = document["splits"]
+    assert set(split) == {
+        *("processes", "threads", "parameters", "sources", "runs", "runtime", "metrics")
+    }
+    assert split["runtime"]["predicted"] == document["rows"][0]["predicted"]
+    assert split["runtime"]["deviation"] is None
+    assert set(split["metrics"]) >= {"mpi", "hybrid-additive"}
+    assert len(document["verdict"]) >= 1
     rows = list(csv.DictReader(io.StringIO(popmodel(*words[:-1], "csv")[1])))
     assert len(rows) == len(document["rows"])
-    assert "| runtime, s |" in popmodel("validate", "stencil3d", runs, "--format", "markdown")[1]
+    markdown = popmodel("validate", "stencil3d", runs, "--format", "markdown")[1]
+    assert "| P x T | runs | measured, s | predicted, s | 90 % | error | inside |" in markdown
 
 
 def test_a_prediction_that_was_saved(popmodel: Call, tmp_path: Path) -> None:
@@ -76,11 +229,11 @@ def test_wrong_usage_is_told(popmodel: Call, runs: str, tmp_path: Path) -> None:
     popmodel("predict", "--procs", "2", "--threads", "2", *SMALL, "-o", saved)
     status, _, err = popmodel("validate", saved, runs)
     assert status == 2
-    assert f"{runs} is a run of 16 x 4, the prediction is for 2 x 2" in err
+    assert f"{runs}:2 is a run of 16 x 4, the prediction is for 2 x 2" in err
     status, _, err = popmodel("validate", saved, HYBRID, *SMALL)
     assert status == 2
     assert (
-        "--machine, --set, --nodes and --cores-per-node do not go with a prediction that was saved"
+        "--machine, --set, --nodes and --cores-per-node do not go with a saved prediction"
     ) in err
     assert "hint: name the application instead, to predict anew" in err
 
@@ -88,8 +241,8 @@ def test_wrong_usage_is_told(popmodel: Call, runs: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[]", "is no prediction"),
-        ('{"schema": "popmodel/sweep/1"}', "is no prediction"),
+        ("[]", "is not a prediction"),
+        ('{"schema": "popmodel/sweep/1"}', "is not a prediction"),
         ('{"schema": "popmodel/predict/1"}', "application is missing"),
         ("{", "is not JSON"),
     ],

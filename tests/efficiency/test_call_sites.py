@@ -143,11 +143,13 @@ def test_a_call_that_stretches_cut_keeps_its_caller_and_its_waiting(tmp_path: Pa
 
 
 @pytest.mark.parametrize("beside", [(), ((COUNTER, 5),)])
-def test_a_trace_without_callers_has_no_call_sites(
+def test_a_trace_without_callers_has_one_site_for_each_kind_of_call(
     tmp_path: Path, beside: Iterable[tuple[int, int]]
 ) -> None:
-    run = analyse(trace_of(tmp_path, (0, 100, 200, BARRIER, *beside)))
-    assert run.call_sites == ()
+    calls = ((0, 100, 200, BARRIER, *beside), (0, 300, 350, BARRIER))
+    run = analyse(trace_of(tmp_path, *calls))
+    assert named(run) == [("MPI_Barrier", "", "", 2)]
+    assert run.call_sites[0].name == "MPI_Barrier"
 
 
 def test_call_sites_of_a_run_that_cannot_be_replayed(tmp_path: Path) -> None:

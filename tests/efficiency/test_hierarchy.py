@@ -187,7 +187,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"none\.toml: cannot be read: No such file"):
         read_family(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(FileError, match=r"binary\.toml: is not text in UTF-8"):
+    with pytest.raises(FileError, match=r"binary\.toml: is not UTF-8 text"):
         read_family(tmp_path / "binary.toml")
 
 
@@ -295,9 +295,9 @@ def test_contradicting_times_are_said_aloud() -> None:
     run = observables([[14], [6]], 12, ideal_runtime=13.0)
     notes = load_families()["mpi"].evaluate(run.aggregates(), run.absent).notes
     assert notes == (
-        "The run is slower on the ideal network than measured, so transfer efficiency exceeds 1:"
-        " an assumption of the replay did not hold in it, which the notes of the run name. The"
-        " value is not clipped.",
+        "The replay on the ideal network takes longer than the measured run, so transfer efficiency"
+        " exceeds 1: an assumption of the replay does not hold for this run; its notes name which."
+        " The value is not clipped.",
         "Communication efficiency is 1.16667, above 1, which cannot be:"
         " the times of the run contradict each other.",
         "Serialisation efficiency is 1.07692, above 1, which cannot be:"
@@ -395,7 +395,7 @@ def test_lowest_leaf_stops_where_parts_are_missing() -> None:
     replayed = observables([[8], [6]], 16, ideal_runtime=9.0)
     lowest = family.lowest_leaf(family.evaluate(replayed.aggregates(), replayed.absent))
     assert lowest is not None and lowest.id == "transfer_efficiency"
-    assert "Replay with other latencies" in lowest.advice
+    assert "A replay with other latencies" in lowest.advice
 
 
 def test_lowest_leaf_is_no_view() -> None:

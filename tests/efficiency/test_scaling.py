@@ -54,8 +54,8 @@ def test_strong_scaling_against_the_fewest_cores() -> None:
     scaling = scale(STRONG)
     assert (scaling.mode, scaling.reference) == ("strong", 1)
     assert scaling.why == (
-        "strong scaling: in 1 of 1 runs the instructions stay nearer to those of the reference"
-        " than to growth with the cores; reference a: fewest cores (1)"
+        "strong scaling: total instructions stay roughly constant (in 1 of 1 runs);"
+        " reference a: fewest cores (1)"
     )
     values = scaling.evaluations[0].values
     assert values == pytest.approx(
@@ -75,8 +75,8 @@ def test_weak_scaling_is_recognised_by_the_instructions() -> None:
     scaling = scale(WEAK)
     assert scaling.mode == "weak"
     assert scaling.why == (
-        "weak scaling: in 1 of 1 runs the instructions grow with the cores;"
-        " work taken as proportional to the cores; reference a: fewest cores (1)"
+        "weak scaling: total instructions grow with the cores (in 1 of 1 runs);"
+        " work assumed proportional to the cores; reference a: fewest cores (1)"
     )
     values = scaling.evaluations[1].values
     assert values["computation_scaling"] == pytest.approx(4 * 8 / 40)
@@ -98,8 +98,7 @@ def test_runs_on_the_same_cores_do_not_vote() -> None:
     scaling = scale([split, base])
     assert scaling.mode == "strong"
     assert scaling.why == (
-        "strong scaling: no run with instruction counters and another number of cores shows"
-        " whether the work grew;"
+        "strong scaling assumed: all runs have the same number of cores;"
         " reference 4x1: fewest cores (4), then fewest threads per process (1)"
     )
 
@@ -107,6 +106,7 @@ def test_runs_on_the_same_cores_do_not_vote() -> None:
 def test_without_counters_strong_scaling_is_assumed_and_counters_are_absent() -> None:
     scaling = scale([run("a", 1, 10.0, 8.0), run("b", 4, 10.0, 32.0)])
     assert scaling.mode == "strong"
+    assert scaling.why.startswith("strong scaling assumed: no instruction counters; reference a")
     evaluation = scaling.evaluations[1]
     assert evaluation.values["computation_scaling"] == pytest.approx(0.25)
     assert evaluation.absent == {
@@ -114,6 +114,25 @@ def test_without_counters_strong_scaling_is_assumed_and_counters_are_absent() ->
         "ipc_scaling": "no hardware counter of cycles; no hardware counter of instructions",
         "frequency_scaling": "no hardware counter of cycles",
     }
+
+
+def test_useful_time_that_grows_with_the_cores_makes_assumed_strong_scaling_doubtful() -> None:
+    one, grown = run("a", 1, 10.0, 8.0), run("b", 4, 10.0, 31.0)
+    assert scale([one, grown]).doubts == (
+        "the total useful time grows with the cores: if the work does too, use --scaling weak",
+    )
+    assert scale([one, run("b", 4, 10.0, 10.0)]).doubts == ()
+    assert scale([one, grown], mode="strong").doubts == ()
+    assert scale([one, grown], mode="weak").doubts == ()
+
+
+def test_runs_that_are_hardly_of_one_program_are_doubted() -> None:
+    for useful, scaling in ((1.0, "8"), (64.0, "0.125")):
+        doubts = scale([run("a", 1, 10.0, 8.0), run("b", 1, 70.0, useful)]).doubts
+        assert doubts == (
+            f"implausible computation scaling of {scaling}: check that all runs are of the same "
+            "program and input",
+        )
 
 
 def test_counters_of_the_reference_only_are_not_enough_and_the_reason_says_whose() -> None:
@@ -131,15 +150,15 @@ def test_counters_of_the_reference_only_are_not_enough_and_the_reason_says_whose
 def test_mode_and_reference_can_be_forced() -> None:
     scaling = scale(WEAK, mode="strong", reference=1)
     assert scaling.evaluations[0].values["computation_scaling"] == pytest.approx(40 / 8)
-    assert scaling.why == "strong scaling: asked for; reference b: asked for"
+    assert scaling.why == "strong scaling: as requested; reference b as requested"
     weak = scale(STRONG, mode="weak")
-    assert weak.why.startswith("weak scaling: asked for; work taken as proportional")
+    assert weak.why.startswith("weak scaling: as requested; work assumed proportional")
 
 
 def test_work_can_be_given() -> None:
     scaling = scale(WEAK, work=[2.0, 10.0])
     assert scaling.mode == "weak"
-    assert scaling.why.startswith("weak scaling: the work of each run is given; reference a")
+    assert scaling.why.startswith("weak scaling: work given for each run; reference a")
     assert scaling.evaluations[1].values["computation_scaling"] == pytest.approx(5 * 8 / 40)
 
 
@@ -165,8 +184,7 @@ def test_repeated_runs_are_compared_one_by_one() -> None:
 def test_a_single_run_is_its_own_reference() -> None:
     scaling = scale(STRONG[:1])
     assert scaling.why == (
-        "strong scaling: there is nothing to compare;"
-        " a single run is its own reference, so its scaling metrics are 1"
+        "strong scaling: a single run; it is its own reference, so its scaling metrics are 1"
     )
     values = scaling.evaluations[0].values
     assert {id for id, value in values.items() if value == 1.0} == {

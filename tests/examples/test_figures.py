@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from popmodel.machine import profile
-from popmodel.model.measured import read_table
 from popmodel.model.predict import predict
+from popmodel.model.run_times import read_table
 from popmodel.model.signature import files as signature
 from popmodel.model.validate import compare, from_document, summary
 
@@ -30,7 +30,8 @@ def test_the_profile_is_what_its_readme_says() -> None:
 
 
 def test_the_first_validation_is_as_far_off_as_its_readme_says() -> None:
-    runs = read_table(EXAMPLES / "stencil3d" / "two-core-vm.csv")
+    runs = read_table(EXAMPLES / "stencil3d" / "two-core-vm.csv", ["N"]).runs
+    assert {run.parameters["N"] for run in runs} == {256.0}
     stencil, machine = signature.load("stencil3d"), profile.load(PROFILE)
     sizes = dict.fromkeys((run.processes, run.threads) for run in runs)
     made = {

@@ -171,12 +171,11 @@ def test_nothing_is_run_from_a_folder_that_others_can_write(
     with pytest.raises(BuildError) as raised:
         build("hello-openmp", compiler)
     assert raised.value.message == (
-        f"{open_to_all} can be written by others (mode 770): what lies there is not run with your "
-        "rights"
+        f"{open_to_all} is writable by others (mode 770): programs in it are not run"
     )
     assert raised.value.hint == (
-        f"chmod -R go-w {folder} if you trust what is in it, or name another folder in "
-        "POPMODEL_CACHE_DIR"
+        f"if you trust its contents, chmod -R go-w {folder}; otherwise set POPMODEL_CACHE_DIR "
+        "to another directory"
     )
     assert (tmp_path / "calls").read_text() == "called\n"
 
@@ -249,10 +248,10 @@ def test_what_the_compiler_refuses(folder: Path, tmp_path: Path) -> None:
         build("hello-openmp", compiler)
     (log,) = folder.glob(f"programs/*/{LOG}")
     assert raised.value.message == (
-        f"{tmp_path}/fake-cc cannot build popmodel-hello-openmp: "
-        "hello_openmp.c:9:1: error: expected declaration"
+        f"{tmp_path}/fake-cc failed to build popmodel-hello-openmp: hello_openmp.c:9:1: "
+        "error: expected declaration"
     )
-    assert raised.value.hint == f"all that the compiler said is in {log}"
+    assert raised.value.hint == f"full compiler output: {log}"
     assert "and more" in log.read_text()
     assert [path.name for path in log.parent.iterdir()] == [LOG]
 
@@ -271,7 +270,7 @@ def test_a_compiler_without_openmp(folder: Path, tmp_path: Path, said: str) -> N
     (log,) = folder.glob(f"programs/*/{LOG}")
     assert raised.value.message.endswith(f": {said}")
     assert raised.value.hint == (
-        f"this compiler lacks OpenMP: install its runtime, or name another in CC ({log})"
+        f"install the OpenMP runtime of this compiler, or set CC to another one ({log})"
     )
 
 
@@ -290,7 +289,7 @@ def test_a_disk_that_fills_up_while_compiling(
         build("hello-openmp", fake(tmp_path, script))
     assert raised.value.message == f"{told} in {folder} while building popmodel-hello-openmp"
     assert raised.value.hint == (
-        "free some space there, or name another folder in POPMODEL_CACHE_DIR"
+        "free some space there, or set POPMODEL_CACHE_DIR to another directory"
     )
     (log,) = folder.glob(f"programs/*/{LOG}")
     assert said in log.read_text()
@@ -298,7 +297,7 @@ def test_a_disk_that_fills_up_while_compiling(
 
 @pytest.mark.usefixtures("folder")
 def test_a_compiler_that_makes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match="it ended with exit status 0"):
+    with pytest.raises(BuildError, match="exit status 0, no output"):
         build("hello-openmp", fake(tmp_path, "exit 0"))
 
 
@@ -314,8 +313,8 @@ def test_a_cache_that_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "file"))
     with pytest.raises(FileError) as raised:
         build("hello-openmp", fake(tmp_path, COPIES))
-    assert "what popmodel builds cannot be kept here: Not a directory" in raised.value.message
-    assert raised.value.hint == "name another folder in POPMODEL_CACHE_DIR"
+    assert "cannot store build results here: Not a directory" in raised.value.message
+    assert raised.value.hint == "set POPMODEL_CACHE_DIR to another directory"
 
 
 def test_a_cache_on_a_full_disk(
@@ -328,9 +327,9 @@ def test_a_cache_on_a_full_disk(
     with pytest.raises(FileError) as raised:
         build("hello-openmp", fake(tmp_path, COPIES))
     assert raised.value.message.startswith(f"{folder}/programs/")
-    assert raised.value.message.endswith("cannot be kept here: No space left on device")
+    assert raised.value.message.endswith("cannot store build results here: No space left on device")
     assert raised.value.hint == (
-        "free some space there, or name another folder in POPMODEL_CACHE_DIR"
+        "free some space there, or set POPMODEL_CACHE_DIR to another directory"
     )
 
 
@@ -338,7 +337,7 @@ def test_flags_that_are_no_words(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BuildError) as raised:
         build("hello-openmp", fake(tmp_path, COPIES), {**os.environ, "CFLAGS": "-D'x"})
     assert raised.value.message == "$CFLAGS: no closing quotation"
-    assert raised.value.hint == "write for example CFLAGS='-O3 -g'"
+    assert raised.value.hint == "for example CFLAGS='-O3 -g'"
     assert not folder.exists()
 
 
@@ -347,6 +346,6 @@ def test_a_package_without_its_sources(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(BuildError) as raised:
         sources()
     assert raised.value.message == (
-        f"the sources of the measuring programs are neither in nor beside {tmp_path / 'popmodel'}"
+        f"{tmp_path / 'popmodel'}: the sources of the benchmark programs are missing"
     )
-    assert raised.value.hint == "install popmodel again: its package is incomplete"
+    assert raised.value.hint == "reinstall popmodel: the package is incomplete"

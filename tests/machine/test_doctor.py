@@ -74,7 +74,7 @@ def test_openmp_that_speaks_besides(variable: tuple[str, str]) -> None:
 
 def test_openmp_without_a_compiler() -> None:
     check = check_openmp(PopmodelError("none"), os.environ)
-    assert (check.status, check.found) == ("untried", "not tried: there is no compiler")
+    assert (check.status, check.found) == ("untried", "not tested: there is no compiler")
 
 
 @pytest.mark.parametrize(
@@ -82,18 +82,18 @@ def test_openmp_without_a_compiler() -> None:
     [
         (
             """echo '{"threads":1,"openmp":201511,"runtime":"libgomp.so.1"}'""",
-            "libgomp.so.1, 1 thread where two were asked for",
-            "look at OMP_THREAD_LIMIT and OMP_DYNAMIC",
+            "libgomp.so.1, 1 thread instead of 2",
+            "check OMP_THREAD_LIMIT and OMP_DYNAMIC",
         ),
         (
             "echo 'error while loading shared libraries: libomp.so' >&2; exit 127",
-            "two threads do not start: error while loading shared libraries: libomp.so",
-            "try it by hand: OMP_NUM_THREADS=2 {program}",
+            "a program with two threads fails: error while loading shared libraries: libomp.so",
+            "run it by hand: OMP_NUM_THREADS=2 {program}",
         ),
         (
             """echo '{"threads":2,'; echo '{"a":1}'; echo 'libgomp: out of sorts' >&2""",
-            "two threads give no answer: libgomp: out of sorts",
-            "look at the variables OMP_* and at what it says: OMP_NUM_THREADS=2 {program}",
+            "unexpected output of a program with two threads: libgomp: out of sorts",
+            "check the OMP_* variables and run it by hand: OMP_NUM_THREADS=2 {program}",
         ),
     ],
 )
@@ -125,15 +125,18 @@ def test_openmp_that_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("bound", "bound to cores"),
         ("free", "not bound"),
-        ("crowded", "not bound, as if there were room for one"),
-        ("given", "as --launcher says"),
+        ("crowded", "not bound, oversubscribed"),
+        ("given", "as given by --launcher"),
     ],
 )
 def test_an_mpi(monkeypatch: pytest.MonkeyPatch, manner: str, words: str) -> None:
     way = Way(("/opt/bin/mpirun",), manner)  # type: ignore[arg-type]
     monkeypatch.setattr(doctor, "probe", lambda *_: way)
     check = check_mpi(MPI, os.environ)
-    assert (check.status, check.found) == ("ok", f"Open MPI 4.1.6, ranks by mpirun, {words}")
+    assert (check.status, check.found) == (
+        "ok",
+        f"Open MPI 4.1.6, ranks started by mpirun, {words}",
+    )
     assert check.facts == {
         "library": "Open MPI",
         "version": "4.1.6",
@@ -171,7 +174,7 @@ def test_no_mpi() -> None:
 
 def test_counters() -> None:
     check = check_counters(None, 2)
-    assert (check.status, check.found) == ("ok", "instructions can be counted")
+    assert (check.status, check.found) == ("ok", "available (instructions, cycles)")
     assert check.facts == {"error": None, "perf_event_paranoid": 2}
 
 
@@ -181,20 +184,20 @@ def test_counters() -> None:
         (
             errno.EACCES,
             4,
-            "not allowed (perf_event_paranoid is 4)",
-            "popmodel bench needs none; traces do: have kernel.perf_event_paranoid set to 2",
+            "not permitted (perf_event_paranoid is 4)",
+            "popmodel trace --counters needs them: ask for kernel.perf_event_paranoid=2",
         ),
         (
             errno.EPERM,
             None,
-            "not allowed",
-            "popmodel bench needs none; traces do: have kernel.perf_event_paranoid set to 2",
+            "not permitted",
+            "popmodel trace --counters needs them: ask for kernel.perf_event_paranoid=2",
         ),
         (
             errno.ENOENT,
             2,
-            "none here (ENOENT), as in most virtual machines and containers",
-            "popmodel bench needs none; traces made here will have none",
+            "not available (ENOENT), as in most virtual machines and containers",
+            "traces recorded here will have none; popmodel bench does not need them",
         ),
     ],
 )
@@ -226,41 +229,41 @@ def test_the_setting_of_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("files", "environment", "status", "found", "todo"),
     [
-        ({"affinity": "0-3"}, {}, "ok", "4 cores, 4 of 4 CPUs allowed", None),
+        ({"affinity": "0-3"}, {}, "ok", "4 cores, 4 of 4 CPUs usable", None),
         (
             {"affinity": "0-3"},
             {"SLURM_CPUS_ON_NODE": "4"},
             "ok",
-            "4 cores, 4 of 4 CPUs allowed",
+            "4 cores, 4 of 4 CPUs usable",
             None,
         ),
         (
             {"affinity": "0", "/sys/devices/system/cpu/online": "0-63"},
             {"SLURM_CPUS_ON_NODE": "64"},
             "warn",
-            "1 core, 1 of 64 CPUs allowed, though Slurm gave 64",
+            "1 core, 1 of 64 CPUs usable, although Slurm allocated 64",
             "start popmodel outside srun, or with srun -c 64",
         ),
         (
             {"affinity": "0-3", "/sys/devices/system/cpu/online": "0-63"},
             {},
             "warn",
-            "4 cores, 4 of 64 CPUs allowed",
-            "measure a node of its own (--exclusive): others share its memory and caches",
+            "4 cores, 4 of 64 CPUs usable",
+            "use an exclusive node (--exclusive): other jobs share its memory and caches",
         ),
         (
             {"affinity": "0-3", "/sys/fs/cgroup/cpu.max": "150000 100000"},
             {},
             "warn",
-            "1 core, 4 of 4 CPUs allowed, time for 1.5 (control group)",
-            "raise the limit of the container: threads above it are stopped now and then",
+            "1 core, 4 of 4 CPUs usable, limited to the time of 1.5 (control group)",
+            "raise the CPU limit of the container: threads beyond it are throttled",
         ),
         (
             {"affinity": "0"},
             {},
             "warn",
-            "1 core, 1 of 1 CPU allowed",
-            "measure where there are more: nothing that cores share can be measured on one",
+            "1 core, 1 of 1 CPU usable",
+            "use a node with more cores: shared resources cannot be measured on one",
         ),
     ],
 )
@@ -293,10 +296,9 @@ def test_noise(foreign: float, steal: float, spread: float, status: str) -> None
 def test_noise_in_words() -> None:
     check = check_noise(Disturbance(1.25, 0.3, 0.02, 0.5))
     assert check.found == (
-        "others use 30 % of the CPUs, 2 % is stolen, "
-        "the same work takes up to 50 % longer, load 1.2"
+        "other programs use 30 % of the CPU time, steal 2 %, run times vary by 50 %, load 1.2"
     )
-    assert check.todo == "measure at a quieter time, or on a node of your own"
+    assert check.todo == "measure when the node is idle, or on an exclusive node"
 
 
 STAT = """\
@@ -360,7 +362,7 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
     check = check_cache(tmp_path / "file" / "cache")
     assert check.status == "fail"
     assert check.found == f"{tmp_path}/file/cache: cannot be written: Not a directory"
-    assert check.todo == "name another folder in POPMODEL_CACHE_DIR"
+    assert check.todo == "set POPMODEL_CACHE_DIR to another directory"
 
 
 Volume = namedtuple("Volume", "f_bavail f_frsize f_flag")
@@ -370,15 +372,15 @@ def test_a_cache_where_programs_cannot_run(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "statvfs", lambda _: Volume(1 << 30, 4096, os.ST_NOEXEC))
     check = check_cache(tmp_path)
     assert check.status == "fail"
-    assert check.found == f"{tmp_path}: programs cannot be run there (noexec)"
-    assert check.todo == "name another folder in POPMODEL_CACHE_DIR"
+    assert check.found == f"{tmp_path}: mounted without permission to run programs (noexec)"
+    assert check.todo == "set POPMODEL_CACHE_DIR to another directory"
 
 
 def test_a_cache_that_is_nearly_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "statvfs", lambda _: Volume(256, 4096, 0))
     check = check_cache(tmp_path)
     assert (check.status, check.found) == ("warn", f"{tmp_path}, 1 MiB free")
-    assert check.todo == "free some space, or name another folder in POPMODEL_CACHE_DIR"
+    assert check.todo == "free some space, or set POPMODEL_CACHE_DIR to another directory"
 
 
 # All together
@@ -404,14 +406,14 @@ def test_a_cache_that_fails_is_told_once(tmp_path: Path, monkeypatch: pytest.Mon
     checks = examine(hardware.here(), environment=os.environ, seconds=0.05)
     assert [check.name for check in checks if check.status == "fail"] == ["cache"]
     assert [check for check in checks if check.status == "untried"] == [
-        Check("OpenMP", "untried", "not tried: it needs the cache"),
-        Check("MPI", "untried", "not tried: it needs the cache"),
+        Check("OpenMP", "untried", "not tested: it needs the cache"),
+        Check("MPI", "untried", "not tested: it needs the cache"),
     ]
     assert not measurable(checks)
 
 
 def test_a_wrong_launcher_is_a_matter_of_the_command_line() -> None:
-    with pytest.raises(UsageError, match="there is no program no-such-launcher"):
+    with pytest.raises(UsageError, match="program no-such-launcher"):
         examine(hardware.here(), "no-such-launcher")
 
 

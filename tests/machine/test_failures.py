@@ -94,33 +94,38 @@ STATUS_WITHOUT_WORDS = STATUS_OF_OPEN_MPI.partition("\n")[2]
         ),
         (
             SLOTS,
-            "mpirun has no room for 4 ranks: There are not enough slots available in the system "
+            "mpirun does not have enough slots for 4 ranks: There are not enough slots "
+            "available in the system "
             "to satisfy the 4 slots that were requested by the application:",
         ),
         (
             "srun: error: Unable to create step for job 17: More processors requested than "
             "permitted\n",
-            "mpirun has no room for 4 ranks: srun: error: Unable to create step for job 17: "
+            "mpirun does not have enough slots for 4 ranks: srun: error: Unable to create step "
+            "for job 17: "
             "More processors requested than permitted",
         ),
         (
             SIGNAL_OF_OPEN_MPI_5,
-            "rank 1 died of signal SIGABRT: prterun noticed that process rank 1 with PID 5322 on "
+            "rank 1 was killed by signal SIGABRT: prterun noticed that process rank 1 with PID "
+            "5322 on "
             "node node exited on signal 6 (Aborted).",
         ),
         (
             SIGNAL_OF_OPEN_MPI_4,
-            "rank 3 died of signal SIGKILL: mpirun noticed that process rank 3 with PID 0 on node "
+            "rank 3 was killed by signal SIGKILL: mpirun noticed that process rank 3 with PID 0 "
+            "on node "
             "n01 exited on signal 9 (Killed).",
         ),
         (
             SIGNAL_OF_MPICH,
-            "a rank died of signal SIGSEGV: YOUR APPLICATION TERMINATED WITH THE EXIT STRING: "
+            "a rank was killed by signal SIGSEGV: YOUR APPLICATION TERMINATED WITH THE EXIT "
+            "STRING: "
             "Segmentation fault (signal 11)",
         ),
         (
             "srun: error: n01: task 3: Segmentation fault (core dumped)\n",
-            "rank 3 died: srun: error: n01: task 3: Segmentation fault (core dumped)",
+            "rank 3 crashed: srun: error: n01: task 3: Segmentation fault (core dumped)",
         ),
         (
             "srun: error: n01: task 0: Exited with exit code 2\n",
@@ -128,10 +133,11 @@ STATUS_WITHOUT_WORDS = STATUS_OF_OPEN_MPI.partition("\n")[2]
         ),
         (
             ABORT_OF_OPEN_MPI,
-            "rank 1 gave up: MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD "
+            "rank 1 called MPI_Abort: MPI_ABORT was invoked on rank 1 in communicator "
+            "MPI_COMM_WORLD "
             "Proc: [[33380,1],1] Errorcode: 7",
         ),
-        (ABORT_OF_MPICH, f"rank 1 gave up: {ABORT_OF_MPICH.strip()}"),
+        (ABORT_OF_MPICH, f"rank 1 called MPI_Abort: {ABORT_OF_MPICH.strip()}"),
         (
             STATUS_OF_OPEN_MPI,
             "popmodel-mpi: jobs.txt:3: unknown job 'barier'; known are barrier, bcast",
@@ -147,7 +153,7 @@ STATUS_WITHOUT_WORDS = STATUS_OF_OPEN_MPI.partition("\n")[2]
             "No space left on device",
         ),
         ("one\ntwo\n", "mpirun failed with exit status 1: two"),
-        ("", "mpirun failed with exit status 1 and said nothing"),
+        ("", "mpirun failed with exit status 1 and no output"),
     ],
 )
 def test_why_it_failed(text: str, message: str) -> None:
@@ -155,7 +161,7 @@ def test_why_it_failed(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "ended"), [(137, "died of signal SIGKILL"), (3, "failed"), (255, "failed")]
+    ("status", "ended"), [(137, "was killed by signal SIGKILL"), (3, "failed"), (255, "failed")]
 )
 def test_open_mpi_4_that_says_half_of_it(status: int, ended: str) -> None:
     said = SIGNAL_OF_OPEN_MPI_4.partition("mpirun noticed")[0]
@@ -170,15 +176,16 @@ def test_open_mpi_4_that_says_half_of_it(status: int, ended: str) -> None:
     [
         (
             ROOT,
-            "measure as another user, or add its flag for root: --launcher 'mpirun FLAG'",
+            "use another account, or add the launcher's option for root: --launcher 'mpirun "
+            "OPTION'",
         ),
-        (SLOTS, "use fewer with --ranks, or ask the batch system for more"),
+        (SLOTS, "use fewer with --ranks, or request more from the batch system"),
         (
             "write error: No space left on device",
-            "free some space, or choose another place with -o; the same command goes on from here",
+            "free some space, or choose another path with -o; the same command resumes from here",
         ),
-        (ABORT_OF_MPICH, "all it said is in run.log"),
-        ("", "all it said is in run.log"),
+        (ABORT_OF_MPICH, "full output: run.log"),
+        ("", "full output: run.log"),
     ],
 )
 def test_what_to_do(text: str, hint: str) -> None:
@@ -187,13 +194,13 @@ def test_what_to_do(text: str, hint: str) -> None:
 
 def test_without_a_log_the_command_can_be_tried() -> None:
     assert explain(1, "", ["mpirun", "-n", "2", "a b"], 2).hint == (
-        "try it by hand: mpirun -n 2 'a b'"
+        "run it by hand: mpirun -n 2 'a b'"
     )
 
 
 def test_a_signal_of_the_launcher_itself() -> None:
     assert explain(-9, "", ["mpirun"], 2).message == (
-        "mpirun failed with signal SIGKILL and said nothing"
+        "mpirun failed with signal SIGKILL and no output"
     )
 
 
@@ -203,7 +210,7 @@ def test_a_signal_of_the_launcher_itself() -> None:
         ("/x: No such file or directory", "check that it exists on this machine"),
         (
             "/x: Permission denied",
-            "its folder may forbid programs (noexec): name another in POPMODEL_CACHE_DIR",
+            "its directory may be mounted noexec: set POPMODEL_CACHE_DIR to another one",
         ),
     ],
 )

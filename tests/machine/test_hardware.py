@@ -341,7 +341,7 @@ def test_without_caches_the_topology_has_none_and_says_so() -> None:
     assert told.caches == ()
     assert told.line is None
     assert "caches" not in told.topology()
-    assert told.absent == {"topology.caches": "neither sysfs nor lstopo tells the caches"}
+    assert told.absent == {"topology.caches": "neither sysfs nor lstopo reports the caches"}
 
 
 LSTOPO = """\

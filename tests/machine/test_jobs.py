@@ -34,12 +34,12 @@ def test_values_are_looked_up() -> None:
 def test_a_word_that_is_no_parameter_is_refused(line: str) -> None:
     with pytest.raises(UsageError) as error:
         parse(line)
-    assert error.value.message == f"job '{line}': '{line.split()[1]}' is not key=value"
+    assert error.value.message == f"job '{line}': '{line.split()[1]}' must be key=value"
     assert error.value.hint == "write NAME key=value ..."
 
 
 def test_a_line_without_a_name_is_refused() -> None:
-    with pytest.raises(UsageError, match="a job has no name"):
+    with pytest.raises(UsageError, match="job without a name"):
         parse("  ")
 
 

@@ -124,13 +124,13 @@ def test_a_program_finds_its_environment(tmp_path: Path) -> None:
 def test_a_program_that_fails(tmp_path: Path) -> None:
     error = failure(tmp_path, 'echo "{}" >> $1; echo "popmodel-node: no such job" >&2; exit 2')
     assert error.message == "popmodel-node: no such job"
-    assert error.hint == f"all it said is in {tmp_path}/log"
+    assert error.hint == f"full output: {tmp_path}/log"
     assert (tmp_path / "samples").read_text() == "{}\n"
 
 
 def test_a_program_that_a_signal_ends(tmp_path: Path) -> None:
     error = failure(tmp_path, "kill -SEGV $$")
-    assert error.message == "program failed with signal SIGSEGV and said nothing"
+    assert error.message == "program failed with signal SIGSEGV and no output"
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_program_that_may_not_run(tmp_path: Path) -> None:
     with pytest.raises(LaunchError) as raised:
         start(tmp_path / "none", [], log=tmp_path / "log")
     assert raised.value.hint == (
-        "its folder may forbid programs (noexec): name another in POPMODEL_CACHE_DIR"
+        "its directory may be mounted noexec: set POPMODEL_CACHE_DIR to another one"
     )
 
 
@@ -153,8 +153,8 @@ def test_a_program_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(launch, "time", clock)
     text = f'echo "{{}}" >> $1; echo waiting; echo $$ > {tmp_path}/pid; exec sleep 600'
     error = failure(tmp_path, text, patience=500)
-    assert error.message == "program made no progress for 500 s and was ended: waiting"
-    assert error.hint == f"all it said is in {tmp_path}/log"
+    assert error.message == "program made no progress for 500 s and was killed: waiting"
+    assert error.hint == f"full output: {tmp_path}/log"
     assert error.is_hang
     assert (tmp_path / "samples").read_text() == "{}\n"
     assert not is_alive(int((tmp_path / "pid").read_text()))
@@ -189,7 +189,7 @@ def test_words_are_progress_and_so_are_samples(
 def test_a_launch_that_takes_too_long(tmp_path: Path) -> None:
     busy = 'while true; do echo "{}" >> $1; sleep 0.1; done'
     error = failure(tmp_path, busy, limit=0.5)
-    assert error.message == "program was not done within 0.5 s and was ended"
+    assert error.message == "program did not finish within 0.5 s and was killed"
 
 
 def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     assert raised.value.message == (
         f"{tmp_path}/none/log: cannot be written: No such file or directory"
     )
-    assert raised.value.hint == "choose another place with -o"
+    assert raised.value.hint == "choose another path with -o"
 
 
 def test_a_log_on_a_full_disk_ends_the_launch(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_log_on_a_full_disk_ends_the_launch(tmp_path: Path) -> None:
         run(tmp_path, text, log="/dev/full")
     assert raised.value.message == "/dev/full: cannot be written: No space left on device"
     assert raised.value.hint == (
-        "free some space there, or choose another place with -o; the same command goes on from here"
+        "free some space there, or choose another path with -o; the same command resumes from here"
     )
     assert (tmp_path / "samples").read_text() == "{}\n"
     assert not is_alive(int((tmp_path / "pid").read_text()))
@@ -281,8 +281,8 @@ def test_what_the_caller_sets_stays(tmp_path: Path, mpi: Mpi) -> None:
 
 def test_more_ranks_than_cores(tmp_path: Path, mpi: Mpi) -> None:
     error = failure(tmp_path, "exit 0", mpi=mpi, ranks=4)
-    assert error.message == "4 ranks do not fit: this process may use 2 cores"
-    assert error.hint == "use --ranks 2: ranks that share a core measure how they take turns"
+    assert error.message == "too few cores for 4 ranks: this process may use 2 cores"
+    assert error.hint == "use --ranks 2: ranks that share a core would measure time slicing"
 
 
 def test_in_a_job_there_may_be_other_nodes(
@@ -309,10 +309,10 @@ def test_a_launcher_that_hangs_and_scatters(
     script(tmp_path / "rank", rank)
     text = f"trap '' TERM; setsid {tmp_path}/rank & setsid {tmp_path}/rank & {tmp_path}/rank"
     error = failure(tmp_path, text, mpi=mpi, ranks=2, patience=500)
-    assert error.message == "mpirun made no progress for 500 s and was ended"
+    assert error.message == "mpirun made no progress for 500 s and was killed"
     assert error.hint == (
-        "the ranks may not reach each other (network interface, firewall): try other flags of the "
-        f"launcher with --launcher (its words: {tmp_path}/log)"
+        "the ranks may not reach each other (network interface, firewall): try other "
+        f"launcher options with --launcher (output: {tmp_path}/log)"
     )
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 3
@@ -325,10 +325,8 @@ def test_processes_that_cannot_be_ended_are_named(
     end = processes.end
     monkeypatch.setattr(processes, "end", lambda tree: [*end(tree), 11, 12])
     error = failure(tmp_path, "exit 0")
-    assert error.message == "program: processes that cannot be ended are left: 11,12"
-    assert error.hint == (
-        "they wait for a device or are another user's; look at them: ps -fp 11,12"
-    )
+    assert error.message == "program: some processes could not be killed: 11,12"
+    assert error.hint == ("they wait for a device or belong to another user: ps -fp 11,12")
 
 
 def test_a_launch_that_cannot_be_ended_is_reported(
@@ -352,7 +350,7 @@ def test_a_launch_that_cannot_be_ended_is_reported(
         fuse.cancel()
         child.kill()
         child.communicate()
-    assert error.message == f"program: processes that cannot be ended are left: {child.pid}"
+    assert error.message == f"program: some processes could not be killed: {child.pid}"
 
 
 # With a real MPI

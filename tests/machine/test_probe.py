@@ -116,10 +116,10 @@ def test_a_launcher_of_another_mpi(tmp_path: Path) -> None:
     mpi = made_up(tmp_path, f"size=1\n{HELLO}", "MPICH", "4.1")
     error = failure(mpi)
     assert error.message == (
-        "one rank starts, 2 do not: mpirun started 2 programs of one rank each instead of "
-        "2 ranks: it does not belong to MPICH 4.1"
+        "1 rank starts, 2 do not: mpirun started 2 separate one-rank programs instead of 2 "
+        "ranks: it does not belong to MPICH 4.1"
     )
-    assert error.hint == "name the launcher that does, for example --launcher 'srun --mpi=pmix'"
+    assert error.hint == "give the launcher of this MPI, for example --launcher 'srun --mpi=pmix'"
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -137,19 +137,20 @@ def test_a_launcher_with_room_for_one(tmp_path: Path) -> None:
     refuses = 'case "$*" in *"-n 2"*) echo There are not enough slots; exit 1;; esac'
     error = failure(made_up(tmp_path, f"{refuses}\n{HELLO}"))
     assert error.message == (
-        "one rank starts, 2 do not: mpirun has no room for 2 ranks: There are not enough slots"
+        "1 rank starts, 2 do not: mpirun does not have enough slots for 2 ranks: There are not "
+        "enough slots"
     )
-    assert error.hint == "use fewer with --ranks, or ask the batch system for more"
+    assert error.hint == "use fewer with --ranks, or request more from the batch system"
 
 
 @pytest.mark.usefixtures("two_cores")
 def test_a_launcher_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "time", clock_that_leaps((tmp_path / "calls").exists))
     error = failure(made_up(tmp_path, f"echo called >> {tmp_path}/calls; exec sleep 600"))
-    assert error.message == "mpirun did not start 2 ranks within 60 s, and said nothing"
+    assert error.message == "mpirun did not start 2 ranks within 60 s; it printed nothing"
     assert error.hint == (
-        "the ranks may not reach each other (network interface, firewall): "
-        "try other flags of the launcher with --launcher"
+        "the ranks may not reach each other (network interface, firewall): try other "
+        "launcher options with --launcher"
     )
     assert (tmp_path / "calls").read_text() == "called\n"
 
@@ -170,10 +171,10 @@ def test_no_launcher_at_all(tmp_path: Path) -> None:
     bare = Mpi(mpi.compiler, (), mpi.library, mpi.version, mpi.identity, mpi.origin)
     error = failure(bare)
     assert error.message == (
-        "Open MPI 5.0.11 has no mpirun or mpiexec, and this is no job of a batch system"
+        "Open MPI 5.0.11: found neither mpirun nor mpiexec, and this is not a batch job"
     )
     assert error.hint == (
-        "run it in a job (popmodel bench --script slurm), or name its launcher: --launcher"
+        "run it in a job (popmodel bench --script slurm), or give the launcher: --launcher"
     )
 
 

@@ -244,7 +244,7 @@ def test_how_a_process_ended(status: int, words: str) -> None:
         ("a.c: In f:\na.c:1: error: x\na.c:2: error: y\n2 errors\n", "a.c:1: error: x", "2 errors"),
         ("one\ntwo\n\n", "two", "two"),
         ("-----\nno compiler\n-----\n", "no compiler", "no compiler"),
-        ("", "it ended with exit status 1", "it ended with exit status 1"),
+        ("", "exit status 1, no output", "exit status 1, no output"),
     ],
 )
 def test_lines_that_tell(text: str, first: str, last: str) -> None:

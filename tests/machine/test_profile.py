@@ -101,7 +101,7 @@ def test_why_something_could_not_be_measured_is_told() -> None:
     loaded = profile.from_document(document, "lab.json")
     with pytest.raises(MissingQuantity) as caught:
         loaded.size_classes("inter")
-    assert caught.value.message == "machine lab (lab.json) does not know net.inter: one node"
+    assert caught.value.message == "profile lab (lab.json) has no value for net.inter: one node"
     assert caught.value.hint == "add it to the profile, with its source"
     assert loaded.absent("openmp.parallel_for.fit.a") == "too few threads"
     assert loaded.absent("net.intra") is None
@@ -113,11 +113,11 @@ def test_classes_may_jump_up_where_the_protocol_changes() -> None:
     document["net"]["intra"] = {"classes": TWO_CLASSES, "eager_threshold": q(1000)}
     assert profile.from_document(document).size_classes("intra") == 2
     document["net"]["intra"]["eager_threshold"] = q(500)
-    with pytest.raises(ProfileError, match="do not meet at 1000 B") as caught:
+    with pytest.raises(ProfileError, match="do not match at 1000 B") as caught:
         profile.from_document(document)
     assert caught.value.hint == (
-        "where classes meet the time may fall by a quarter and rise threefold, at the eager "
-        "threshold by any factor"
+        "from one class to the next the time may fall by a quarter or rise threefold, at the "
+        "eager threshold by any factor"
     )
 
 
@@ -136,7 +136,7 @@ def test_where_classes_meet_the_time_may_fall_a_little_and_rise_more(
     if accepted:
         assert profile.from_document(document).size_classes("intra") == 2
     else:
-        with pytest.raises(ProfileError, match="do not meet at 1000 B"):
+        with pytest.raises(ProfileError, match="do not match at 1000 B"):
             profile.from_document(document)
 
 
@@ -156,12 +156,12 @@ def test_what_is_absent_is_unknown() -> None:
     loaded = profile.from_document(minimal(), "lab.json")
     with pytest.raises(MissingQuantity) as caught:
         loaded.get("memory.copy_bw")
-    assert caught.value.message == "machine lab (lab.json) does not know memory.copy_bw"
+    assert caught.value.message == "profile lab (lab.json) has no value for memory.copy_bw"
     assert caught.value.hint is not None
     assert "popmodel bench --only memory" in caught.value.hint
-    with pytest.raises(MissingQuantity, match=r"does not know net\.inter"):
+    with pytest.raises(MissingQuantity, match=r"has no value for net\.inter"):
         loaded.size_classes("inter")
-    with pytest.raises(MissingQuantity, match=r"does not know openmp\.reduction"):
+    with pytest.raises(MissingQuantity, match=r"has no value for openmp\.reduction"):
         loaded.thread_counts("reduction")
 
 
@@ -189,40 +189,43 @@ LEAST = {"alpha": q(1e-6), "beta": q(1e-9)}
     ("edit", "words"),
     [
         (change("schema", "x/1"), "schema is 'x/1', not 'popmodel/machine/1'"),
-        (change("memory/b1", ...), "memory.b1 is missing, without which bsat tells nothing"),
-        (change("memory/q", ...), "memory.q is missing, without which bsat tells nothing"),
+        (change("memory/b1", ...), "memory.b1 is missing: memory.bsat needs it"),
+        (change("memory/q", ...), "memory.q is missing: memory.bsat needs it"),
         (change("topology", ...), "topology is missing"),
         (change("topology/cores_per_node", ...), "topology.cores_per_node is missing"),
-        (change("memory/b1", 1e10), "memory.b1 should be a table with value"),
-        (change("memory/b1", q(-1)), "memory.b1.value should be a number above 0"),
-        (change("memory/b1/unit", "GB/s"), "memory.b1 should be in B/s, not 'GB/s'"),
+        (change("memory/b1", 1e10), "memory.b1 must be a table with value"),
+        (change("memory/b1", q(-1)), "memory.b1.value must be a number above 0"),
+        (change("memory/b1/unit", "GB/s"), "memory.b1 must be in B/s, not 'GB/s'"),
         (change("memory/bw1", q(1)), "memory.bw1 is not a known key"),
         (change("memori", {}), "memori is not a known key"),
-        (change("memory/bsat", q(1e9)), "memory.bsat is below memory.b1"),
-        (change("memory", []), "memory should be a table"),
-        (change("openmp", 3), "openmp should be a table"),
-        (change("topology/caches", []), "topology.caches should be a list with at least one"),
-        (change("topology/cores_per_node", 0), "cores_per_node should be a whole number of at"),
-        (change("topology/cores_per_node", True), "cores_per_node should be a whole number of at"),
-        (change("memory/by_cores", {}), "memory.by_cores is empty"),
-        (change("memory/by_cores", {"x": q(1)}), "memory.by_cores.x should be named by a number"),
-        (change("net/intra/table", [{"bytes": -1, "seconds": q(1)}]), "a number of at least 0"),
-        (change("core/overlap", "some"), "core.overlap should be one of none, ecm, full"),
-        (change("name", 3), "name should be text, not 3"),
-        (change("core/freq", {}), "core.freq is empty"),
-        (change("core/freq", {"all": q(1)}), "core.freq.all should be named by a number"),
-        (change("openmp/parallel_for/T", [1]), "has 1 thread counts .T. but 2 entries in seconds"),
-        (change("openmp/parallel_for/T", [4, 1]), "openmp.parallel_for.T should rise"),
-        (change("net/intra/classes", [{**LEAST, "upto": 5}]), "the last class should have no upto"),
-        (change("net/intra/classes", [LEAST, LEAST]), "only the last class may have no upto"),
+        (change("memory/bsat", q(1e9)), "memory.bsat must not be below memory.b1"),
+        (change("memory", []), "memory must be a table"),
+        (change("openmp", 3), "openmp must be a table"),
+        (change("topology/caches", []), "topology.caches must be a list with at least one"),
+        (change("topology/cores_per_node", 0), "cores_per_node must be a whole number, at"),
+        (change("topology/cores_per_node", True), "cores_per_node must be a whole number, at"),
+        (change("memory/by_cores", {}), "memory.by_cores must not be empty"),
+        (change("memory/by_cores", {"x": q(1)}), "memory.by_cores.x: the key must be a number"),
+        (change("net/intra/table", [{"bytes": -1, "seconds": q(1)}]), "a number, at least 0"),
+        (change("core/overlap", "some"), "core.overlap must be one of none, ecm, full"),
+        (change("name", 3), "name must be text, not 3"),
+        (change("core/freq", {}), "core.freq must not be empty"),
+        (change("core/freq", {"all": q(1)}), "core.freq.all: the key must be a number"),
+        (change("openmp/parallel_for/T", [1]), "has 1 entries in T but 2 in seconds"),
+        (change("openmp/parallel_for/T", [4, 1]), "openmp.parallel_for.T must increase"),
+        (change("net/intra/classes", [{**LEAST, "upto": 5}]), "the last class must not have upto"),
+        (change("net/intra/classes", [LEAST, LEAST]), "every class but the last must have upto"),
         (
             change("net/intra/classes", [{**LEAST, "upto": 5}, {**LEAST, "upto": 4}, LEAST]),
-            r"net.intra.classes\[1\].upto should be above the one before",
+            r"net.intra.classes\[1\].upto must be above that of the class before",
         ),
-        (change("net/intra/classes", TWO_CLASSES), r"classes\[0\] and \[1\] do not meet at 1000 B"),
+        (
+            change("net/intra/classes", TWO_CLASSES),
+            r"classes\[0\] and \[1\] do not match at 1000 B",
+        ),
         (
             change("net/intra/classes", [{**LEAST, "upto": "1k"}, LEAST]),
-            "upto should be a number above 0, not '1k'",
+            "upto must be a number above 0, not '1k'",
         ),
     ],
 )
@@ -254,14 +257,16 @@ def test_damaged_files(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match=r"m\.json:2: is not JSON"):
         profile.load(path)
     path.write_text("[1]")
-    with pytest.raises(ProfileError, match="the JSON document is no table"):
+    with pytest.raises(ProfileError, match="the JSON document must be a table"):
         profile.load(path)
     for text in ("[" * 100_000, '{"name": ' + "1" * 5000 + "}"):
         path.write_text(text)
-        with pytest.raises(ProfileError, match="nested too deeply, or has a number with too many"):
+        with pytest.raises(
+            ProfileError, match="nested too deeply, or contains a number with too many"
+        ):
             profile.load(path)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ProfileError, match="is not text in UTF-8"):
+    with pytest.raises(ProfileError, match="is not UTF-8 text"):
         profile.load(path)
 
 
@@ -269,12 +274,12 @@ def test_what_cannot_be_used_is_told_with_the_next_step(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     with pytest.raises(ProfileError) as caught:
         profile.load(path)
-    assert caught.value.hint == "name a profile that popmodel bench wrote, or a bundled one"
+    assert caught.value.hint == "give a profile that popmodel bench wrote, or the name of a preset"
     for text in ("{", "[1]", '{"schema": "popmodel/machine/1"}'):
         path.write_text(text)
         with pytest.raises(ProfileError) as caught:
             profile.load(path)
-        assert caught.value.hint == "correct it, or measure the machine again: popmodel bench"
+        assert caught.value.hint == "correct it, or measure again: popmodel bench"
 
 
 def test_unknown_name() -> None:
@@ -283,7 +288,7 @@ def test_unknown_name() -> None:
     assert caught.value.hint == "did you mean sandybridge-fdr?"
     with pytest.raises(UsageError) as caught:
         profile.load("xyz")
-    assert caught.value.hint == f"bundled are {', '.join(profile.presets())}"
+    assert caught.value.hint == f"choose a file or one of {', '.join(profile.presets())}"
     assert isinstance(caught.value, PopmodelError)
 
 

@@ -35,21 +35,21 @@ def test_without_interval_it_is_exact() -> None:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (3.0, "should be a table with value, low, high, origin and source, not 3.0"),
-        ({"value": 1, "hi": 2}, "unknown key 'hi'; known are value"),
-        ({"value": 1, "unit": "us"}, "should be in s, not 'us'"),
+        (3.0, "must be a table with value, low, high, origin and source, not 3.0"),
+        ({"value": 1, "hi": 2}, "unknown key 'hi'; known keys: value"),
+        ({"value": 1, "unit": "us"}, "must be in s, not 'us'"),
         ({"low": 1, "high": 2}, "has no value"),
-        ({"value": "5us"}, "value should be a number above 0, not '5us'"),
-        ({"value": True}, "value should be a number above 0, not True"),
-        ({"value": float("nan")}, "value should be finite, not nan"),
-        ({"value": 10**400}, r"value should be at most 1e\+30 in size, not 1000"),
-        ({"value": 0}, "value should be a number above 0, not 0"),
-        ({"value": 1, "low": -1, "high": 2}, "low should be a number above 0, not -1"),
-        ({"value": 1, "low": 0.5}, "needs both low and high, or neither"),
-        ({"value": 3, "low": 1, "high": 2}, "value 3 is not between low 1 and high 2"),
-        ({"value": 1, "origin": "guess"}, "origin should be one of measured, preset, user"),
-        ({"value": 1, "n": 1.5}, "n should be a whole number, not 1.5"),
-        ({"value": 1, "source": 3}, "source should be text, not 3"),
+        ({"value": "5us"}, "value must be a number above 0, not '5us'"),
+        ({"value": True}, "value must be a number above 0, not True"),
+        ({"value": float("nan")}, "value must be finite, not nan"),
+        ({"value": 10**400}, r"value must be at most 1e\+30 in magnitude, not 1000"),
+        ({"value": 0}, "value must be a number above 0, not 0"),
+        ({"value": 1, "low": -1, "high": 2}, "low must be a number above 0, not -1"),
+        ({"value": 1, "low": 0.5}, "must have both low and high, or neither"),
+        ({"value": 3, "low": 1, "high": 2}, "value 3 must be between low 1 and high 2"),
+        ({"value": 1, "origin": "guess"}, "origin must be one of measured, preset, user"),
+        ({"value": 1, "n": 1.5}, "n must be a whole number, not 1.5"),
+        ({"value": 1, "source": 3}, "source must be text, not 3"),
     ],
 )
 def test_refused(entry: Any, words: str) -> None:
@@ -59,5 +59,5 @@ def test_refused(entry: Any, words: str) -> None:
 
 def test_zero_where_it_makes_sense() -> None:
     assert read_quantity({"value": 0}, "s", zero=True).value == 0
-    with pytest.raises(ValueError, match="value should be a number of at least 0, not -1"):
+    with pytest.raises(ValueError, match="value must be a number, at least 0, not -1"):
         read_quantity({"value": -1}, "s", zero=True)

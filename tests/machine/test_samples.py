@@ -66,26 +66,32 @@ def test_a_resumed_launch_has_two_headers(tmp_path: Path) -> None:
     [
         ([HEADER, "{", JOB], "a:2: is not JSON: "),
         ([HEADER, "[1]", JOB], "a:2: is not a JSON object"),
-        ([HEADER, '{"job": "x", "job": "y"}', JOB], "a:2: has the key 'job' twice in one table"),
+        (
+            [HEADER, '{"job": "x", "job": "y"}', JOB],
+            ("a:2: contains the key 'job' twice in one table"),
+        ),
         ([HEADER, "[" * 100_000, JOB], "a:2: is nested too deeply"),
-        ([{"schema": "x"}, JOB], "a:1: is no samples file: its schema is 'x'"),
-        ([HEADER | {"program": "gpu"}, JOB], "a:1: program should be one of node, mpi"),
+        ([{"schema": "x"}, JOB], "a:1: is not a samples file: its schema is 'x'"),
+        ([HEADER | {"program": "gpu"}, JOB], "a:1: program must be one of node, mpi"),
         ([HEADER | {"ranks_at": [{}]}, JOB], "a:1: ranks_at[0].host is missing"),
-        ([HEADER | {"started": 1e18}, JOB], "a:1: started should be at most"),
+        ([HEADER | {"started": 1e18}, JOB], "a:1: started must be at most"),
         ([HEADER, {"params": {}}], "a:2: job is missing"),
-        ([HEADER, JOB | {"params": 3}], "a:2: params should be a table, not 3"),
-        ([HEADER, JOB | {"params": {"bytes": 1.5}}], "a:2: params.bytes should be a whole number"),
-        ([HEADER, JOB | {"params": {"delay": "x"}}], "a:2: params.delay should be seconds above 0"),
-        ([HEADER, JOB | {"seconds": ["x"]}], "a:2: seconds[0] should be a number, not 'x'"),
+        ([HEADER, JOB | {"params": 3}], "a:2: params must be a table, not 3"),
+        ([HEADER, JOB | {"params": {"bytes": 1.5}}], "a:2: params.bytes must be a whole number"),
+        ([HEADER, JOB | {"params": {"delay": "x"}}], "a:2: params.delay must be seconds above 0"),
+        ([HEADER, JOB | {"seconds": ["x"]}], "a:2: seconds[0] must be a number, not 'x'"),
         ([HEADER, {"job": "x", "params": {}}], "a:2: has neither seconds nor a reason"),
-        ([HEADER, JOB | {"seconds": [1, None]}], "a:2: seconds[1] should be a number, not None"),
-        ([HEADER, JOB | {"seconds": [math.inf]}], "a:2: seconds[0] should be finite, not inf"),
-        ([HEADER, JOB | {"seconds": [1, 0]}], "a:2: seconds should be above 0, not 0"),
-        ([HEADER, JOB | {"moved": -1}], "a:2: moved should be a number above 0, not -1"),
+        ([HEADER, JOB | {"seconds": [1, None]}], "a:2: seconds[1] must be a number, not None"),
+        ([HEADER, JOB | {"seconds": [math.inf]}], "a:2: seconds[0] must be finite, not inf"),
+        ([HEADER, JOB | {"seconds": [1, 0]}], "a:2: seconds must be above 0, not 0"),
+        ([HEADER, JOB | {"moved": -1}], "a:2: moved must be a number above 0, not -1"),
         ([HEADER, JOB | {"job": "clock"}], "a:2: work is missing"),
         ([HEADER, JOB | {"job": "reduce_local", "params": {}}], "a:2: params.bytes is missing"),
-        ([HEADER, JOB | {"reference": [1]}], "a:2: has not as many entries in reference as in"),
-        ([HEADER, JOB, {"end": 1}], "a:3: end should be text, not 1"),
+        (
+            [HEADER, JOB | {"reference": [1]}],
+            "a:2: reference and seconds must have the same number",
+        ),
+        ([HEADER, JOB, {"end": 1}], "a:3: end must be text, not 1"),
     ],
 )
 def test_damage_is_named_with_its_line(tmp_path: Path, lines: list[Any], words: str) -> None:
@@ -95,13 +101,13 @@ def test_damage_is_named_with_its_line(tmp_path: Path, lines: list[Any], words: 
     assert words in caught.value.message
     hints = (
         "remove the line, or measure again: popmodel bench",
-        "samples are written by popmodel bench",
+        "samples files are written by popmodel bench",
     )
     assert caught.value.hint in hints
 
 
 def test_an_empty_file(tmp_path: Path) -> None:
-    with pytest.raises(SamplesError, match="is empty: the launch ended before it began"):
+    with pytest.raises(SamplesError, match="is empty: the launch ended before it wrote anything"):
         read_one(write(tmp_path / "a", end=""))
 
 

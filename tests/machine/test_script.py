@@ -134,7 +134,9 @@ def test_launches_that_fail_are_told_and_the_others_go_on(
     assert done.returncode == 1
     assert done.stderr.count("failed: no such device") == len(run.plan.launches)
     assert "launch-001 failed: no such device\n" in done.stderr
-    assert done.stderr.endswith("some launches failed; what the others measured can be collected\n")
+    assert done.stderr.endswith(
+        "some launches failed; the samples of the others can be collected\n"
+    )
 
 
 def test_a_node_with_fewer_cores_is_refused(
@@ -144,8 +146,7 @@ def test_a_node_with_fewer_cores_is_refused(
     done = submit(run, tmp_path, SLURM_CPUS_ON_NODE="2")
     assert done.returncode == 1
     assert done.stderr == (
-        "the jobs are for nodes of 4 cores, this job has 2 of its node: "
-        "write the script anew with --ranks\n"
+        "the script is for nodes with 4 cores, this job has 2: write it again with --ranks\n"
     )
 
 
@@ -155,7 +156,7 @@ def test_it_wants_to_be_submitted_from_its_directory(
     script.write(run, programs, output="m.json")
     done = submit(run, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
     assert done.returncode == 1
-    assert done.stderr == ("popmodel-node is not here: submit from the directory of the script\n")
+    assert done.stderr == ("popmodel-node not found: submit from the directory of the script\n")
 
 
 def test_options_of_srun_are_passed_on(run: Run, programs: dict[str, Path], tmp_path: Path) -> None:
@@ -167,20 +168,20 @@ def test_options_of_srun_are_passed_on(run: Run, programs: dict[str, Path], tmp_
 def test_another_launcher_is_refused(run: Run, programs: dict[str, Path]) -> None:
     with pytest.raises(UsageError) as error:
         script.write(run, programs, output="m.json", launcher="mpirun -n 2")
-    assert error.value.message == ("--launcher mpirun -n 2: a Slurm script starts ranks with srun")
-    assert error.value.hint == (
-        'leave it out, or give srun with options: --launcher "srun --mpi=pmix"'
-    )
+    assert error.value.message == ("--launcher mpirun -n 2: must be srun for a Slurm script")
+    assert error.value.hint == ('omit it, or give srun with options: --launcher "srun --mpi=pmix"')
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "a\u202eb"])
 def test_names_that_could_end_a_comment_are_refused(
     tmp_path: Path, run: Run, programs: dict[str, Path], name: str
 ) -> None:
-    with pytest.raises(UsageError, match="the name of the profile holds a character that is not"):
+    with pytest.raises(UsageError, match="the name of the profile contains an invisible character"):
         script.write(run, programs, output=f"{name}.json")
     made = run_directory.begin(tmp_path / f"{name}.samples", run.plan, {"host": "login"})
-    with pytest.raises(UsageError, match="the path of the directory holds a character that is not"):
+    with pytest.raises(
+        UsageError, match="the path of the directory contains an invisible character"
+    ):
         script.write(made, programs, output="machine.json")
     assert not list(tmp_path.glob("*/*.sh"))
 

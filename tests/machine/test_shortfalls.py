@@ -47,8 +47,8 @@ def test_a_whole_measurement_lacks_nothing() -> None:
 def test_jobs_without_a_sample_are_counted_and_their_launches_named() -> None:
     samples = [launch(1), launch(2, JOBS[:1], None), launch(4, (), "limit"), launch(5, JOBS[1:])]
     assert shortfalls(plan(6), samples) == [
-        "12 of 18 jobs have no sample: launch 2 was cut short; launches 3, 6 did not begin; "
-        "launch 4 ran out of time; launch 5 left out what had failed"
+        "12 of 18 jobs have no sample: launch 2 was interrupted; launches 3, 6 did not start; "
+        "launch 4 ran out of time; launch 5 skipped jobs that had failed"
     ]
 
 
@@ -61,28 +61,28 @@ def test_a_launch_that_was_gone_on_with_is_whole() -> None:
 def test_without_a_plan_the_samples_say_that_they_are_cut() -> None:
     samples = [launch(1, JOBS, None), launch(2, JOBS, None), launch(3, JOBS, "limit")]
     assert shortfalls(None, samples) == [
-        "jobs are missing: launches 1, 2 were cut short; launch 3 ran out of time"
+        "some jobs have no sample: launches 1, 2 were interrupted; launch 3 ran out of time"
     ]
 
 
 def test_ranks_on_fewer_nodes_than_asked_for() -> None:
     two = [("a", "0"), ("b", "0")]
     samples = [launch(1, places=two), launch(2)]
-    assert shortfalls(plan(nodes=2), samples) == ["launch 2 asked for 2 nodes and ran on 1"]
+    assert shortfalls(plan(nodes=2), samples) == ["launch 2 ran on 1 instead of 2 nodes"]
     assert shortfalls(plan(nodes=2), [launch(1, places=two), launch(2, places=two)]) == []
 
 
 def test_ranks_that_share_cores() -> None:
     shared = [("a", "0-1")] * 4
     samples = [launch(1, places=shared), launch(2, places=shared)]
-    crowd = "ranks shared cores and waited for each other: "
+    crowd = "oversubscribed cores: "
     expected = crowd + "launches 1, 2 had 4 ranks on 2 CPUs of a"
     assert shortfalls(plan(), samples) == [expected]
     assert shortfalls(None, samples) == [expected]
     # Ranks that are not bound may use the CPUs of each other; there is one for each.
     assert shortfalls(None, [launch(1, places=[("a", "0-1")] * 2)]) == []
     assert shortfalls(None, [launch(1, places=[("a", "0"), ("a", "0"), ("b", "0")])]) == [
-        "ranks shared cores and waited for each other: launch 1 had 2 ranks on 1 CPU of a"
+        "oversubscribed cores: launch 1 had 2 ranks on 1 CPU of a"
     ]
     # A system that does not tell the CPUs is believed.
     assert shortfalls(None, [launch(1, places=[("a", None)] * 3)]) == []

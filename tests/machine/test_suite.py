@@ -154,7 +154,7 @@ def test_a_rank_that_dies_costs_its_job(
         "launch-003.jsonl": [0, 8, 512],
     }
     assert failure.job == JOBS[2]
-    assert failure.where == "launch 1 (node) was given up in ping_pong bytes=64 tier=node"
+    assert failure.where == "launch 1 (node) failed in ping_pong bytes=64 tier=node"
     assert "signal SIGSEGV: rank 1 fell over" in failure.error.message
     assert "rank 1 fell over" in (run.folder / "launch-001.log").read_text()
 
@@ -176,7 +176,7 @@ def test_a_program_that_does_not_begin_is_not_tried_again(
     monkeypatch.setenv("DUMB", "1")
     (failure,) = suite.measure(run, begin(program))
     assert failure.job is None
-    assert failure.where == "launch 1 (node) was given up before its first job"
+    assert failure.where == "launch 1 (node) failed before its first job"
     assert "cannot begin" in failure.error.message
     assert measured(run) == {}
 
@@ -206,7 +206,7 @@ def test_jobs_that_cannot_be_written_say_so(run: Run, program: Path) -> None:
     with pytest.raises(FileError) as error:
         suite.measure(run, begin(program))
     assert error.value.message.endswith("launch-001.jobs: cannot be written: Is a directory")
-    assert error.value.hint == "name another place with -o"
+    assert error.value.hint == "choose another path with -o"
 
 
 def test_an_interrupt_keeps_what_is_measured_and_leaves_no_process(
@@ -288,7 +288,7 @@ def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
     with pytest.raises(FileError) as error:
         run_directory.begin(tmp_path, plan(), MADE_WITH)
     assert error.value.message == (
-        f"{tmp_path}: holds files that no measurement wrote, such as thesis.tex"
+        f"{tmp_path}: contains files that popmodel bench did not write, such as thesis.tex"
     )
     assert error.value.hint is not None
     assert "-o" in error.value.hint
@@ -297,8 +297,8 @@ def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"schema": "popmodel/plan/0"}', "is no plan of a measurement: its schema is"),
-        ("[]", "is no plan of a measurement: the JSON document is no table"),
+        ('{"schema": "popmodel/plan/0"}', "is not a measurement plan: its schema is"),
+        ("[]", "is not a measurement plan: the JSON document must be a table"),
         ('{"schema": "popmodel/plan/1"}', "made_with is missing"),
     ],
 )
@@ -308,7 +308,7 @@ def test_a_plan_of_another_version_is_refused(run: Run, text: str, words: str) -
         run_directory.find(run.folder)
     assert f"plan.json: {words}" in error.value.message
     assert error.value.hint == (
-        f"start anew with --force, or collect its samples: popmodel bench collect {run.folder}"
+        f"restart with --force, or collect the samples: popmodel bench collect {run.folder}"
     )
 
 
@@ -317,7 +317,7 @@ def test_a_damaged_plan_is_named_with_its_line(run: Run) -> None:
     with pytest.raises(FileError, match=r"plan\.json:2: is not JSON") as error:
         run_directory.find(run.folder)
     assert error.value.hint == (
-        f"start anew with --force, or collect its samples: popmodel bench collect {run.folder}"
+        f"restart with --force, or collect the samples: popmodel bench collect {run.folder}"
     )
 
 
@@ -351,15 +351,13 @@ def test_a_place_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileError) as error:
         run_directory.begin(tmp_path / "m.samples", plan(), MADE_WITH)
     assert error.value.message == f"{tmp_path / 'm.samples'}: cannot be written: File exists"
-    assert error.value.hint == "name another place with -o"
+    assert error.value.hint == "choose another path with -o"
 
 
 def test_a_full_disk_says_how_to_go_on() -> None:
     error = run_directory.unwritable(Path("x"), OSError(28, "No space left on device"))
     assert error.message == "x: cannot be written: No space left on device"
-    assert (
-        error.hint == "free some space, then give the same command again: what is measured is kept"
-    )
+    assert error.hint == "free some space, then run the same command again: finished jobs are kept"
 
 
 def test_the_directory_lies_beside_its_profile() -> None:

@@ -112,22 +112,22 @@ def test_flags_of_openmp(bin: Path, environment: Environment, version: str, flag
 
 def test_no_compiler(environment: Environment) -> None:
     assert message(lambda: find_compiler(environment=environment)) == (
-        "no C compiler found: none of cc, gcc, clang, icx is on the path, $CC is not set",
-        "install gcc or load its module, or name a compiler in CC",
+        "no C compiler found: none of cc, gcc, clang, icx is in PATH, and CC is not set",
+        "install gcc or load its module, or set CC to a compiler",
     )
 
 
 def test_a_compiler_that_is_named_and_not_there(environment: Environment) -> None:
     assert message(lambda: find_compiler(environment={**environment, "CC": "xlc -O"})) == (
-        "$CC: there is no program xlc",
-        "name one that works in MPICC or CC, or load its module again",
+        "$CC: program xlc not found",
+        "set MPICC or CC to one that works, or reload its module",
     )
 
 
 def test_a_compiler_that_is_no_command(environment: Environment) -> None:
     assert message(lambda: find_compiler(environment={**environment, "CC": "gcc 'x"})) == (
-        "$CC is no command: no closing quotation",
-        "write for example CC=gcc",
+        "$CC is not a command: no closing quotation",
+        "for example CC=gcc",
     )
 
 
@@ -229,8 +229,8 @@ def test_the_launcher_that_is_named(bin: Path, environment: Environment) -> None
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ("aprun -d 2", "--launcher aprun -d 2: there is no program aprun"),
-        ("", "--launcher: no program is named"),
+        ("aprun -d 2", "--launcher aprun -d 2: program aprun not found"),
+        ("", "--launcher: must not be empty"),
         ("mpirun 'x", "--launcher mpirun 'x: no closing quotation"),
     ],
 )
@@ -241,7 +241,7 @@ def test_a_launcher_that_is_none(
     with pytest.raises(UsageError) as raised:
         find_mpi(given, environment)
     assert raised.value.message == problem
-    assert raised.value.hint == 'write for example --launcher "mpirun --bind-to core"'
+    assert raised.value.hint == 'for example --launcher "mpirun --bind-to core"'
 
 
 def test_the_identity_tells_installations_apart(bin: Path, environment: Environment) -> None:
@@ -257,8 +257,8 @@ def test_the_identity_tells_installations_apart(bin: Path, environment: Environm
 
 def test_no_mpi(environment: Environment) -> None:
     assert message(lambda: find_mpi(environment=environment)) == (
-        "no MPI found: no mpicc on the path, and $MPICC is not set",
-        "python -m pip install 'popmodel[mpi]', or name your MPI's compiler in MPICC",
+        "no MPI found: mpicc is not in PATH, and MPICC is not set",
+        "python -m pip install 'popmodel-hpc[mpi]', or set MPICC to your MPI's compiler wrapper",
     )
 
 
@@ -273,12 +273,12 @@ def test_an_mpi_without_its_compiler(bin: Path, environment: Environment) -> Non
         f"{bin}/mpicc cannot compile a program that includes mpi.h: "
         "x.c:1: fatal error: mpi.h: No such file"
     )
-    assert hint == ("load the compiler that belongs to this MPI, or name another mpicc in MPICC")
+    assert hint == ("load the compiler that this MPI was built with, or set MPICC to another mpicc")
 
 
 def test_an_mpicc_that_is_named_and_not_there(environment: Environment) -> None:
     problem, _ = message(lambda: find_mpi(environment={**environment, "MPICC": "/x/mpicc"}))
-    assert problem == "/x/mpicc: there is no program /x/mpicc"
+    assert problem == "/x/mpicc: program /x/mpicc not found"
 
 
 # Modules
@@ -317,7 +317,7 @@ def test_modules_of_mpi(modules: str) -> None:
 
 def test_a_module_that_is_not_loaded_is_named(environment: Environment, modules: str) -> None:
     assert message(lambda: find_mpi(environment={**environment, "MODULEPATH": modules})) == (
-        "no MPI is loaded, but the module system has one",
+        "no MPI found, but there are modules for one",
         "module load OpenMPI/4.1.5-GCC-12.3.0 or openmpi/4.1.6 or cray-mpich/8.1.25 "
         "(or one of 2 more)",
     )
@@ -330,9 +330,9 @@ def test_a_wrapper_whose_compiler_is_not_there(bin: Path, environment: Environme
         echo -------; echo "The wrapper was unable to find its compiler"; echo -------; exit 1""",
     )
     assert message(lambda: find_mpi(environment=environment)) == (
-        f"no C compiler found: {bin}/mpicc calls no-such-cc, which is not on the path",
-        "install gcc or load its module, or name a compiler for Open MPI in OMPI_CC, "
-        "for MPICH in MPICH_CC",
+        f"no C compiler found: {bin}/mpicc calls no-such-cc, which is not in PATH",
+        "install gcc or load its module, or set OMPI_CC (Open MPI) or MPICH_CC (MPICH) to a "
+        "compiler",
     )
 
 
@@ -394,7 +394,7 @@ def test_a_module_comes_before_the_mpi_of_python(bin: Path, package: Path, modul
     with pytest.raises(ToolchainError) as raised:
         find_mpi(environment={"PATH": str(bin), "MODULEPATH": modules})
     assert raised.value.hint is not None
-    assert raised.value.hint.endswith(f", or take that of Python: MPICC={package}/mpicc")
+    assert raised.value.hint.endswith(f", or use the Python package: MPICC={package}/mpicc")
 
 
 @pytest.mark.usefixtures("package")

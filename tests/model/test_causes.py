@@ -70,8 +70,7 @@ loop = { count = 100, body = [
     uneven = "transient_cv = 0.1\n"
     grid = 'grid = ["P"]\nperiodic = [true]\n'
     run = predict(program(ring, imbalance=uneven, decomp=grid), machine(), 16, 1)
-    assert run.agreement is not None
-    assert run.agreement.trusts_replay
+    assert run.source == "replay"
     transfer = run.causes["process_transfer_efficiency"]
     assert list(transfer) == ["right", "left"]
     assert list(run.causes["process_serialisation_efficiency"]) == ["waiting for others"]

@@ -123,3 +123,16 @@ def test_a_prediction_has_them() -> None:
     # ten per cent more bandwidth agree with what would help
     predicted = 1.1 ** memory["value"] - 1
     assert predicted == pytest.approx(run.remedies["+10 % memory bandwidth"], abs=0.003)
+
+
+def test_a_parameter_at_the_edge_of_its_domain_has_none() -> None:
+    """One block cannot become 0.995 blocks; all other elasticities are there."""
+    wave = program(
+        "[[program]]\npipeline = { dims = [0], blocks = 'blocks', seconds = 'work', bytes = 80 }\n",
+        params="blocks = 1\nwork = 1",
+        decomp='grid = ["P"]',
+    )
+    names = {one.name for one in predict(wave, machine(), 4, 1).elasticities}
+    assert "params.work" in names
+    assert "params.blocks" not in names
+    assert "latency_intra" in names

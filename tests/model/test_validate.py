@@ -13,7 +13,7 @@ import pytest
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
-from popmodel.model.measured import Measurement, TableError, from_run, read_table
+from popmodel.model.measured import Measurement, from_run
 from popmodel.model.predict import predict
 from popmodel.model.signature import files as signature
 from popmodel.model.validate import Predicted, Row, compare, from_document, summary
@@ -45,42 +45,6 @@ def test_without_an_interval_nothing_is_covered_or_missed() -> None:
     assert replace(row(1.0), low=None, high=None).covered is None
 
 
-def test_a_table_of_run_times(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text("nodes, runtime,threads ,processes\n1,2.5,4,2\n1,2.6,4,2\n")
-    assert read_table(path) == [
-        Measurement(str(path), 2, 4, 2.5, {}),
-        Measurement(str(path), 2, 4, 2.6, {}),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "runs.csv:1: has no column 'processes'"),
-        ("processes,threads\n", "runs.csv:1: has no column 'runtime'"),
-        ("processes,threads,runtime\n", "runs.csv: has no runs"),
-        (
-            "processes,threads,runtime\n2,x,1\n",
-            "runs.csv:2: threads should be a whole number from 1, not 'x'",
-        ),
-        (
-            "processes,threads,runtime\n2,2,1\n0,2,1\n",
-            "runs.csv:3: processes should be a whole number from 1, not '0'",
-        ),
-        ("processes,threads,runtime\n2,2\n", "runs.csv:2: runtime should be seconds above 0"),
-        ("processes,threads,runtime\n2,2,-1\n", "runtime should be seconds above 0, not '-1'"),
-        ("processes,threads,runtime\n2,2,nan\n", "runtime should be seconds above 0, not 'nan'"),
-    ],
-)
-def test_a_damaged_table_is_told_with_its_line(tmp_path: Path, text: str, words: str) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(text)
-    with pytest.raises(TableError) as caught:
-        read_table(path)
-    assert words in caught.value.message
-
-
 def test_a_traced_run_has_all_metrics() -> None:
     run = from_run(analyse(read(HYBRID), part=Part(from_start=True)))
     assert (run.processes, run.threads) == (2, 2)
@@ -91,7 +55,7 @@ def test_a_traced_run_has_all_metrics() -> None:
 def test_uneven_threads_cannot_be_compared() -> None:
     run = analyse(read(HYBRID))
     uneven = replace(run, observables=SimpleNamespace(threads=np.array([2, 3])))
-    with pytest.raises(FileError, match="its processes have 2 to 3 threads"):
+    with pytest.raises(FileError, match="its processes have 2 to 3 threads each; predictions"):
         from_run(uneven)
 
 
@@ -130,6 +94,23 @@ def test_a_run_of_another_size_is_refused() -> None:
         compare([predicted], [Measurement("run.prv", 2, 2, 1.0, {})])
     assert caught.value.message == "run.prv is a run of 2 x 2, the prediction is for 16 x 4"
     assert caught.value.hint == "predict --procs 2 --threads 2, or name the application"
+
+
+def test_a_run_with_other_parameters_is_refused_and_says_which() -> None:
+    predicted = Predicted(2, 2, estimate(1.0), {}, {"N": 64.0, "steps": 9.0})
+    run = Measurement("runs.csv", 2, 2, 1.0, {}, parameters={"N": 128.0, "steps": 9.0}, line=3)
+    with pytest.raises(UsageError) as caught:
+        compare([predicted], [run])
+    assert caught.value.message == (
+        "runs.csv:3 is a run of 2 x 2, N=128, the prediction is for 2 x 2, N=64"
+    )
+
+
+def test_each_run_is_compared_with_the_prediction_of_its_parameters() -> None:
+    predictions = [Predicted(2, 2, estimate(t), {}, {"N": n}) for n, t in ((1.0, 5.0), (2.0, 7.0))]
+    runs = [Measurement("x", 2, 2, 6.0, {}, parameters={"N": n}) for n in (2.0, 1.0)]
+    found = compare(predictions, runs)
+    assert [(one.parameters["N"], one.predicted) for one in found] == [(2.0, 7.0), (1.0, 5.0)]
 
 
 def test_the_summary_of_known_rows() -> None:

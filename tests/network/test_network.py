@@ -13,12 +13,12 @@ from popmodel.network.network import Network
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"latency": -1e-6}, "latency must be zero or more and finite, not -1e-06 s"),
-        ({"latency": math.inf}, "latency must be zero or more and finite, not inf s"),
-        ({"bandwidth": 0.0}, "bandwidth must be more than zero, not 0 B/s"),
-        ({"bandwidth": math.nan}, "bandwidth must be more than zero, not nan B/s"),
-        ({"eager_threshold": -1.0}, "eager threshold must be zero or more, not -1 B"),
-        ({"cpu_factor": 0.0}, "CPU factor must be more than zero and finite, not 0"),
+        ({"latency": -1e-6}, "latency must be at least 0 and finite, not -1e-06 s"),
+        ({"latency": math.inf}, "latency must be at least 0 and finite, not inf s"),
+        ({"bandwidth": 0.0}, "bandwidth must be above 0, not 0 B/s"),
+        ({"bandwidth": math.nan}, "bandwidth must be above 0, not nan B/s"),
+        ({"eager_threshold": -1.0}, "eager threshold must be at least 0, not -1 B"),
+        ({"cpu_factor": 0.0}, "CPU factor must be above 0 and finite, not 0"),
         ({"rules": "loggp"}, "unknown rules 'loggp'"),
         ({"collectives": "tree"}, "unknown reading of collectives 'tree'"),
         ({"collective_cost": "square"}, "unknown cost factor of collectives 'square'"),

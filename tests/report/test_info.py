@@ -44,7 +44,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 def test_everything_has_its_place() -> None:
     assert info.screen(document(), Style(44)) == [
-        "trace        /data/of/a/pro..ram_1024.prv.gz",
+        "trace        /data/of/a/project/with/long/names/run_of_a_big_program_1024.prv.gz",
         "application  2 of 3",
         "processes    3",
         "threads      1 in 1 process, 4 in 2",

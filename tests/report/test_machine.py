@@ -35,12 +35,12 @@ def test_the_page_tells_what_the_machine_is_and_does() -> None:
     assert line(lines, "cpu ") == "cpu Some CPU @ 2 GHz"
     assert line(lines, "node ") == "node 4 cores, 1 socket, 1 memory domain, 8 GiB"
     assert line(lines, "caches ") == "caches L1 32 KiB, L3 8 MiB shared by 4"
-    assert line(lines, "clock, 1 core busy") == "clock, 1 core busy 3 GHz 2.85 .. 3.15"
+    assert line(lines, "clock, 1 active core") == "clock, 1 active core 3 GHz 2.85 .. 3.15"
     assert line(lines, "floating-point") == ("floating-point operations 16 per cycle 15.2 .. 16.8")
-    assert line(lines, "bandwidth of a core") == "bandwidth of a core 12 GB/s 11.4 .. 12.6"
+    assert line(lines, "bandwidth, 1 core") == "bandwidth, 1 core 12 GB/s 11.4 .. 12.6"
     assert line(lines, "latency") == "latency 250 ns 237 .. 262"
     assert "bandwidth 20 GB/s 19 .. 21.1" in [" ".join(each.split()) for each in lines]
-    assert line(lines, "eager up to") == "eager up to 4 KiB 4 .. 4"
+    assert line(lines, "eager threshold") == "eager threshold 4 KiB 4 .. 4"
     assert line(lines, "spread between launches") == "spread between launches 1.2 %"
 
 
@@ -73,11 +73,11 @@ def test_noise_is_in_percent() -> None:
     lines = page(one)
     assert line(lines, "noise") == "noise value"
     assert line(lines, "spread between launches") == "spread between launches below 0.01 %"
-    assert line(lines, "time lost to others") == "time lost to others 3.12 %"
-    assert line(lines, "drift while measuring") == "drift while measuring 0 %"
+    assert line(lines, "time lost to interruptions") == "time lost to interruptions 3.12 %"
+    assert line(lines, "drift during the measurement") == "drift during the measurement 0 %"
     assert line(lines, "detours") == "detours 12"
     one["noise"] = {"drift": -0.0251}
-    assert line(page(one), "drift") == "drift while measuring -2.51 %"
+    assert line(page(one), "drift") == "drift during the measurement -2.51 %"
 
 
 def test_collectives_are_those_of_the_largest_communicator() -> None:
@@ -90,9 +90,11 @@ def test_collectives_are_those_of_the_largest_communicator() -> None:
 def test_doubts_and_what_is_absent_stand_below() -> None:
     one = document() | {"absent": {"memory.latency": "the last cache is too large to leave"}}
     lines = page(one)
-    assert lines[lines.index("doubtful") + 1] == " - memory is noisy: others used a CPU"
-    assert lines[lines.index("absent") + 1].startswith(" - memory.latency: the last cache is ")
-    assert not any("does not use" in each for each in lines)  # that is what check is for
+    assert lines[lines.index("warnings") + 1] == " - memory: noisy measurements (others used a CPU)"
+    assert lines[lines.index("not available") + 1].startswith(
+        " - memory.latency: the last cache is "
+    )
+    assert not any("not used" in each for each in lines)  # that is what check is for
 
 
 def test_a_preset_says_that_it_is_not_measured() -> None:
@@ -137,17 +139,17 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
     assert checked["usable"] is True
     lines = machine_check.screen(checked, NARROW)
     assert max(map(len, lines)) <= 60
-    assert line(lines, "usable") == f"usable yes, {len(profile.quantities)} quantities"
-    assert line(lines, "doubts") == "doubts 2"
+    assert line(lines, "usable") == f"usable yes, {len(profile.quantities)} parameters"
+    assert line(lines, "warnings") == "warnings 2"
     titles = [each for each in lines if each and not each.startswith(" ")][4:]
     assert titles == [
-        "missing for some predictions",
-        "noisy",
-        "known but not used by the model",
+        "missing, needed by some predictions",
+        "noisy measurements",
+        "not used by the model",
     ]
     rows = machine_check.records(checked)
     assert {"machine": "box", "kind": "noisy"}.items() <= dict(rows[1]).items()
-    assert "**noisy**" in machine_check.markdown(checked)
+    assert "**noisy measurements**" in machine_check.markdown(checked)
 
 
 # -- values
@@ -228,7 +230,7 @@ def test_built_programs_are_named_whole() -> None:
     made = built({"node": path}, "GCC 12", None)
     lines = BUILT.screen(made, NARROW)
     assert lines[0] == f"popmodel-node  {path}"
-    assert lines[2:] == ["compiler  GCC 12", "MPI       none is needed"]
+    assert lines[2:] == ["compiler  GCC 12", "MPI       not needed"]
     assert BUILT.records(made) == [{"program": "popmodel-node", "path": str(path)}]
     assert f"| popmodel-node | {path} |" in BUILT.markdown(copy.deepcopy(made))
 

@@ -259,7 +259,7 @@ def test_the_core_refuses_columns_of_different_lengths(
 
 def test_ends_of_a_program_that_nobody_carries_out_are_refused() -> None:
     program = alone("bcast", 4, 8, 8)
-    charges = engine.charge(program.messages, program.collectives, NETWORK)
+    charges = engine.charge(program, NETWORK)
     with pytest.raises(ValueError, match="collective 0 cannot be carried out as messages"):
         engine.ends(program, charges)
 

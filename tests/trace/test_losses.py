@@ -116,4 +116,4 @@ def test_a_replay_that_stops_names_the_rank_that_ended_early(tmp_path: Path) -> 
     with pytest.raises(ReplayError) as caught:
         replay(program, PRESETS["ideal"])
     assert caught.value.message.endswith("records lost: rank 1 from 5 s on (killed or crashed)")
-    assert caught.value.hint == "take the part before the loss: leave --from-start out"
+    assert caught.value.hint == "analyse the part before the loss: leave out --from-start"

@@ -68,7 +68,7 @@ def test_a_time_that_is_none_is_named() -> None:
         Part.of("1parsec:2")
     assert caught.value.message == "--window 1parsec:2: '1parsec': 'parsec' is not a unit of time"
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith("write a number with ns, us, ms, s")
+    assert caught.value.hint.startswith("give a number with ns, us, ms, s")
 
 
 @pytest.mark.parametrize(

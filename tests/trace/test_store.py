@@ -232,7 +232,7 @@ def test_a_cache_that_others_can_write_is_not_used(
         trace = read(path)
         assert trace.states.end.tolist() == [10]
         assert [each.text for each in trace.warnings][-1:] == [
-            f"the cache {folder} can be written by others (mode 777): not used"
+            f"the cache {folder} is writable by others (mode 777): not used"
         ]
     assert len(scans) == 3
     assert cached(folder).read_bytes() == b"planted"
@@ -482,7 +482,7 @@ def test_what_was_not_used_for_the_longest_time_makes_room(
     with pytest.raises(UsageError) as caught:
         read(tmp_path / "f.prv")
     assert caught.value.message.startswith("POPMODEL_CACHE_LIMIT: 'much' is not a size")
-    assert caught.value.hint.startswith("write a number with B, kB")
+    assert caught.value.hint.startswith("give a number with B, kB")
 
 
 def test_what_is_of_no_more_use_goes_after_a_day(tmp_path: Path, folder: Path) -> None:

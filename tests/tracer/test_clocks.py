@@ -94,7 +94,7 @@ def test_a_slow_round_trip_does_not_count() -> None:
     assert clocks["b"].one(0) == 500_000
     assert clocks["b"].residual == 50
     assert [w.text for w in warnings] == [
-        "hosts whose clock was compared once only: its drift is not corrected"
+        "hosts whose clock was compared only once: its drift is not corrected"
     ]
 
 
@@ -105,7 +105,7 @@ def test_without_any_comparison_the_time_of_day_serves() -> None:
     assert clocks["b"].one(70) == 5
     assert residual(clocks) is None
     (warning,) = warnings
-    assert warning.text.startswith("hosts whose clock was not compared with that of rank 0's host")
+    assert warning.text.startswith("hosts whose clock was not compared with that of rank 0")
 
 
 def test_rank_0_can_be_missing() -> None:
@@ -131,7 +131,7 @@ def test_a_clock_that_runs_wild_is_told() -> None:
     ]
     _, warnings = align([meta("a"), other])
     (warning,) = warnings
-    assert "runs more than 1 ms a second faster or slower" in warning.text
+    assert "drifts by more than 1 ms per second" in warning.text
     assert warning.count == 1
 
 

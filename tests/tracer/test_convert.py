@@ -26,8 +26,8 @@ TABLES = Tables(
     {a: a for a in range(9)},
     np.zeros((1 << 16, 2), np.int64),
 )
-MENDED = "begins of which the end is not recorded, ended at the next record that shows it"
-DROPPED = "ends of which the begin is not recorded, left out"
+MENDED = "begins without a recorded end, ended at the next record that implies it"
+DROPPED = "ends without a recorded begin, dropped"
 
 
 def records(*rows: tuple[int, ...]) -> np.ndarray:

@@ -132,9 +132,9 @@ def test_what_a_compiler_refuses_is_told(folder: Path, tmp_path: Path) -> None:
         build_tracer(cc, find_mpi_of(cc))
     (log,) = folder.glob(f"programs/*/{LOG}")
     assert raised.value.message == (
-        f"{tmp_path}/cc cannot build {TRACER}: p2p.c:1:1: error: no such thing"
+        f"{tmp_path}/cc failed to build {TRACER}: p2p.c:1:1: error: no such thing"
     )
-    assert raised.value.hint == f"all that the compiler said is in {log}"
+    assert raised.value.hint == f"full compiler output: {log}"
 
 
 def test_what_a_linker_refuses_is_told(folder: Path, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_what_a_linker_refuses_is_told(folder: Path, tmp_path: Path) -> None:
     )
     with pytest.raises(BuildError) as raised:
         build_tracer(cc, find_mpi_of(cc), {**os.environ, "LDFLAGS": "-lnone"})
-    assert raised.value.message == f"{tmp_path}/cc cannot build {TRACER}: ld: cannot find -lnone"
+    assert raised.value.message == f"{tmp_path}/cc failed to build {TRACER}: ld: cannot find -lnone"
     (log,) = folder.glob(f"programs/*/{LOG}")
     said = log.read_text()
     assert " -c " in said
@@ -157,7 +157,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path / "file"))
     with pytest.raises(FileError) as raised:
         build_tracer(compiler(tmp_path / "cc"), None)
-    assert "what popmodel builds cannot be kept here: Not a directory" in raised.value.message
+    assert "cannot store build results here: Not a directory" in raised.value.message
 
 
 def test_a_path_that_cannot_be_preloaded_is_refused(
@@ -169,10 +169,10 @@ def test_a_path_that_cannot_be_preloaded_is_refused(
     monkeypatch.setattr(library, "find_mpi", no_mpi)
     with pytest.raises(FileError) as raised:
         find_or_build(plain())
-    assert "cannot be loaded into a program: a path in LD_PRELOAD holds no blank" in (
+    assert "cannot be preloaded: a path in LD_PRELOAD must not contain blanks" in (
         raised.value.message
     )
-    assert raised.value.hint == "name another folder in POPMODEL_CACHE_DIR"
+    assert raised.value.hint == "set POPMODEL_CACHE_DIR to another directory"
 
 
 def no_mpi(**_: object) -> None:
@@ -309,10 +309,10 @@ def test_another_make_of_mpi_is_refused(
         find_or_build(launched(mpi, None), mpi_words(mpi))
     other = "another MPI" if is_open_mpi else "Open MPI"
     assert raised.value.message == (
-        f"the program is linked with {other} ({linked}), and {mpi.mpicc[0]} is that of {own.name}"
+        f"the program is linked with {other} ({linked}), but {mpi.mpicc[0]} belongs to {own.name}"
     )
     assert raised.value.hint == (
-        "load the module of the program's MPI, or name its compiler wrapper in MPICC"
+        "load the module of the program's MPI, or set MPICC to its compiler wrapper"
     )
 
 
@@ -451,4 +451,4 @@ def test_source_lines_that_cannot_be_found(tmp_path: Path, monkeypatch: pytest.M
     assert lines.problem.endswith(f"cannot read {missing}")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert lines("/bin/sh", [1]) == [Place()]
-    assert lines.problem == "source lines: there is no addr2line (binutils)"
+    assert lines.problem == "no source lines: addr2line (binutils) not found"

@@ -194,7 +194,7 @@ def test_a_rank_without_files_was_never_created() -> None:
         mine = slice(trace.states.offsets[1], trace.states.offsets[2])
         assert trace.states.state[mine].tolist() == [2]
         (warning,) = told.warnings
-        assert warning.text.startswith("processes of which there is nothing")
+        assert warning.text.startswith("processes without files")
         assert "the first is rank 1" in warning.text
         assert warning.count == 1
 
@@ -207,8 +207,8 @@ def test_a_killed_process_ends_where_its_records_end() -> None:
     thread.put(500, Kind.ENTER, 39, 1)
     with merged(run) as (trace, told):
         assert [(w.text, w.count) for w in told.warnings] == [
-            ("processes that were killed or crashed, whose trace ends there", 1),
-            ("MPI calls that had not returned when their thread ended, ended there", 1),
+            ("processes that were killed or crashed: their trace ends there", 1),
+            ("MPI calls that had not returned when their thread ended: ended there", 1),
         ]
         assert tally(trace) == ({"MPI_Barrier": 1, "MPI_Init": 1}, [])
         assert trace.end == 500
@@ -251,8 +251,8 @@ def test_messages_that_are_received_before_they_are_sent_are_told() -> None:
         process.end(6000)
     with merged(run) as (_, told):
         assert {(w.text.split(":")[0], w.count) for w in told.warnings} == {
-            ("messages that were received before they were sent", 1),
-            ("messages of which sender and receiver do not name the same size", 1),
+            ("messages received before they were sent", 1),
+            ("messages whose sender and receiver state different sizes", 1),
         }
 
 
@@ -301,8 +301,8 @@ def test_tracing_switched_by_one_of_several_threads_is_told() -> None:
     process.end(1000)
     with merged(run) as (_, told):
         text = (
-            "threads of a process in which another thread switched tracing off, shown as if it "
-            "had stayed on"
+            "threads shown as if traced throughout, although another thread of the process "
+            "switched tracing off"
         )
         assert [w.count for w in told.warnings if w.text == text] == [1]
         assert not told.only_masters_call
@@ -328,9 +328,9 @@ def test_threads_that_are_no_team_follow_it() -> None:
     with merged(run) as (trace, told):
         assert trace.threads.tolist() == [3]
         assert {(w.text, w.count) for w in told.warnings} == {
-            ("threads that the program made itself, shown after those of the team", 1),
-            ("threads of nested parallel regions, shown after those of the team", 1),
-            ("nested parallel regions, taken as part of the one around them", 1),
+            ("threads that the program created itself, listed after those of the team", 1),
+            ("threads of nested parallel regions, listed after those of the team", 1),
+            ("nested parallel regions, counted as part of the enclosing one", 1),
         }
         is_parallel = trace.events.type == 60000001
         assert rows_of(trace.events, "time", "value")[: len(is_parallel)] != []
@@ -363,7 +363,7 @@ def test_threads_of_the_program_that_follow_one_another_share_a_row() -> None:
             ].tolist()
             for row in (1, 2, 3)
         ] == [[200, 300, 500], [250], [700]]
-        text = "threads that the program made itself, shown after those of the team"
+        text = "threads that the program created itself, listed after those of the team"
         assert [w.count for w in told.warnings if w.text == text] == [5]
 
 
@@ -376,20 +376,20 @@ def test_programs_without_mpi_are_processes_in_order_of_their_start() -> None:
     with merged(run) as (trace, told):
         assert trace.processes == 2
         assert [(w.text, w.count) for w in told.warnings] == [
-            ("programs without MPI, taken as processes in the order of their start", 2)
+            ("programs without MPI, treated as processes in the order of their start", 2)
         ]
 
 
 def test_an_output_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"x\.csv: the name of a trace ends in \.prv or \.prv\.gz"):
+    with pytest.raises(UsageError, match=r"x\.csv: must end in \.prv or \.prv\.gz"):
         merge(tmp_path, tmp_path / "x.csv")
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     raw = Plan(1).finish().write(tmp_path / "raw")
-    with pytest.raises(TraceError, match="no temporary file can be written there") as error:
+    with pytest.raises(TraceError, match="a temporary file cannot be written there") as error:
         merge(raw, tmp_path / "no" / "x.prv")
-    assert error.value.hint == "write the trace to another folder"
+    assert error.value.hint == "write the trace to another directory"
 
 
 @pytest.mark.parametrize(
@@ -406,11 +406,11 @@ def test_a_temporary_file_that_cannot_be_read_is_told(
     waiting.append("some", np.zeros(1, messages.MESSAGE))
     with (
         mock.patch.object(spool.os, "preadv", **answer),
-        pytest.raises(TraceError, match=f"the temporary file there cannot be read: {why}") as error,
+        pytest.raises(TraceError, match=f"a temporary file there cannot be read: {why}") as error,
     ):
         waiting.read("some")
     waiting.close()
-    assert error.value.hint == "write the trace to another folder"
+    assert error.value.hint == "write the trace to another directory"
 
 
 def test_planted_links_are_not_written_through(tmp_path: Path) -> None:
@@ -439,7 +439,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
         pytest.raises(TraceError, match="no space left on device") as error,
     ):
         merge(raw, tmp_path / "x.prv")
-    assert "more room" in str(error.value.hint)
+    assert "more space" in str(error.value.hint)
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
 
 
@@ -501,7 +501,7 @@ def test_a_time_that_no_clock_shows_is_told(tmp_path: Path, time: int, place: in
     number = place % len(records)
     with pytest.raises(TraceError) as caught:
         merge(raw, tmp_path / "x.prv")
-    assert caught.value.problem == f"record {number} is of the time {time} ns, which no clock shows"
+    assert caught.value.problem == f"record {number} has an impossible time: {time} ns"
     assert str(caught.value.hint).startswith("the file is damaged: ")
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]
 

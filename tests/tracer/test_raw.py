@@ -93,30 +93,30 @@ def test_records_behind_a_gap_are_refused(tmp_path: Path) -> None:
     count = (path.stat().st_size - 64) // 32 - 3
     change_record(path, count + 2, time=7_000_000, kind=1)
     error = refused(folder)
-    assert error.message == f"{path}: there are records behind a gap at record {count}"
+    assert error.message == f"{path}: there are records after a gap at record {count}"
 
 
 def test_a_file_that_ends_inside_a_record(folder: Path) -> None:
     path = first_file(folder, ".raw")
     os.truncate(path, path.stat().st_size - 5)
     assert told(folder) == {
-        "threads whose file ends in the middle of a record, which is left out": 1,
-        "records that a process wrote and that its files lack": 1,
-        "MPI calls that had not returned when their thread ended, ended there": 1,
+        "threads with an incomplete last record, dropped": 1,
+        "records that were written but are missing from the files": 1,
+        "MPI calls that had not returned when their thread ended: ended there": 1,
     }
 
 
 @pytest.mark.parametrize(
     ("fields", "what"),
     [
-        ({"kind": 62}, "is of kind 62, which there is not"),
-        ({"kind": Kind.ENTER, "call": 999}, "is of MPI call 999, which there is not"),
-        ({"kind": Kind.OMP_ENTER, "call": 99}, "is of OpenMP construct 99, which there is not"),
-        ({"kind": Kind.LEFT_OUT, "call": 9}, "is of calls of kind 9, which there is not"),
-        ({"kind": Kind.GUARDED, "call": 9}, "is of locks of kind 9, which there is not"),
-        ({"kind": Kind.HELD, "call": 1, "b": -5}, "is of locks with a negative time or number"),
-        ({"kind": Kind.SEND, "c": -1}, "is of a message of -1 bytes"),
-        ({"time": 4_999_000}, "is 2000 ns before the one in front of it"),
+        ({"kind": 62}, "has unknown kind 62"),
+        ({"kind": Kind.ENTER, "call": 999}, "has unknown MPI call 999"),
+        ({"kind": Kind.OMP_ENTER, "call": 99}, "has unknown OpenMP construct 99"),
+        ({"kind": Kind.LEFT_OUT, "call": 9}, "has calls of unknown kind 9"),
+        ({"kind": Kind.GUARDED, "call": 9}, "has locks of unknown kind 9"),
+        ({"kind": Kind.HELD, "call": 1, "b": -5}, "has a negative time or count of locks"),
+        ({"kind": Kind.SEND, "c": -1}, "has a message of -1 bytes"),
+        ({"time": 4_999_000}, "is 2000 ns earlier than the previous one"),
     ],
 )
 def test_impossible_records_are_named(folder: Path, fields: dict[str, int], what: str) -> None:
@@ -132,12 +132,12 @@ def test_impossible_records_are_named(folder: Path, fields: dict[str, int], what
 @pytest.mark.parametrize(
     ("at", "data", "message"),
     [
-        (0, b"POPMODEL", "no raw file of popmodel's tracer"),
-        (8, struct.pack(">I", 0x01020304), "written on a machine with another byte order"),
+        (0, b"POPMODEL", "is not a raw file of popmodel trace"),
+        (8, struct.pack(">I", 0x01020304), "written on a machine with a different byte order"),
         (8, struct.pack("=I", 5), "the header is damaged"),
         (16, struct.pack("=I", 128), "the header is damaged"),
-        (12, struct.pack("=I", 9), "written in version 9 of the format, this popmodel reads 2"),
-        (28, struct.pack("=I", 3), "its header says that it is of thread 3"),
+        (12, struct.pack("=I", 9), "has format version 9, but this popmodel reads version 2"),
+        (28, struct.pack("=I", 3), "its header names thread 3"),
     ],
 )
 def test_headers_are_checked(folder: Path, at: int, data: bytes, message: str) -> None:
@@ -149,13 +149,13 @@ def test_headers_are_checked(folder: Path, at: int, data: bytes, message: str) -
 def test_a_file_without_a_header_is_refused(folder: Path) -> None:
     path = first_file(folder, ".raw")
     path.write_bytes(b"popmodel")
-    assert refused(folder).message == f"{path}: the file is too short for its header: 8 B"
+    assert refused(folder).message == f"{path}: the file is shorter than its header: 8 B"
 
 
 def test_a_file_that_gets_shorter_is_told(folder: Path) -> None:
     thread = raw.RawThread(first_file(folder, ".raw"), 0)
     os.truncate(thread.path, HEADER.size + 32)
-    with pytest.raises(TraceError, match="the file became shorter while it was read"):
+    with pytest.raises(TraceError, match="the file shrank while it was read"):
         thread.read(0, thread.count)
 
 
@@ -164,33 +164,33 @@ def test_other_files_are_passed_over(folder: Path) -> None:
     (folder / "node1.7.t0.raw").write_bytes(first_file(folder, ".raw").read_bytes())
     (folder / "node1.8.meta").write_text(first_file(folder, ".meta").read_text())
     assert told(folder) == {
-        "files that are none of the tracer's, passed over": 1,
-        "processes without a .meta file, left out": 1,
-        "processes without records, left out": 1,
+        "files not written by the tracer, ignored": 1,
+        "processes without a .meta file, dropped": 1,
+        "processes without records, dropped": 1,
     }
 
 
 def test_an_empty_directory_is_told(tmp_path: Path) -> None:
     error = refused(tmp_path)
-    assert error.message == f"{tmp_path}: there are no raw files of popmodel's tracer in it"
+    assert error.message == f"{tmp_path}: contains no raw files of popmodel trace"
     assert "MPI_Init" in str(error.hint)
 
 
 def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
     where = tmp_path / "no"
-    assert refused(where).message == f"{where}: no such directory"
+    assert refused(where).message == f"{where}: directory not found"
 
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     where = tmp_path / "file"
     where.write_text("")
-    assert refused(where).message == f"{where}: is a file, not a raw directory"
+    assert refused(where).message == f"{where}: is a file, not a directory"
 
 
 def test_only_processes_without_records_are_told(folder: Path) -> None:
     for path in folder.glob("*.raw"):
         path.unlink()
-    assert refused(folder).message == f"{folder}: none of its processes has any records"
+    assert refused(folder).message == f"{folder}: contains no records of any process"
 
 
 def test_two_runs_at_a_time_that_nothing_tells_apart_are_refused(folder: Path) -> None:
@@ -200,10 +200,10 @@ def test_two_runs_at_a_time_that_nothing_tells_apart_are_refused(folder: Path) -
     run.write(folder)
     error = refused(folder)
     assert error.message == (
-        f"{folder}: process 100 on node1 and process 150 on node1 were both rank 0 at a time"
+        f"{folder}: process 100 on node1 and process 150 on node1 were both rank 0 at the same time"
     )
     assert error.hint is not None
-    assert "a directory of its own" in error.hint
+    assert "a separate directory" in error.hint
 
 
 def test_processes_without_mpi_beside_those_with_it_are_left_out(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_processes_without_mpi_beside_those_with_it_are_left_out(tmp_path: Path)
     helper.thread().put(10, Kind.PARALLEL_BEGIN)
     helper.end(100)
     assert told(run.write(tmp_path / "raw")) == {
-        "processes without MPI beside those with it, left out": 1
+        "processes without MPI beside those with it, dropped": 1
     }
 
 
@@ -220,9 +220,7 @@ def test_a_limit_of_size_is_told_and_marked(tmp_path: Path) -> None:
     run = Plan(2).finish()
     run.processes[1].say("full", thread=0, lost_from=5_000_100, limited=1)
     folder = run.write(tmp_path / "raw")
-    assert told(folder) == {
-        "threads whose last records are left out: the limit of --max-size was reached": 1
-    }
+    assert told(folder) == {"threads whose last records are missing: --max-size was reached": 1}
     merge(folder, tmp_path / "x.prv")
     (loss,) = losses(read_trace(tmp_path / "x.prv", cache=False))
     assert (loss.process, loss.reason) == (1, LIMITED)
@@ -236,9 +234,9 @@ def test_a_full_disk_that_the_tracer_met_is_told(tmp_path: Path) -> None:
         run.processes[1].say("note", text="datatypes of unknown size", count=count)
     run.processes[1].say("colour", value=1)
     assert told(run.write(tmp_path / "raw")) == {
-        "threads whose last records are lost: there was no room on the disk": 1,
+        "threads whose last records are lost: the disk was full": 1,
         "datatypes of unknown size": 3,
-        "events of a kind 'colour' that popmodel does not know": 1,
+        "events of unknown kind 'colour'": 1,
     }
 
 
@@ -250,8 +248,8 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
     path = first_file(folder, ".meta")
     path.write_text(path.read_text()[:-10])
     assert told(folder) == {
-        "processes whose description ends in the middle of a line, which is left out": 1,
-        "processes that were killed or crashed, whose trace ends there": 1,
+        "processes with an incomplete last line in their .meta file, dropped": 1,
+        "processes that were killed or crashed: their trace ends there": 1,
     }
 
 
@@ -259,23 +257,23 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
     ("line", "text", "message"),
     [
         (2, "{", "is not JSON: Expecting property name"),
-        (2, '{"event":"mpi","rank":0}', "the line is damaged: size is missing"),
-        (2, '{"event":"mpi","rank":5,"size":2}', "the line is damaged: rank is 5 of 2"),
-        (2, "[]", "the line is damaged: the document should be a table"),
+        (2, '{"event":"mpi","rank":0}', "damaged line: size is missing"),
+        (2, '{"event":"mpi","rank":5,"size":2}', "damaged line: rank is 5 of 2"),
+        (2, "[]", "damaged line: the document must be a table"),
         (
             1,
             '{"event":"end"}',
-            "the line is damaged: event should be 'start' in the first line",
+            "damaged line: event must be 'start' in the first line",
         ),
         (
             2,
             '{"event":"full","thread":0,"lost_from":18446744073709551615}',
-            "the line is damaged: lost_from should be",
+            "damaged line: lost_from must be",
         ),
         (
             1,
             '{"event":"start","version":8}',
-            "the line is damaged: version is 8, but this popmodel reads version 2 of the format",
+            "damaged line: version is 8, but this popmodel reads version 2",
         ),
     ],
 )
@@ -292,25 +290,22 @@ def test_damaged_descriptions_are_named_by_line(
 @pytest.mark.parametrize("text", ["", '{"event":"start","ver'])
 def test_a_process_that_could_not_describe_itself_is_left_out(folder: Path, text: str) -> None:
     first_file(folder, ".meta").write_text(text)
-    assert (
-        told(folder)["processes that could not say what they are (no room on the disk?), left out"]
-        == 1
-    )
+    assert told(folder)["processes with an empty .meta file (disk full?), dropped"] == 1
     assert [process.rank for process in raw.read(folder)[0].processes] == [1]
 
 
 def test_a_disk_without_room_for_one_process_keeps_the_others(folder: Path) -> None:
     first_file(folder, ".raw").write_bytes(b"")
     warnings = told(folder)
-    assert warnings["threads without any record (no room on the disk?), left out"] == 1
-    assert warnings["processes without records, left out"] == 1
+    assert warnings["threads without records (disk full?), dropped"] == 1
+    assert warnings["processes without records, dropped"] == 1
     assert raw.read(folder)[0].missing == (0,)
 
 
 def test_a_disk_without_any_room_is_told(folder: Path) -> None:
     for path in folder.iterdir():
         path.write_bytes(b"")
-    assert refused(folder).message == f"{folder}: none of its processes has any records"
+    assert refused(folder).message == f"{folder}: contains no records of any process"
 
 
 def test_processes_of_another_mpi_than_their_launcher_are_told(tmp_path: Path) -> None:
@@ -325,7 +320,7 @@ def test_processes_of_another_mpi_than_their_launcher_are_told(tmp_path: Path) -
         f"{folder}: process 100 on node1 and process 150 on node1 were each alone in MPI_COMM_WORLD"
     )
     assert error.hint is not None
-    assert "of another MPI than the program's (Some MPI): take that one's mpirun" in error.hint
+    assert "use the mpirun of the program's MPI (Some MPI)" in error.hint
 
 
 def test_a_directory_in_place_of_a_file_is_told(folder: Path) -> None:
@@ -342,7 +337,9 @@ def test_a_thread_with_an_impossible_number_is_refused(tmp_path: Path) -> None:
     worker.put(5_000_100, Kind.TASK_BEGIN, 1, 1 << 20)
     folder = run.write(tmp_path / "raw")
     path = folder / "node1.100.t1.raw"
-    assert refused(folder).message == f"{path}: a thread has number 1048576 in its team"
+    assert refused(folder).message == (
+        f"{path}: a thread has an impossible number in its team: 1048576"
+    )
 
 
 def test_a_table_of_calls_that_is_not_there_is_told(

@@ -35,11 +35,9 @@ def test_it_is_made_for_one_run(raw: Path) -> None:
     assert list(raw.iterdir()) == []
     with pytest.raises(UsageError) as raised:  # another run may have made it a moment ago
         raw_directory.create(raw, force=False)
-    assert raised.value.message == (
-        f"{raw}: there are records of an earlier run or of one that goes on"
-    )
+    assert raised.value.message == (f"{raw}: contains raw files of an earlier or unfinished run")
     assert raised.value.hint == (
-        f"make a trace of them: popmodel trace merge {raw}; --force removes them"
+        f"merge them: popmodel trace merge {raw}; or remove them with --force"
     )
     raw_directory.create(raw, force=False, reuse=True)
 
@@ -60,7 +58,7 @@ def test_what_is_not_the_tracers_is_not_touched(raw: Path) -> None:
     with pytest.raises(FileError) as raised:
         raw_directory.create(raw, force=True)
     assert raised.value.message == (
-        f"{raw}: holds files that the tracer did not write, such as thesis.tex"
+        f"{raw}: contains files that popmodel trace did not write, such as thesis.tex"
     )
     raw_directory.clear(raw)
     assert [path.name for path in raw.iterdir()] == ["thesis.tex"]
@@ -71,9 +69,9 @@ def test_a_place_where_nothing_can_be_made(tmp_path: Path) -> None:
     for folder, reason in (("absent", "no such file"), ("file", "not a directory")):
         with pytest.raises(FileError) as raised:
             raw_directory.create(tmp_path / folder / "app.raw", force=False)
-        assert f"app.raw: cannot be made: {reason}" in raised.value.message
+        assert f"app.raw: cannot be created: {reason}" in raised.value.message
         assert raised.value.hint == (
-            "name another trace with -o: records go to a directory beside it"
+            "choose another trace with -o: the raw files go to a directory beside it"
         )
 
 
@@ -82,7 +80,7 @@ def test_one_in_which_a_run_is_recorded_is_not_removed(raw: Path) -> None:
     records = raw / "node.1.meta"
     with raw_directory.held(raw):
         records.touch()
-        with pytest.raises(UsageError, match=r"raw: another popmodel trace is recording a run"):
+        with pytest.raises(UsageError, match=r"raw: is in use by another popmodel trace"):
             raw_directory.create(raw, force=True)
         assert records.exists()
     raw_directory.create(raw, force=True)

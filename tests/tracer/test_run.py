@@ -142,10 +142,8 @@ def test_what_is_no_program_is_told(tmp_path: Path) -> None:
     plain.chmod(0o755)
     with pytest.raises(CommandError) as raised:
         run(str(plain), ["plain"], os.environ)
-    assert raised.value.message == f"{plain}: is no program that this system runs"
-    assert raised.value.hint == (
-        "a script begins with the name of its interpreter, such as #!/bin/bash"
-    )
+    assert raised.value.message == f"{plain}: cannot be executed on this system"
+    assert raised.value.hint == ("a script must begin with its interpreter, such as #!/bin/bash")
     with pytest.raises(CommandError, match="cannot be started: no such file or directory"):
         run(str(tmp_path / "gone"), ["gone"], os.environ)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()

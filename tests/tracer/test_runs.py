@@ -106,7 +106,7 @@ def test_each_run_becomes_a_trace(tmp_path: Path) -> None:
     assert [reader.read(one.path, cache=False).processes for one in made] == [2, 3]
     assert told == sorted(told)
     assert told[-1] == pytest.approx(1)
-    with pytest.raises(TraceError, match="holds 2 runs"):
+    with pytest.raises(TraceError, match="contains 2 runs"):
         merge(raw, tmp_path / "y.prv")
 
 

@@ -115,7 +115,7 @@ def test_a_job_records_into_a_directory_of_its_own(work: Path) -> None:
     raw = path.parent / "raw-77"
     assert [each.name for each in raw.iterdir()] == ["host.1.meta"]
     before, _, next_ = done.stderr.partition("popmodel trace merge ")
-    assert before == "popmodel: recorded; now: "
+    assert before == "popmodel: recorded: "
     assert shlex.split(next_) == [str(raw), "-o", f"{work}/run.prv.gz"]
     library = path.parent / "libpopmodel_trace.so"
     assert words == [
@@ -160,7 +160,7 @@ def test_a_script_is_replaced_only_when_asked_to(work: Path) -> None:
     with pytest.raises(UsageError) as raised:
         write(work, job("./app", "2"))
     assert raised.value.message == f"{path}: the file exists"
-    assert raised.value.hint == "use --force to replace it"
+    assert raised.value.hint == "use --force to overwrite it"
     write(work, job("./app", "2"), force=True)
     assert "./app 2\n" in path.read_text()
 
@@ -175,13 +175,15 @@ def test_names_that_could_end_a_comment_are_refused(
     library = work.parent / "libpopmodel_trace.so"
     program = Path(f"{name}; touch OUCH")
     command = Command((str(program),), str(program), 0, False, None, program)
-    with pytest.raises(UsageError, match="the name of the program holds a character that is not"):
+    with pytest.raises(UsageError, match="the name of the program contains an invisible character"):
         script.write(script.Job(command), library, Path("run.prv.gz"))
-    with pytest.raises((UsageError, FileError), match=r"not to be seen|no blank"):
+    with pytest.raises((UsageError, FileError), match=r"invisible|blanks"):
         script.write(job("./app"), library, Path(f"{name}.prv.gz"))
     (work / name).mkdir()
     monkeypatch.chdir(work / name)
-    with pytest.raises(UsageError, match="the path of this folder holds a character that is not"):
+    with pytest.raises(
+        UsageError, match="the path of this directory contains an invisible character"
+    ):
         script.write(job("./app"), library, work / "run.prv.gz")
     assert not list(work.glob("**/*.sh"))
 
@@ -210,7 +212,7 @@ def test_whatever_a_program_is_called_no_other_command_runs(
         assert not name.isprintable()
         return
     lines = text.splitlines()
-    assert lines[1] == f"# Runs {program.name} traced by popmodel."
+    assert lines[1] == f"# Runs {program.name} and records a trace with popmodel."
     assert [line for line in lines if "zq" in line and not line.startswith("#")] == [
         line for line in lines if line.endswith(f" {shlex.quote(str(program))}")
     ]
@@ -221,7 +223,7 @@ def test_a_place_that_cannot_be_written(work: Path) -> None:
     with pytest.raises(FileError) as raised:
         write(work, job("./app"))
     assert raised.value.message == f"{work}/run.trace: cannot be written: file exists"
-    assert raised.value.hint == "name another place with -o"
+    assert raised.value.hint == "choose another path with -o"
 
 
 def test_a_place_that_no_library_can_be_loaded_from(work: Path) -> None:
@@ -229,7 +231,7 @@ def test_a_place_that_no_library_can_be_loaded_from(work: Path) -> None:
     with pytest.raises(FileError) as raised:
         script.write(made, Path("libx.so"), Path("my run.prv.gz"))
     assert raised.value.message == (
-        f"{work}/my run.trace/libx.so: cannot be loaded into a program: a path in LD_PRELOAD holds "
-        "no blank and no colon"
+        f"{work}/my run.trace/libx.so: cannot be preloaded: a path in LD_PRELOAD must not "
+        "contain blanks or colons"
     )
-    assert raised.value.hint == "name another trace with -o, in another folder"
+    assert raised.value.hint == "choose another trace with -o, in another directory"

@@ -37,10 +37,10 @@ def test_what_is_lacking_is_said_with_its_reason(plan: Plan, tmp_path: Path) -> 
     assert not_seen(done(plan.finish(), tmp_path)) == [
         "no OpenMP in 1 process: switched off (--openmp off)",
         "no hardware counters in 2 processes: perf_event_paranoid is 3",
-        "how well the clocks of the hosts agree is not known: they were not compared",
+        "agreement of the clocks of the hosts unknown: they were not compared",
         "strange handles (2,001)",
-        "hosts whose clock was not compared with that of rank 0's host: aligned by the time of "
-        "day, which can be wrong by milliseconds",
+        "hosts whose clock was not compared with that of rank 0: aligned by time of day, "
+        "which can be off by milliseconds",
     ]
 
 
@@ -57,7 +57,7 @@ def test_a_program_without_mpi_is_told(tmp_path: Path) -> None:
     process = run.process()
     process.thread().put(1500, 1 << 4)
     process.end(2000)
-    assert not_seen(done(run, tmp_path))[0].startswith("no MPI: the program never called MPI_Init")
+    assert not_seen(done(run, tmp_path))[0].startswith("no MPI: the program did not call MPI_Init")
 
 
 def test_the_overhead_is_that_of_the_busiest_thread(plan: Plan, tmp_path: Path) -> None:

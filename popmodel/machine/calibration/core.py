@@ -41,8 +41,8 @@ def _per_cycle(measured: Measured) -> dict[str, Series]:
     threads = min(measured.values("fma", "threads"), default=1)
     for key, job, wanted, share, what in (
         ("flop_per_cycle", "fma", {"threads": threads}, threads, "vector multiply-adds"),
-        ("load_per_cycle", "loads", {}, 1, "8-byte loads from the first cache"),
-        ("store_per_cycle", "stores", {}, 1, "8-byte stores to the first cache"),
+        ("load_per_cycle", "loads", {}, 1, "8-byte loads from the L1 cache"),
+        ("store_per_cycle", "stores", {}, 1, "8-byte stores to the L1 cache"),
     ):
         if pairs := measured.together((job, wanted), clock):
             series[key] = of_groups(
@@ -52,13 +52,13 @@ def _per_cycle(measured: Measured) -> dict[str, Series]:
         series["loop_cycles"] = of_groups(
             pairs,
             lambda loop, clock: p10(loop.seconds) * _rate(clock),
-            "iteration of an empty loop, p10",
+            "one iteration of an empty loop, p10",
         )
     if pairs := measured.together(("smt", {"shared": 1}), ("smt", {"shared": 0})):
         series["smt_factor"] = of_groups(
             pairs,
             partial(_rate_ratio, 0.5),
-            "multiply-adds of two threads on one core over one thread, p10",
+            "multiply-adds of two threads on one core relative to one thread, p10",
         )
     return series
 

@@ -41,14 +41,12 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
     """
     measured = Measured(launches)
     if not any(result.absent is None for result in measured):
-        raise CalibrationError(
-            "no job was measured in these samples", "measure again: popmodel bench"
-        )
+        raise CalibrationError("these samples contain no results", "measure again: popmodel bench")
     described = [launch for launch in launches if launch.header.get("files")]
     if not described:
         raise CalibrationError(
-            "these samples do not describe the hardware: there is none of the node program",
-            "measure a part of the node as well, such as popmodel bench --only core",
+            "these samples do not describe the hardware: none is from popmodel-node",
+            "measure a part of the node as well, for example popmodel bench --only core",
         )
     files = described[-1].header["files"]
     machine = hardware.read(files)

@@ -44,7 +44,7 @@ _USABLE_SHARE = {
     "high": 1.0,
     "origin": "preset",
     "source": "half of a cache as the safe working set (H. Stengel et al., ICS 2015, layer "
-    "conditions); the interval is assumed. Not measured: no working set that was tried shows where "
+    "conditions); the interval is assumed. Not measured: the working sets used do not show where "
     "the last-level cache ends",
 }
 _LARGE = 4.0  # times the level below: few accesses of such a working set still find it there
@@ -105,8 +105,9 @@ def _too_small(array: int, topology: Mapping[str, Any]) -> list[str]:
     if array >= BEYOND_CACHE * caches:
         return []
     return [
-        f"an array of the triad has {array / MIB:.4g} MiB, less than {BEYOND_CACHE} times the "
-        f"last-level caches of a memory domain ({caches / MIB:.4g} MiB), which may serve a part"
+        f"the triad used arrays of {array / MIB:.4g} MiB, less than {BEYOND_CACHE} times the "
+        "last-level "
+        f"caches of a memory domain ({caches / MIB:.4g} MiB): part of the traffic may be cached"
     ]
 
 
@@ -132,15 +133,19 @@ def _saturation(by_cores: Mapping[int, Series], absent: dict[str, str]) -> dict[
     means = {count: float(np.mean(by_cores[count].values)) for count in counts}
     reason = None
     if len(counts) < _COUNTS:
-        reason = f"{most} core{'s' if most > 1 else ''} of a domain tell no law of saturation"
+        reason = (
+            f"saturation cannot be fitted from {most} core{'s' if most > 1 else ''} of a memory "
+            "domain"
+        )
     elif means[most] > _SATURATED * most * means[1]:
         reason = (
-            f"{most} cores do not saturate the memory: {means[most] / means[1]:.1f} times the "
-            "bandwidth of one"
+            f"{most} cores do not saturate the memory: they reach {means[most] / means[1]:.1f} "
+            "times "
+            "the bandwidth of one core"
         )
     points = aligned([by_cores[count] for count in counts], _COUNTS)
     if reason is None and points is None:
-        reason = f"no launch measured the bandwidth of {_COUNTS} counts of cores"
+        reason = f"no launch measured the bandwidth at {_COUNTS} core counts"
     if reason is not None or points is None:
         absent |= {"memory.bsat": str(reason), "memory.q": str(reason)}
         return {}
@@ -204,17 +209,17 @@ def _levels(
         chase = measured.results("chase", bytes=inside)
         if load and level != "MEM":
             series[f"cache_bw.{level}"] = of_results(
-                load, _bandwidth, f"reading a working set of {inside} B, p10"
+                load, _bandwidth, f"reads from a working set of {inside} B, p10"
             )
         if chase:
             series[f"latency.{level}"] = of_results(
                 chase,
                 lambda result: p10(result.seconds),
-                f"dependent loads over a working set of {inside} B, p10",
+                f"dependent loads from a working set of {inside} B, p10",
             )
     if sizes and "latency.MEM" not in series:
         absent["memory.latency.MEM"] = (
-            "no working set was large against the last-level cache; the largest had "
+            "no working set was much larger than the last-level cache; the largest was "
             f"{format_size(max(sizes), digits=3)}"
         )
     return series
@@ -270,7 +275,7 @@ def _usable_share(measured: Measured, last: int) -> dict[str, Any] | None:
         "high": round(max(sizes[above], middle) / last, 3),
         "origin": "measured",
         "n": len(sizes),
-        "source": "working set at which reading slows down half way from the last cache to memory",
+        "source": "working set at which reads slow down half way from last-level cache to memory",
     }
 
 
@@ -283,7 +288,7 @@ def _sharing(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
         distance: of_results(
             measured.results("line_transfer", distance=distance),
             lambda result: p10(result.seconds),
-            "one way of a cache line between two threads, p10",
+            "one-way transfer of a cache line between two threads, p10",
         )
         for distance in measured.values("line_transfer", "distance")
     }
@@ -308,8 +313,9 @@ def _sharing(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
                 lambda packed, padded, move: (
                     (median(packed.seconds) - median(padded.seconds)) / p10(move.seconds)
                 ),
-                "update of a packed counter less that of a padded one, over the time of a line, "
-                "median",
+                "update of a packed counter minus that of a padded one, relative to the "
+                "transfer of "
+                "a cache line, median",
                 scale=1.0,
             )
             section["kappa_fs"] = quantities({"x": series}, zero=frozenset("x"))["x"]

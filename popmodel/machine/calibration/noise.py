@@ -81,7 +81,7 @@ def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[st
             "noisy": bool(why),
         }
         if entry["launches"] < 2:
-            why.append("one launch: the spread between launches is unknown")
+            why.append("only one launch: the spread between launches is unknown")
         why.extend(remarks.get(section, ()))
         if why:
             entry["why"] = why
@@ -97,9 +97,9 @@ def _named(odd: Sequence[Result]) -> str:
     )
     shown = [name for name, _ in counts.most_common(_SHOWN)]
     more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
-    readings = "reading is" if len(odd) == 1 else "readings are"
+    outliers = "outlier" if len(odd) == 1 else "outliers"
     return (
-        f"{len(odd)} {readings} out of proportion to those of the other launches and not used: "
+        f"{len(odd)} {outliers} compared with the other launches, not used: "
         + ", ".join(shown)
         + more
     )
@@ -120,16 +120,16 @@ def _launches(measured: Measured, results: Sequence[Result]) -> int:
 def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str]:
     share = _foreign(measured, results)
     if share > _FOREIGN:
-        yield f"other programs used {100 * share:.0f} % of the processors meanwhile"
+        yield f"other programs used {100 * share:.0f} % of the CPU time"
     # these are sums over all processors that were watched
     watched = {launch: _watched(header) for launch, header in measured.headers.items()}
     time = [_wall(one) * watched[one.launch] for one in results]
     steal = _mean_rate(zip((_fact(one, "steal") for one in results), time, strict=True))
     if steal > _STEAL:
-        yield f"the hypervisor took the processors away for {100 * steal:.0f} % of the time"
+        yield f"the hypervisor took {100 * steal:.0f} % of the CPU time (steal)"
     switches = _mean_rate(zip((_fact(one, "involuntary") for one in results), time, strict=True))
     if switches > _INTERRUPTED:
-        yield f"interrupted {switches:.0f} times per second and processor by other processes"
+        yield f"other processes interrupted each CPU {switches:.0f} times per second"
     spreads = _spreads(results)
     if spreads.size >= 3 and float(np.median(spreads)) > _SPREAD:
         yield f"launches differ by {100 * float(np.median(spreads)):.0f} % (median)"

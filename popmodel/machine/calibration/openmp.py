@@ -76,10 +76,7 @@ def calibrate(
     negative = sorted({key for (key, _), one in series.items() if float(np.mean(one.values)) < 0})
     remarks = []
     if negative:
-        remarks.append(
-            "measured below the time of the same work without it, taken as 0: "
-            + ", ".join(negative)
-        )
+        remarks.append("no measurable overhead (set to 0): " + ", ".join(negative))
     return section, absent, remarks
 
 
@@ -101,7 +98,7 @@ def _overhead(results: Sequence[Result], name: str) -> Series:
     return of_results(
         results,
         lambda result: _difference(result, statistic),
-        f"with the construct less without, {how}",
+        f"time with the construct minus time without, {how}",
         scale=whole,
     )
 
@@ -141,8 +138,8 @@ def _laws(
         counts = [count for count in entry["T"] if count > 1]
         if len(counts) < _LEAST_COUNTS:
             reason = (
-                f"{len(counts)} thread count{'s' if len(counts) != 1 else ''} above 1 cannot tell "
-                f"the terms of the law apart; {_LEAST_COUNTS} are needed"
+                f"the scaling law needs {_LEAST_COUNTS} thread counts above 1; "
+                f"{len(counts)} {'was' if len(counts) == 1 else 'were'} measured"
             )
             continue
         points = aligned([series[key, count] for count in counts], _LEAST_COUNTS)
@@ -255,7 +252,7 @@ def _per_byte(measured: Measured, section: dict[str, Any]) -> None:
             of_groups(
                 pairs,
                 lambda large, small: _difference(large, p10) - _difference(small, p10),
-                f"overhead of {sizes[-1]} B less that of {sizes[0]} B",
+                f"overhead at {sizes[-1]} B minus overhead at {sizes[0]} B",
                 scale=whole,
             ),
             1 / bytes_,

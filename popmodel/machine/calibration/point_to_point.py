@@ -75,8 +75,9 @@ def misfits(section: Mapping[str, Any]) -> list[str]:
         size = max(errors, key=lambda size: abs(errors[size]))
         if abs(errors[size]) > _MISFIT:
             found.append(
-                f"the size classes of net.{tier} miss the time of a message of {size} B by "
-                f"{100 * errors[size]:+.0f} %"
+                f"the fit of net.{tier}.classes differs by {100 * errors[size]:+.0f} % from the "
+                "measured "
+                f"time of a message of {size} B"
             )
     return found
 
@@ -106,13 +107,13 @@ def _tier(
         size: of_results(
             usual[size],
             lambda result: p10(result.seconds),
-            "half of a ping-pong, p10",
+            "half ping-pong, p10",
         )
         for size in usual
     }
     points = aligned([table[size] for size in sizes], _LEAST_SIZES)
     if points is None:
-        absent[f"net.{tier}"] = f"no launch measured messages of {_LEAST_SIZES} sizes"
+        absent[f"net.{tier}"] = f"no launch measured {_LEAST_SIZES} message sizes"
         return None
     entry: dict[str, Any] = {}
     switch = _switch(measured, distance)
@@ -166,13 +167,14 @@ def _switch(measured: Measured, distance: str) -> Switch | str | None:
     if not eager and not waiting:
         return None
     if not waiting:
-        return f"messages of up to {eager[-1]} B were all sent eagerly"
+        return f"all messages, up to {eager[-1]} B, were sent eagerly"
     if not eager:
-        return f"already messages of {waiting[0]} B wait for their receiver"
+        return f"even messages of {waiting[0]} B wait for their receiver"
     if eager[-1] > waiting[0]:
         return (
-            f"late receivers contradict each other: messages of {waiting[0]} B wait for them, "
-            f"those of {eager[-1]} B do not"
+            f"inconsistent: messages of {waiting[0]} B wait for a late receiver, those of "
+            f"{eager[-1]} B "
+            "do not"
         )
     return Switch(eager[-1], waiting[0])
 
@@ -186,7 +188,7 @@ def _threshold(switch: Switch, batches: int) -> dict[str, Any]:
         "origin": "measured",
         "n": batches,
         "source": f"messages of {switch.eager} B do not wait for a late receiver, those of "
-        f"{switch.waiting} B do, or their times have the jump of the change",
+        f"{switch.waiting} B do, or their times show the jump of the protocol change",
     }
 
 
@@ -194,7 +196,7 @@ def _overheads(measured: Measured, distance: str) -> dict[str, Any]:
     series: dict[str, Series] = {}
     for key, job, what in (
         ("os", "send_overhead", "time in MPI_Isend"),
-        ("or", "receive_overhead", "receive of a message that has arrived"),
+        ("or", "receive_overhead", "receive of a message that has already arrived"),
     ):
         sizes = measured.values(job, "bytes", tier=distance)
         if sizes:
@@ -242,7 +244,7 @@ def _windows(measured: Measured, distance: str) -> dict[str, Any]:
         "G": of_results(
             one,
             lambda result: 1 / _rate(result),
-            f"{under_way} message{'s' if under_way > 1 else ''} of {size} B under way, p10",
+            f"{under_way} message{'s' if under_way > 1 else ''} of {size} B in flight, p10",
         )
     }
     wanted = {"tier": distance, "pairs": 1, "bytes": size}
@@ -251,7 +253,7 @@ def _windows(measured: Measured, distance: str) -> dict[str, Any]:
         series["bidirectional"] = of_groups(
             groups,
             lambda both, single: _rate(both) / _rate(single),
-            f"bandwidth of both directions over that of one, {size} B, p10",
+            f"bandwidth of both directions at once relative to one, {size} B, p10",
         )
     entry: dict[str, Any] = dict(quantities(series))
     pairs = {
@@ -284,14 +286,15 @@ def _crowding(measured: Measured, section: dict[str, Any], absent: dict[str, str
         rows = list(section.get(tier, {}).get("pairs", ()))
         if not rows:
             if tier in section:
-                absent[f"net.{key}"] = "one pair of processes cannot crowd each other"
+                absent[f"net.{key}"] = "one pair of processes cannot show contention"
             continue
         size = max(row["bytes"] for row in rows)
         rates = {row["pairs"]: row["bandwidth"] for row in rows if row["bytes"] == size}
         most = max(rates)
         if 1 not in rates or rates[most]["value"] > _CROWDED * most * rates[1]["value"]:
             absent[f"net.{key}"] = (
-                f"{most} pairs of processes do not crowd each other with messages of {size} B"
+                f"no contention: {most} pairs of processes do not slow down each other's "
+                f"messages of {size} B"
             )
             continue
         top = max(rates, key=lambda count: float(rates[count]["value"]))

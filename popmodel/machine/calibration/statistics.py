@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 Statistic = Callable[[Array], float]
 
 LEVEL = 0.90
-CLIPPED = "measured as nothing or less, taken as 0 with an interval of the size of the error"
+CLIPPED = "not distinguishable from 0, set to 0 with an interval of the measurement error"
 _DIGITS = 6
 _ROUNDING = 1e-6  # relative: of the clock and of the file, a spread too
 _CLOCK = 1e-9  # s: what a difference of times is relative to if it is nothing
@@ -203,7 +203,7 @@ def quantities(
             limits = [one.back(centre), one.back(centre - half), one.back(centre + half)]
         except OverflowError:
             raise CalibrationError(
-                f"these samples give no {name}: its launches have nothing in common",
+                f"these samples do not determine {name}: no launch measured all that it needs",
                 "measure again: popmodel bench",
             ) from None
         if name in zero:
@@ -212,7 +212,7 @@ def quantities(
             limits = [max(limit, 0.0) for limit in limits]
         elif limits[0] <= 0:
             raise CalibrationError(
-                f"these samples give no {name}: it should be positive, not {limits[0]:g}",
+                f"these samples do not determine {name}: it must be above 0, not {limits[0]:g}",
                 "measure again: popmodel bench",
             )
         else:  # an interval that was taken linearly may reach below what makes sense

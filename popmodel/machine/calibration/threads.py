@@ -65,7 +65,7 @@ def _multiple(measured: Measured, absent: dict[str, str]) -> Series | None:
                     return _difference(results, without[placement], size)
             if with_:
                 absent["net.multiple_overhead"] = (
-                    "no launch with less thread support had as many ranks, nodes and threads"
+                    "no launch with a lower thread level had the same ranks, nodes and threads"
                 )
     return None
 
@@ -76,7 +76,7 @@ def _difference(with_: Sequence[Result], without: Sequence[Result], size: int) -
     Launches of both kinds are paired as they come, so that the spread of the differences is that of
     both. A single launch has no spread of its own: it is taken to vary as the others do.
     """
-    source = f"half ping-pong of {size} B with MPI_THREAD_MULTIPLE less without, p10"
+    source = f"half ping-pong of {size} B with MPI_THREAD_MULTIPLE minus without, p10"
     base = of_results(without, lambda result: p10(result.seconds), source)
     mean = float(np.mean(base.values))
     if min(len(with_), len(without)) > 1:
@@ -106,7 +106,7 @@ def _factor(measured: Measured) -> Series | None:
         return of_groups(
             pairs,
             partial(_growth, most - 1),
-            f"message of {size} B by {most} threads with communicators of their own, median",
+            f"messages of {size} B by {most} threads, each with its own communicator, median",
             scale=1.0,
         )
     return None
@@ -125,7 +125,8 @@ def _overlap(measured: Measured) -> Series | None:
         return of_results(
             measured.results("overlap", tier=distance, progress=0, bytes=sizes[-1]),
             overlapped,
-            f"messages of {sizes[-1]} B behind as long a computation, no progress calls, median",
+            f"messages of {sizes[-1]} B during a computation of equal length, no progress calls, "
+            "median",
             scale=1.0,
         )
     return None

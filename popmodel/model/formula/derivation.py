@@ -6,7 +6,8 @@ the program, the names of the signature, and the laws of the machine; each refer
 by name, down to the symbols that have values. The equations are traced (`expressions.traced`)
 through the code that also predicts, and each printed equation is evaluated again and compared.
 
-Where the replay decides a predicted value, the formula is still that of the closed form.
+Predictions show the replay of a run: its formula is the closed form with every delay times the
+factor that the replay found, a symbol of its own.
 """
 
 from __future__ import annotations
@@ -35,14 +36,22 @@ from popmodel.model.formula.notebook import (
     Notebook,
 )
 from popmodel.model.prediction import MAIN_FAMILY, Elasticity
+from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run import grid
-from popmodel.model.run.course import closed_form
+from popmodel.model.run.course import (
+    Change,
+    Correction,
+    Delays,
+    closed_delays,
+    closed_form,
+    corrected,
+)
 from popmodel.model.run.observe import Modelled, observe
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Evaluation, Study
 from popmodel.model.subject import subject
-from popmodel.model.symbols import SYMBOLS
+from popmodel.model.symbols import SYMBOLS, not_modelled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.units import format_time
@@ -52,6 +61,11 @@ SCHEMA = "popmodel/formula/1"
 RUNTIME = "runtime"
 
 _TOLERANCE = 1e-9
+_DELAYS: Mapping[str, str] = {
+    "unequal": "extra computation of the slowest process",
+    "waiting": "waiting that no network removes",
+    "transfer": "messages and collectives",
+}
 _ARGUMENTS: Mapping[str, int] = {"q": 1, "mva": 3}
 
 
@@ -190,19 +204,16 @@ def formula(
     family, metric = choose(asked, load_families(), MAIN_FAMILY)
     study = Study(signature, profile, settings or {}, draws=0, seed=0, allocation=allocation)
     placement = study.admit_or_advise(processes, threads)
-    found = derive(study, placement, family, metric)
-    _, agreement, _ = study.checked(placement, study.run(placement, study.sources()))
-    if agreement is None or not agreement.trusts_replay:
-        return found  # the prediction is the closed form, too
-    remark = (
-        "the formula is that of the closed form; popmodel predict shows the replay, which gives "
-        f"a runtime of {format_time(agreement.replay.runtime)}"
-    )
-    return replace(found, notes=(*found.notes, remark))
+    agreement = study.outcome(placement, study.sources()).agreement
+    return derive(study, placement, family, metric, agreement)
 
 
 def derive(
-    study: Study, placement: Placement, family: Family | None, metric: str = RUNTIME
+    study: Study,
+    placement: Placement,
+    family: Family | None,
+    metric: str = RUNTIME,
+    agreement: Agreement | None = None,
 ) -> Formula:
     """Give the formula of the runtime or of a metric at some P and T.
 
@@ -216,6 +227,8 @@ def derive(
         None for the runtime.
     metric : str
         A metric of the family.
+    agreement : Agreement, optional
+        A replay of this placement. Default: the formula of the closed form alone.
 
     Raises
     ------
@@ -224,11 +237,11 @@ def derive(
     FormulaError
         If the printed equations do not give the predicted value.
     """
-    run = study.run(placement, study.sources(draws=0))
+    run = study.run(placement, study.sources(draws=0), agreement=agreement)
     expected = _result(family, metric)(run.modelled)
     units = {f"params.{name}": unit for name, unit in study.signature.units.items()}
     notebook = Notebook(study.profile, _quantities(study), units)
-    aggregates = _aggregates(study, placement, notebook)
+    aggregates = _aggregates(study, placement, notebook, agreement)
     if family is None:
         meaning = AGGREGATES[RUNTIME].meaning
         head = notebook.define(RUNTIME, aggregates[RUNTIME], "s", meaning, "metric", always=True)
@@ -236,9 +249,9 @@ def derive(
         head = _metric(family, metric, aggregates, notebook)
     equations, symbols = _reachable(notebook, head.formula.name)
     _check(equations, symbols, nominal(expected), nominal(run.modelled.runtime))
-    notes = _notes(placement, run, equations)
+    notes = _notes(placement, run, equations, agreement)
     try:
-        found = elasticities(study, placement, _result(family, metric))
+        found = elasticities(study, placement, _result(family, metric), agreement)
     except ValueError as problem:  # an additive efficiency may fall to zero and below
         found, notes = (), (*notes, str(problem))
     return Formula(
@@ -282,7 +295,9 @@ def _quantities(study: Study) -> dict[str, Quantity]:
     return {**study.quantities, **changed}
 
 
-def _aggregates(study: Study, placement: Placement, notebook: Notebook) -> dict[str, Value]:
+def _aggregates(
+    study: Study, placement: Placement, notebook: Notebook, agreement: Agreement | None
+) -> dict[str, Value]:
     """The scalars of a run over named times, which the notebook defines."""
     signature = study.signature
     request = {
@@ -314,8 +329,49 @@ def _aggregates(study: Study, placement: Placement, notebook: Notebook) -> dict[
         )
         for name, value in study.spread(traced, notebook).items()
     }
-    course = closed_form(work, traced.processes, spread, has_mpi=study.has_mpi)
+    if agreement is None:
+        course = closed_form(work, traced.processes, spread, has_mpi=study.has_mpi)
+    else:
+        found = closed_delays(work, traced.processes, spread)
+        named = Delays(
+            *(
+                notebook.define(
+                    f"delay_{name}", getattr(found, name), "s", f"{meaning}, closed form", "run"
+                )
+                for name, meaning in _DELAYS.items()
+            )
+        )
+        course = corrected(work, named, _named(agreement.correction, notebook))
     return observe(work, traced, course, has_mpi=study.has_mpi).aggregates
+
+
+def _named(correction: Correction, notebook: Notebook) -> Correction:
+    """The correction by a replay as symbols."""
+
+    def symbols(delay: str) -> Change:
+        meaning = _DELAYS[delay]
+        change: Change = getattr(correction, delay)
+        factor: Value = float(change.factor)
+        seconds: Value = float(change.seconds)
+        if factor != 1:
+            factor = notebook.given(
+                f"rho_{delay}",
+                f"replay.{delay}",
+                f"{meaning}: replay over closed form",
+                "1",
+                Quantity(factor, origin="replay"),
+            )
+        if seconds:
+            seconds = notebook.given(
+                f"extra_{delay}",
+                f"replay.{delay}",
+                f"{meaning}: replay less closed form",
+                "s",
+                Quantity(seconds, origin="replay"),
+            )
+        return Change(factor, seconds)
+
+    return Correction(*(symbols(delay) for delay in _DELAYS))
 
 
 def _metric(family: Family, id: str, aggregates: Mapping[str, Value], notebook: Notebook) -> Traced:
@@ -370,13 +426,23 @@ def _check(
             raise FormulaError(f"{name} is {second:.12g}, but its formula gives {first:.12g}")
 
 
-def _notes(placement: Placement, run: Evaluation, equations: Sequence[Equation]) -> tuple[str, ...]:
+def _notes(
+    placement: Placement,
+    run: Evaluation,
+    equations: Sequence[Equation],
+    agreement: Agreement | None,
+) -> tuple[str, ...]:
     processes, threads = placement.processes, placement.threads
     notes = [
-        "of every maximum, threshold and choice the formula has the side that holds at "
-        f"P = {processes} and T = {threads}, and the numbers of rounds, neighbours, competing "
-        "messages and active cores are those of this split: it is valid near this point"
+        f"valid near P = {processes}, T = {threads}: maxima, thresholds and choices are resolved "
+        "as they hold there; numbers of rounds, neighbours, competing messages and active cores "
+        "are those of this split"
     ]
+    if agreement is not None:
+        notes.append(
+            "rho_... and extra_... are corrections by a replay of the messages; without them "
+            f"the runtime is {format_time(agreement.closed_form.runtime)}"
+        )
     if any("q(" in one.text for one in equations):
         notes.append(
             "q(n) is the expected maximum of n standard normal values: "
@@ -384,9 +450,9 @@ def _notes(placement: Placement, run: Evaluation, equations: Sequence[Equation])
         )
     if any("mva(" in one.text for one in equations):
         notes.append(
-            "mva(n, Z, S) is the mean time between two entries of a thread to a critical section, "
-            "of n threads with Z outside and S inside, by mean value analysis"
+            "mva(n, Z, S) is the mean time between two entries of a thread into a critical "
+            "section, for n threads with times Z outside and S inside it (mean value analysis)"
         )
     if run.left_out:
-        notes.append(f"unknown of the machine and left out: {', '.join(sorted(run.left_out))}")
+        notes.append(not_modelled(run.left_out))
     return tuple(notes)

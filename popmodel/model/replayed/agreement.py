@@ -1,47 +1,47 @@
-"""Closed form and replay side by side: which of them a prediction shows.
+"""A replay beside the closed form of the same run.
 
-Both are worked out for the best estimate. Where their parallel efficiencies differ by more than
-`GAP`, the assumptions of the closed form (everybody waits for the slowest in every step) do not
-hold, and the prediction is that of the replay.
+The closed form assumes that in every step all processes wait for the slowest. The replay follows
+the messages one by one. Predictions show the replay wherever there is one; the gap between the two
+tells how much the assumption matters.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from popmodel.model.run.course import Course, Delays
+from popmodel.model.run.course import Correction, Course
 from popmodel.values import dataclass
 
-GAP = 0.02
+CLOSED_FORM, REPLAY = "closed form", "replay"
+"""Where the numbers of a predicted run come from."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What both say of one run.
+    """Replay and closed form of one run, both for the best estimate.
 
     Attributes
     ----------
     useful : float
         Useful time of an average thread, s.
     closed_form, replay : Course
-        Of the best estimate; numbers.
-    closed_delays, replay_delays : Delays
-        By what each of them is longer than the work of an average process; numbers.
+        Numbers.
+    correction : Correction
+        How the replay changes the delays of the closed form.
     part : float
-        Part of the program that the replay carried out, 0 to 1.
+        Part of the program that was replayed, 0 to 1.
     repeats : int
-        Random programs of which it is the mean.
+        Number of random programs; `replay` is their mean.
     operations : int
-        MPI operations that it carried out, over all processes.
+        MPI operations replayed, over all processes.
     seed : int
-        Decided which processes were slow, and when.
+        Seed of the imbalance: which processes were slow, and when.
     """
 
     useful: float
     closed_form: Course
     replay: Course
-    closed_delays: Delays
-    replay_delays: Delays
+    correction: Correction
     part: float
     repeats: int
     operations: int
@@ -52,15 +52,10 @@ class Agreement:
         """Parallel efficiency of the replay less that of the closed form."""
         return float(self.useful / self.replay.runtime - self.useful / self.closed_form.runtime)
 
-    @property
-    def trusts_replay(self) -> bool:
-        """Whether the replay is to be believed, and not the closed form."""
-        return abs(self.gap) > GAP
-
     def to_dict(self) -> dict[str, Any]:
         """Give JSON types."""
 
-        def side(course: Course) -> dict[str, float]:
+        def side(course: Course) -> dict[str, Any]:
             return {
                 "runtime": course.runtime,
                 "ideal_runtime": course.ideal,
@@ -71,7 +66,6 @@ class Agreement:
             "replay": side(self.replay),
             "closed_form": side(self.closed_form),
             "gap": self.gap,
-            "trusted": "replay" if self.trusts_replay else "closed form",
             "part": self.part,
             "repeats": self.repeats,
             "operations": self.operations,

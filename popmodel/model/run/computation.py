@@ -44,6 +44,8 @@ class Counts:
         Instructions; None where nobody counted them.
     mode : {'sum', 'ecm', 'roofline'} or None
         Overlap in this loop; None is as the machine profile says.
+    seconds : value or None
+        Measured time of the iteration, s, in place of what follows from the amounts.
     """
 
     flops: Value = 0.0
@@ -53,6 +55,7 @@ class Counts:
     bytes: Mapping[str, Value] = field(default_factory=dict)
     instructions: Value | None = None
     mode: str | None = None
+    seconds: Value | None = None
 
     def total(self, iterations: Value) -> Work:
         """Give the amounts, not the times, of some iterations."""
@@ -294,6 +297,8 @@ class Computation:
         stretch: Value = 1,
     ) -> Value:
         """Time of a core for ``stretch`` times the average iterations of a core."""
+        if counts.seconds is not None:
+            return iterations * stretch * counts.seconds
         core = compute.core_time(
             iterations,
             arithmetic_cycles=maximum(

@@ -76,17 +76,33 @@ def closed_form(
     has_mpi : bool
         Whether the program communicates at all.
     """
+    overall, per_step = _slowest(work, processes, spread, has_mpi=has_mpi)
+    computing = computation(work)
+    ideal = computing * (1 + per_step) + work.overhead + work.waiting
+    return Course(computing * (1 + overall), ideal, ideal + work.transfer)
+
+
+def closed_delays(work: Work, processes: int, spread: Mapping[str, Value]) -> Delays:
+    """Give the delays of `closed_form` for a program that communicates, as short formulas."""
+    overall, per_step = _slowest(work, processes, spread, has_mpi=True)
+    computing = computation(work)
+    return Delays(
+        computing * overall, computing * (per_step - overall) + work.waiting, work.transfer
+    )
+
+
+def _slowest(
+    work: Work, processes: int, spread: Mapping[str, Value], *, has_mpi: bool
+) -> tuple[Value, Value]:
+    """By what part the slowest process computes longer: over the run, and summed over its steps."""
     persistent = spread.get("persistent_cv", 0.0)
     transient = spread.get("transient_cv", 0.0)
     steps = maximum(work.steps, 1.0)
-    overall = 1 + imbalance.slowest_overall(persistent, transient, steps, processes)
+    overall = imbalance.slowest_overall(persistent, transient, steps, processes)
     # without communication nobody waits before the end
-    per_step = (
-        1 + imbalance.slowest_per_step(persistent, transient, processes) if has_mpi else overall
-    )
-    computing = computation(work)
-    ideal = computing * per_step + work.overhead + work.waiting
-    return Course(computing * overall, ideal, ideal + work.transfer)
+    if not has_mpi:
+        return overall, overall
+    return overall, imbalance.slowest_per_step(persistent, transient, processes)
 
 
 def delays(work: Work, course: Course) -> Delays:
@@ -98,7 +114,46 @@ def delays(work: Work, course: Course) -> Delays:
     )
 
 
-def corrected(work: Work, course: Course, closed: Delays, replayed: Delays) -> Course:
+@dataclass(frozen=True)
+class Change:
+    """How a delay of the closed form is changed: times a factor, plus seconds, at least 0."""
+
+    factor: Value = 1.0
+    seconds: Value = 0.0
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How a replay changes the delays of the closed form; made by `correction`."""
+
+    unequal: Change = Change()
+    waiting: Change = Change()
+    transfer: Change = Change()
+
+
+def correction(work: Work, closed: Delays, replayed: Delays) -> Correction:
+    """Give the change of every delay from the closed form to the replay.
+
+    Parameters
+    ----------
+    work : Work
+        Of an average process.
+    closed, replayed : Delays
+        Of the same best estimate; numbers.
+    """
+    least = _NOTHING * (nominal(computation(work)) + nominal(work.overhead))
+
+    def change(before: float, after: float) -> Change:
+        return Change(seconds=after - before) if before <= least else Change(after / before)
+
+    return Correction(
+        change(nominal(closed.unequal), nominal(replayed.unequal)),
+        change(nominal(closed.waiting), nominal(replayed.waiting)),
+        change(nominal(closed.transfer), nominal(replayed.transfer)),
+    )
+
+
+def corrected(work: Work, found: Delays, correction: Correction) -> Course:
     """Give the course of an evaluation as a replay of the best estimate says it.
 
     What the replay finds for each of the delays relative to the closed form holds for every
@@ -106,22 +161,18 @@ def corrected(work: Work, course: Course, closed: Delays, replayed: Delays) -> C
 
     Parameters
     ----------
-    work, course : Work, Course
+    work, found : Work, Delays
         Of the closed form; numbers or draws.
-    closed, replayed : Delays
-        Of the best estimate; numbers.
+    correction : Correction
+        From the best estimate.
     """
-    least = _NOTHING * (nominal(computation(work)) + nominal(work.overhead))
-    found = delays(work, course)
-    computing = computation(work) + _like(found.unequal, closed.unequal, replayed.unequal, least)
-    waiting = _like(found.waiting, closed.waiting, replayed.waiting, least)
-    ideal = computing + work.overhead + waiting
-    transfer = _like(found.transfer, closed.transfer, replayed.transfer, least)
-    return Course(computing, ideal, ideal + transfer)
+    computing = computation(work) + _changed(found.unequal, correction.unequal)
+    ideal = computing + work.overhead + _changed(found.waiting, correction.waiting)
+    return Course(computing, ideal, ideal + _changed(found.transfer, correction.transfer))
 
 
-def _like(delay: Value, closed: float, replayed: float, least: float) -> Value:
-    """Change a delay as the replay changes that of the best estimate."""
-    if closed <= least:
-        return maximum(delay - closed + replayed, 0.0)
-    return delay * (replayed / closed)
+def _changed(delay: Value, change: Change) -> Value:
+    changed = delay * change.factor
+    if isinstance(change.seconds, float) and change.seconds == 0:
+        return changed
+    return maximum(changed + change.seconds, 0.0)

@@ -252,6 +252,7 @@ class Model:
             self._named(item, "bytes", costs.bytes),
             self.amount(item, "instructions", costs) if counted else None,
             costs.mode,
+            None if costs.seconds is None else self.amount(item, "seconds", costs),
         )
 
     def _parallel(self, item: Parallel) -> Work:

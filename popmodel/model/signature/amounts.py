@@ -79,7 +79,7 @@ def check(
     drawn = "" if not np.ravel(holds)[0] else ", in a draw of the uncertain inputs"
     raise UsageError(
         f"{what} is {_text(expression)} = {bad:g} at {_point(values)}{drawn}; "
-        f"it should be {domain.text}",
+        f"must be {domain.text}",
         _advice(expression, values),
     )
 
@@ -88,7 +88,7 @@ def _advice(expression: Expression, values: Mapping[str, Value]) -> str:
     names = sorted(expression.names - {"P", "T"})
     known = ", ".join(f"{name} = {float(np.ravel(values[name])[0]):.6g}" for name in names)
     return f"{known}: " * bool(known) + (
-        "choose other processes, threads or parameters, or mend the formula"
+        "choose another split or other parameters, or correct the formula"
     )
 
 

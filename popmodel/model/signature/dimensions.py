@@ -275,7 +275,7 @@ class _Form:
         return self._with(other, self.powers, self.unit, "+")
 
     def __sub__(self, other: _Form) -> _Form:
-        self.equations.equal(self, other, "takes {1} from {0}")
+        self.equations.equal(self, other, "subtracts {1} from {0}")
         return self._with(other, self.powers, self.unit, "-")
 
     def __neg__(self) -> _Form:
@@ -336,7 +336,7 @@ class _UnitAlgebra(Algebra):
 
         def if_fits(working_set: _Form, hit: _Form, miss: _Form) -> _Form:
             size = self.equations.known(BYTE)
-            self.equations.equal(working_set, size, "asks if_fits about {0}, not {1}")
+            self.equations.equal(working_set, size, "gives if_fits {0}, not {1}")
             self.equations.equal(hit, miss, "chooses between {0} and {1}")
             return hit
 

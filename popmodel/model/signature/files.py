@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from popmodel.documents import Bundled, parse_toml, read_text
 from popmodel.model.signature import toml_lines
@@ -15,7 +16,16 @@ from popmodel.model.signature.findings import of_clash
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import SignatureError, SignatureReader
 
-__all__ = ["DEFAULT", "Signature", "SignatureError", "bundled", "from_text", "load", "read"]
+__all__ = [
+    "DEFAULT",
+    "Signature",
+    "SignatureError",
+    "bundled",
+    "from_text",
+    "load",
+    "read",
+    "summaries",
+]
 
 DEFAULT = "stencil3d"
 
@@ -33,6 +43,18 @@ def bundled() -> list[str]:
     return _BUNDLED.names()
 
 
+def summaries() -> list[dict[str, Any]]:
+    """Give name, description, parameters and path of each bundled signature."""
+    found = []
+    for name in bundled():
+        path, _, text = read(name)
+        document = parse_toml(text, path, SignatureError)
+        params = {key: one.value for key, one in load(name).params.items()}
+        about = document["app"].get("description", "")
+        found.append({"name": name, "description": about, "params": params, "path": path})
+    return found
+
+
 def load(source: str | os.PathLike[str]) -> Signature:
     """Read a signature from a file, or a bundled one by its name.
 
@@ -42,6 +64,12 @@ def load(source: str | os.PathLike[str]) -> Signature:
         If the file cannot be read or is no valid signature; the message has file and line.
     UsageError
         If there is neither such a file nor such a bundled signature.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> popmodel.load_signature("stencil3d")
+    <Signature stencil3d (bundled): 6 items, N=512 steps=100>
     """
     path, is_bundled, text = read(source)
     return from_text(text, path, is_bundled=is_bundled)

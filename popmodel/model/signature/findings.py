@@ -83,26 +83,28 @@ def of_clash(clash: Clash, dimensions: Dimensions, lines: Lines) -> Finding:
     for name in clash.names:
         decision = dimensions.decisions[name]
         line = line_of(lines, decision.path)
-        by = "" if decision.path[-1] == name else f" by {label_of(decision.path)}"
-        reasons.append(f"{name} is {decision.unit.noun}{by} in line {line}")
+        by = "" if decision.path[-1] == name else f"{label_of(decision.path)}, "
+        reasons.append(f"{name} is {decision.unit.noun} ({by}line {line})")
     return Finding(
         clash.problem,
         line_of(lines, clash.path),
-        hint="; ".join(reasons) or "numbers of things, P, T and extents of the grid have no unit",
+        hint="; ".join(reasons) or "counts, P, T and the extents of the grid have no unit",
     )
 
 
 def unreachable(runs: Possible, lines: Lines) -> Iterator[Finding]:
     """Conditions that no number of processes meets, alone or together."""
-    tried = f"1 to {MOST_PROCESSES} processes" if runs.is_complete else "any processes tried"
+    tried = f"1 to {MOST_PROCESSES} processes"
+    if not runs.is_complete:
+        tried = "a selection of process counts"
     if runs.threads.size > 1:
         tried += f" and 1 to {int(runs.threads[-1])} threads"
     for condition in runs.conditions:
         if not condition.holds.any():
             yield Finding(
-                f"{_spoken(condition.path, condition.text)} is never met, with {tried}",
+                f"{_never(condition.path, condition.text)} (tried {tried})",
                 line_of(lines, condition.path),
-                hint="no run would be possible",
+                hint="no run is possible",
             )
     conflict = runs.first_conflict()
     if conflict is not None:
@@ -112,10 +114,15 @@ def unreachable(runs: Possible, lines: Lines) -> Iterator[Finding]:
             line = line_of(lines, other.path)
             partner = f"{_spoken(other.path, other.text)} in line {line}"
         yield Finding(
-            f"{_spoken(condition.path, condition.text)} is never met together with {partner}",
+            f"{_never(condition.path, condition.text)} together with {partner}",
             line_of(lines, condition.path),
-            hint=f"tried with {tried}",
+            hint=f"no run is possible (tried {tried})",
         )
+
+
+def _never(path: Path, text: str) -> str:
+    holds = "never has P processes" if path[0] == "decomp" else "never holds"
+    return f"{_spoken(path, text)} {holds}"
 
 
 def _spoken(path: Path, text: str) -> str:
@@ -129,7 +136,7 @@ def excluding_nothing(runs: Possible, lines: Lines) -> Iterator[Finding]:
             yield Finding(
                 f"require: {condition.text!r} excludes nothing",
                 line_of(lines, condition.path),
-                hint="leave it out, or correct it",
+                hint="remove or correct it",
             )
 
 
@@ -166,7 +173,7 @@ def _fault(result: Outcome) -> tuple[str, str] | None:
     if not values.size:
         return (
             "has no finite value with these parameters",
-            "look for a division by zero, a root or logarithm of a number below zero, or a power "
+            "look for a division by zero, the root or logarithm of a negative number, or a power "
             "that is too large",
         )
     key = key_at(result.path)
@@ -176,8 +183,8 @@ def _fault(result: Outcome) -> tuple[str, str] | None:
     least, most = values.min(), values.max()
     given = f"{least:g}" if least == most else f"{least:g} to {most:g}"
     return (
-        f"is {given} with these parameters, whatever P and T; it should be {domain.text}",
-        "look at the values of the parameters in it",
+        f"is {given} with these parameters, for every P and T; must be {domain.text}",
+        "check the parameters in it",
     )
 
 
@@ -192,9 +199,9 @@ def without_value(
         if missing.any() and not missing.all():
             yield Finding(
                 f"{_key(result.path)}: {formulas[result.path].text!r} has no finite value "
-                f"with {_where(result, missing)}",
+                f"for {_where(result, missing)}",
                 line_of(lines, result.path),
-                hint="such as a division by zero; a condition in limits.require can exclude them",
+                hint="for example a division by zero; limits.require can exclude these runs",
             )
 
 
@@ -214,10 +221,10 @@ def sometimes_out_of_range(
         if outside.any() and (finite & ~outside).any():
             first = result.values[outside][0]
             yield Finding(
-                f"{_key(result.path)}: {formulas[result.path].text!r} is out of range "
-                f"with {_where(result, outside)}: {first:g}, where it should be {domain.text}",
+                f"{_key(result.path)}: {formulas[result.path].text!r} is {first:g} "
+                f"for {_where(result, outside)}; must be {domain.text}",
                 line_of(lines, result.path),
-                hint="a condition in limits.require can exclude them",
+                hint="limits.require can exclude these runs",
             )
 
 
@@ -245,10 +252,10 @@ def too_rare(
         if (every > by_path[*loop, "count"]).all():
             count = formulas[*loop, "count"].text
             yield Finding(
-                f"every: {formulas[path].text!r} is more than the {count!r} iterations of the "
-                "loop, with these parameters",
+                f"every: {formulas[path].text!r} exceeds the {count!r} iterations of the loop "
+                "with these parameters",
                 line_of(lines, path),
-                hint="its turn never comes",
+                hint="the item is never executed",
             )
 
 
@@ -266,7 +273,7 @@ def unused(
             yield Finding(
                 f"{name} is never used",
                 line_of(lines, (section, name)),
-                hint="leave it out, or look for the formula that should have it",
+                hint="remove it, or use it in a formula",
             )
 
 
@@ -277,15 +284,15 @@ def unfamiliar(formulas: Formulas, lines: Lines) -> Iterator[Finding]:
         if table == "constructs" and name not in CONSTRUCTS:
             near = difflib.get_close_matches(name, CONSTRUCTS, n=1)
             yield Finding(
-                f"constructs: popmodel measures no overhead of {name!r}",
+                f"constructs: popmodel does not measure the overhead of {name!r}",
                 line_of(lines, path),
                 hint=f"did you mean {near[0]}?" if near else f"known: {', '.join(CONSTRUCTS)}",
             )
         if table == "bytes" and name and not _LEVEL.fullmatch(name):
             yield Finding(
-                f"bytes: {name!r} is no usual level of memory",
+                f"bytes: {name!r} is not a usual memory level",
                 line_of(lines, path),
-                hint="levels are MEM, and L1, L2 and so on as the machine profile names them",
+                hint="levels are MEM and L1, L2, ... as in the machine profile",
             )
 
 

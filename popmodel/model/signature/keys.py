@@ -1,7 +1,7 @@
 """Every key of a signature: its unit, its default, the values that it may have, what it means.
 
 The reader refuses what is not in this table, the model refuses values outside the domains here, and
-the page signatures/README.md shows it.
+the page bundled/README.md shows it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Domain:
     Attributes
     ----------
     text : str
-        In words that follow "should be".
+        In words that follow "must be".
     least, most : float
         Ends of the range.
     is_open : bool
@@ -82,12 +82,12 @@ class Key:
 
 
 _COMMON = (
-    Key("name", "", "the kind", "what reports call it"),
+    Key("name", "", "the kind", "name in reports"),
     Key(
         "every",
         "1",
         "1",
-        "inside a loop: only every so many iterations",
+        "inside a loop: executed only in every n-th iteration",
         POSITIVE,
     ),
 )
@@ -95,83 +95,102 @@ _THREADS = Key(
     "comm_threads",
     "1",
     "1",
-    "threads of a process that send its messages at the same time, whole, at most T",
+    "threads of a process that send its messages at the same time; whole, at most T",
     ONE_OR_MORE,
 )
 _COSTS = (
-    Key("flops", "1", "0", "floating-point operations of an innermost iteration", NOT_NEGATIVE),
-    Key("loads", "1", "0", "loads of 8 bytes of an innermost iteration", NOT_NEGATIVE),
-    Key("stores", "1", "0", "stores of 8 bytes of an innermost iteration", NOT_NEGATIVE),
+    Key("flops", "1", "0", "floating-point operations per innermost iteration", NOT_NEGATIVE),
+    Key("loads", "1", "0", "8-byte loads per innermost iteration", NOT_NEGATIVE),
+    Key("stores", "1", "0", "8-byte stores per innermost iteration", NOT_NEGATIVE),
     Key(
         "chain",
         "cycle",
         "0",
-        "cycles of an innermost iteration that no width of the core shortens: operations that "
-        "wait for each other or for the same slow unit",
+        "cycles per innermost iteration that a wider core would not shorten: a chain of dependent "
+        "operations, or of operations that share a slow unit",
         NOT_NEGATIVE,
     ),
     Key(
         "bytes",
         "B",
         "none",
-        "bytes.LEVEL: traffic of an innermost iteration across a cache level of the machine "
-        "profile, or across MEM, main memory",
+        "bytes.LEVEL: traffic per innermost iteration through a cache level of the machine "
+        "profile, or through MEM, main memory",
         NOT_NEGATIVE,
     ),
-    Key("instructions", "1", "not known", "instructions of an innermost iteration", NOT_NEGATIVE),
+    Key("instructions", "1", "unknown", "instructions per innermost iteration", NOT_NEGATIVE),
     Key(
         "mode",
         "",
-        "as the machine profile says",
+        "from the machine profile",
         "how arithmetic and transfers overlap: sum, ecm or roofline",
+    ),
+    Key(
+        "seconds",
+        "s",
+        "none",
+        "measured time of an innermost iteration on one core, instead of flops, loads, stores, "
+        "chain, bytes and mode; not scaled to the machine profile",
+        NOT_NEGATIVE,
     ),
 )
 
 KEYS: Mapping[str, tuple[Key, ...]] = {
     "": (
         Key("schema", "", None, "popmodel/signature/1"),
-        Key("app", "", None, "table: what the application is called"),
-        Key("params", "", "none", "table: the parameters of the problem, numbers above 0"),
-        Key("let", "", "none", "table: names for formulas, computed in their order"),
-        Key("limits", "", "none", "table: what must hold for the application to run"),
-        Key("decomp", "", "none", "table: how processes share the cells of a grid"),
-        Key("imbalance", "", "none", "table: how unequal the work of the processes is"),
-        Key("program", "", None, "list of items, one after the other"),
+        Key("app", "", None, "table: the application"),
+        Key("params", "", "none", "table: parameters of the problem, numbers above 0"),
+        Key("let", "", "none", "table: names for formulas, evaluated in order"),
+        Key("limits", "", "none", "table: what a run must satisfy"),
+        Key("decomp", "", "none", "table: how the cells of a grid are divided among processes"),
+        Key("imbalance", "", "none", "table: how the work of the processes varies"),
+        Key("program", "", None, "list of items, executed in order"),
     ),
     "app": (
         Key("name", "", None, "name of the application"),
         Key("description", "", "none", "what it does"),
-        Key("source", "", "none", "where it comes from"),
+        Key("source", "", "none", "reference"),
     ),
     "limits": (
-        Key("require", "", "none", "list of conditions on the number of processes and threads"),
-        Key("memory_per_rank", "B", "not known", "memory of a process", NOT_NEGATIVE),
+        Key("require", "", "none", "list of conditions on P, T and parameters"),
+        Key("memory_per_rank", "B", "unknown", "memory per process", NOT_NEGATIVE),
     ),
     "decomp": (
-        Key("global", "1", "none", "list of at most three: cells along each dimension", POSITIVE),
+        Key("global", "1", "none", "list: cells along each dimension, at most three", POSITIVE),
         Key(
             "grid",
             "1",
             "auto",
-            "list: processes along each dimension; auto is the grid with the least surface",
+            "list: processes along each dimension; auto chooses the grid with the smallest surface",
             ONE_OR_MORE,
         ),
-        Key("periodic", "", "false", "whether neighbours wrap around, for all or by dimension"),
+        Key(
+            "periodic",
+            "",
+            "false",
+            "whether neighbours wrap around, for all dimensions or for each",
+        ),
     ),
     "imbalance": (
         Key(
             "persistent_cv",
             "1",
             "0",
-            "spread of the work of a process over the average, the same in every step",
+            "coefficient of variation of the work per process, the same in every step",
             NOT_NEGATIVE,
         ),
-        Key("transient_cv", "1", "0", "the same, new in every step", NOT_NEGATIVE),
+        Key(
+            "transient_cv",
+            "1",
+            "0",
+            "coefficient of variation of the work per process, drawn anew in every step",
+            NOT_NEGATIVE,
+        ),
         Key(
             "reference_processes",
             "1",
             "1",
-            "number of processes for which both hold",
+            "number of processes for which both are given",
             POSITIVE,
         ),
         Key("growth_exponent", "1", "0", "H: both grow as (P/reference_processes)**H", EXPONENT),
@@ -182,75 +201,75 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
         *_COMMON,
     ),
     "serial": (
-        Key("trip", "1", None, "iterations, by the master thread", NOT_NEGATIVE, POSITIVE),
+        Key("trip", "1", None, "iterations, executed by the master thread", NOT_NEGATIVE, POSITIVE),
         *_COSTS,
         *_COMMON,
     ),
     "parallel": (
-        Key("trip", "1", None, "iterations that the threads share", POSITIVE),
+        Key("trip", "1", None, "iterations shared by the threads", POSITIVE),
         Key("inner", "1", "1", "innermost iterations in each of them", POSITIVE),
         Key("schedule", "", "static", "static, dynamic or guided"),
         Key(
             "chunk",
             "1",
             "one block per thread if static, else 1",
-            "iterations of a chunk of the schedule",
+            "chunk size of the schedule, in iterations",
             ONE_OR_MORE,
         ),
         Key(
             "iteration_cv",
             "1",
             "0",
-            "spread of the cost of a shared iteration over the average, at random",
+            "coefficient of variation of the cost of a shared iteration, at random",
             NOT_NEGATIVE,
         ),
         Key(
             "constructs",
             "1",
             "{ parallel_for = 1 }",
-            "table: how often each OpenMP construct of the machine profile is entered",
+            "table: how often each OpenMP construct of the machine profile is executed",
             NOT_NEGATIVE,
         ),
-        Key("critical", "", "none", "table: a critical section that the threads enter"),
+        Key("critical", "", "none", "table: a critical section inside the loop"),
         Key(
             "shared_writes",
             "",
             "none",
-            "table: writes to cache lines that threads share (false sharing)",
+            "table: writes to cache lines shared by threads (false sharing)",
         ),
         *_COSTS,
         *_COMMON,
     ),
     "critical": (
-        Key("entries", "1", None, "entries of each thread", NOT_NEGATIVE),
-        Key("seconds", "s", None, "time of one, without the cost of the lock", NOT_NEGATIVE),
+        Key("entries", "1", None, "entries per thread", NOT_NEGATIVE),
+        Key("seconds", "s", None, "time inside, without the cost of the lock", NOT_NEGATIVE),
     ),
     "shared_writes": (
-        Key("count", "1", None, "writes of a process per execution", NOT_NEGATIVE),
+        Key("count", "1", None, "writes per process and execution", NOT_NEGATIVE),
         Key("bytes", "B", None, "size of an element", POSITIVE),
         Key(
             "chunk",
             "1",
             None,
-            "elements next to each other that the same thread writes",
+            "adjacent elements written by the same thread",
             ONE_OR_MORE,
         ),
     ),
     "task": (
-        Key("count", "1", None, "tasks of a process", POSITIVE),
-        Key("seconds", "s", None, "time of one", NOT_NEGATIVE),
+        Key("count", "1", None, "tasks per process", POSITIVE),
+        Key("seconds", "s", None, "time of one task", NOT_NEGATIVE),
         Key(
             "span",
             "s",
             "seconds",
-            "time of the longest chain of tasks that wait for each other",
+            "time of the longest chain of dependent tasks",
             NOT_NEGATIVE,
         ),
         *_COMMON,
     ),
     "halo": (
         Key("width", "1", None, "layers of cells", POSITIVE),
-        Key("bytes_per_cell", "B", None, "all fields of a cell", NOT_NEGATIVE),
+        Key("bytes_per_cell", "B", None, "bytes per cell, all fields together", NOT_NEGATIVE),
         Key(
             "mode",
             "",
@@ -261,7 +280,7 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
             "pack",
             "",
             "serial",
-            "who copies the cells: serial (the master), parallel (all threads) or none",
+            "who packs and unpacks messages: serial (the master), parallel (all threads) or none",
         ),
         Key("overlap", "1", "0", "share of the transfer hidden behind computation", SHARE),
         _THREADS,
@@ -270,13 +289,13 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
     "shift": (
         Key("dim", "", None, "grid dimension, counted from 0"),
         Key("by", "1", None, "steps along it, whole"),
-        Key("bytes", "B", None, "message", NOT_NEGATIVE),
+        Key("bytes", "B", None, "message size", NOT_NEGATIVE),
         _THREADS,
         *_COMMON,
     ),
     "p2p": (
-        Key("to", "1", None, "formula of rank: where it sends to; outside 0..P-1 is no message"),
-        Key("bytes", "B", None, "message", NOT_NEGATIVE),
+        Key("to", "1", None, "destination, a formula of rank; no message if outside 0..P-1"),
+        Key("bytes", "B", None, "message size", NOT_NEGATIVE),
         Key("mode", "", "send", "send: blocking, before the receive; sendrecv: both at once"),
         _THREADS,
         *_COMMON,
@@ -289,31 +308,33 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
             "barrier, bcast, reduce, allreduce, reduce_scatter, allgather, gather, scatter, "
             "alltoall or scan",
         ),
-        Key("bytes", "B", "0 for a barrier, else required", "per process", NOT_NEGATIVE),
+        Key(
+            "bytes", "B", "0 for a barrier, else required", "message size per process", NOT_NEGATIVE
+        ),
         Key(
             "comm",
             "",
             "world",
-            "who takes part together: world, node, leaders (one process of every node), or grid "
-            "dimensions such as dim0 or [dim0, dim1] (processes that differ in these only)",
+            "communicator: world, node, leaders (one process per node), or grid dimensions such as "
+            "dim0 or [dim0, dim1] (processes that differ only in these)",
         ),
         Key(
             "root",
             "1",
             "0",
-            "of bcast, reduce, gather and scatter: rank in the communicator, whole",
+            "root of bcast, reduce, gather and scatter: rank in the communicator, whole",
             NOT_NEGATIVE,
         ),
         *_COMMON,
     ),
     "pipeline": (
-        Key("dims", "", None, "list of the grid dimensions that the wave runs through"),
-        Key("blocks", "1", None, "blocks of the sweep of a process", ONE_OR_MORE),
+        Key("dims", "", None, "list of the grid dimensions that the wavefront crosses"),
+        Key("blocks", "1", None, "blocks per process and sweep", ONE_OR_MORE),
         Key(
             "seconds",
             "s",
             None,
-            "time of the whole sweep of a process, by the master thread",
+            "time of the whole sweep on one process, executed by the master thread",
             NOT_NEGATIVE,
         ),
         Key("bytes", "B", None, "message to the next process after each block", NOT_NEGATIVE),

@@ -8,7 +8,8 @@ from typing import ClassVar, TypeAlias
 
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
-from popmodel.values import dataclass
+from popmodel.units import plural
+from popmodel.values import cut, dataclass
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class Costs:
         Instructions; None where nobody counted them.
     mode : {'sum', 'ecm', 'roofline'} or None
         How arithmetic and transfers overlap in this loop; None is as the machine profile says.
+    seconds : Expression or None
+        Measured time of the iteration on one core, in place of all of these but instructions; None
+        where the time follows from them.
     """
 
     flops: Expression
@@ -36,6 +40,7 @@ class Costs:
     chain: Expression
     instructions: Expression | None
     mode: str | None
+    seconds: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -347,6 +352,12 @@ class Signature:
     imbalance: Mapping[str, Quantity]
     program: tuple[Item, ...]
     units: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        params = " ".join(f"{name}={value.value:g}" for name, value in self.params.items())
+        where = "bundled" if self.is_bundled else self.path
+        size = plural(len(items(self.program)), "item")
+        return cut(f"<Signature {self.name} ({where}): {size}, {params or 'no parameters'}>")
 
 
 def items(program: tuple[Item, ...]) -> list[Item]:

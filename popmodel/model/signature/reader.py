@@ -59,6 +59,8 @@ _UNREADABLE = parse("1")  # stands for a formula with a mistake while others are
 SCHEDULES = ("static", "dynamic", "guided")
 MODES = ("sum", "ecm", "roofline")
 COMMUNICATORS = ("world", "node", "leaders")
+PARTS_OF_TIME = ("flops", "loads", "stores", "chain", "bytes", "mode")
+"""What the time of an iteration is made of where nobody measured it."""
 ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
@@ -112,8 +114,9 @@ class SignatureReader:
 
     def signature(self, document: Mapping[str, Any], is_bundled: bool) -> Signature:
         if document.get("schema") != SCHEMA:
-            given = f"is {document['schema']!r}, not" if "schema" in document else "is missing:"
-            problem = f"schema {given} {SCHEMA!r}"
+            problem = "schema is missing"
+            if "schema" in document:
+                problem = f"schema must be {SCHEMA!r}, not {document['schema']!r}"
             raise self.error(("schema",), problem, f'a signature begins with schema = "{SCHEMA}"')
         self.keys(document, ())
         name = self.part(lambda: self.application(self.table(document, ("app",))), "")
@@ -170,8 +173,8 @@ class SignatureReader:
         known = isinstance(value, str) and (value in BASE_UNITS or value.isidentifier())
         scaled = {*SIZE_UNITS, *TIME_UNITS}.difference(BASE_UNITS)
         if not known or value in scaled:
-            problem = f"{where[-1]}: the unit should be B, s, 1 or what is counted, not {value!r}"
-            raise self.error(where, problem, "such as cells; sizes are in B, times in s")
+            problem = f"{where[-1]}: the unit must be B, s, 1 or what is counted, not {value!r}"
+            raise self.error(where, problem, "for example cells; sizes are in B, times in s")
         return str(value)
 
     def let(self, table: Mapping[str, Any]) -> tuple[tuple[str, Expression], ...]:
@@ -203,14 +206,16 @@ class SignatureReader:
         if table.get("grid", "auto") != "auto":
             dims = self.expressions(table, ("decomp", "grid"))
         if dims is None and cells is None:
-            raise self.error(("decomp",), "decomp needs grid, or global to choose a grid for")
+            raise self.error(("decomp",), "decomp needs global (cells) or grid (processes)")
         if dims is not None and cells is not None and len(dims) != len(cells):
             raise self.error(
-                ("decomp", "grid"), f"grid has {len(dims)} dimensions, global {len(cells)}"
+                ("decomp", "grid"), f"grid has {len(dims)} dimensions but global has {len(cells)}"
             )
         size = len(dims or cells or ())
         if size > MAX_DIMENSIONS:
-            raise self.error(("decomp",), f"decomp has {size} dimensions, more than three")
+            raise self.error(
+                ("decomp",), f"decomp has {size} dimensions; at most {MAX_DIMENSIONS} are possible"
+            )
         periodic = table.get("periodic", False)
         flags = [periodic] * size if isinstance(periodic, bool) else periodic
         if (
@@ -219,7 +224,7 @@ class SignatureReader:
             or not all(isinstance(flag, bool) for flag in flags)
         ):
             raise self.error(
-                ("decomp", "periodic"), f"periodic should be true, false, or {size} of them"
+                ("decomp", "periodic"), f"periodic must be true, false, or a list of {size} of them"
             )
         self.names |= {f"P{d}" for d in range(size)}
         if cells is not None:
@@ -248,7 +253,7 @@ class SignatureReader:
         where = ("imbalance", key.name)
         quantity = self.quantity(value, where)
         if key.domain is not None and not key.domain.holds(quantity.value):
-            problem = f"{key.name} should be {key.domain.text}, not {quantity.value:g}"
+            problem = f"{key.name} must be {key.domain.text}, not {quantity.value:g}"
             raise self.error(where, problem)
         return quantity
 
@@ -256,7 +261,7 @@ class SignatureReader:
 
     def body(self, value: object, where: toml_lines.Path) -> tuple[Item, ...]:
         if not isinstance(value, list) or not value:
-            raise self.error(where, f"{where[-1]} should be a list with at least one item")
+            raise self.error(where, f"{where[-1]} must be a list with at least one item")
         read: list[Item] = []
         for index, entry in enumerate(value):
             try:
@@ -279,23 +284,23 @@ class SignatureReader:
             "collective": self.collective,
         }
         if not isinstance(entry, Mapping):
-            raise self.error(where, "an item should be a table with one kind, such as parallel")
+            raise self.error(where, "an item must be a table with one kind, such as parallel")
         kinds = [key for key in entry if key in readers]
         for key in entry:
             if key not in kinds and not (key == "body" and "loop" in entry):
                 near = difflib.get_close_matches(key, readers, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"kinds are {', '.join(readers)}"
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(readers)}"
                 if key == "critical":  # near to none of them
-                    hint = "a critical section stands inside parallel"
+                    hint = "put critical inside parallel"
                 raise self.error((*where, key), f"unknown kind of item {key!r}", hint)
         if len(kinds) != 1:
             listed = ", ".join(kinds) or "none"
-            raise self.error(where, f"an item should have exactly one kind, not {listed}")
+            raise self.error(where, f"an item must have exactly one kind, not {listed}")
         kind = kinds[0]
         inner = (*where, kind)
         table = entry[kind]
         if not isinstance(table, Mapping):
-            raise self.error(inner, f"{kind} should be a table")
+            raise self.error(inner, f"{kind} must be a table")
         if kind == "loop" and "body" in entry:
             table = {**table, "body": entry["body"]}
         table = self.one_comm_thread(table, kind, inner)
@@ -304,8 +309,8 @@ class SignatureReader:
         if "every" in table and "body" not in where:
             raise self.error(
                 (*inner, "every"),
-                f"every counts the iterations of a loop, and {name!r} is in none",
-                "put it into the body of a loop, or leave every out",
+                f"every counts the iterations of a loop, but {name!r} is not in a loop",
+                "move the item into the body of a loop, or remove every",
             )
         return readers[kind](table, inner, name, self.formula(table, (*inner, "every")))
 
@@ -323,7 +328,7 @@ class SignatureReader:
             raise self.error(
                 (*where, "comm_threads"),
                 f"comm_threads in {kind}: {why.get(kind, 'it sends no messages')}",
-                "several threads can send the messages of halo, shift and p2p",
+                "only halo, shift and p2p can send with several threads",
             )
         return {name: value for name, value in table.items() if name != "comm_threads"}
 
@@ -346,7 +351,7 @@ class SignatureReader:
     ) -> Parallel:
         constructs = table.get("constructs", {"parallel_for": 1})
         if not isinstance(constructs, Mapping):
-            raise self.error((*where, "constructs"), "constructs should be a table of counts")
+            raise self.error((*where, "constructs"), "constructs must be a table of counts")
         return Parallel(
             name,
             trip=self.formula(table, (*where, "trip")),
@@ -382,7 +387,7 @@ class SignatureReader:
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Halo:
         if self.grid is None or self.grid.cells is None:
-            raise self.error(where, "halo needs a decomp with global, the cells to be shared")
+            raise self.error(where, "halo needs decomp with global (cells)")
         return Halo(
             name,
             width=self.formula(table, (*where, "width")),
@@ -398,7 +403,7 @@ class SignatureReader:
         self, table: Mapping[str, Any], where: toml_lines.Path, name: str, every: Expression
     ) -> Pipeline:
         if self.grid is None:
-            raise self.error(where, "pipeline needs a decomp with a grid")
+            raise self.error(where, "pipeline needs decomp")
         dims = table["dims"]
         count = len(self.grid.periodic)
         if (
@@ -409,8 +414,8 @@ class SignatureReader:
         ):
             raise self.error(
                 (*where, "dims"),
-                f"dims should be a list of different grid dimensions, 0 to {count - 1}, "
-                f"not {dims!r}",
+                f"dims must list grid dimensions, each once, not {dims!r}",
+                _dimensions(count),
             )
         blocks, seconds, size = self.all_of(table, where, ("blocks", "seconds", "bytes"))
         return Pipeline(name, tuple(dims), blocks, seconds, size, every)
@@ -420,10 +425,12 @@ class SignatureReader:
     ) -> Shift:
         size = 0 if self.grid is None else len(self.grid.periodic)
         if not size:
-            raise self.error(where, "shift needs a decomp with a grid")
+            raise self.error(where, "shift needs decomp")
         dim = table["dim"]
         if isinstance(dim, bool) or not isinstance(dim, int) or not 0 <= dim < size:
-            raise self.error((*where, "dim"), f"dim should be 0 to {size - 1}, not {dim!r}")
+            raise self.error(
+                (*where, "dim"), f"dim must be a grid dimension, not {dim!r}", _dimensions(size)
+            )
         by, bytes_, threads = self.all_of(table, where, ("by", "bytes", "comm_threads"))
         return Shift(name, dim, by, bytes_, threads, every)
 
@@ -453,7 +460,9 @@ class SignatureReader:
         if "bytes" not in table and op != "barrier":
             raise self.error(where, "collective needs bytes")
         if "root" in table and op not in ROOTED:
-            raise self.error((*where, "root"), f"{op} has no root", f"{', '.join(ROOTED)} have one")
+            raise self.error(
+                (*where, "root"), f"{op} has no root", f"only {', '.join(ROOTED)} have one"
+            )
         bytes_ = self.formula({"bytes": 0, **table}, (*where, "bytes"))
         comm = self.communicator(table.get("comm", "world"), (*where, "comm"))
         return Collective(name, op, bytes_, comm, self.formula(table, (*where, "root")), every)
@@ -472,18 +481,16 @@ class SignatureReader:
         possible = ", ".join(COMMUNICATORS)
         raise self.error(
             where,
-            f"comm should be {possible} or grid dimensions, not {value!r}",
+            f"comm must be {possible} or grid dimensions, not {value!r}",
             f"dimensions of this decomp: {', '.join(known)}"
             if known
-            else "grid dimensions need a decomp",
+            else "grid dimensions need decomp",
         )
 
     def costs(self, table: Mapping[str, Any], where: toml_lines.Path) -> Costs:
         levels = table.get("bytes", {})
         if not isinstance(levels, Mapping):
-            raise self.error(
-                (*where, "bytes"), "bytes should be a table by level, such as bytes.MEM"
-            )
+            raise self.error((*where, "bytes"), "bytes must give a level, such as bytes.MEM")
         flops, loads, stores, chain = self.all_of(
             table, where, ("flops", "loads", "stores", "chain")
         )
@@ -499,7 +506,23 @@ class SignatureReader:
             chain,
             instructions,
             mode,
+            self.measured_seconds(table, where),
         )
+
+    def measured_seconds(
+        self, table: Mapping[str, Any], where: toml_lines.Path
+    ) -> Expression | None:
+        """Read the measured time of an iteration, which leaves nothing for its parts to say."""
+        if "seconds" not in table:
+            return None
+        parts = [name for name in PARTS_OF_TIME if name in table]
+        if parts:
+            raise self.error(
+                (*where, parts[0]),
+                f"{where[-1]} has seconds, the time of the whole iteration, and {parts[0]}",
+                f"remove seconds, or remove {', '.join(parts)}",
+            )
+        return self.formula(table, (*where, "seconds"))
 
     # -- values
 
@@ -511,7 +534,7 @@ class SignatureReader:
         for name in table:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
                 self.note(self.error((*where, name), f"unknown key {name!r}{place}", hint))
         for key in keys:
             if key.default is None and key.name not in table:
@@ -520,13 +543,14 @@ class SignatureReader:
     def table(self, document: Mapping[str, Any], where: toml_lines.Path) -> Mapping[str, Any]:
         value = document.get(str(where[-1]), {})
         if not isinstance(value, Mapping):
-            raise self.error(where, f"{where[-1]} should be a table")
+            raise self.error(where, f"{where[-1]} must be a table")
         return value
 
     def text(self, table: Mapping[str, Any], where: toml_lines.Path) -> str:
         value = table[str(where[-1])]
         if not isinstance(value, str) or not value:
-            raise self.error(where, f"{where[-1]} should be text, not {value!r}")
+            problem = "must not be empty" if value == "" else f"must be text, not {value!r}"
+            raise self.error(where, f"{where[-1]} {problem}")
         return value
 
     def choice(
@@ -536,7 +560,7 @@ class SignatureReader:
         value = table.get(str(where[-1]), choices[0])
         if value not in choices:
             listed = ", ".join(choices[:-1]) + f" or {choices[-1]}"
-            raise self.error(where, f"{where[-1]} should be {listed}, not {value!r}")
+            raise self.error(where, f"{where[-1]} must be {listed}, not {value!r}")
         return str(value)
 
     def inner_table(
@@ -547,7 +571,7 @@ class SignatureReader:
         if name not in table:
             return None
         if not isinstance(table[name], Mapping):
-            raise self.error(where, f"{name} should be a table")
+            raise self.error(where, f"{name} must be a table")
         self.keys(table[name], where)
         return {key.name: self.formula(table[name], (*where, key.name)) for key in KEYS[name]}
 
@@ -582,7 +606,7 @@ class SignatureReader:
             self.note(self.error(where, f"{where[-1]}: {error.message}", error.hint))
             return expression
         if domain is not None and not domain.holds(value):
-            problem = f"{where[-1]} is {float(value):g}; it should be {domain.text}"
+            problem = f"{where[-1]} must be {domain.text}, not {float(value):g}"
             self.note(self.error(where, problem))
         return expression
 
@@ -596,12 +620,13 @@ class SignatureReader:
 
     def new_name(self, name: str, where: toml_lines.Path) -> None:
         if not name.isidentifier() or keyword.iskeyword(name):
-            self.note(self.error(where, f"{name!r} cannot be used as a name in formulas"))
+            problem = f"{name!r} cannot be a name in formulas"
+            self.note(self.error(where, problem, "use letters, digits and _"))
         elif name in RESERVED or name in FUNCTIONS or name in EXTRA_FUNCTIONS:
             meaning = RESERVED.get(name, "a function")
-            self.note(self.error(where, f"the name {name} is taken: it is {meaning}"))
+            self.note(self.error(where, f"the name {name} is reserved: {meaning}"))
         elif name in self.names:
-            self.note(self.error(where, f"the name {name} is defined twice"))
+            self.note(self.error(where, f"{name} is defined twice"))
         self.names.add(name)
 
     def expressions(
@@ -609,7 +634,7 @@ class SignatureReader:
     ) -> tuple[Expression, ...]:
         value = table[str(where[-1])]
         if not isinstance(value, list) or not value:
-            raise self.error(where, f"{where[-1]} should be a list of formulas")
+            raise self.error(where, f"{where[-1]} must be a list of formulas")
         return tuple(
             self.expression(entry, (*where, index), functions={})
             for index, entry in enumerate(value)
@@ -636,7 +661,7 @@ class SignatureReader:
     ) -> Expression:
         key = next(part for part in reversed(where) if isinstance(part, str))
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self.error(where, f"{key} should be a number or a formula, not {value!r}")
+            raise self.error(where, f"{key} must be a number or a formula, not {value!r}")
         try:
             expression = parse(str(value), functions=functions)
         except ExpressionError as error:
@@ -646,3 +671,12 @@ class SignatureReader:
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
             raise self.error(where, f"{key}: unknown name {name!r} in {value!r}", hint)
         return expression
+
+
+def _dimensions(count: int) -> str:
+    """Say which grid dimensions there are."""
+    return (
+        "the grid has one dimension: 0"
+        if count == 1
+        else f"the grid has dimensions 0 to {count - 1}"
+    )

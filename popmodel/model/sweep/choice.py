@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from popmodel.expressions.elementary import Value
 from popmodel.machine.topology import Topology
 from popmodel.model.prediction import Estimate
+from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.placement import Placement, launch_line, mpirun_line
 from popmodel.model.study import estimate
 from popmodel.model.uncertainty import shares
@@ -35,7 +36,6 @@ LIKELY = 0.1
 SURE = 0.95
 """Probability of being the best from which nothing more need be measured."""
 
-CLOSED_FORM, REPLAY = "closed form", "replay"
 _BINS = 10
 
 
@@ -56,7 +56,7 @@ class Evaluated:
     validity : Validity
         How far the split goes beyond what was measured of the machine.
     source : str
-        What both come from: `CLOSED_FORM` or `REPLAY`.
+        What both come from: the closed form, or the replay.
     """
 
     placement: Placement
@@ -78,11 +78,11 @@ class Candidate:
         As in `Evaluated`.
     runtime, parallel_efficiency : Estimate
         Runtime, s, and parallel efficiency.
-    probability_best, probability_tied : float
+    probability_best, probability_tied : float or None
         Share of the draws in which it is the fastest of its cores, and no more than `WITHIN`
-        slower than the fastest.
-    regret : float
-        Expected time above the best of each draw, relative.
+        slower than the fastest; None if it is not compared.
+    regret : float or None
+        Expected loss: expected time above the best of each draw, relative.
     draws : array of shape (n + 1,)
         Runtime in every draw, s; entry 0 is the best estimate.
     """
@@ -92,9 +92,9 @@ class Candidate:
     runtime: Estimate
     parallel_efficiency: Estimate
     memory_per_process: float | None
-    probability_best: float
-    probability_tied: float
-    regret: float
+    probability_best: float | None
+    probability_tied: float | None
+    regret: float | None
     validity: Validity
     source: str
     draws: Array = field(repr=False, compare=False)
@@ -240,6 +240,10 @@ class Growth:
 def judge(found: Sequence[Evaluated]) -> list[Candidate]:
     """Compare the splits of one number of cores draw by draw.
 
+    Replays and closed forms are not compared with each other: for waves that follow each other the
+    closed form may be many times longer. Where some splits are replayed, those that are too large
+    for it are left out of the comparison; one process, which waits for nobody, never is.
+
     Parameters
     ----------
     found : sequence of Evaluated
@@ -252,11 +256,16 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
     """
     size = max(np.size(one.runtime) for one in found)
     times = np.array([np.broadcast_to(one.runtime, size) for one in found], dtype=np.float64)
-    drawn = _without_nominal(times)
+    compared = [index for index, one in enumerate(found) if is_compared(one, found)]
+    drawn = _without_nominal(times[compared])
     best = drawn.min(axis=0)
-    winners = np.bincount(drawn.argmin(axis=0), minlength=len(found)) / drawn.shape[1]
+    winners = np.bincount(drawn.argmin(axis=0), minlength=len(compared)) / drawn.shape[1]
     tied = (drawn <= best * (1 + WITHIN)).mean(axis=1)
     regret = (drawn / best - 1).mean(axis=1)
+
+    def judged(shares: Array, index: int) -> float | None:
+        return float(shares[compared.index(index)]) if index in compared else None
+
     return [
         Candidate(
             one.placement,
@@ -264,15 +273,22 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
             estimated(one.runtime, one.validity),
             estimated(one.efficiency, one.validity),
             one.memory,
-            float(winners[index]),
-            float(tied[index]),
-            float(regret[index]),
+            judged(winners, index),
+            judged(tied, index),
+            judged(regret, index),
             one.validity,
             one.source,
             times[index],
         )
         for index, one in enumerate(found)
     ]
+
+
+def is_compared(one: Evaluated, found: Sequence[Evaluated]) -> bool:
+    """Whether a split is compared with the others of its cores."""
+    if one.source == REPLAY or one.placement.processes == 1:
+        return True
+    return all(other.source == CLOSED_FORM for other in found)
 
 
 def estimated(value: Value, validity: Validity) -> Estimate:
@@ -295,15 +311,18 @@ def choose(
     Parameters
     ----------
     candidates : sequence of Candidate
-        All possible splits of one number of cores.
+        All possible splits of one number of cores, from `judge`.
     topology : Topology
         Of the machine, which the usual choices go by.
     scores : mapping of str to array of shape (n + 1,)
         Standard normal scores of every uncertain input, from `Draws.scores`.
     """
-    ranked = sorted(candidates, key=lambda one: (one.regret, one.placement.threads))
+    compared = [
+        (one.regret, one.placement.threads, one) for one in candidates if one.regret is not None
+    ]
+    ranked = [one for *_, one in sorted(compared, key=lambda each: each[:2])]
     taken = ranked[0]
-    tied = tuple(one for one in ranked if one is taken or one.probability_tied > LIKELY)
+    tied = tuple(one for one in ranked if one is taken or (one.probability_tied or 0) > LIKELY)
     cores = taken.placement.cores
     return Choice(
         cores,
@@ -354,7 +373,7 @@ def _doubt(
 ) -> Doubt | None:
     """What decides between the first and the second choice, and what to measure."""
     taken = ranked[0]
-    if len(ranked) == 1 or taken.probability_best >= SURE:
+    if len(ranked) == 1 or (taken.probability_best or 0) >= SURE:
         return None
     second = ranked[1]
     rivals = tied if len(tied) > 1 else (taken, second)

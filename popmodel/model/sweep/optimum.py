@@ -17,23 +17,27 @@ import numpy as np
 
 from popmodel.errors import UsageError
 from popmodel.model.prediction import Estimate
-from popmodel.model.replayed.exchange import NotUnrolled
+from popmodel.model.replayed.agreement import REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
 from popmodel.model.sweep.checking import check
-from popmodel.model.sweep.choice import Evaluated, estimated
+from popmodel.model.sweep.choice import Evaluated, estimated, is_compared
 from popmodel.model.sweep.splits import evaluate, evaluate_all
 from popmodel.model.uncertainty import nominal
+from popmodel.model.validity import assess
 from popmodel.units import plural
 from popmodel.values import dataclass
 
 WITHIN = 0.01
 """Values of a parameter that are no more than this part slower than the best are as good."""
 
+LEAST_GAIN = 0.001
+"""A parameter stays as it is if no value is faster by more than this part: replays are no finer."""
+
 _NEIGHBOURS = 4  # counts beside the root of the efficiency that are tried too
 _FARTHEST = 8  # steps between a count that is not possible and one taken instead
 _RANGE = 1000.0  # a parameter is searched from its value over this to its value times this
-_COARSE = 61  # values tried first: the runtime may have several valleys
+_COARSE = 31  # values tried first: the runtime may have several valleys
 _SAME_WORK = 1e-9
 
 
@@ -83,8 +87,8 @@ class Tuned:
         Its value, and the one with the least runtime.
     change : Estimate
         Runtime with the best value over that with the value now, minus 1.
-    replayed : float or None
-        The same as replays of both say it; None if they cannot be replayed.
+    source : str
+        What all values are compared by: replays, or the closed form where the value now has none.
     tried : tuple of float
         Least and largest value that were tried and are possible.
     good : tuple of float
@@ -97,7 +101,7 @@ class Tuned:
     now: float
     best: float
     change: Estimate
-    replayed: float | None
+    source: str
     tried: tuple[float, float]
     good: tuple[float, float]
 
@@ -110,7 +114,7 @@ class Tuned:
             "now": self.now,
             "best": self.best,
             "change": self.change.to_dict(),
-            "replayed": self.replayed,
+            "source": self.source,
             "tried": list(self.tried),
             "good": list(self.good),
         }
@@ -224,12 +228,13 @@ class _Counts:
         return bool(self._splits[cores])
 
     def efficiency(self, cores: int) -> float:
-        """Parallel efficiency of the fastest split as replays have it; ValueError without any."""
+        """Parallel efficiency of the fastest split; ValueError without any."""
         if cores not in self._known:
             if not self.is_possible(cores):
                 raise ValueError(f"{cores} cores have no split")
             found, _ = check(self._study, self._drawn, self._splits[cores])
-            fastest = min(found, key=lambda one: nominal(one.runtime))
+            compared = [one for one in found if is_compared(one, found)]
+            fastest = min(compared, key=lambda one: nominal(one.runtime))
             self._known[cores] = nominal(fastest.efficiency)
         return self._known[cores]
 
@@ -267,7 +272,8 @@ def tune(
 
     Values around the one now are tried, evenly spaced on a logarithmic scale; between the
     neighbours of the best one the minimum is searched (golden section and parabolas). A parameter
-    whose value is a whole number gets a whole number.
+    whose value is a whole number gets a whole number. Runtimes are those that predictions show;
+    values that are too large for a replay are not tried where the value now has one.
 
     Parameters
     ----------
@@ -294,18 +300,15 @@ def tune(
     amount = _work(study, placement)
     known: dict[float, float] = {}
 
+    source = study.outcome(placement, study.sources(draws=0)).source
+
     def runtime(value: float) -> float:
-        """The runtime, infinite where the value is not possible."""
+        """The runtime, infinite where the value is not possible or cannot be compared."""
         if value not in known:
             other = with_value(value)
+            best = other.sources(draws=0)
             try:
-                one = evaluate(
-                    other,
-                    other.sources(draws=0),
-                    placement.processes,
-                    placement.threads,
-                    max_memory,
-                )
+                one = evaluate(other, best, *_split(placement), max_memory)
             except UsageError:
                 known[value] = math.inf
                 return math.inf
@@ -316,6 +319,10 @@ def tune(
                     "tune what divides the same work, such as a number of blocks or a chunk",
                 )
             known[value] = nominal(one.runtime)
+            if source == REPLAY:
+                found = other.outcome(placement, best)
+                replayed = nominal(found.run.modelled.runtime)
+                known[value] = replayed if found.source == REPLAY else math.inf
         return known[value]
 
     lowest = max(now / _RANGE, 1.0) if whole else now / _RANGE
@@ -339,33 +346,35 @@ def tune(
     allowed = [value for value in tried if not whole or value == round(value)]
     # of values that are as good, the one nearest to what it is now
     best = min(allowed, key=lambda value: (known[value], abs(math.log(value / now))))
-    if known[best] == known[now]:
+    if known[best] >= known[now] * (1 - LEAST_GAIN):
         best = now
-    both = with_value(now), with_value(best)
-    split = placement.processes, placement.threads
-    before, after = (evaluate(one, one.sources(), *split, max_memory) for one in both)
-    farther = before if not before.validity.has_interval else after
     return Tuned(
         name,
-        split,
+        _split(placement),
         now,
         best,
-        estimated(after.runtime / before.runtime - 1, farther.validity),
-        _replayed_change(*both, placement),
+        _change(with_value(now), with_value(best), placement, source),
+        source,
         (min(tried), max(tried)),
         _good({value: known[value] for value in allowed}, best),
     )
 
 
-def _replayed_change(before: Study, after: Study, placement: Placement) -> float | None:
-    """Give the change of the runtime from one study to the other as replays say it."""
-    runtimes: list[float] = []
-    for study in (before, after):
-        try:
-            runtimes.append(study.replay(placement).replay.runtime)
-        except NotUnrolled:
-            return None
-    return runtimes[1] / runtimes[0] - 1
+def _split(placement: Placement) -> tuple[int, int]:
+    return placement.processes, placement.threads
+
+
+def _change(before: Study, after: Study, placement: Placement, source: str) -> Estimate:
+    """Give the change of the runtime from one study to the other."""
+    runs = [
+        study.outcome(placement, study.sources()).run
+        if source == REPLAY
+        else study.run(placement, study.sources())
+        for study in (before, after)
+    ]
+    validities = [assess(before.profile, placement, run.used) for run in runs]
+    times = [run.modelled.runtime for run in runs]
+    return estimated(times[1] / times[0] - 1, min(validities, key=lambda one: one.has_interval))
 
 
 def _good(known: Mapping[float, float], best: float) -> tuple[float, float]:

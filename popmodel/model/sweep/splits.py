@@ -11,10 +11,11 @@ from popmodel.errors import UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.machine.profile import MissingQuantity
 from popmodel.model.prediction import MAIN_FAMILY
+from popmodel.model.replayed.agreement import CLOSED_FORM
 from popmodel.model.run import grid
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Evaluation, Study
-from popmodel.model.sweep.choice import CLOSED_FORM, Evaluated
+from popmodel.model.sweep.choice import Evaluated
 from popmodel.model.uncertainty import Draws
 from popmodel.model.validity import assess
 from popmodel.units import format_size

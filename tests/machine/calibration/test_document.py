@@ -54,11 +54,11 @@ def test_the_document_is_a_profile() -> None:
     for path, quantity in loaded.quantities.items():
         assert quantity.source, path
     assert document["quality"]["net"]["why"] == [
-        "measured as nothing or less, taken as 0 with an interval of the size of the error: "
+        "not distinguishable from 0, set to 0 with an interval of the measurement error: "
         "net.intra.os"
     ]
     assert document["quality"]["coll"]["why"] == [
-        "measured as nothing or less, taken as 0 with an interval of the size of the error: "
+        "not distinguishable from 0, set to 0 with an interval of the measurement error: "
         "barrier of 0 B on 2 processes"
     ]
 
@@ -66,7 +66,7 @@ def test_the_document_is_a_profile() -> None:
 def test_no_result_makes_no_profile() -> None:
     with pytest.raises(CalibrationError) as caught:
         calibrate([absent("smt", "no SMT", shared=1)])
-    assert caught.value.message == "no job was measured in these samples"
+    assert caught.value.message == "these samples contain no results"
     assert caught.value.hint == "measure again: popmodel bench"
 
 
@@ -75,5 +75,5 @@ def test_hardware_that_nobody_described_makes_no_profile() -> None:
     with pytest.raises(CalibrationError, match="do not describe the hardware") as caught:
         calibrate(found)
     assert caught.value.hint == (
-        "measure a part of the node as well, such as popmodel bench --only core"
+        "measure a part of the node as well, for example popmodel bench --only core"
     )

@@ -22,14 +22,14 @@ def test_two_cores_tell_no_saturation() -> None:
     assert section["b1"]["value"] == pytest.approx(1e10)
     assert section["by_cores"]["2"]["value"] == pytest.approx(1.5e10)
     assert "bsat" not in section
-    assert reasons["memory.bsat"] == "2 cores of a domain tell no law of saturation"
+    assert reasons["memory.bsat"] == "saturation cannot be fitted from 2 cores of a memory domain"
     assert remarks == []
 
 
 def test_cores_that_do_not_saturate_tell_no_law() -> None:
     _, reasons, _ = memory.calibrate(measured([triad(n, n * 1e10) for n in (1, 2, 3, 4)]), {})
     assert reasons["memory.q"] == (
-        "4 cores do not saturate the memory: 4.0 times the bandwidth of one"
+        "4 cores do not saturate the memory: they reach 4.0 times the bandwidth of one core"
     )
 
 
@@ -55,8 +55,8 @@ def test_arrays_that_the_caches_of_a_domain_may_hold_are_doubted(
         []
         if caches is None
         else [
-            f"an array of the triad has {array} MiB, less than 4 times the last-level caches of a "
-            f"memory domain ({caches} MiB), which may serve a part"
+            f"the triad used arrays of {array} MiB, less than 4 times the last-level caches "
+            f"of a memory domain ({caches} MiB): part of the traffic may be cached"
         ]
     )
 
@@ -88,7 +88,7 @@ def test_a_usable_share_that_was_not_seen_is_a_preset_with_its_source() -> None:
     assert section["kappa"]["origin"] == "preset"
     assert "Not measured" in section["kappa"]["source"]
     assert reasons["memory.latency.MEM"] == (
-        "no working set was large against the last-level cache; the largest had 16 KiB"
+        "no working set was much larger than the last-level cache; the largest was 16 KiB"
     )
 
 

@@ -46,8 +46,8 @@ def late(size: int, seconds: float) -> Job:
 @pytest.mark.parametrize(
     ("waits", "reason"),
     [
-        ({1024: 1e-6, 4096: 1e-6}, "messages of up to 4096 B were all sent eagerly"),
-        ({1024: 6e-4, 4096: 6e-4}, "already messages of 1024 B wait for their receiver"),
+        ({1024: 1e-6, 4096: 1e-6}, "all messages, up to 4096 B, were sent eagerly"),
+        ({1024: 6e-4, 4096: 6e-4}, "even messages of 1024 B wait for their receiver"),
     ],
 )
 def test_a_switch_that_was_not_seen_is_not_told(waits: dict[int, float], reason: str) -> None:
@@ -85,8 +85,7 @@ def test_late_receivers_that_contradict_each_other_tell_no_switch() -> None:
     net, reasons = point_to_point.calibrate(measured(jobs))
     assert "eager_threshold" not in net["intra"]
     assert reasons["net.intra.eager_threshold"] == (
-        "late receivers contradict each other: messages of 4096 B wait for them, "
-        "those of 8192 B do not"
+        "inconsistent: messages of 4096 B wait for a late receiver, those of 8192 B do not"
     )
 
 
@@ -99,7 +98,7 @@ def test_a_call_that_costs_no_more_than_the_clock_costs_nothing(seconds: float) 
     assert overhead["value"] == 0.0 == overhead["low"]
     assert -seconds <= overhead["high"] < 1e-9 - 1.2 * seconds  # no better known than it is wrong
     assert point_to_point.nothing_left(net) == [
-        "measured as nothing or less, taken as 0 with an interval of the size of the error: "
+        "not distinguishable from 0, set to 0 with an interval of the measurement error: "
         "net.intra.os"
     ]
 
@@ -113,7 +112,7 @@ def test_collectives_of_which_nothing_is_left_are_remarked() -> None:
     section, _ = collectives.calibrate(measured(jobs), {})
     assert section["bcast"][0]["seconds"]["high"] == pytest.approx(1e-9, rel=1e-5)
     assert collectives.nothing_left(section) == [
-        "measured as nothing or less, taken as 0 with an interval of the size of the error: "
+        "not distinguishable from 0, set to 0 with an interval of the measurement error: "
         "bcast of 8 B on 1 process"
     ]
 
@@ -150,7 +149,8 @@ def test_lines_that_miss_what_was_measured_are_remarked() -> None:
         }
     }
     assert point_to_point.misfits(section) == [
-        "the size classes of net.intra miss the time of a message of 10000 B by -50 %"
+        "the fit of net.intra.classes differs by -50 % from the measured time of a message "
+        "of 10000 B"
     ]
 
 
@@ -169,7 +169,7 @@ def test_pairs_that_crowd_each_other_share_a_limit() -> None:
     assert net["shm_k"]["value"] == pytest.approx(2, rel=1e-5)
     assert net["nic_G"]["value"] == pytest.approx(1e-3 / (2 * 64 * (1 << 20)), rel=1e-5)
     assert net["intra"]["bidirectional"]["value"] == pytest.approx(1.6)
-    assert net["intra"]["G"]["source"].startswith("64 messages of 1048576 B under way, p10")
+    assert net["intra"]["G"]["source"].startswith("64 messages of 1048576 B in flight, p10")
     assert [row["pairs"] for row in net["intra"]["pairs"]] == [1, 2, 4]
     assert "net.shm_k" not in reasons
 
@@ -179,7 +179,7 @@ def test_the_source_of_the_gap_per_byte_says_how_many_messages_were_under_way() 
     jobs = [pingpong(n, 1e-6) for n in SIZES]
     jobs.append(Job("window", params, 1e-3, facts={"moved": 4 * (4 << 20)}))
     net, _ = point_to_point.calibrate(measured(jobs))
-    assert net["intra"]["G"]["source"] == "4 messages of 4194304 B under way, p10, 3 launches"
+    assert net["intra"]["G"]["source"] == "4 messages of 4194304 B in flight, p10, 3 launches"
 
 
 def test_pairs_that_do_not_crowd_each_other_share_nothing() -> None:
@@ -187,14 +187,14 @@ def test_pairs_that_do_not_crowd_each_other_share_nothing() -> None:
     net, reasons = point_to_point.calibrate(measured(jobs))
     assert "shm_k" not in net
     assert reasons["net.shm_k"] == (
-        "4 pairs of processes do not crowd each other with messages of 1048576 B"
+        "no contention: 4 pairs of processes do not slow down each other's messages of 1048576 B"
     )
 
 
 def test_one_pair_cannot_crowd_itself() -> None:
     jobs = [pingpong(n, 1e-6) for n in SIZES] + [window(1, 1e-3)]
     _, reasons = point_to_point.calibrate(measured(jobs))
-    assert reasons["net.shm_k"] == "one pair of processes cannot crowd each other"
+    assert reasons["net.shm_k"] == "one pair of processes cannot show contention"
 
 
 def test_trains_tell_the_gap() -> None:
@@ -268,7 +268,7 @@ def test_full_thread_support_is_compared_with_ranks_placed_alike() -> None:
     section, absent = threads.calibrate(Measured([*crowded, *full]))
     assert "multiple_overhead" not in section
     assert absent["net.multiple_overhead"] == (
-        "no launch with less thread support had as many ranks, nodes and threads"
+        "no launch with a lower thread level had the same ranks, nodes and threads"
     )
 
 

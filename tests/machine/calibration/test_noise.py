@@ -41,11 +41,11 @@ def test_quanta_tell_detours_spread_and_drift() -> None:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"foreign": 0.5}, "other programs used 50 % of the processors meanwhile"),
-        ({"steal": 0.01}, "the hypervisor took the processors away for 10 % of the time"),
+        ({"foreign": 0.5}, "other programs used 50 % of the CPU time"),
+        ({"steal": 0.01}, "the hypervisor took 10 % of the CPU time (steal)"),
         (
             {"involuntary": 100},
-            "interrupted 1000 times per second and processor by other processes",
+            "other processes interrupted each CPU 1000 times per second",
         ),
     ],
 )
@@ -69,8 +69,8 @@ RANKS_ON_64 = {
 @pytest.mark.parametrize(
     ("name", "quiet", "words"),  # of 0.1 s, summed over 64 processors
     [
-        ("steal", 0.1, "the hypervisor took the processors away for 10 % of the time"),
-        ("involuntary", 1000, "interrupted 1562 times per second and processor by other processes"),
+        ("steal", 0.1, "the hypervisor took 10 % of the CPU time (steal)"),
+        ("involuntary", 1000, "other processes interrupted each CPU 1562 times per second"),
     ],
 )
 def test_disturbances_count_by_processor(
@@ -107,7 +107,7 @@ def test_one_launch_says_nothing_of_launches() -> None:
     entry = noise.quality(measured([Job("clock", {"threads": 1}, 1e-6)], 1), {"core": ["x"]})[
         "core"
     ]
-    assert entry["why"] == ["one launch: the spread between launches is unknown", "x"]
+    assert entry["why"] == ["only one launch: the spread between launches is unknown", "x"]
     assert not entry["noisy"]
 
 
@@ -140,8 +140,7 @@ def test_a_launch_out_of_all_proportion_is_not_used(odd: tuple[float, int]) -> N
     entry = noise.quality(found, {})["openmp"]
     assert entry["noisy"]
     assert entry["why"][-1] == (
-        "1 reading is out of proportion to those of the other launches and not used: "
-        "construct name=barrier threads=2"
+        "1 outlier compared with the other launches, not used: construct name=barrier threads=2"
     )
 
 
@@ -160,5 +159,5 @@ def test_jobs_too_short_to_tell_have_the_disturbance_of_their_launch() -> None:
     disturbed = Measured([replace(launch, foreign=0.4) for launch in short])
     entry = noise.quality(disturbed, {})["core"]
     assert entry["noisy"]
-    assert entry["why"] == ["other programs used 40 % of the processors meanwhile"]
+    assert entry["why"] == ["other programs used 40 % of the CPU time"]
     assert not noise.quality(Measured(short), {})["core"]["noisy"]

@@ -64,12 +64,12 @@ def test_a_single_launch_varies_as_the_others_do() -> None:
 
 
 def test_a_quantity_that_cannot_be_negative_is_not_stated_so() -> None:
-    with pytest.raises(CalibrationError, match="no x: it should be positive, not -1e-09"):
+    with pytest.raises(CalibrationError, match="determine x: it must be above 0, not -1e-09"):
         quantities({"x": Series((-1e-9,), "source", 50, scale=1e-6)})
 
 
 def test_launches_that_have_nothing_in_common_are_told() -> None:
-    with pytest.raises(CalibrationError, match="no x: its launches have nothing in common"):
+    with pytest.raises(CalibrationError, match="determine x: no launch measured all that it needs"):
         quantities({"x": Series((1e-300, 1e300), "source", 50)})
 
 
@@ -111,7 +111,7 @@ def test_a_resumed_launch_counts_once() -> None:
     ]
     entry = noise.quality(Measured(found), {})["core"]
     assert entry["launches"] == 1
-    assert entry["why"] == ["one launch: the spread between launches is unknown"]
+    assert entry["why"] == ["only one launch: the spread between launches is unknown"]
 
 
 def test_launches_of_other_jobs_and_thread_levels_do_not_count() -> None:
@@ -216,4 +216,4 @@ def test_a_tier_of_which_every_launch_has_a_part_is_a_reason() -> None:
     ]
     net, reasons = point_to_point.calibrate(Measured(found))
     assert net == {}
-    assert reasons == {"net.intra": "no launch measured messages of 3 sizes"}
+    assert reasons == {"net.intra": "no launch measured 3 message sizes"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 import sympy
@@ -20,6 +20,7 @@ from popmodel.model.formula import notation, notebook
 from popmodel.model.formula.derivation import Formula, FormulaError, choose, derive
 from popmodel.model.predict import predict
 from popmodel.model.prediction import MAIN_FAMILY
+from popmodel.model.run.course import Change, Correction
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
 from popmodel.model.signature import files as signature
@@ -158,7 +159,11 @@ def test_a_formula_reads_as_a_person_writes_it() -> None:
     found = formula(BUNDLED["stencil3d"], PRESET, (16, 4))
     texts = {one.name: one.text for one in found.equations}
     assert texts["runtime"] == (
-        "t_overhead + t_transfer + (t_busiest + t_serial)*(sqrt(sigma_p**2 + sigma_t**2)*q(P) + 1)"
+        "delay_unequal*rho_unequal + delay_waiting*rho_waiting + rho_transfer*t_transfer"
+        " + t_busiest + t_overhead + t_serial"
+    )
+    assert texts["delay_unequal"] == (
+        "sqrt(sigma_p**2 + sigma_t**2/steps)*(t_busiest + t_serial)*q(P)"
     )
     assert texts["n0"] == "N/2"
     assert texts["sigma_p"] == "cv_p*(P/P_ref)**H"
@@ -253,7 +258,8 @@ def test_what_if_factors_are_in_the_values() -> None:
     assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value)
 
 
-def test_the_closed_form_says_so_where_the_replay_is_shown() -> None:
+@pytest.mark.parametrize("asked", ["runtime", "serialisation_efficiency", "load_balance"])
+def test_the_formula_of_a_replayed_run_gives_what_predict_shows(asked: str) -> None:
     both = [
         "{ shift = { dim = 0, by = 1, bytes = 8 } }",
         "{ shift = { dim = 0, by = -1, bytes = 8 } }",
@@ -261,8 +267,26 @@ def test_the_closed_form_says_so_where_the_replay_is_shown() -> None:
     steps = ["{ parallel = { trip = 64, inner = 1000, flops = 2 } }", *both]
     text = f"[[program]]\nloop = {{ count = 100, body = [{', '.join(steps)}] }}\n"
     one = program(text, decomp="grid = ['P']\nperiodic = true", imbalance="transient_cv = 0.1")
-    found = formula(one, machine(), (64, 1))
-    assert any("popmodel predict shows the replay" in note for note in found.notes)
+    found = formula(one, machine(), (64, 1), asked)
+    run = predict(one, machine(), 64, 1)
+    shown = run.runtime if asked == "runtime" else run.metrics["mpi"][asked]
+    assert found.equations[0].value == pytest.approx(shown.value, rel=1e-9)
+    assert evaluate(found.to_dict()) == pytest.approx(shown.value, rel=1e-9)
+    factors = {one.name: one.quantity for one in found.symbols if one.path.startswith("replay.")}
+    assert {one.origin for one in factors.values()} == {"replay"}
+    if asked != "load_balance":  # which waiting does not enter
+        assert factors["rho_waiting"].value < 0.9
+    assert any("without them the runtime is " in note for note in found.notes)
+
+
+def test_a_delay_that_only_the_replay_has_is_added_in_the_formula() -> None:
+    study = Study(BUNDLED["cannon"], PRESET, {}, 0, 0)
+    where = place(16, 4, PRESET.topology)
+    waits = replace(study.replay(where), correction=Correction(waiting=Change(seconds=0.25)))
+    found = derive(study, where, None, agreement=waits)
+    closed = study.run(where, study.sources()).modelled.runtime
+    assert {one.name: one.quantity.value for one in found.symbols}["extra_waiting"] == 0.25
+    assert evaluate(found.to_dict()) == pytest.approx(float(closed) + 0.25, rel=1e-9)
 
 
 @pytest.mark.parametrize(

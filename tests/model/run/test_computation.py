@@ -188,7 +188,7 @@ def test_padded_elements_and_one_thread_share_no_line() -> None:
 def test_a_profile_without_what_false_sharing_needs(missing: str, path: str) -> None:
     known = {key: value for key, value in SHARED.items() if key != missing}
     one = computation(threads=2, profile=with_memory(**known))
-    with pytest.raises(MissingQuantity, match=f"does not know {path}"):
+    with pytest.raises(MissingQuantity, match=f"has no value for {path}"):
         one.parallel(8, 1, Counts(), PLAIN, {}, None, Writes(8, 8, 1))
 
 

@@ -195,7 +195,7 @@ def test_no_choice_needs_a_network_that_is_not_known() -> None:
     with pytest.raises(ImpossibleSplit) as caught:
         predict(CANNON, alone, 7, 2, {"N": 64.0}, draws=0)
     assert caught.value.hint == "possible: 4 x 2 (processes x threads)"
-    with pytest.raises(PopmodelError, match=r"does not know net\.inter") as refused:
+    with pytest.raises(PopmodelError, match=r"has no value for net\.inter") as refused:
         predict(CANNON, alone, 4, 1, {"N": 64.0}, allocation=Allocation(nodes=2), draws=0)
     assert "popmodel bench --only p2p" in (refused.value.hint or "")
 

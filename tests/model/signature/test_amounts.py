@@ -31,7 +31,7 @@ def demo(item: str, processes: int = 16, threads: int = 4, **params: object) -> 
     return prepare(signature, place(processes, threads, profile.topology), parameters, values)
 
 
-ADVICE = "choose other processes, threads or parameters, or mend the formula"
+ADVICE = "choose another split or other parameters, or correct the formula"
 
 
 @pytest.mark.parametrize(
@@ -39,61 +39,59 @@ ADVICE = "choose other processes, threads or parameters, or mend the formula"
     [
         (
             "parallel = { name = 'sweep', trip = 'n0 - 600' }",
-            "demo: trip of 'sweep' is 'n0 - 600' = -568 at P=16 T=4; it should be above 0",
+            "demo: trip of 'sweep' is 'n0 - 600' = -568 at P=16 T=4; must be above 0",
             f"n0 = 32: {ADVICE}",
         ),
         (
             "parallel = { trip = 5, inner = 'P - 16' }",
-            "demo: inner of 'parallel' is 'P - 16' = 0 at P=16 T=4; it should be above 0",
+            "demo: inner of 'parallel' is 'P - 16' = 0 at P=16 T=4; must be above 0",
             ADVICE,
         ),
         (
             "parallel = { trip = 5, chunk = 'k/2' }",
-            "demo: chunk of 'parallel' is 'k/2' = 0.5 at P=16 T=4; it should be at least 1",
+            "demo: chunk of 'parallel' is 'k/2' = 0.5 at P=16 T=4; must be at least 1",
             f"k = 1: {ADVICE}",
         ),
         (
             "parallel = { trip = 5, constructs = { barrier = '-k' } }",
-            "demo: constructs.barrier of 'parallel' is '-k' = -1 at P=16 T=4; it should be at "
-            "least 0",
+            "demo: constructs.barrier of 'parallel' is '-k' = -1 at P=16 T=4; must be at least 0",
             f"k = 1: {ADVICE}",
         ),
         (
             "parallel = { trip = 5, critical = { entries = 1, seconds = '-k' } }",
-            "demo: critical.seconds of 'parallel' is '-k' = -1 at P=16 T=4; it should be at least "
-            "0",
+            "demo: critical.seconds of 'parallel' is '-k' = -1 at P=16 T=4; must be at least 0",
             f"k = 1: {ADVICE}",
         ),
         (
             "parallel = { trip = 5, shared_writes = { count = 1, bytes = 8, chunk = 'k/8' } }",
-            "demo: shared_writes.chunk of 'parallel' is 'k/8' = 0.125 at P=16 T=4; it should be at "
+            "demo: shared_writes.chunk of 'parallel' is 'k/8' = 0.125 at P=16 T=4; must be at "
             "least 1",
             f"k = 1: {ADVICE}",
         ),
         (
             "serial = { trip = 5, bytes.MEM = 'if_fits(k, -k, 1)' }",
-            "demo: bytes.MEM of 'serial' is 'if_fits(k, -k, 1)' = -1 at P=16 T=4; it should be at "
+            "demo: bytes.MEM of 'serial' is 'if_fits(k, -k, 1)' = -1 at P=16 T=4; must be at "
             "least 0",
             f"k = 1: {ADVICE}",
         ),
         (
             "loop = { count = 'k - 2', body = [{ serial = { trip = 1 } }] }",
-            "demo: count of 'loop' is 'k - 2' = -1 at P=16 T=4; it should be at least 0",
+            "demo: count of 'loop' is 'k - 2' = -1 at P=16 T=4; must be at least 0",
             f"k = 1: {ADVICE}",
         ),
         (
             "loop = { count = 1, body = [{ serial = { trip = 1, every = 'k - 1' } }] }",
-            "demo: every of 'serial' is 'k - 1' = 0 at P=16 T=4; it should be above 0",
+            "demo: every of 'serial' is 'k - 1' = 0 at P=16 T=4; must be above 0",
             f"k = 1: {ADVICE}",
         ),
         (
             "pipeline = { dims = [0], blocks = 'k/2', seconds = 1, bytes = 1 }",
-            "demo: blocks of 'pipeline' is 'k/2' = 0.5 at P=16 T=4; it should be at least 1",
+            "demo: blocks of 'pipeline' is 'k/2' = 0.5 at P=16 T=4; must be at least 1",
             f"k = 1: {ADVICE}",
         ),
         (
             "halo = { width = 1, bytes_per_cell = 8, overlap = '1 + k' }",
-            "demo: overlap of 'halo' is '1 + k' = 2 at P=16 T=4; it should be between 0 and 1",
+            "demo: overlap of 'halo' is '1 + k' = 2 at P=16 T=4; must be between 0 and 1",
             f"k = 1: {ADVICE}",
         ),
         (
@@ -124,15 +122,15 @@ ADVICE = "choose other processes, threads or parameters, or mend the formula"
             "serial = { trip = '1/(P - 16)' }",
             "demo: trip of 'serial' is '1/(P - 16)', which has no finite value for P = 16 "
             "(P=16 T=4)",
-            "look for a division by zero, a root or logarithm of a number below zero, or a power "
-            "that is too large",
+            "check for a division by zero, a root or logarithm of a negative number, or a "
+            "power that is too large",
         ),
         (
             "serial = { trip = '1e300 * N**10' }",
             "demo: trip of 'serial' is '1e300 * N**10', which has no finite value for N = 64 "
             "(P=16 T=4)",
-            "look for a division by zero, a root or logarithm of a number below zero, or a power "
-            "that is too large",
+            "check for a division by zero, a root or logarithm of a negative number, or a "
+            "power that is too large",
         ),
         (
             "parallel = { trip = 1e200, inner = 1e200, flops = 1 }",
@@ -143,8 +141,8 @@ ADVICE = "choose other processes, threads or parameters, or mend the formula"
             "p2p = { to = 'rank/(P - 16)', bytes = 1 }",
             "demo: to of 'p2p' is 'rank/(P - 16)', which has no finite value for P = 16, rank = an "
             "array of 16 (P=16 T=4)",
-            "look for a division by zero, a root or logarithm of a number below zero, or a power "
-            "that is too large",
+            "check for a division by zero, a root or logarithm of a negative number, or a "
+            "power that is too large",
         ),
     ],
 )
@@ -199,7 +197,7 @@ def test_a_draw_outside_the_domain_says_that_it_is_one() -> None:
         demo("parallel = { trip = 'N - 40' }", N=drawn).work()
     assert caught.value.message == (
         "demo: trip of 'parallel' is 'N - 40' = -10 at P=16 T=4, in a draw of the uncertain "
-        "inputs; it should be above 0"
+        "inputs; must be above 0"
     )
 
 

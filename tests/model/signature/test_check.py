@@ -56,8 +56,8 @@ def test_what_comes_with_popmodel_is_in_order(source: str) -> None:
         (
             HEAD + "[let]\na = \"__import__('os').system('ls')\"\n" + BODY,
             5,
-            "a: expression \"__import__('os').system('ls')\", column 1: only a function by its "
-            "name can be called",
+            "a: expression \"__import__('os').system('ls')\", column 1: only functions can "
+            "be called, by name",
             None,
         ),
         (
@@ -75,83 +75,84 @@ def test_what_comes_with_popmodel_is_in_order(source: str) -> None:
         (
             HEAD + "[params]\nt = { value = 3, unit = 'ms' }\n[[program]]\nserial={trip='t'}\n",
             5,
-            "t: the unit should be B, s, 1 or what is counted, not 'ms'",
-            "such as cells; sizes are in B, times in s",
+            "t: the unit must be B, s, 1 or what is counted, not 'ms'",
+            "for example cells; sizes are in B, times in s",
         ),
         (
             HEAD + "[params]\nt = { value = 3, unit = [1] }\n[[program]]\nserial={trip='t'}\n",
             5,
-            "t: the unit should be B, s, 1 or what is counted, not [1]",
-            "such as cells; sizes are in B, times in s",
+            "t: the unit must be B, s, 1 or what is counted, not [1]",
+            "for example cells; sizes are in B, times in s",
         ),
         (
             HEAD + "[params]\nw = 8\n[[program]]\ncollective = { op = 'bcast', bytes = 'w' }\n"
             "[[program]]\nserial = {\ttrip = 'w' }\n",
             9,
             "trip: 'w' gives bytes, not a number",
-            "w is bytes by collective.bytes in line 7",
+            "w is bytes (collective.bytes, line 7)",
         ),
         (
             HEAD + "[params]\nw = { value = 8, unit = 'B' }\n[let]\nn = 'P + 1'\n[[program]]\n"
             "serial = {trip = 'w + n' }\n",
             9,
             "trip: 'w + n' adds bytes and a number",
-            "w is bytes in line 5; n is a number in line 7",
+            "w is bytes (line 5); n is a number (line 7)",
         ),
         (
             HEAD + "[[program]]\ncollective = { op = 'bcast', bytes = 'P*T' }\n",
             5,
             "bytes: 'P*T' gives a number, not bytes",
-            "numbers of things, P, T and extents of the grid have no unit",
+            "counts, P, T and the extents of the grid have no unit",
         ),
         (
             HEAD + "[limits]\nrequire = [\n 'P > 1',\n 'P < 1' ]\n" + BODY,
             7,
-            "require: 'P < 1' is never met, with 1 to 1048576 processes",
-            "no run would be possible",
+            "require: 'P < 1' never holds (tried 1 to 1048576 processes)",
+            "no run is possible",
         ),
         (
             HEAD + "[limits]\nrequire = [ 'T > 300']\n" + BODY,
             5,
-            "require: 'T > 300' is never met, with any processes tried and 1 to 256 threads",
-            "no run would be possible",
+            "require: 'T > 300' never holds (tried a selection of process counts and 1 to 256 "
+            "threads)",
+            "no run is possible",
         ),
         (
             HEAD + "[limits]\nrequire = [\n 'P > 8',\n 'P < 9',\n 'P < 5']\n" + BODY,
             7,
-            "require: 'P < 9' is never met together with require: 'P > 8' in line 6",
-            "tried with 1 to 1048576 processes",
+            "require: 'P < 9' never holds together with require: 'P > 8' in line 6",
+            "no run is possible (tried 1 to 1048576 processes)",
         ),
         (
             HEAD + "[limits]\nrequire = ['P%2 == 0', 'P%3 == 0',\n 'P < 6']\n" + BODY,
             6,
-            "require: 'P < 6' is never met together with the conditions before it",
-            "tried with 1 to 1048576 processes",
+            "require: 'P < 6' never holds together with the conditions before it",
+            "no run is possible (tried 1 to 1048576 processes)",
         ),
         (
             HEAD + "[decomp]\ngrid = ['P + 1']\n" + BODY,
             5,
-            "the grid P + 1 is never met, with 1 to 1048576 processes",
-            "no run would be possible",
+            "the grid P + 1 never has P processes (tried 1 to 1048576 processes)",
+            "no run is possible",
         ),
         (
             HEAD + "[params]\nN = 3\n[[program]]\nserial = { trip = 'N - 3' }\n",
             7,
-            "trip: 'N - 3' is 0 with these parameters, whatever P and T; it should be above 0",
-            "look at the values of the parameters in it",
+            "trip: 'N - 3' is 0 with these parameters, for every P and T; must be above 0",
+            "check the parameters in it",
         ),
         (
             HEAD + "[params]\nN = 3\n[[program]]\nparallel = { trip = 'N/P', inner = '-P/N' }\n",
             7,
-            "inner: '-P/N' is -349525 to -0.333333 with these parameters, whatever P and T; "
-            "it should be above 0",
-            "look at the values of the parameters in it",
+            "inner: '-P/N' is -349525 to -0.333333 with these parameters, for every P and T; "
+            "must be above 0",
+            "check the parameters in it",
         ),
         (
             HEAD + "[params]\nN = 3\n[let]\na = '1/(N - 3)'\n[[program]]\nserial = {trip = 'a'}\n",
             7,
             "a: '1/(N - 3)' has no finite value with these parameters",
-            "look for a division by zero, a root or logarithm of a number below zero, or a power "
+            "look for a division by zero, the root or logarithm of a negative number, or a power "
             "that is too large",
         ),
         (
@@ -161,7 +162,7 @@ def test_what_comes_with_popmodel_is_in_order(source: str) -> None:
             None,
         ),
         (HEAD + "[params]\nN = 3\n" + BODY + "[x\n", 8, "is not TOML: ", None),
-        ("schema = 3\n" + BODY, 1, "schema is 3, not 'popmodel/signature/1'", None),
+        ("schema = 3\n" + BODY, 1, "schema must be 'popmodel/signature/1', not 3", None),
     ],
 )
 def test_a_mistake(checked: Check, text: str, line: int, message: str, hint: str | None) -> None:
@@ -184,71 +185,70 @@ def test_a_mistake(checked: Check, text: str, line: int, message: str, hint: str
             HEAD + "[params]\nN = 3\n" + BODY,
             5,
             "N is never used",
-            "leave it out, or look for the formula that should have it",
+            "remove it, or use it in a formula",
         ),
         (HEAD + "[let]\na = 'P'\nb = 'a'\n" + BODY, 6, "b is never used", None),
         (
             HEAD + "[limits]\nrequire = [ 'P > 1',\n 'P > 0' ]\n" + BODY,
             6,
             "require: 'P > 0' excludes nothing",
-            "leave it out, or correct it",
+            "remove or correct it",
         ),
         (
             HEAD + "[[program]]\nserial = { trip = '1 + 1/(P - 1)' }\n",
             5,
-            "trip: '1 + 1/(P - 1)' has no finite value with P = 1",
-            "such as a division by zero; a condition in limits.require can exclude them",
+            "trip: '1 + 1/(P - 1)' has no finite value for P = 1",
+            "for example a division by zero; limits.require can exclude these runs",
         ),
         (
             HEAD + "[[program]]\nserial = { trip = '1 + 1/(0 if P < 9 else 1)' }\n",
             5,
-            "trip: '1 + 1/(0 if P < 9 else 1)' has no finite value with P = 1, 2, 3, ...",
+            "trip: '1 + 1/(0 if P < 9 else 1)' has no finite value for P = 1, 2, 3, ...",
             None,
         ),
         (
             HEAD + "[[program]]\nserial = { trip = '1 + 1/(4 - T)**2' }\n",
             5,
-            "trip: '1 + 1/(4 - T)**2' has no finite value with T = 4",
+            "trip: '1 + 1/(4 - T)**2' has no finite value for T = 4",
             None,
         ),
         (
             HEAD + "[[program]]\nserial = { trip = '8 - P' }\n",
             5,
-            "trip: '8 - P' is out of range with P = 10, 14, 19, ...: -2, where it should be "
-            "at least 0",
-            "a condition in limits.require can exclude them",
+            "trip: '8 - P' is -2 for P = 10, 14, 19, ...; must be at least 0",
+            "limits.require can exclude these runs",
         ),
         (
             HEAD + "[[program]]\nparallel = { trip = '2 - T' }\n",
             5,
-            "trip: '2 - T' is out of range with T = 2, 4, 8, ...: 0, where it should be above 0",
+            "trip: '2 - T' is 0 for T = 2, 4, 8, ...; must be above 0",
             None,
         ),
         (
             HEAD + "[[program]]\nserial = { trip = 1, bytes = { mem = 8 } }\n",
             5,
-            "bytes: 'mem' is no usual level of memory",
-            "levels are MEM, and L1, L2 and so on as the machine profile names them",
+            "bytes: 'mem' is not a usual memory level",
+            "levels are MEM and L1, L2, ... as in the machine profile",
         ),
         (
             HEAD + "[[program]]\nparallel = { trip = 1, constructs = { parallelfor = 1 } }\n",
             5,
-            "constructs: popmodel measures no overhead of 'parallelfor'",
+            "constructs: popmodel does not measure the overhead of 'parallelfor'",
             "did you mean parallel_for?",
         ),
         (
             HEAD + "[params]\nn = 3\n[[program]]\nloop = { count = 'n', body = [\n"
             "{ serial = { trip = 1, every = 3 } },\n{ serial = { trip = 1, every = 'n + 1' } }]}",
             9,
-            "every: 'n + 1' is more than the 'n' iterations of the loop, with these parameters",
-            "its turn never comes",
+            "every: 'n + 1' exceeds the 'n' iterations of the loop with these parameters",
+            "the item is never executed",
         ),
         (
             HEAD + "[[program]]\nloop = { count = 3 }\n[[program.body]]\n"
             "serial = { trip = 1, every = 4 }\n",
             7,
-            "every: '4' is more than the '3' iterations of the loop, with these parameters",
-            "its turn never comes",
+            "every: '4' exceeds the '3' iterations of the loop with these parameters",
+            "the item is never executed",
         ),
     ],
 )
@@ -292,22 +292,22 @@ loop = { count = "n0 + n5", body = [
     found = checked(text)
     assert [(one.line, one.message.partition(":")[0]) for one in found.mistakes] == [
         (2, "unknown key 'titel' in app"),
-        (4, "the name P is taken"),
+        (4, "the name P is reserved"),
         (5, "N"),
         (8, "a"),
         (11, "require"),
         (11, "require"),
         (12, "unknown key 'memory' in limits"),
         (14, "global"),
-        (15, "grid has 2 dimensions, global 1"),
+        (15, "grid has 2 dimensions but global has 1"),
         (17, "persistent_cv"),
-        (18, "growth_exponent should be between 0 (smooth) and 0.5 (independent cells), not 2"),
+        (18, "growth_exponent must be between 0 (smooth) and 0.5 (independent cells), not 2"),
         (20, "count"),
         (21, "unknown key 'load' in serial"),
         (21, "flops"),
         (21, "trip"),
         (22, "unknown kind of item 'seriel'"),
-        (23, "dim should be 0 to 2, not 7"),
+        (23, "dim must be a grid dimension, not 7"),
         (24, "trip is missing in serial"),
     ]
     assert found.application == "demo"

@@ -126,7 +126,7 @@ task = { count = "k", seconds = "t" }
         ),
         ("task = { count = 1, seconds = 'w' }", "seconds: 'w' gives bytes, not seconds"),
         ("serial = { trip = '1 + (N + w)/w' }", "trip: '1 + (N + w)/w' adds a number and bytes"),
-        ("serial = { trip = '(w - t)/w' }", "trip: '(w - t)/w' takes seconds from bytes"),
+        ("serial = { trip = '(w - t)/w' }", "trip: '(w - t)/w' subtracts seconds from bytes"),
         ("serial = { trip = 'min(N, w)' }", "trip: 'min(N, w)' compares a number with bytes"),
         ("serial = { trip = '1 + (w > N)' }", "trip: '1 + (w > N)' compares bytes with a number"),
         (
@@ -148,7 +148,7 @@ task = { count = "k", seconds = "t" }
          "number"),
         (
             "serial = { trip = 'if_fits(N, 1, 2)' }",
-            "trip: 'if_fits(N, 1, 2)' asks if_fits about a number, not bytes",
+            "trip: 'if_fits(N, 1, 2)' gives if_fits a number, not bytes",
         ),
         (
             "serial = { trip = 'N', bytes.MEM = 'if_fits(w, w, N)' }",

@@ -92,41 +92,41 @@ def test_domains() -> None:
 @pytest.mark.parametrize(
     ("item", "words"),
     [
-        ("serial = { trip = 0 }", "trip is 0; it should be above 0"),
+        ("serial = { trip = 0 }", "trip must be above 0, not 0"),
         ("serial = { trip = '1/0' }", "trip: expression '1/0': has no finite value"),
-        ("serial = { trip = 1, flops = -1 }", "flops is -1; it should be at least 0"),
-        ("serial = { trip = 1, bytes.MEM = -8 }", "MEM is -8; it should be at least 0"),
-        ("serial = { trip = 1, chain = -8 }", "chain is -8; it should be at least 0"),
-        ("loop = { count = -3, body = [{ serial = { trip = 1 } }] }", "count is -3; it should be"),
-        ("loop = { count = 3, body = [{ serial = { trip = 1, every = 0 } }] }", "every is 0; it"),
-        ("parallel = { trip = 1, inner = 0 }", "inner is 0; it should be above 0"),
-        ("parallel = { trip = 1, chunk = 0 }", "chunk is 0; it should be at least 1"),
-        ("parallel = { trip = 1, iteration_cv = -1 }", "iteration_cv is -1; it should be at"),
-        ("parallel = { trip = 1, constructs = { barrier = -1 } }", "barrier is -1; it should be"),
+        ("serial = { trip = 1, flops = -1 }", "flops must be at least 0, not -1"),
+        ("serial = { trip = 1, bytes.MEM = -8 }", "MEM must be at least 0, not -8"),
+        ("serial = { trip = 1, chain = -8 }", "chain must be at least 0, not -8"),
+        ("loop = { count = -3, body = [{ serial = { trip = 1 } }] }", "count must be"),
+        ("loop = { count = 3, body = [{ serial = { trip = 1, every = 0 } }] }", "every must be"),
+        ("parallel = { trip = 1, inner = 0 }", "inner must be above 0, not 0"),
+        ("parallel = { trip = 1, chunk = 0 }", "chunk must be at least 1, not 0"),
+        ("parallel = { trip = 1, iteration_cv = -1 }", "iteration_cv must be"),
+        ("parallel = { trip = 1, constructs = { barrier = -1 } }", "barrier must be"),
         (
             "parallel = { trip = 1, critical = { entries = 1, seconds = -1 } }",
-            "seconds is -1; it should be at least 0",
+            "seconds must be at least 0, not -1",
         ),
         (
             "parallel = { trip = 1, shared_writes = { count = 1, bytes = 0, chunk = 1 } }",
-            "bytes is 0; it should be above 0",
+            "bytes must be above 0, not 0",
         ),
-        ("task = { count = 0, seconds = 1 }", "count is 0; it should be above 0"),
-        ("halo = { width = 0, bytes_per_cell = 8 }", "width is 0; it should be above 0"),
+        ("task = { count = 0, seconds = 1 }", "count must be above 0, not 0"),
+        ("halo = { width = 0, bytes_per_cell = 8 }", "width must be above 0, not 0"),
         (
             "halo = { width = 1, bytes_per_cell = 8, overlap = 2 }",
-            "overlap is 2; it should be between 0 and 1",
+            "overlap must be between 0 and 1, not 2",
         ),
         (
             "halo = { width = 1, bytes_per_cell = 8, comm_threads = 0 }",
-            "comm_threads is 0; it should be at least 1",
+            "comm_threads must be at least 1, not 0",
         ),
         (
             "pipeline = { dims = [0], blocks = 0, seconds = 1, bytes = 1 }",
-            "blocks is 0; it should be at least 1",
+            "blocks must be at least 1, not 0",
         ),
-        ("collective = { op = 'bcast', bytes = -1 }", "bytes is -1; it should be at least 0"),
-        ("collective = { op = 'bcast', bytes = 1, root = -1 }", "root is -1; it should be at"),
+        ("collective = { op = 'bcast', bytes = -1 }", "bytes must be at least 0, not -1"),
+        ("collective = { op = 'bcast', bytes = 1, root = -1 }", "root must be"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(item: str, words: str) -> None:
@@ -141,40 +141,40 @@ def test_numbers_that_make_no_sense_are_refused(item: str, words: str) -> None:
     [
         (
             "serial = { trip = 1, every = 5 }",
-            "every counts the iterations of a loop, and 'serial' is in none",
-            "put it into the body of a loop, or leave every out",
+            "every counts the iterations of a loop, but 'serial' is not in a loop",
+            "move the item into the body of a loop, or remove every",
         ),
         (
             "collective = { op = 'barrier', comm_threads = 2 }",
             "comm_threads in collective: a collective is called by one thread",
-            "several threads can send the messages of halo, shift and p2p",
+            "only halo, shift and p2p can send with several threads",
         ),
         (
             "pipeline = { dims = [0], blocks = 1, seconds = 1, bytes = 1, comm_threads = 'T' }",
             "comm_threads in pipeline: the blocks of a pipeline are sent one after the other",
-            "several threads can send the messages of halo, shift and p2p",
+            "only halo, shift and p2p can send with several threads",
         ),
         (
             "collective = { op = 'bcast', bytes = 1, comm = 'dim1' }",
-            "comm should be world, node, leaders or grid dimensions, not 'dim1'",
+            "comm must be world, node, leaders or grid dimensions, not 'dim1'",
             "dimensions of this decomp: dim0",
         ),
         (
             "collective = { op = 'bcast', bytes = 1, comm = ['dim0', 'dim0'] }",
-            "comm should be world, node, leaders or grid dimensions, not .'dim0', 'dim0'.",
+            "comm must be world, node, leaders or grid dimensions, not .'dim0', 'dim0'.",
             "dimensions of this decomp: dim0",
         ),
         (
             "collective = { op = 'allreduce', bytes = 1, root = 0 }",
             "allreduce has no root",
-            "bcast, reduce, gather, scatter have one",
+            "only bcast, reduce, gather, scatter have one",
         ),
         (
             "serial = { trip = 1, mode = 'fast' }",
-            "mode should be sum, ecm or roofline, not 'fast'",
+            "mode must be sum, ecm or roofline, not 'fast'",
             None,
         ),
-        ("parallel = { trip = 1, shared_writes = 3 }", "shared_writes should be a table", None),
+        ("parallel = { trip = 1, shared_writes = 3 }", "shared_writes must be a table", None),
         (
             "parallel = { trip = 1, shared_writes = { count = 1, bytes = 8 } }",
             "chunk is missing in shared_writes",
@@ -193,7 +193,7 @@ def test_grid_dimensions_need_a_grid() -> None:
     text = HEAD + "[[program]]\ncollective = { op = 'bcast', bytes = 1, comm = 'dim0' }"
     with pytest.raises(SignatureError, match="not 'dim0'") as caught:
         signature.from_text(text)
-    assert caught.value.hint == "grid dimensions need a decomp"
+    assert caught.value.hint == "grid dimensions need decomp"
 
 
 def test_further_keys_are_read() -> None:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import copy
 import math
+import re
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
+from model.strategies import machines, programs
 
 from popmodel.errors import UsageError
 from popmodel.machine import profile
-from popmodel.machine.profile import from_document
+from popmodel.machine.profile import Profile, from_document
 from popmodel.model.changes import WHAT_IF, factors_of
 from popmodel.model.predict import predict
-from popmodel.model.replayed.agreement import GAP
+from popmodel.model.run.placement import Allocation
 from popmodel.model.signature import files as signature
+from popmodel.model.signature.program import Signature
+from popmodel.model.study import expand
 from popmodel.model.sweep.splits import divisors
-from popmodel.model.sweep.sweep import sweep
+from popmodel.model.sweep.sweep import Sweep, sweep
 
 STENCIL = signature.load("stencil3d")
 CANNON = signature.load("cannon")
@@ -47,22 +53,114 @@ def test_every_split_is_a_candidate_or_refused(cores: int) -> None:
 def test_probabilities_and_regret(cores: int, seed: int) -> None:
     found = sweep(STENCIL, PRESET, [cores], draws=100, seed=seed)
     assert sum(one.probability_best for one in found.candidates) == pytest.approx(1)
-    assert all(one.probability_tied >= one.probability_best for one in found.candidates)
-    assert all(one.regret >= 0 for one in found.candidates)
+    for one in found.candidates:
+        assert one.regret is not None and one.regret >= 0
+        assert one.probability_best is not None and one.probability_tied is not None
+        assert one.probability_tied >= one.probability_best
     (choice,) = found.choices
     assert choice.taken.regret == min(one.regret for one in found.candidates)
     assert choice.tied[0] is choice.taken
 
 
-def test_a_candidate_is_what_predict_says() -> None:
-    found = sweep(CANNON, PRESET, [64])
+def check_each_is_predicted_alike(
+    found: Sweep, signature: Signature, machine: Profile, **options: Any
+) -> None:
+    """Every number of a candidate is the number of its own prediction."""
+    assert found.candidates
     for one in found.candidates:
-        alone = predict(CANNON, PRESET, one.placement.processes, one.placement.threads)
-        assert alone.agreement is None or not alone.agreement.trusts_replay
+        alone = predict(
+            signature, machine, *one.split, draws=found.draws, seed=found.seed, **options
+        )
         assert one.runtime == alone.runtime
+        assert one.source == alone.source
+        assert (one.regret is None) == (
+            alone.source == "closed form"
+            and one.split[0] > 1
+            and found.checks[0].source == "replay"
+        )
         assert one.grid == alone.grid
         assert one.parallel_efficiency == alone.metrics["hybrid-additive"]["parallel_efficiency"]
         assert one.memory_per_process == alone.memory_per_process
+        assert one.validity == alone.validity
+
+
+@pytest.mark.parametrize("application", [STENCIL, CANNON], ids=lambda one: one.name)
+@pytest.mark.parametrize("cores", [[1], [16], [64, 128]])
+def test_a_candidate_is_what_predict_says(application: Signature, cores: list[int]) -> None:
+    found = sweep(application, PRESET, cores)
+    check_each_is_predicted_alike(found, application, PRESET)
+
+
+def test_a_candidate_on_more_nodes_is_what_predict_says() -> None:
+    spread = Allocation(nodes=8, cores_per_node=8)
+    found = sweep(STENCIL, PRESET, [64], {"N": 128.0}, allocation=spread, draws=50)
+    check_each_is_predicted_alike(found, STENCIL, PRESET, settings={"N": 128.0}, allocation=spread)
+
+
+@given(
+    programs(most_steps=50),
+    machines(),
+    st.sampled_from([1, 2, 6, 8, 16]),
+    st.integers(0, 2),
+    st.sampled_from([None, 1, 20_000]),
+)
+@settings(max_examples=25, deadline=None)
+def test_a_sweep_of_any_program_says_what_predict_says(
+    signature: Signature, machine: Profile, cores: int, seed: int, most: int | None
+) -> None:
+    """With replays of all splits, of some and of none."""
+    with pytest.MonkeyPatch.context() as patch:
+        if most is not None:
+            patch.setattr("popmodel.model.replayed.simulate.MOST_OPERATIONS", most)
+        found = sweep(signature, machine, [cores], draws=20, seed=seed)
+        event(found.checks[0].source)
+        check_each_is_predicted_alike(found, signature, machine)
+    check_order(found)
+
+
+def check_order(found: Sweep) -> None:
+    """What is recommended follows from the runtimes that are shown."""
+    for choice in found.choices:
+        mine = [one for one in found.candidates if one.regret is not None]
+        times = np.array([one.draws for one in mine])
+        assert [one.runtime.value for one in mine] == list(times[:, 0])
+        drawn = times[:, 1:] if times.shape[1] > 1 else times
+        regrets = (drawn / drawn.min(axis=0) - 1).mean(axis=1)
+        assert [one.regret for one in mine] == pytest.approx(list(regrets))
+        assert choice.taken in mine
+
+
+@given(programs(most_steps=20), machines(), st.sampled_from(sorted(WHAT_IF)))
+@settings(max_examples=15, deadline=None)
+def test_a_changed_machine_is_predicted_like_a_profile_with_these_values(
+    signature: Signature, machine: Profile, word: str
+) -> None:
+    """`predict` has no what-if: its equal is a profile, or a signature, with other values."""
+    found = sweep(signature, machine, [8], what_if={word: 2.0}, draws=20)
+    document = copy.deepcopy(dict(machine.document))
+    for path, factor in expand(factors_of({word: 2.0}), machine.quantities).items():
+        entry = _entry(document, path)
+        entry |= {key: entry[key] * factor for key in {"value", "low", "high"} & entry.keys()}
+    uneven = {
+        name: replace(known, **{key: 2.0 * getattr(known, key) for key in ("value", "low", "high")})
+        for name, known in signature.imbalance.items()
+        if word == "imbalance" and name.endswith("_cv") and known.low is not None
+    }
+    changed = replace(signature, imbalance={**signature.imbalance, **uneven})
+    for one in found.candidates:
+        alone = predict(changed, from_document(document), *one.split, draws=20)
+        assert alone.source == one.source
+        for bound in ("value", "low", "high"):
+            other = getattr(alone.runtime, bound)
+            assert getattr(one.runtime, bound) == pytest.approx(other, rel=1e-6), bound
+
+
+def _entry(document: dict[str, Any], path: str) -> dict[str, Any]:
+    """The quantity at a path such as ``net.inter.classes[0].beta``."""
+    found: Any = document
+    for key in re.findall(r"[^.\[\]]+", path):
+        found = found[int(key)] if isinstance(found, list) else found[key]
+    return cast(dict[str, Any], found)
 
 
 def test_without_uncertainty_the_fastest_is_certain() -> None:
@@ -227,26 +325,34 @@ def test_the_document_has_what_the_contract_names() -> None:
     )
 
 
-def test_splits_are_compared_by_replays_only_if_all_can_be_replayed(
+def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One yardstick for all: the closed form, where a split is too large for a replay."""
     all_of_them = sweep(STENCIL, PRESET, [64], draws=20)
+    assert all_of_them.checks[0].source == "replay"
     assert {one.source for one in all_of_them.candidates} == {"replay"}
     monkeypatch.setattr("popmodel.model.replayed.exchange.MOST_AT_ONCE", 1000)
     some = sweep(STENCIL, PRESET, [64], draws=20)
     (checked,) = some.checks
-    assert (64, 1) in checked.not_replayed
-    assert any(abs(gap) > GAP for gap in checked.gaps.values())
-    assert checked.trusted == "closed form"
-    assert {one.source for one in some.candidates} == {"closed form"}
+    assert list(checked.not_replayed) == [(64, 1)]
+    assert checked.source == "replay"
+    for one, other in zip(some.candidates, all_of_them.candidates, strict=True):
+        if one.split == (64, 1):
+            assert one.source == "closed form"
+            assert one.runtime.value == pytest.approx(1.458, abs=0.01)
+            assert (one.probability_best, one.probability_tied, one.regret) == (None, None, None)
+        else:
+            assert (one.source, one.runtime) == ("replay", other.runtime)
+    monkeypatch.setattr("popmodel.model.replayed.exchange.MOST_AT_ONCE", 1)
+    none = sweep(STENCIL, PRESET, [64], draws=20)
+    assert none.checks[0].source == "closed form"
 
 
 def test_one_process_needs_no_replay_beside_others_that_are_replayed() -> None:
     node = sweep(STENCIL, PRESET, [16], {"N": 64}, draws=20)
     (checked,) = node.checks
     assert (1, 16) in checked.not_replayed
-    assert checked.trusted == "replay"
+    assert checked.source == "replay"
     assert {one.source for one in node.candidates if one.split != (1, 16)} == {"replay"}
 
 

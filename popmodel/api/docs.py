@@ -1,0 +1,83 @@
+"""The pages that ship with the package: which there are, and where each one's text is."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+
+from popmodel.errors import UsageError
+from popmodel.values import dataclass
+
+PACKAGE = Path(__file__).parent.parent
+ELSEWHERE = {"grammar": PACKAGE / "model" / "signature" / "bundled" / "README.md"}
+"""Pages that lie beside what they describe, by name."""
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+
+FIRST = (
+    "tutorial",
+    "signatures",
+    "grammar",
+    "metrics",
+    "definitions",
+    "numbers",
+    "traces",
+    "clusters",
+    "json",
+    "extending",
+)
+"""The order in which a new user needs the pages; others follow."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: the name that ``popmodel docs NAME`` takes, its title, and the file of its text."""
+
+    name: str
+    title: str
+    path: Path
+
+    def text(self) -> str:
+        """Its Markdown."""
+        return self.path.read_text(encoding="utf-8")
+
+
+def pages() -> list[Page]:
+    """All pages, in the order of reading."""
+    paths = {path.stem: path for path in sorted((PACKAGE / "docs").glob("*.md"))} | ELSEWHERE
+    names = [name for name in FIRST if name in paths]
+    names += [name for name in paths if name not in FIRST]
+    return [Page(name, _title(paths[name]), paths[name]) for name in names]
+
+
+def find(name: str) -> Page:
+    """A page by its name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such page.
+    """
+    known = {page.name: page for page in pages()}
+    if name in known:
+        return known[name]
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"the pages are {', '.join(known)}"
+    raise UsageError(f"unknown page '{name}'", hint)
+
+
+def terminal_markdown(page: Page) -> str:
+    """The text of a page, in which links to other pages are the commands that show them."""
+    others = {other.path.resolve(): other.name for other in pages()}
+
+    def shown(match: re.Match[str]) -> str:
+        text, target = match.groups()
+        name = others.get((page.path.parent / target.partition("#")[0]).resolve())
+        return match[0] if name is None else f"{text} (`popmodel docs {name}`)"
+
+    return _LINK.sub(shown, page.text())
+
+
+def _title(path: Path) -> str:
+    with path.open(encoding="utf-8") as lines:
+        return next(line for line in lines if line.startswith("# "))[2:].strip()

@@ -1,0 +1,183 @@
+"""Words of the screens that are not metrics: what each means, from its one definition.
+
+Quantities of a run, parameters of a machine, symbols and keys of a signature are defined where they
+are used; ``glossary.toml`` has the rest.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from popmodel.efficiency.explain import plain
+from popmodel.efficiency.observables import AGGREGATES
+from popmodel.machine.profile import part_of
+from popmodel.model import symbols
+from popmodel.model.changes import REMEDIES
+from popmodel.values import dataclass
+
+FILE = Path(__file__).with_name("glossary.toml")
+
+TOPICS: Mapping[str, str] = {
+    "runs": "measured runs",
+    "replay": "replays",
+    "prediction": "predictions",
+    "splits": "sweeps over splits",
+    "validation": "validation",
+    "machine": "parameters of a machine profile",
+    "run": "quantities of a run, in formulas of metrics",
+    "model": "symbols of the model",
+}
+"""What the words are about, in the order of the list."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word and its meaning.
+
+    Attributes
+    ----------
+    name : str
+        As screens write it.
+    topic : str
+        What it is about, in words.
+    meaning : str
+        A sentence or a noun phrase.
+    unit : str
+        SI unit, ``1`` for a ratio or count; empty where it is no number.
+    also : tuple of str
+        Other spellings.
+    see : tuple of str
+        Related words and metrics.
+    measure : str
+        The command that measures it, if there is one.
+    """
+
+    name: str
+    topic: str
+    meaning: str
+    unit: str = ""
+    also: tuple[str, ...] = ()
+    see: tuple[str, ...] = ()
+    measure: str = ""
+
+
+def find(wanted: str) -> list[Word]:
+    """Every word of that name or spelling; those with the same capitals first."""
+    found = [*_by_name().get(plain(wanted), []), *_parameter(wanted)]
+    exact = [word for word in found if wanted in (word.name, *word.also)]
+    return list(dict.fromkeys(exact or found))
+
+
+def abbreviations() -> dict[str, str]:
+    """Ids of metrics by their usual abbreviations, as `plain` writes these."""
+    given: dict[str, str] = _file()["abbreviations"]
+    return {plain(short): metric for short, metric in given.items()}
+
+
+def words() -> list[Word]:
+    """All words but the keys of signatures and the symbols of formulas, by topic."""
+    return [*_own(), *_of_the_model(), *_of_runs()]
+
+
+def names() -> dict[str, str]:
+    """Every spelling of every word, as it is shown, by how `plain` writes it."""
+    spelt = [*words(), *_keys()]
+    return {plain(name): name for word in spelt for name in (*word.also, word.name)}
+
+
+@cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def _by_name() -> dict[str, list[Word]]:
+    found: dict[str, list[Word]] = {}
+    for word in (*words(), *_keys()):
+        for name in dict.fromkeys(plain(name) for name in (word.name, *word.also)):
+            found.setdefault(name, []).append(word)
+    return found
+
+
+def _own() -> Iterator[Word]:
+    for entry in _file()["term"]:
+        yield Word(
+            entry["name"],
+            TOPICS[entry["topic"]],
+            entry["meaning"],
+            entry.get("unit", ""),
+            tuple(entry.get("also", ())),
+            tuple(entry.get("see", ())),
+        )
+    for label in REMEDIES:
+        text = f"Change of the predicted runtime with: {label}."
+        yield Word(label, TOPICS["prediction"], text, "%", see=("what would help",))
+
+
+def _of_runs() -> Iterator[Word]:
+    for one in AGGREGATES.values():
+        also = () if plain(one.name) == plain(one.symbol) else (one.name,)
+        yield Word(one.symbol, TOPICS["run"], one.meaning, one.unit, also)
+
+
+def _of_the_model() -> Iterator[Word]:
+    for symbol in symbols.SYMBOLS.values():
+        short = symbols.SHORT.get(symbol.name)
+        yield _symbol(symbol, symbol.name, () if short is None else (short,))
+
+
+def _symbol(symbol: symbols.Symbol, name: str, also: tuple[str, ...] = ()) -> Word:
+    topic = TOPICS["machine" if symbol.source == "machine" else "model"]
+    part = part_of(name) if symbol.source == "machine" else None
+    measure = "" if part is None else f"popmodel bench --only {part}"
+    return Word(name, topic, symbol.meaning, symbol.unit, also, measure=measure)
+
+
+def _parameter(path: str) -> list[Word]:
+    """A parameter of a profile by its path, such as ``net.inter.classes[0].alpha``."""
+    if "." not in path or path in symbols.SYMBOLS:
+        return []
+    symbol = symbols.explain(path)
+    if symbol is not None:
+        return [_symbol(symbol, path, (symbols.short_name(path),))]
+    # net.TIER.NAME, net.TIER.NAME[0].ENTRY, and entries of tables such as memory.latency.L2
+    first, *steps = (step.partition("[")[0] for step in path.split("."))
+    for name in (*(f"{first}.{step}" for step in reversed(steps)), first):
+        for word in _by_name().get(plain(name), []):
+            if word.topic == TOPICS["machine"] and name in (word.name, *word.also):
+                part = part_of(path)
+                measure = "" if part is None else f"popmodel bench --only {part}"
+                return [Word(path, word.topic, word.meaning, word.unit, measure=measure)]
+    return []
+
+
+@cache
+def _keys() -> list[Word]:
+    """Keys of signatures: by their own name and with that of their table."""
+    from popmodel.model.signature.keys import KEYS
+
+    found = []
+    for table, keys in KEYS.items():
+        topic = f"table {table} of a signature" if table else "table of a signature"
+        if table:
+            listed = ", ".join(key.name for key in keys)
+            found.append(Word(table, "part of a signature", f"A table with the keys {listed}."))
+        for key in keys:
+            name = f"{table}.{key.name}" if table else key.name
+            found.append(Word(name, topic, key.meaning, key.unit, (key.name,), ("grammar",)))
+    return found
+
+
+def find_in_formulas(wanted: str) -> list[Word]:
+    """The part of the work of a process to which formulas give that name; loads the model."""
+    from popmodel.model.formula.notebook import WORK
+
+    return [
+        Word(name, "symbols of popmodel predict --formula", meaning, unit)
+        for name, unit, meaning in WORK.values()
+        if name == wanted
+    ]

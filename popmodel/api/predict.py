@@ -1,0 +1,146 @@
+"""Predictions of runs that have not been made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from popmodel.api.inputs import (
+    ProfileLike,
+    SignatureLike,
+    allocation_of,
+    profile_of,
+    signature_of,
+    whole_number,
+)
+from popmodel.api.results import Result
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.errors import UsageError
+from popmodel.model import prediction as model
+from popmodel.model.predict import predict as carry_out
+from popmodel.model.scaling import ReferenceRun
+from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.report.predict import views
+from popmodel.units import format_time
+from popmodel.values import cut
+
+if TYPE_CHECKING:
+    from popmodel.report.render import Views
+
+__all__ = ["Prediction", "predict"]
+
+
+class Prediction(model.Prediction, Result):
+    """A predicted run: all that `popmodel.model.prediction.Prediction` holds, to be looked at."""
+
+    to_dict = model.Prediction.to_dict
+
+    def __repr__(self) -> str:
+        at, top = self.placement, load_families()[model.MAIN_FAMILY].top
+        efficiency = self.metrics[model.MAIN_FAMILY][top].value
+        return cut(
+            f"<Prediction {self.application} on {self.machine}: {at.processes} x {at.threads}, "
+            f"runtime {estimate_text(self.runtime)}, parallel efficiency {100 * efficiency:.1f} %>"
+        )
+
+    def _views(self) -> Views:
+        return views((model.MAIN_FAMILY,), brief=True)
+
+    def _drawn(self, document: dict[str, Any]) -> str:
+        from popmodel.report.predict_plot import svg
+
+        return svg(document)
+
+    def _inputs(self) -> tuple[str, ...]:
+        return (self.application_path, self.machine_path)
+
+
+def estimate_text(runtime: model.Estimate) -> str:
+    """A predicted time with its interval: ``1.382 s (90 %: 1.26 s .. 1.42 s)``."""
+    text = format_time(runtime.value)
+    if runtime.low is None or runtime.high is None:
+        return text
+    low, high = (format_time(end, digits=3) for end in (runtime.low, runtime.high))
+    return f"{text} (90 %: {low} .. {high})"
+
+
+def predict(
+    application: SignatureLike | None = None,
+    machine: ProfileLike | None = None,
+    procs: int | None = None,
+    threads: int = 1,
+    settings: Mapping[str, float] | None = None,
+    *,
+    nodes: int | None = None,
+    cores_per_node: int | None = None,
+    reference: tuple[int, int] | None = None,
+    draws: int = DEFAULT_COUNT,
+    seed: int = 0,
+) -> Prediction:
+    """Predict a run of an application on a machine.
+
+    Parameters
+    ----------
+    application : str, path or Signature, optional
+        A signature's file, the name of a bundled one, or one that was loaded; default:
+        ``stencil3d``.
+    machine : str, path or Profile, optional
+        A profile's file, the name of a preset, or one that was loaded; default:
+        ``sandybridge-fdr``.
+    procs : int
+        Number of processes.
+    threads : int, optional
+        Threads per process, each on a core of its own.
+    settings : mapping of str to float, optional
+        Parameters of the application that differ from those in the signature.
+    nodes, cores_per_node : int, optional
+        Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
+    reference : (int, int), optional
+        Processes and threads of the run that the scaling metrics compare with; default: 1 x 1, or
+        the smallest possible part of this run.
+    draws, seed : int, optional
+        Draws of the uncertain inputs behind the intervals, and their seed.
+
+    Returns
+    -------
+    Prediction
+        ``runtime``, ``metrics``, ``time`` and so on, each with ``value``, ``low`` and ``high`` in
+        SI units.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read.
+    UsageError
+        If there is no such parameter, or the application or the machine does not allow this split;
+        the hint names the nearest possible one.
+    MissingQuantity
+        If the machine profile lacks a value that the application needs.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> run = popmodel.predict("stencil3d", procs=16, threads=4, settings={"N": 512})
+    >>> run.runtime.low < run.runtime.value < run.runtime.high
+    True
+    >>> run.metrics["hybrid-additive"]["parallel_efficiency"].value > 0.8
+    True
+    >>> table = run.to_dataframe()
+    >>> list(table.columns[-3:])
+    ['low', 'high', 'absent']
+    """
+    if procs is None:
+        raise UsageError("the number of processes is missing", "for example procs=16")
+    found = carry_out(
+        signature_of(application),
+        profile_of(machine),
+        whole_number("procs", procs),
+        whole_number("threads", threads),
+        settings,
+        reference=None if reference is None else ReferenceRun(*reference),
+        allocation=allocation_of(nodes, cores_per_node),
+        draws=draws,
+        seed=seed,
+    )
+    return Prediction(**{one.name: getattr(found, one.name) for one in fields(found)})

@@ -1,0 +1,132 @@
+"""What every verb gives back in Python: a document that can be read, tabulated and drawn.
+
+A result has the same document, the same records and the same screen as the command line; nothing
+here computes a number.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from popmodel import provenance
+from popmodel.errors import FileError
+from popmodel.files import write_bytes
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    import pandas
+
+    from popmodel.report.render import Views
+
+__all__ = ["Drawing", "Result"]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture as SVG, which notebooks show as it is.
+
+    Attributes
+    ----------
+    svg : str
+        The text of the file; ``str(drawing)`` is the same.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> popmodel.sweep(cores=64).plot()
+    <Drawing: SVG, 1001 x 445 pixels>
+    """
+
+    svg: str
+
+    def __repr__(self) -> str:
+        head = self.svg.split("<svg", 1)[1].split(">", 1)[0]
+        width, height = (head.split(f'{side}="', 1)[1].split('"', 1)[0] for side in _SIDES)
+        return f"<Drawing: SVG, {width} x {float(height):.0f} pixels>"
+
+    def __str__(self) -> str:
+        return self.svg
+
+    def _repr_svg_(self) -> str:
+        return self.svg[self.svg.index("<svg") :]  # a notebook puts it into a page
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the drawing to a file, replacing one that is there.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written.
+        """
+        try:
+            write_bytes(Path(path), self.svg.encode())
+        except OSError as error:
+            problem = f"cannot be written: {error.strerror}"
+            raise FileError(path, problem, hint="choose another place") from error
+
+
+_SIDES = (" width", " height")
+
+
+class Result:
+    """What a verb gives back.
+
+    ``repr`` has one or a few lines, ``print`` shows the screen of the command line, and a notebook
+    shows the same.
+    """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Give the document of the verb, as ``--format json`` prints it, without provenance."""
+
+    @abstractmethod
+    def _views(self) -> Views:
+        """How the document is shown."""
+
+    def _document(self) -> dict[str, Any]:
+        """The document as the screen and the drawing show it."""
+        return self.to_dict()
+
+    def _drawn(self, document: dict[str, Any]) -> str:
+        """The document, which has its provenance, as SVG."""
+        draw = self._views().svg
+        if draw is None:
+            raise NotImplementedError(f"{type(self).__name__} has no drawing")
+        return draw(document)
+
+    def _inputs(self) -> Sequence[str]:
+        """Files that the result rests on."""
+        return ()
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Give the records that ``--format csv`` writes as a table, one value to a line."""
+        import pandas
+
+        return pandas.DataFrame.from_records([dict(one) for one in self._records()])
+
+    def plot(self) -> Drawing:
+        """Draw the result; a notebook shows it, ``save(path)`` writes it."""
+        return Drawing(self._drawn(self._stamped()))
+
+    def __str__(self) -> str:
+        from popmodel.report.terminal import Style
+
+        return "\n".join(self._views().screen(self._stamped(), Style()))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def _records(self) -> Sequence[Any]:
+        return self._views().records(self.to_dict())
+
+    def _stamped(self) -> dict[str, Any]:
+        """The document with where it comes from."""
+        stamp = provenance.collect((), filter(os.path.isfile, self._inputs()))
+        command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
+        return {**self._document(), "provenance": replace(stamp, command=command).to_dict()}

@@ -1,0 +1,158 @@
+"""All splits of cores into processes and threads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from popmodel.api.inputs import (
+    ProfileLike,
+    SignatureLike,
+    allocation_of,
+    number,
+    profile_of,
+    several,
+    signature_of,
+    whole_number,
+)
+from popmodel.api.predict import estimate_text
+from popmodel.api.results import Result
+from popmodel.errors import UsageError
+from popmodel.model.changes import WHAT_IF
+from popmodel.model.sweep import sweep as model
+from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.report.sweep import VIEWS
+from popmodel.units import count, parse_size
+from popmodel.values import cut
+
+if TYPE_CHECKING:
+    from popmodel.report.render import Views
+
+__all__ = ["Sweep", "sweep"]
+
+
+class Sweep(model.Sweep, Result):
+    """Splits of cores: all that `popmodel.model.sweep.sweep.Sweep` holds, to be looked at."""
+
+    to_dict = model.Sweep.to_dict
+
+    def __repr__(self) -> str:
+        lines = []
+        for choice in self.choices:
+            placement = choice.taken.placement
+            lines.append(
+                f"{count(placement.processes * placement.threads)} cores: "
+                f"{placement.processes} x {placement.threads}, "
+                f"{estimate_text(choice.taken.runtime)}"
+            )
+        shown = [*lines[:_SHOWN], "..."] if len(lines) > _SHOWN else lines
+        head = f"<Sweep {self.signature.name} on {self.profile.name}: "
+        return cut(f"{head}{len(self.candidates)} splits; recommended for {'; '.join(shown)}>")
+
+    def _views(self) -> Views:
+        return VIEWS
+
+    def _inputs(self) -> tuple[str, ...]:
+        return (self.signature.path, self.profile.path)
+
+
+_SHOWN = 3
+
+
+def sweep(
+    application: SignatureLike | None = None,
+    machine: ProfileLike | None = None,
+    cores: int | Iterable[int] | None = None,
+    settings: Mapping[str, float] | None = None,
+    *,
+    what_if: Mapping[str, float] | None = None,
+    nodes: int | None = None,
+    cores_per_node: int | None = None,
+    max_memory: float | str | None = None,
+    efficiency: float | None = None,
+    tune: str | None = None,
+    draws: int = DEFAULT_COUNT,
+    seed: int = 0,
+) -> Sweep:
+    """Find the best split of cores into processes and threads.
+
+    Parameters
+    ----------
+    application : str, path or Signature, optional
+        A signature's file, the name of a bundled one, or one that was loaded; default:
+        ``stencil3d``.
+    machine : str, path or Profile, optional
+        A profile's file, the name of a preset, or one that was loaded; default:
+        ``sandybridge-fdr``.
+    cores : int or iterable of int
+        Numbers of cores; leave it out to look for the largest number that keeps `efficiency`.
+    settings : mapping of str to float, optional
+        Parameters of the application that differ from those in the signature.
+    what_if : mapping of str to float, optional
+        Factors on ``latency``, ``bandwidth``, ``memory``, ``clock``, ``openmp``, ``imbalance``.
+    nodes, cores_per_node : int, optional
+        Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
+    max_memory : float or str, optional
+        Memory that a process may take at most: bytes, or a text such as ``2GiB``.
+    efficiency : float, optional
+        Parallel efficiency to keep, if `cores` is left out.
+    tune : str, optional
+        Parameter of the application to find the best value of.
+    draws, seed : int, optional
+        Draws of the uncertain inputs behind intervals and probabilities, and their seed.
+
+    Returns
+    -------
+    Sweep
+        ``candidates`` and, for each number of cores, one of ``choices``.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read.
+    UsageError
+        If no split is possible; the message says why the first is not.
+    MissingQuantity
+        If the machine profile lacks a value that the application needs.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.sweep("stencil3d", cores=64)
+    >>> [one.split for one in found.candidates]
+    [(64, 1), (32, 2), (16, 4), (8, 8), (4, 16)]
+    >>> found.choices[0].taken.probability_best > 0.1
+    True
+    >>> table = found.to_dataframe()[["processes", "threads", "runtime_value"]]
+    >>> picture = found.plot()  # picture.save("sweep.svg")
+    """
+    _check_changes(what_if or {})
+    counts = None if cores is None else [whole_number("cores", one) for one in several(cores)]
+    found = model.sweep(
+        signature_of(application),
+        profile_of(machine),
+        counts,
+        settings,
+        what_if=what_if,
+        allocation=allocation_of(nodes, cores_per_node),
+        max_memory=None if max_memory is None else number("max_memory", max_memory, parse_size),
+        efficiency=efficiency,
+        tune=tune,
+        draws=draws,
+        seed=seed,
+    )
+    return Sweep(**{one.name: getattr(found, one.name) for one in fields(found)})
+
+
+def _check_changes(what_if: Mapping[str, float]) -> None:
+    """Refuse a change of nothing, and by nothing."""
+    for name, factor in what_if.items():
+        if name not in WHAT_IF:
+            raise UsageError(f"what_if: nothing is called {name!r}", f"known: {', '.join(WHAT_IF)}")
+        if not (isinstance(factor, int | float) and 0 < factor < math.inf):
+            raise UsageError(
+                f"what_if: {name}={factor!r}: must be a number above 0",
+                'for example what_if={"latency": 0.5}',
+            )

@@ -1,0 +1,321 @@
+"""Decides which losses to name: of which run, in which order, or none.
+
+The run with the lowest global efficiency leads. Its losses are ranked by the core time that they
+cost (`costs`), those of one family only, so that families do not repeat each other. Nothing is
+advised where parallel efficiency and computation scaling reach `GOOD` in all runs, or where too
+little was measured. POP takes efficiencies below `POP` for worth attention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from popmodel.efficiency.advice import computation, processes, threads
+from popmodel.efficiency.advice.costs import Cost, costs
+from popmodel.efficiency.advice.doubts import doubts
+from popmodel.efficiency.advice.remark import Loss, Remark, percent
+from popmodel.efficiency.workers import apart
+from popmodel.units import format_time, plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.efficiency.family import Evaluation
+    from popmodel.efficiency.measure import Run
+    from popmodel.efficiency.scaling import Scaling
+
+__all__ = ["GOOD", "MEASURABLE", "POP", "Advice", "Advised", "Fall", "advice_data", "advise"]
+
+GOOD = 0.95
+"""Efficiency from which on nothing is advised."""
+POP = 0.8
+"""Efficiency below which POP takes a metric for worth attention."""
+MEASURABLE = 0.01
+"""Runtime, s, below which a run is too short to advise on."""
+_EVENTS = "MPI calls and parallel regions"
+_FEW, _ENOUGH = 10, 1.0
+"""With fewer calls of MPI and instances of regions a run has to take this long, s."""
+_WORTH = 0.05  # share of the core time from which on a second cause is named
+_MOST = 3
+_FELL = 0.01  # by which efficiency has to fall for the fall to be named
+
+_SCALING = "scaling"
+_OF_MPI = ("mpi", "mpi-additive")
+_THREADED = ("hybrid-additive", "hybrid-multiplicative", "talp", *_OF_MPI)
+_UNTHREADED = (*_OF_MPI, "hybrid-additive", "hybrid-multiplicative", "talp")
+
+_EXPLAIN: Mapping[str, Callable[[Loss], Remark]] = {
+    "imbalance": processes.imbalance,
+    "waiting": processes.waiting,
+    "transfer": processes.transfer,
+    "communication": processes.communication,
+    "regions": threads.regions,
+    "serial": threads.serial_code,
+    "team": threads.team_imbalance,
+    "outside regions": threads.outside_regions,
+    "computation": computation.computation,
+    "instructions": computation.instructions,
+    "ipc": computation.ipc,
+    "frequency": computation.frequency,
+}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One loss that is worth work.
+
+    Attributes
+    ----------
+    run : int
+        Index of the run.
+    family, metric, name : str
+        Which efficiency.
+    value : float
+        The efficiency.
+    cost : float
+        Share of the core time (threads times runtime) of the run that is lost to it.
+    why : str
+        What the run says about the cause; empty where it says nothing.
+    remedy : str
+        What to do; empty where a doubt has to be settled first.
+    """
+
+    run: int
+    family: str
+    metric: str
+    name: str
+    value: float
+    cost: float
+    why: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Fall:
+    """The steepest fall of global efficiency between runs on neighbouring numbers of cores.
+
+    Attributes
+    ----------
+    before, after : int
+        Indices of the runs.
+    high, low : float
+        Their global efficiencies.
+    family, metric, name : str
+        The efficiency whose cost grows most between them.
+    values : (float, float)
+        Its values.
+    """
+
+    before: int
+    after: int
+    high: float
+    low: float
+    family: str
+    metric: str
+    name: str
+    values: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Advised:
+    """What to work on.
+
+    Attributes
+    ----------
+    verdict : str
+        How efficient the runs are, or why nothing is advised.
+    doubts : tuple of str
+        What makes the efficiencies of the leading run doubtful.
+    advice : tuple of Advice
+        The costliest loss first; none where nothing is advised.
+    fall : Fall or None
+        None where fewer than two numbers of cores were measured, or nothing falls.
+    """
+
+    verdict: str
+    doubts: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    fall: Fall | None = None
+
+
+def advise(
+    runs: Sequence[Run],
+    evaluations: Sequence[Mapping[str, Evaluation]],
+    scaling: Scaling,
+    names: Sequence[str],
+) -> Advised:
+    """Decide what to work on.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        The measured runs.
+    evaluations : sequence of mapping of str to Evaluation
+        For each run the families that may be named, by id.
+    scaling : Scaling
+        The runs against their reference run. Where it is implausible it is not advised on.
+    names : sequence of str
+        What to call the runs.
+    """
+    family = _leading(runs, evaluations, compared=len(runs) > 1)
+    if family is None:
+        return Advised("No advice: these families say nothing about programs without MPI.")
+    compared = len(runs) > 1 and not scaling.doubts
+    divided = [
+        costs(each[family], scaling.evaluations[index] if compared else None)
+        for index, each in enumerate(evaluations)
+    ]
+    totals = [1 - sum(cost.cost for cost in found) for found in divided]
+    useful = [index for index, found in enumerate(divided) if found]
+    if not useful:
+        return Advised("No advice: no efficiency could be computed.")
+    long = [index for index in useful if _too_short(runs[index]) is None]
+    if not long:
+        return Advised(f"No advice: {_too_short(runs[useful[0]])}.")
+    if (good := _all_good(family, evaluations, scaling, long, compared=compared)) is not None:
+        return Advised(f"No advice: {good}.")
+    worst = min(long, key=lambda index: totals[index])
+    fall = _steepest(runs, divided, totals, long) if compared else None
+    doubtful = doubts(runs[worst])
+    chosen = _chosen(divided[worst], 2 if doubtful else _MOST)
+    if fall is not None and fall.after == worst:
+        chosen += [one for one in divided[worst] if one.metric == fall.metric and one not in chosen]
+    reference = None if worst == scaling.reference else runs[scaling.reference]
+    found = tuple(
+        _advice(worst, Loss(runs[worst], cost, reference, names[scaling.reference]))
+        for cost in chosen
+    )
+    verdict = _verdict(totals[worst], names[worst] if len(runs) > 1 else None, compared)
+    if short := [names[index] for index in useful if index not in long]:
+        verdict += f" Too short to advise on: {', '.join(short)}."
+    return Advised(verdict, tuple(doubtful), found, fall)
+
+
+def _leading(
+    runs: Sequence[Run], evaluations: Sequence[Mapping[str, Evaluation]], *, compared: bool
+) -> str | None:
+    """The family to advise by: one that fits all runs; ``scaling`` if there is no other."""
+    threaded = any(run.observables.has_openmp or apart(run.observables) for run in runs)
+    order = _THREADED if threaded else _UNTHREADED
+    # To families of MPI all loss is communication: they would mislead where there is none.
+    misleading = () if any(run.observables.has_mpi for run in runs) else _OF_MPI
+    present = [id for id in order if id in evaluations[0] and id not in misleading]
+    if present:
+        return present[0]
+    return _SCALING if compared and _SCALING in evaluations[0] else None
+
+
+def _too_short(run: Run) -> str | None:
+    """Why a run is too short to advise on."""
+    runtime = run.observables.runtime
+    if runtime < MEASURABLE:
+        least = format_time(MEASURABLE, trim=True)
+        return f"only {format_time(runtime, digits=3)} analysed, less than {least}"
+    events = run.evidence.calls + sum(region.count for region in run.observables.regions)
+    if events < _FEW and runtime < _ENOUGH:
+        return f"only {plural(events, 'MPI call or parallel region', _EVENTS)} analysed"
+    return None
+
+
+def _all_good(
+    family: str,
+    evaluations: Sequence[Mapping[str, Evaluation]],
+    scaling: Scaling,
+    long: Sequence[int],
+    *,
+    compared: bool,
+) -> str | None:
+    """What is at least `GOOD` in all runs, in words; None if anything is lower."""
+    parts = []
+    if family != _SCALING:
+        parts.append(("parallel efficiency", [evaluations[index][family] for index in long]))
+    if compared:
+        parts.append(("computation scaling", [scaling.evaluations[index] for index in long]))
+    for _, found in parts:
+        if any(each.values.get(name, 0) < GOOD for each in found for name in each.family.search):
+            return None
+    where = " in all runs" if len(evaluations) > 1 else ""
+    verb = "are" if len(parts) > 1 else "is"
+    return f"{' and '.join(name for name, _ in parts)} {verb} at least {percent(GOOD)}{where}"
+
+
+def _chosen(found: Sequence[Cost], most: int) -> list[Cost]:
+    """The losses to name: the costliest, and others that cost enough."""
+    return [*found[:1], *(cost for cost in found[1:most] if cost.cost >= _WORTH)]
+
+
+def _advice(run: int, loss: Loss) -> Advice:
+    cost = loss.cost
+    family = cost.evaluation.family
+    metric = family.metrics[cost.metric]
+    reasons = dict.fromkeys(
+        cost.evaluation.absent[part]
+        for part in family.parts(cost.metric)
+        if part in cost.evaluation.absent
+    )
+    if metric.cause is not None:
+        why, remedy = _EXPLAIN[metric.cause](loss)
+    elif reasons:
+        why, remedy = f"Its parts are unknown: {'; '.join(reasons)}.", ""
+    else:
+        why, remedy = "", metric.advice
+    return Advice(run, family.id, metric.id, metric.name, cost.value, cost.cost, why, remedy)
+
+
+def _steepest(
+    runs: Sequence[Run],
+    divided: Sequence[Sequence[Cost]],
+    totals: Sequence[float],
+    indices: Sequence[int],
+) -> Fall | None:
+    """The largest fall between neighbours, if every number of cores was run once."""
+    cores = {int(runs[index].observables.threads.sum()): index for index in indices}
+    if len(cores) < len(indices) or len(indices) < 2:
+        return None
+    order = [cores[number] for number in sorted(cores)]
+    before, after = max(pairwise(order), key=lambda pair: totals[pair[0]] - totals[pair[1]])
+    if totals[before] - totals[after] < _FELL:
+        return None
+    earlier = {cost.metric: cost for cost in divided[before]}
+    both = [cost for cost in divided[after] if cost.metric in earlier]
+    if not both:
+        return None
+    most = max(both, key=lambda cost: cost.cost - earlier[cost.metric].cost)
+    family = most.evaluation.family
+    return Fall(
+        before,
+        after,
+        totals[before],
+        totals[after],
+        family.id,
+        most.metric,
+        family.metrics[most.metric].name,
+        (earlier[most.metric].value, most.value),
+    )
+
+
+def _verdict(total: float, name: str | None, compared: bool) -> str:
+    what = "Global efficiency" if compared else "Parallel efficiency"
+    where = f"is lowest in {name}: {100 * total:.1f} %" if name else f"is {100 * total:.1f} %"
+    side = "below" if total < POP else "above"
+    return f"{what} {where}, {side} the {percent(POP)} that POP considers good."
+
+
+def advice_data(advised: Advised, runs: Sequence[str]) -> dict[str, Any]:
+    """The advice for JSON; `runs` are what to call the runs."""
+    fall = advised.fall
+    return {
+        "good": GOOD,
+        "verdict": advised.verdict,
+        "doubts": list(advised.doubts),
+        "causes": [{**vars(each), "run": runs[each.run]} for each in advised.advice],
+        "steepest_fall": None
+        if fall is None
+        else {
+            **vars(fall),
+            "before": runs[fall.before],
+            "after": runs[fall.after],
+            "values": list(fall.values),
+        },
+    }

@@ -1,0 +1,202 @@
+"""What is measured of a run only to say why it loses time: no efficiency is computed from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.arrays import alike
+from popmodel.network.network import Network
+from popmodel.simulator import replay
+from popmodel.trace.processors import CPUS, SHARING, crowding, first_values
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.simulator import Program
+    from popmodel.trace import Trace
+    from popmodel.trace.intervals import Intervals
+    from popmodel.trace.regions import ParallelRegions
+
+__all__ = ["SLOW", "Crowd", "Evidence", "OtherNetworks", "SerialCode", "gather"]
+
+_NS = 1e9
+USUAL = Network(name="usual", latency=2e-6, bandwidth=10e9)
+"""What latency and bandwidth are compared on: an interconnect of a cluster."""
+SLOW = {
+    True: Network(name="slow memory", latency=5e-6, bandwidth=1e9),
+    False: Network(name="gigabit Ethernet", latency=50e-6, bandwidth=125e6),
+}
+"""Networks slower than those that programs run on, inside one node or not: what takes longer than
+on them is not the network's doing."""
+
+
+@dataclass(frozen=True)
+class SerialCode:
+    """Useful time of masters between two parallel regions.
+
+    Attributes
+    ----------
+    after, before : str
+        Names of the regions; empty at the begin and at the end of the run.
+    count : int
+        Of such stretches, over processes.
+    time : float
+        Useful time, summed over processes, s.
+    """
+
+    after: str
+    before: str
+    count: int
+    time: float
+
+
+@dataclass(frozen=True)
+class OtherNetworks:
+    """Runtimes of the run on networks other than the ideal one, s.
+
+    Attributes
+    ----------
+    slow : float
+        On the network of `SLOW` that suits the run.
+    latency, bandwidth : float
+        On the network `USUAL` without its other parameter.
+    """
+
+    slow: float
+    latency: float
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Threads that may use fewer processors than there are threads to use them.
+
+    Attributes
+    ----------
+    threads, sharing, cpus : int
+        Of the process that is worst off: its threads, and how many threads share how many
+        processors. Where only its own do, the process is bound too narrowly.
+    """
+
+    threads: int
+    sharing: int
+    cpus: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about the causes of losses.
+
+    Attributes
+    ----------
+    calls : int
+        Calls of MPI.
+    serial : tuple of SerialCode
+        The longest first.
+    networks : OtherNetworks or None
+        None where transfer costs little, or the run cannot be replayed.
+    crowd : Crowd or None
+        None where threads have enough processors, or nothing is known about that.
+    delayed : bool
+        Whether threads waited for processors noticeably, for whatever reason.
+    """
+
+    calls: int = 0
+    serial: tuple[SerialCode, ...] = ()
+    networks: OtherNetworks | None = None
+    crowd: Crowd | None = None
+    delayed: bool = False
+
+
+def gather(
+    trace: Trace, running: Intervals, found: ParallelRegions, program: Program | None
+) -> Evidence:
+    """Gather the evidence of a run.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run or a window of it.
+    running : Intervals
+        Useful time of all threads.
+    found : ParallelRegions
+        Its parallel regions.
+    program : Program or None
+        What is replayed on other networks; None where that is not wanted or not possible.
+    """
+    delayed = bool(crowding(trace))
+    return Evidence(
+        calls=len(trace.calls().entry),
+        serial=_serial_code(trace, running, found),
+        networks=None if program is None else _other_networks(program),
+        crowd=_crowd(trace.whole or trace) if delayed else None,
+        delayed=delayed,
+    )
+
+
+def _serial_code(
+    trace: Trace, running: Intervals, found: ParallelRegions
+) -> tuple[SerialCode, ...]:
+    """Useful time of masters between parallel regions, by the regions before and after."""
+    regions = found.on_master
+    if not len(regions):
+        return ()
+    location = regions.location
+    label = found.label
+    first = np.ones(len(regions), dtype=bool)
+    first[1:] = location[1:] != location[:-1]
+    last = np.append(first[1:], True)
+    begin = np.full(len(regions), trace.begin, dtype=np.int64)
+    begin[~first] = regions.end[np.flatnonzero(~first) - 1]
+    after = np.full(len(regions), -1, dtype=np.int64)
+    after[~first] = label[np.flatnonzero(~first) - 1]
+    final = np.flatnonzero(last)
+    parts = (
+        (location, begin, regions.begin, after, label),
+        (
+            location[final],
+            regions.end[final],
+            np.full(len(final), trace.end, dtype=np.int64),
+            label[final],
+            np.full(len(final), -1, dtype=np.int64),
+        ),
+    )
+    where, begin, end, after, before = (
+        np.concatenate(columns).astype(np.int64) for columns in zip(*parts, strict=True)
+    )
+    useful = running.inside(where, begin, np.maximum(begin, end))
+    distinct, index = alike(after, before)
+    time = np.bincount(index, useful, len(distinct))
+    count = np.bincount(index, minlength=len(distinct))
+    names = [*found.names, ""]  # -1 is the last
+    serial = [
+        SerialCode(names[after], names[before], int(count[row]), float(time[row]) / _NS)
+        for row, (after, before) in enumerate(distinct.tolist())
+        if time[row]
+    ]
+    return tuple(sorted(serial, key=lambda one: (-one.time, one.after, one.before)))
+
+
+def _other_networks(program: Program) -> OtherNetworks:
+    one_node = len(np.unique(program.nodes)) <= 1
+    slow, latency, bandwidth = (
+        replay(program, network).runtime
+        for network in (
+            SLOW[one_node],
+            USUAL.with_(bandwidth=float("inf")),
+            USUAL.with_(latency=0.0),
+        )
+    )
+    return OtherNetworks(slow, latency, bandwidth)
+
+
+def _crowd(trace: Trace) -> Crowd | None:
+    cpus, sharing = (first_values(trace, type_) for type_ in (CPUS, SHARING))
+    crowded = np.flatnonzero((cpus > 0) & (sharing > cpus))
+    if not len(crowded):
+        return None
+    worst = int(crowded[np.argmax(sharing[crowded] / cpus[crowded])])
+    process = int(np.searchsorted(trace.process_offsets, worst, side="right")) - 1
+    threads = int(trace.process_offsets[process + 1] - trace.process_offsets[process])
+    return Crowd(threads, int(sharing[worst]), int(cpus[worst]))

@@ -1,0 +1,62 @@
+"""A machine profile as the network of a replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.network.network import Network
+from popmodel.network.point_to_point import SizeClass
+from popmodel.network.tiers import Tier, Tiers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.machine.profile import Profile
+
+__all__ = ["network_of"]
+
+
+def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
+    """Give the network of a machine to processes on some nodes.
+
+    Messages cost what the profile says of one message alone, inside a node (``net.intra``) or
+    between nodes (``net.inter``): best estimates, without the crowding of shared links
+    (``net.nic_G``, ``net.shm_k``) and without overheads of their own beside the latency.
+
+    Parameters
+    ----------
+    profile : Profile
+        The machine.
+    nodes : int32[P]
+        Node of each process.
+
+    Raises
+    ------
+    MissingQuantity
+        If the profile does not know a distance that some messages can go.
+    """
+    used = np.bincount(nodes)
+    within = _tier(profile, "intra") if (used > 1).any() or len(nodes) == 1 else None
+    between = _tier(profile, "inter") if np.count_nonzero(used) > 1 else None
+    tiers = Tiers(within, between)
+    slowest = tiers.slowest
+    return Network(
+        name=profile.name,
+        latency=slowest.latency,
+        bandwidth=slowest.bandwidth,
+        eager_threshold=slowest.eager_threshold,
+        tiers=tiers,
+    )
+
+
+def _tier(profile: Profile, name: str) -> Tier:
+    classes = []
+    for index in range(profile.size_classes(name)):
+        path = f"net.{name}.classes[{index}]"
+        upto = profile.document["net"][name]["classes"][index].get("upto")
+        alpha, beta = profile.get(f"{path}.alpha").value, profile.get(f"{path}.beta").value
+        classes.append(SizeClass(None if upto is None else float(upto), alpha, beta))
+    # The largest eager message has the threshold's size: one byte more has to wait.
+    return Tier(tuple(classes), profile.get(f"net.{name}.eager_threshold").value + 1)

@@ -1,0 +1,62 @@
+"""Efficiencies of measured runs as a drawing: the tree of each family, a bar for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.report.bars import Bar, Line, bars
+from popmodel.report.metrics import describe_team
+from popmodel.report.metrics_document import SCALING
+from popmodel.report.names import run_names
+from popmodel.report.render import Document
+from popmodel.report.terminal import percent
+from popmodel.units import count, format_time
+
+
+def svg(document: Document) -> str:
+    """One tree of efficiencies below the other, the runs side by side."""
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
+    stamp = document["provenance"]
+    lines: list[Line] = []
+    for id, family in load_families().items():
+        if id == SCALING or id not in runs[0]["metrics"]:
+            continue
+        if len(runs[0]["metrics"]) > 2:  # more than one beside that of scaling
+            lines.append(Line(family.title))
+        lines += [
+            Line(
+                family.metrics[row.metric].name,
+                tuple(_bar(run, id, row.metric) for run in runs),
+                row.depth,
+            )
+            for walk in family.tree()
+            for row in walk.rows
+            if any(row.metric in run["metrics"][id] for run in runs)
+        ]
+    return bars(
+        "Efficiencies, %",
+        [
+            f"{name}: {count(run['processes'])} x {describe_team(run['threads'])}, "
+            f"runtime {format_time(run['runtime'])}"
+            for name, run in zip(names, runs, strict=True)
+        ],
+        names,
+        lines,
+        [
+            "Orange: where the family loses most.",
+            f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}",
+        ],
+        stamp,
+        full=1.0,
+    )
+
+
+def _bar(run: Mapping[str, Any], family: str, metric: str) -> Bar | None:
+    value = run["metrics"][family].get(metric)
+    if value is None:
+        return None
+    is_worst = run["lowest"].get(family, {}).get("metric") == metric
+    return Bar(max(value, 0.0), percent(value), is_worst=is_worst)

@@ -1,0 +1,44 @@
+"""Where the time of a predicted run goes, as a drawing."""
+
+from __future__ import annotations
+
+from popmodel.report.bars import Bar, Line, bars
+from popmodel.report.heading import application
+from popmodel.report.render import Document
+from popmodel.report.terminal import percent
+from popmodel.units import format_time
+
+
+def svg(document: Document) -> str:
+    """A bar for each part of the runtime, the longest first, and one for the whole."""
+    whole = document["runtime"]
+    parts = sorted(document["time"].items(), key=lambda entry: -entry[1]["value"])
+    machine, stamp = document["machine"], document["provenance"]
+    lines = [
+        Line(
+            label,
+            (
+                Bar(
+                    max(one["value"], 0.0),
+                    f"{format_time(one['value'])} ({percent(one['value'] / whole['value'])} %)",
+                    one["low"],
+                    one["high"],
+                ),
+            ),
+        )
+        for label, one in [("runtime", whole), *parts]
+    ]
+    return bars(
+        f"{application(document)}: where the time goes",
+        [
+            f"{document['processes']} processes x {document['threads']} threads",
+            f"machine {machine['name']} ({machine['origin']})",
+        ],
+        [""],
+        lines,
+        [
+            "Intervals: 90 %, reflecting parameter uncertainty, not model error.",
+            f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}",
+        ],
+        stamp,
+    )

@@ -1,0 +1,53 @@
+"""Results that several tests look at: each is computed once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import popmodel
+from popmodel.api.metrics import Metrics
+from popmodel.api.predict import Prediction
+from popmodel.api.replay import Replays
+from popmodel.api.results import Result
+from popmodel.api.sweep import Sweep
+from popmodel.api.validate import Validation
+
+ROOT = Path(__file__).parent.parent.parent
+CG = ROOT / "tests" / "data" / "cg.S.2.prv.gz"
+HYBRID = ROOT / "tests" / "data" / "bt-mz.S.2x2.prv.gz"
+RUNS = ROOT / "examples" / "stencil3d" / "two-core-vm.csv"
+VM = ROOT / "examples" / "profiles" / "two-core-vm.json"
+
+
+@pytest.fixture(scope="session")
+def measured() -> Metrics:
+    return popmodel.metrics([CG, HYBRID])
+
+
+@pytest.fixture(scope="session")
+def replayed() -> Replays:
+    return popmodel.replay(CG, latency=["1us", 20e-6])
+
+
+@pytest.fixture(scope="session")
+def predicted() -> Prediction:
+    return popmodel.predict(procs=16, threads=4)
+
+
+@pytest.fixture(scope="session")
+def swept() -> Sweep:
+    return popmodel.sweep(cores=[32, 64])
+
+
+@pytest.fixture(scope="session")
+def validated() -> Validation:
+    return popmodel.validate("stencil3d", RUNS, machine=VM, settings={"N": 256})
+
+
+@pytest.fixture(params=["measured", "replayed", "predicted", "swept", "validated"])
+def result(request: pytest.FixtureRequest) -> Result:
+    """Each of the results in turn."""
+    found: Result = request.getfixturevalue(request.param)
+    return found

@@ -1,0 +1,166 @@
+"""What the functions take, and what they answer to what makes no sense."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import popmodel
+from popmodel.api.inputs import number, several, whole_number
+from popmodel.api.metrics import Metrics
+from popmodel.errors import UsageError
+from popmodel.units import parse_time
+
+from .conftest import CG, HYBRID, RUNS
+
+
+def test_a_trace_may_be_a_path_or_an_object(measured: Metrics) -> None:
+    from_object = popmodel.metrics(popmodel.read(CG))
+    from_path = popmodel.metrics(str(CG))
+    assert from_object.to_dict() == from_path.to_dict()
+    assert from_path.runs[0].observables.runtime == measured.runs[0].observables.runtime
+
+
+def test_an_application_and_a_machine_may_be_names_or_objects() -> None:
+    named = popmodel.predict("stencil3d", "sandybridge-fdr", 16, 4)
+    loaded = popmodel.predict(
+        popmodel.load_signature("stencil3d"), popmodel.load_machine("sandybridge-fdr"), 16, 4
+    )
+    assert named.to_dict() == loaded.to_dict() == popmodel.predict(procs=16, threads=4).to_dict()
+
+
+def test_quantities_may_be_numbers_or_texts() -> None:
+    texts = popmodel.replay(CG, latency="5us", bandwidth="1GB/s", eager_threshold="32KiB")
+    numbers = popmodel.replay(CG, latency=5e-6, bandwidth=1e9, eager_threshold=32768)
+    assert texts.to_dict() == numbers.to_dict()
+
+
+def test_several_values_make_a_replay_for_each_combination() -> None:
+    found = popmodel.replay(CG, ["ideal", "dimemas"], latency=[1e-6, 2e-6], cpu_factor=2)
+    networks = [outcome.network for outcome in found.outcomes]
+    assert [(one.name, one.latency, one.cpu_factor) for one in networks] == [
+        ("ideal", 1e-6, 2),
+        ("ideal", 2e-6, 2),
+        ("dimemas", 1e-6, 2),
+        ("dimemas", 2e-6, 2),
+    ]
+
+
+def test_families_that_were_asked_for_are_shown() -> None:
+    found = popmodel.metrics(HYBRID, family="talp, mpi")
+    assert list(found.to_dict()["runs"][0]["metrics"]) == ["talp", "mpi", "scaling"]
+    assert "MPI + OpenMP (TALP)" in str(found)
+    assert "additive), %" not in str(found)
+    assert len(popmodel.metrics(HYBRID, family="all").to_dict()["runs"][0]["metrics"]) == 6
+
+
+def test_a_prediction_is_compared_with_runs_of_its_size() -> None:
+    prediction = popmodel.predict(procs=2, threads=1, settings={"N": 256})
+    with pytest.raises(UsageError, match="is a run of 1 x 1, the prediction is for 2 x 1"):
+        popmodel.validate(prediction, RUNS)
+
+
+def test_one_thing_is_a_list_of_one() -> None:
+    assert several("a") == ["a"]
+    assert several(CG) == [CG]
+    assert several(("a", "b")) == ["a", "b"]
+    assert several(3) == [3]
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "hint"),
+    [
+        (
+            lambda: popmodel.predict("stencil3d"),
+            "the number of processes is missing",
+            "for example procs=16",
+        ),
+        (
+            lambda: popmodel.predict(procs=2.5),  # type: ignore[arg-type]
+            "procs=2.5: must be a whole number, at least 1",
+            "for example procs=4",
+        ),
+        (
+            lambda: popmodel.predict(procs=4, nodes=0),
+            "nodes=0: must be a whole number, at least 1",
+            "for example nodes=4",
+        ),
+        (
+            lambda: popmodel.sweep(cores=[64, "many"]),  # type: ignore[list-item]
+            "cores='many': must be a whole number, at least 1",
+            "for example cores=4",
+        ),
+        (
+            lambda: popmodel.sweep(cores=64, what_if={"memmory": 2}),
+            "what_if: nothing is called 'memmory'",
+            "known: latency, bandwidth, memory, clock, openmp, imbalance",
+        ),
+        (
+            lambda: popmodel.sweep(cores=64, what_if={"memory": 0}),
+            "what_if: memory=0: must be a number above 0",
+            'for example what_if={"latency": 0.5}',
+        ),
+        (
+            lambda: popmodel.sweep(cores=64, max_memory="2 cows"),
+            "max_memory: '2 cows'",
+            None,
+        ),
+        (
+            lambda: popmodel.replay(CG, latency="5"),
+            "latency: '5'",
+            None,
+        ),
+        (
+            lambda: popmodel.replay(CG, latency=object()),  # type: ignore[arg-type]
+            "latency=<object",
+            None,
+        ),
+        (
+            lambda: popmodel.metrics(CG, family="tlp"),
+            "family: no family 'tlp'",
+            "did you mean talp?",
+        ),
+        (lambda: popmodel.metrics([]), "there is no trace", "name at least one"),
+        (
+            lambda: popmodel.validate("stencil3d", []),
+            "there is no measured run",
+            "name at least one trace or table",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    call: Callable[[], Any], message: str, hint: str | None
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        call()
+    assert caught.value.message.startswith(message)
+    assert "\n" not in caught.value.message
+    if hint is not None:
+        assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, math.nan, math.inf, True, "4", None])
+def test_what_counts_nothing_is_refused(value: object) -> None:
+    with pytest.raises(UsageError, match="must be a whole number, at least 1"):
+        whole_number("procs", value)
+
+
+def test_whole_numbers_of_other_types_will_do() -> None:
+    import numpy as np
+
+    assert whole_number("procs", np.int64(4)) == 4
+    assert whole_number("procs", 4.0) == 4
+
+
+def test_a_number_is_in_si_units() -> None:
+    assert number("latency", 1, parse_time) == 1.0
+    assert number("latency", "1ms", parse_time) == 1e-3
+
+
+def test_a_hint_stands_below_the_message_in_python() -> None:
+    with pytest.raises(UsageError) as caught:
+        popmodel.load_machine("sandybridge")
+    assert caught.value.__notes__ == ["hint: did you mean sandybridge-fdr?"]

@@ -1,0 +1,138 @@
+"""What all results have in common: a short repr, a screen, a document, a table, a drawing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import popmodel
+from popmodel.api.metrics import Metrics
+from popmodel.api.results import Drawing, Result
+from popmodel.api.sweep import Sweep
+from popmodel.cli import main
+from popmodel.errors import FileError
+from popmodel.report.export import plain
+from popmodel.simulator import from_trace
+from popmodel.values import LONGEST
+
+from .conftest import CG, HYBRID, RUNS, VM
+
+LINES = 5
+
+
+def test_repr_is_short_and_says_what_it_is(result: Result) -> None:
+    shown = repr(result)
+    assert len(shown) <= LONGEST
+    assert shown.startswith(f"<{type(result).__name__} of ") or " on " in shown
+    assert " s" in shown or " ms" in shown or "%" in shown
+
+
+def test_print_shows_the_screen_of_the_command(
+    capsys: pytest.CaptureFixture[str], result: Result
+) -> None:
+    commands = {
+        "Metrics": ["metrics", str(CG), str(HYBRID)],
+        "Replays": ["replay", str(CG), "--latency", "1us,20us"],
+        "Prediction": ["predict", "--procs", "16", "--threads", "4"],
+        "Sweep": ["sweep", "--cores", "32,64"],
+        "Validation": ["validate", "stencil3d", str(RUNS), "--machine", str(VM), "--set", "N=256"],
+    }
+    assert main(commands[type(result).__name__]) == 0
+    printed = capsys.readouterr().out.split("\n\npopmodel 0.")[0]
+    assert str(result) == printed
+
+
+def test_a_notebook_shows_the_same_screen(result: Result) -> None:
+    html = result._repr_html_()
+    page = ElementTree.fromstring(html)
+    assert page.tag == "pre"
+    assert page.text == str(result)
+
+
+def test_documents_are_those_of_the_command(result: Result) -> None:
+    document = json.loads(json.dumps(plain(result.to_dict()), allow_nan=False))
+    assert document["schema"].startswith("popmodel/")
+    assert "provenance" not in document
+
+
+def test_tables_have_the_records_of_the_command(
+    capsys: pytest.CaptureFixture[str], swept: Sweep
+) -> None:
+    assert main(["sweep", "--cores", "32,64", "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    table = swept.to_dataframe()
+    assert len(table) == len(rows)
+    assert table["processes"].tolist() == [int(row["processes"]) for row in rows]
+    assert set(table.columns) < set(rows[0])
+
+
+def test_tables_have_values_by_name(measured: Metrics) -> None:
+    table = measured.to_dataframe()
+    one = table[(table.run == "bt-mz.S.2x2") & (table.family == "hybrid-additive")]
+    values = dict(zip(one.metric, one.value, strict=True))
+    assert values == pytest.approx(measured.evaluations[1]["hybrid-additive"].values)
+
+
+def test_drawings_are_svg_that_says_where_it_comes_from(result: Result) -> None:
+    drawing = result.plot()
+    root = ElementTree.fromstring(str(drawing))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "in Python" in str(drawing)
+    assert repr(drawing).startswith("<Drawing: SVG, ")
+    assert drawing._repr_svg_().startswith("<svg")
+    assert ElementTree.fromstring(drawing._repr_svg_()).tag == root.tag
+
+
+def test_a_drawing_is_saved(tmp_path: Path, swept: Sweep) -> None:
+    drawing = swept.plot()
+    drawing.save(tmp_path / "sweep.svg")
+    assert (tmp_path / "sweep.svg").read_text() == str(drawing)
+
+
+def test_a_drawing_that_cannot_be_saved_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FileError) as caught:
+        Drawing("<svg/>").save(tmp_path / "no" / "folder.svg")
+    assert "folder.svg: cannot be written" in str(caught.value)
+
+
+def _objects() -> list[Any]:
+    trace = popmodel.read(HYBRID)
+    run = popmodel.analyse(trace)
+    family = popmodel.load_families()["hybrid-additive"]
+    program = from_trace(trace)
+    replays = popmodel.replay(trace)
+    return [
+        trace,
+        run,
+        run.observables,
+        family,
+        family.evaluate(run.observables.aggregates(), run.observables.absent),
+        program,
+        replays.outcomes[0],
+        replays.outcomes[0].found,
+        replays.outcomes[0].network,
+        popmodel.load_machine("sandybridge-fdr"),
+        popmodel.load_signature("cannon"),
+        popmodel.Network(),
+    ]
+
+
+def test_what_a_user_meets_has_a_short_repr() -> None:
+    for one in _objects():
+        assert len(repr(one)) <= LONGEST, type(one)
+        assert repr(one).count("\n") < LINES
+
+
+def test_a_repr_does_not_grow_with_names() -> None:
+    text = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n[params]\n'
+    text += "".join(f"parameter_{number} = {number}\n" for number in range(1, 100))
+    text += "[[program]]\nserial = { trip = 1, flops = 1 }\n"
+    from popmodel.model.signature.files import from_text
+
+    assert len(repr(from_text(text))) <= LONGEST

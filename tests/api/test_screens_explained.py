@@ -1,0 +1,92 @@
+"""Everything that a screen labels can be explained: labels are read from the real screens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from popmodel.api.explain import explain
+from popmodel.cli import main
+from popmodel.errors import UsageError
+
+from .conftest import CG, HYBRID, ROOT, RUNS, VM
+
+COUNTED = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"
+
+SCREENS = {
+    "info": ["info", str(HYBRID)],
+    "metrics": ["metrics", str(HYBRID), "--family", "all"],
+    "metrics of a series": ["metrics", str(CG), str(COUNTED)],
+    "replay": ["replay", str(CG)],
+    "replays": ["replay", str(CG), "--latency", "1us,2us", "--eager-threshold", "1KiB,1MiB"],
+    "predict": ["predict", "--procs", "16", "--threads", "4", "--family", "all"],
+    "predict on a measured machine": ["predict", "--machine", str(VM), "--procs", "2"],
+    "sweep": ["sweep", "--cores", "32,64"],
+    "validate": ["validate", "stencil3d", str(RUNS), "--machine", str(VM), "--set", "N=256"],
+    "validate traces": ["validate", "stencil3d", str(COUNTED)],
+}
+
+SPLIT = re.compile(r"\*? *\d+ x +\d+(?: \.\. \d+ x \d+)?|\d+ -> \d+")
+NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?")
+GAP = re.compile(r" {2,}")
+DATA = {"calls", "regions", "call_sites", "runs", "application", "splits", "sites"}
+"""Keys of documents below which names of the program, its files and its parameters stand."""
+
+
+def _names(value: Any, *, inside: bool = False) -> Iterator[str]:
+    """Names that come from the data: of regions, calls, files, parameters."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            below = inside or key in DATA
+            if key in ("calls", "settings", "regions") and isinstance(one, dict):
+                yield from one
+            yield from _names(one, inside=below)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _names(one, inside=inside)
+    elif isinstance(value, str) and inside:
+        yield value
+        yield value.partition(":")[0]
+        yield Path(value).name.removesuffix(".gz").removesuffix(".prv")
+
+
+def _labels(screen: str) -> Iterator[str]:
+    """First cells of lines with several cells, and all cells of lines without figures: heads."""
+    lines = [*screen.splitlines(), ""]
+    for line, following in pairwise(lines):
+        cells = GAP.split(line.strip())
+        if len(cells) < 2 or line.startswith(("OMP_", "srun", "mpirun", "  --", "#")):
+            continue
+        if any(re.search(r"\d", cell.replace("90 %", "")) for cell in cells):
+            cells = cells[:1]
+        elif len(cells) == 2 and len(line) != len(following):
+            cells = cells[:1]  # a fact, label and text: columns end where their figures do
+        yield from cells
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_every_label_can_be_explained(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main(SCREENS[name]) == 0
+    screen = capsys.readouterr().out.split("\n\npopmodel 0.")[0]
+    assert main([*SCREENS[name], "--format", "json"]) == 0
+    found = _names(json.loads(capsys.readouterr().out))
+    data = {name for name in found if len(name) > 3}  # no part of another word
+    unknown = []
+    for label in dict.fromkeys(_labels(screen)):
+        text = label.removesuffix(" <-").removesuffix(" (bundled)")
+        if any(name in text for name in data) or SPLIT.fullmatch(text) or NUMBER.fullmatch(text):
+            continue
+        try:
+            explain(text)
+        except UsageError:
+            unknown.append(label)
+    assert not unknown, "\n".join(["cannot be explained:", *unknown])

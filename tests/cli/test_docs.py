@@ -1,0 +1,118 @@
+"""``popmodel docs``: pages without a network."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from popmodel.api.docs import FIRST, find, pages
+
+Call = Callable[..., tuple[int, str, str]]
+NAMES = [page.name for page in pages()]
+
+
+def test_the_list_has_every_page_with_its_title(popmodel: Call) -> None:
+    status, out, err = popmodel("docs")
+    assert (status, err) == (0, "")
+    for page in pages():
+        assert re.search(rf"^{page.name} +{re.escape(page.title[:20])}", out, re.MULTILINE)
+
+
+def test_pages_for_new_users_come_first() -> None:
+    known = [name for name in FIRST if name in NAMES]
+    assert NAMES[: len(known)] == known
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", [40, 80])
+def test_text_fits_the_terminal_and_code_is_never_cut(
+    name: str, width: int, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    status, out, err = popmodel("docs", name)
+    assert (status, err) == (0, "")
+    assert out.isascii()
+    code = [
+        line.strip()
+        for block in re.findall(r"^```\w*\n(.*?)^```$", find(name).text(), re.M | re.S)
+        for line in block.splitlines()
+    ]
+    shown = [line.strip() for line in out.splitlines()]
+    assert set(code) <= set(shown)
+    assert [
+        line for line in out.splitlines() if len(line) > width and line.strip() not in code
+    ] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_markdown_is_the_page_as_it_is(name: str, popmodel: Call) -> None:
+    assert popmodel("docs", name, "--format", "markdown") == (0, find(name).text(), "")
+
+
+def test_the_list_in_markdown(popmodel: Call) -> None:
+    out = popmodel("docs", "--format", "markdown")[1]
+    assert f"- `{NAMES[0]}`: {pages()[0].title}\n" in out
+
+
+def test_links_to_pages_are_commands(popmodel: Call) -> None:
+    assert "`popmodel docs traces`" in " ".join(popmodel("docs", "definitions")[1].split())
+
+
+def test_a_misspelt_page_is_answered_by_the_right_one(popmodel: Call) -> None:
+    assert popmodel("docs", "trces") == (
+        2,
+        "",
+        "popmodel: error: unknown page 'trces'\nhint: did you mean traces?\n",
+    )
+    assert popmodel("docs", "xyzzy")[2].splitlines()[1] == f"hint: the pages are {', '.join(NAMES)}"
+
+
+def test_an_unknown_format(popmodel: Call) -> None:
+    status, _, err = popmodel("docs", "traces", "--format", "json")
+    assert status == 2
+    assert err.splitlines()[0] == "popmodel: error: --format: unknown value 'json'"
+
+
+def test_a_pipe_gets_plain_text(popmodel: Call) -> None:
+    assert "\x1b" not in popmodel("docs", "traces")[1]
+
+
+def on_a_terminal(**variables: str) -> str:
+    """What a terminal of 80 columns and 10 lines shows of a page."""
+    child, terminal = pty.fork()
+    if child == 0:
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "10", **variables}
+        os.execve(sys.executable, [sys.executable, "-m", "popmodel", "docs", "traces"], environment)
+    shown = b""
+    try:
+        while part := os.read(terminal, 65536):
+            shown += part
+    except OSError:  # the other end is closed
+        pass
+    finally:
+        os.close(terminal)
+        assert os.waitpid(child, 0)[1] == 0
+    return shown.decode()
+
+
+def test_a_long_page_goes_through_the_pager_of_the_user(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    shown = on_a_terminal(PAGER=f"tee {seen} | wc -l")
+    assert "Record a trace" in seen.read_text()
+    assert int(shown) == len(seen.read_text().splitlines())
+
+
+@pytest.mark.parametrize("pager", ["", "no-such-pager"])
+def test_without_a_pager_the_page_is_printed(pager: str) -> None:
+    assert "POPMODEL_CACHE_DIR" in on_a_terminal(PAGER=pager)
+
+
+def test_colours_are_left_out_where_nobody_wants_them() -> None:
+    assert "\x1b[1mRecord a trace" in on_a_terminal(PAGER="")
+    assert "\x1b" not in on_a_terminal(PAGER="", NO_COLOR="1")

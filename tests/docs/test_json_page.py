@@ -1,0 +1,187 @@
+"""The page of JSON keys has every key of real documents, and no other."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from console import ROOT
+
+from popmodel.cli import main
+from popmodel.machine.schema import PROFILE, Number
+from popmodel.shapes import Items, Named, Optional, Table
+
+PAGE = (ROOT / "popmodel" / "docs" / "json.md").read_text()
+TRACE = "examples/traces/stencil3d.2x2.prv.gz"
+TWO_CORES = "examples/profiles/two-core-vm.json"
+PRESET = "popmodel/machine/presets/sandybridge-fdr.json"
+COMMANDS = (
+    f"info {TRACE}",
+    "info tests/data/bt-mz.S.2x2.prv.gz",
+    f"metrics {TRACE}",
+    "metrics tests/data/comd.4.prv.gz tests/data/is.S.4.prv.gz",
+    f"metrics {TRACE} --by process",
+    f"replay {TRACE} --latency 1us,2us",
+    f"replay {TRACE} --metrics --machine sandybridge-fdr",
+    "predict --procs 16 --threads 4",
+    "predict cannon --procs 16 --threads 1",
+    "predict --procs 16 --threads 4 --formula runtime",
+    "sweep --cores 16,64 --what-if latency=0.5x",
+    "sweep --efficiency 0.8",
+    f"validate stencil3d {TRACE} --set N=200",
+    "explain",
+    "explain load_balance",
+    "explain serialisation_efficiency",
+    "explain mpi.communication_efficiency",
+    "doctor",
+    "signature check stencil3d",
+    "machine show sandybridge-fdr",
+    "machine check sandybridge-fdr",
+    f"machine diff sandybridge-fdr {TWO_CORES}",
+)
+RARE = {
+    # What takes a compiler, an MPI, more cores, a trace with marked regions or places of its calls,
+    # or a mistake.
+    "popmodel/trace/1": r".*",
+    "popmodel/build/1": r".*",
+    "popmodel/metrics/1": (
+        r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
+    ),
+    "popmodel/validate/1": r"ignored\[\]",
+    "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
+    "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
+    "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
+    "popmodel/sweep/1": r"candidates\[\]\.validity\.reasons\[\]",
+    "popmodel/predict/1": r"validity\.reasons\[\]",
+}
+"""Keys that the documents of these tests do not have on every machine, by schema."""
+SHARED = {
+    "comparison": (
+        *("mean", "deviation", "least", "most", "predicted", "low", "high", "covered", "error"),
+    ),
+    "interval": ("value", "low", "high", "why"),
+    "parameter": ("value", "low", "high", "why", "origin", "source", "n"),
+    "window": (
+        *("begin", "end", "duration", "left_out.before", "left_out.between", "left_out.after"),
+        *("region", "occurrences", "why"),
+    ),
+}
+
+
+def _tables() -> dict[str, dict[str, str]]:
+    """For each schema of the page its keys with their units; '' has those of every document."""
+    found = {}
+    for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+        schema = re.match(r"popmodel/[\w-]+/1", section)
+        rows = re.findall(r"^\| `([^`]+)` \| (.*?) ?\| .+ \|$", section, re.MULTILINE)
+        found[schema[0] if schema else ""] = dict(rows)
+    return found
+
+
+TABLES = _tables()
+
+
+def keys(value: Any, path: str = "") -> Iterator[tuple[str, bool]]:
+    """Give the path of every value in a document, and whether it is there at all."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from keys(inner, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys(inner, f"{path}[]")
+    else:
+        yield path, value is not None
+
+
+def pattern(key: str, unit: str = "") -> re.Pattern[str]:
+    """What paths of documents a key of the page stands for: words in capitals are names."""
+    text = re.sub(r"\b[A-Z]{2,}\b", ".+", re.escape(key))
+    if parts := SHARED.get(unit.split(",")[0]):
+        text += rf"(\.({'|'.join(map(re.escape, parts))}))?"
+    return re.compile(text)
+
+
+@cache
+def document(source: str) -> dict[str, Any]:
+    """What a command prints as JSON, or what a file holds."""
+    if source.endswith(".json") and " " not in source:
+        return dict(json.loads((ROOT / source).read_text()))
+    printed = io.StringIO()
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(printed):
+        assert main([*shlex.split(source), "--format", "json"]) == 0
+    return dict(json.loads(printed.getvalue()))
+
+
+@pytest.mark.parametrize("source", [*COMMANDS, TWO_CORES, PRESET])
+def test_every_key_of_a_document_is_on_the_page(source: str) -> None:
+    made = document(source)
+    rows = TABLES[""] | TABLES[made["schema"]]
+    known = [pattern(key, unit) for key, unit in rows.items()]
+    unknown = {
+        path
+        for path, there in keys(made)
+        if not any(each.fullmatch(path) for each in known)
+        # a whole part may be missing
+        and (there or not any(key.startswith((f"{path}.", f"{path}[")) for key in rows))
+    }
+    assert unknown == set(), "add them to popmodel/docs/json.md"
+
+
+def test_every_key_of_the_page_is_in_a_document() -> None:
+    seen = defaultdict(set)
+    for source in [*COMMANDS, TWO_CORES, PRESET]:
+        made = document(source)
+        seen[made["schema"]].update(path for path, _ in keys(made))
+    allowed = {path for path, _ in _parameters(PROFILE)}
+    gone = [
+        f"{schema}: {key}"
+        for schema, rows in TABLES.items()
+        for key, unit in rows.items()
+        if schema
+        and key not in allowed
+        and not re.fullmatch(RARE.get(schema, "-"), key)
+        and not any(pattern(key, unit).fullmatch(path) for path in seen[schema])
+    ]
+    assert gone == [], "remove them from popmodel/docs/json.md"
+
+
+def test_units_of_a_profile_are_those_of_its_schema() -> None:
+    page = TABLES["popmodel/machine/1"]
+    found = dict(_parameters(PROFILE))
+    assert {path: page.get(path) for path in found} == {
+        path: f"parameter, {unit}" for path, unit in found.items()
+    }
+
+
+NAMES = {
+    "core.freq": "CORES",
+    "memory.by_cores": "CORES",
+    "memory.cache_bw": "LEVEL",
+    "memory.latency": "LEVEL",
+    "memory.line_transfer": "DISTANCE",
+    "openmp": "CONSTRUCT",
+    "coll": "OP",
+}
+"""What the names of a table stand for, as the page writes them."""
+
+
+def _parameters(shape: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Give every parameter that the schema of a profile has, with its unit."""
+    if isinstance(shape, Number):
+        yield path, shape.unit
+    elif isinstance(shape, Table):
+        for name, inner in shape.keys.items():
+            shown = "TIER" if path == "net" and isinstance(inner, Table) else name
+            yield from _parameters(inner, f"{path}.{shown}" if path else shown)
+    elif isinstance(shape, Named):
+        yield from _parameters(shape.of, f"{path}.{NAMES.get(path, 'FACT')}")
+    elif isinstance(shape, Items | Optional):
+        yield from _parameters(shape.of, path + ("[]" if isinstance(shape, Items) else ""))

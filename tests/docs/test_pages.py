@@ -1,0 +1,63 @@
+"""The pages as a whole: links, options, commands of the tutorial."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import tutorial
+from console import ROOT, documents
+
+from popmodel.cli import main
+from popmodel.cli.app import VERBS
+
+PAGES = documents()
+OTHERS = (
+    # options of other programs
+    *(
+        "--nodes",
+        "--ntasks-per-node",
+        "--distribution",
+        "--cpu-bind",
+        "--map-by",
+        "--bind-to",
+        "--oversubscribe",
+    ),
+    *("--hostfile", "--no-index", "--find-links", "--check"),
+)
+
+
+@pytest.fixture(scope="module")
+def known() -> set[str]:
+    """Every option of every verb."""
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    found = StringIO()
+    with redirect_stdout(found):
+        for verb in VERBS:
+            assert main([verb, "--help"]) == 0
+    return set(re.findall(r"--[a-z][a-z-]+", found.getvalue()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_options_in_the_text_exist(page: Path, known: set[str]) -> None:
+    options = set(re.findall(r"(?<=[ `])--[a-z][a-z-]+", page.read_text()))
+    assert options - known - set(OTHERS) == set()
+
+
+def test_the_tutorial_uses_the_verbs_that_it_promises() -> None:
+    commands = [shlex.split(line) for line in tutorial.script().replace("\\\n", " ").splitlines()]
+    verbs = {words[words.index("popmodel") + 1] for words in commands if "popmodel" in words}
+    assert verbs >= {
+        *("trace", "info", "metrics", "explain", "replay", "signature"),
+        *("doctor", "bench", "machine", "predict", "sweep", "validate"),
+    }

@@ -1,0 +1,351 @@
+"""What is advised: of which run, in which order, with which causes, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from popmodel.efficiency.advice import Advised, advise
+from popmodel.efficiency.call_sites import CallSite
+from popmodel.efficiency.evidence import Crowd, Evidence, OtherNetworks, SerialCode
+from popmodel.efficiency.family import Evaluation
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.measure import Run
+from popmodel.efficiency.observables import Region
+from popmodel.efficiency.scaling import Comparable, scale
+
+from ..builders import observables
+
+
+def run(useful: Sequence[Sequence[float]], runtime: float, **given: Any) -> Run:
+    """A run with many calls of MPI, unless told otherwise."""
+    evidence = given.pop("evidence", Evidence(calls=1000))
+    sites = tuple(given.pop("sites", ()))
+    measured = observables(useful, runtime, **{"ideal_runtime": runtime, **given})
+    return Run("x", measured, (), call_sites=sites, evidence=evidence)
+
+
+def advised(*runs: Run, families: Sequence[str] = (), **options: Any) -> Advised:
+    """What is advised on runs called a, b, ..."""
+    names = list("abcdefgh"[: len(runs)])
+    compared = [
+        Comparable(name, each.observables.aggregates(), each.observables.absent)
+        for name, each in zip(names, runs, strict=True)
+    ]
+    scaled = scale(compared, **options)
+    chosen = families or list(load_families())
+    evaluations: list[Mapping[str, Evaluation]] = [
+        {
+            id: scaled.evaluations[index]
+            if id == "scaling"
+            else load_families()[id].evaluate(
+                {**each.aggregates, **scaled.aggregates(index)},
+                {**each.absent, **scaled.absent(index)},
+            )
+            for id in chosen
+        }
+        for index, each in enumerate(compared)
+    ]
+    return advise(runs, evaluations, scaled, names)
+
+
+def only(*runs: Run, **options: Any) -> str:
+    """Why and remedy of the only cause."""
+    (cause,) = advised(*runs, **options).advice
+    return f"{cause.why} {cause.remedy}"
+
+
+def test_nothing_is_advised_from_95_percent_on() -> None:
+    good = advised(run([[9.6], [9.5]], 10.0))
+    assert good == Advised("No advice: parallel efficiency is at least 95 %.")
+    lower = advised(run([[9.5], [9.4]], 10.0))
+    assert lower.verdict == (
+        "Parallel efficiency is 94.5 %, above the 80 % that POP considers good."
+    )
+    assert [cause.metric for cause in lower.advice] == ["serialisation_efficiency"]
+    series = advised(run([[10]], 10.0), run([[5], [5]], 5.0))
+    assert series.verdict == (
+        "No advice: parallel efficiency and computation scaling are at least 95 % in all runs."
+    )
+
+
+def test_runs_of_a_few_milliseconds_are_too_short() -> None:
+    short = run([[4e-3], [1e-3]], 9e-3)
+    assert advised(short).verdict == "No advice: only 9.00 ms analysed, less than 10 ms."
+    assert advised(short).advice == ()
+    both = advised(short, run([[0.4], [0.1]], 1.0))
+    assert both.verdict.endswith("Too short to advise on: a.")
+    assert both.advice[0].run == 1
+
+
+def test_few_events_are_too_little_for_a_short_run() -> None:
+    few = Evidence(calls=4)
+    assert advised(run([[0.4], [0.1]], 0.5, evidence=few)).verdict == (
+        "No advice: only 4 MPI calls and parallel regions analysed."
+    )
+    assert advised(run([[4], [1]], 5.0, evidence=few)).advice
+
+
+def test_the_costliest_loss_comes_first_and_only_those_that_cost_enough() -> None:
+    found = advised(run([[8], [5], [5]], 10.0, ideal_runtime=9.8))
+    assert [cause.metric for cause in found.advice] == [
+        "load_balance",
+        "serialisation_efficiency",
+    ]
+    assert found.advice[0].cost > found.advice[1].cost > 0.05
+
+
+def test_one_family_leads_and_others_do_not_repeat_it() -> None:
+    hybrid = run([[4, 2], [4, 2]], 10.0, omp_useful=[[2, 2], [2, 2]], in_openmp=[3, 3])
+    assert {cause.family for cause in advised(hybrid).advice} == {"hybrid-additive"}
+    assert {cause.family for cause in advised(hybrid, families=["talp"]).advice} == {"talp"}
+
+
+def test_a_program_without_mpi_gets_no_advice_about_processes() -> None:
+    threads = run(
+        [[9.5, 4.2]], 10.0, omp_useful=[[4.2, 4.2]], in_openmp=[4.4], has_mpi=False, has_openmp=True
+    )
+    (cause,) = advised(threads).advice
+    assert cause.metric == "serial_region_efficiency"
+    assert "processes" not in cause.why + cause.remedy
+    assert advised(threads, families=["mpi"]) == Advised(
+        "No advice: these families say nothing about programs without MPI."
+    )
+
+
+def test_a_program_without_openmp_gets_no_advice_about_threads() -> None:
+    found = advised(run([[4], [9]], 10.0), families=["hybrid-additive", "talp"])
+    assert {cause.metric for cause in found.advice} <= {
+        "process_load_balance",
+        "process_serialisation_efficiency",
+    }
+
+
+def test_the_worst_run_of_a_series_leads_and_the_steepest_fall_is_named() -> None:
+    series = [
+        run([[10]], 10.0),
+        run([[2.5]] * 4, 2.6),
+        run([[0.8], [0.6], [0.6], [0.6]] * 4, 1.25),
+    ]
+    found = advised(*series)
+    assert found.advice[0].run == 2
+    assert found.verdict.startswith("Global efficiency is lowest in c: 50.0 %, below the 80 %")
+    assert found.fall is not None
+    assert (found.fall.before, found.fall.after) == (1, 2)
+    assert (found.fall.high, found.fall.low) == pytest.approx((1 / 1.04, 0.5))
+    assert found.fall.metric == "serialisation_efficiency"
+    # Splits of the same cores are no series.
+    assert advised(series[0], series[1], series[1]).fall is None
+
+
+def test_a_cause_that_falls_most_is_named_even_where_it_does_not_cost_most() -> None:
+    steady = {"omp_useful": [[4, 4]] * 2, "has_openmp": True}
+    one = run([[8, 4]] * 2, 10.0, in_openmp=[4] * 2, ideal_runtime=8.0, **steady)
+    assert one.observables.threads.sum() == 4
+    half = {"omp_useful": [[2, 2]] * 4, "in_openmp": [2.8] * 4, "has_openmp": True}
+    other = run([[4, 2]] * 4, 5.8, ideal_runtime=4.8, **half)
+    found = advised(one, other)
+    assert found.fall is not None
+    assert found.fall.metric == "openmp_region_efficiency"
+    assert "openmp_region_efficiency" in {cause.metric for cause in found.advice}
+
+
+def test_implausible_scaling_is_not_advised_on() -> None:
+    found = advised(run([[10]], 11.0), run([[50], [50]], 60.0))
+    assert found.verdict.startswith("Parallel efficiency is lowest")
+    assert all(cause.family == "mpi" for cause in found.advice)
+
+
+def test_load_imbalance_names_ranks_and_tells_uneven_work_from_uneven_speed() -> None:
+    useful = [[6], [6], [9]]
+    assert only(run(useful, 9.0)).startswith(
+        "Rank 2 has the most useful time, 9.00 s (29 % above the mean), rank 0 the least, 6.00 s. "
+        "Is its work or its speed different?"
+    )
+    uneven = only(run(useful, 9.0, instructions=[6e9, 6e9, 9e9]))
+    assert "It also executes 29 % more instructions than the mean: the work is uneven." in uneven
+    even = only(run(useful, 9.0, instructions=[6e9, 6e9, 6e9]))
+    assert "It executes 0.0 % more instructions than the mean, so it runs more slowly." not in even
+    assert "so it runs more slowly" in even
+    assert "--by process" in even
+
+
+def test_the_surplus_of_a_rank_with_threads_is_located() -> None:
+    regions = [[2, 2], [6, 6]]
+    hybrid = run([[4, 2], [8, 6]], 8.0, omp_useful=regions, in_openmp=[2, 6])
+    cause = next(c for c in advised(hybrid).advice if c.metric == "process_load_balance")
+    assert cause.why.endswith("Its surplus lies in parallel regions.")
+    serial = run([[4, 2], [8, 2]], 8.0, omp_useful=[[2, 2], [2, 2]], in_openmp=[2, 2])
+    cause = next(c for c in advised(serial).advice if c.metric == "process_load_balance")
+    assert cause.why.endswith("Its surplus lies in serial code.")
+
+
+RECV = CallSite("MPI_Recv", "solve", "a.c:7", 100, 3.0, 0.15, 2.4)
+REDUCE = CallSite("MPI_Allreduce", "", "", 50, 2.0, 0.1, 0.1)
+
+
+def test_waiting_names_the_call_that_waits_longest() -> None:
+    text = only(run([[7], [7]], 10.0, sites=[REDUCE, RECV]))
+    assert text.startswith(
+        "MPI_Recv in solve (a.c:7) takes 60 % of the time in MPI, 80 % of it waiting for other "
+        "ranks. Its partners are late"
+    )
+    late = only(run([[7], [7]], 10.0, sites=[replace(REDUCE, waiting=1.9)]))
+    assert "Ranks arrive there at different times" in late
+
+
+def transferring(slow: float, latency: float, bandwidth: float, *sites: CallSite) -> Run:
+    """A run of 10 s, 7 s of it on the ideal network."""
+    evidence = Evidence(1000, networks=OtherNetworks(slow, latency, bandwidth))
+    return run([[7], [7]], 10.0, ideal_runtime=7.0, evidence=evidence, sites=sites)
+
+
+@pytest.mark.parametrize(
+    ("latency", "bandwidth", "said"),
+    [
+        (9.0, 7.1, "Latency costs more than volume"),
+        (7.1, 9.0, "Volume costs more than latency"),
+        (8.0, 8.0, "Number and volume of messages cost about the same"),
+    ],
+)
+def test_transfer_names_the_call_and_what_of_the_network_it_needs(
+    latency: float, bandwidth: float, said: str
+) -> None:
+    text = only(transferring(9.9, latency, bandwidth, RECV, REDUCE))
+    assert text.startswith(
+        "MPI_Allreduce takes 40 % of the time in MPI, 5.0 % of it waiting for other ranks; each of "
+        "50 calls takes 38.0 ms beyond waiting."
+    )
+    assert said in text
+
+
+def test_a_network_that_does_not_explain_transfer_is_a_doubt_and_not_a_remedy() -> None:
+    found = advised(transferring(5.0, 4.9, 4.9, RECV))
+    assert len(found.doubts) == 1
+    assert (
+        "even on a slow network (5 us, 1 GB/s) the replay takes only 5.00 s of the 10.0 s"
+        in (found.doubts[0])
+    )
+    assert found.advice[0].remedy == ""
+    # Time in calls that the replay does not model needs no network.
+    write = CallSite("MPI_File_write_all", "", "", 10, 8.0, 0.4, 0.0)
+    known = advised(transferring(5.0, 4.9, 4.9, write))
+    assert known.doubts == ()
+    assert known.advice[0].remedy.startswith("This is I/O")
+    other = advised(transferring(5.0, 4.9, 4.9, replace(write, call="MPI_Win_fence")))
+    assert other.advice[0].remedy.startswith("The replay does not model this call")
+
+
+def test_communication_that_cannot_be_split_says_why() -> None:
+    absent, site = {"ideal_runtime": "a message is missing"}, replace(REDUCE, waiting=None)
+    text = only(run([[7], [7]], 10.0, ideal_runtime=None, absent=absent, sites=[site]))
+    assert "Waiting and transfer cannot be told apart: a message is missing." in text
+
+
+def hybrid(*regions: Region, **given: Any) -> Run:
+    """Two threads that lose half of the time in regions."""
+    return run(
+        [[5, 5]],
+        10.0,
+        omp_useful=[[5, 5]],
+        in_openmp=[10],
+        regions=regions,
+        has_mpi=False,
+        **given,
+    )
+
+
+def region(name: str, cost: float, **given: float) -> Region:
+    return Region(name, 1000, cost, 0.5, 0.9, cost, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "remedy"),
+    [
+        ({"imbalance": 6.0}, "imbalance between its threads (load balance 90 %)", "dynamic"),
+        ({"locks": 6.0}, "locks and critical sections", "reductions or atomics"),
+        ({"barriers": 6.0}, "barriers", "nowait"),
+        ({"mpi": 6.0}, "calls of MPI inside it", "tasks"),
+    ],
+)
+def test_the_costliest_region_is_named_with_the_kind_of_its_loss(
+    given: dict[str, float], kind: str, remedy: str
+) -> None:
+    text = only(hybrid(region("sweep", 8.0, **given), region("copy", 2.0)))
+    assert f"sweep causes 80 % of the loss in parallel regions, 75 % of it by {kind}." in text
+    assert remedy in text
+
+
+def test_short_regions_do_not_pay_and_long_overhead_is_a_doubt() -> None:
+    short = replace(region("sweep", 0.8), wall=0.8)
+    text = only(hybrid(short))
+    assert "scheduling, fork and join; an instance takes 800 us." in text
+    assert "merge them" in text
+    found = advised(hybrid(replace(short, wall=8.0, cost=8.0)))
+    assert "even the busiest thread does nothing useful for 4.00 ms" in found.doubts[0]
+    assert found.advice[0].remedy == ""
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "where"),
+    [
+        ("", "sweep", "before the first region, sweep"),
+        ("sweep", "", "after the last region, sweep"),
+        ("sweep", "sweep", "between instances of sweep"),
+        ("sweep", "copy", "between sweep and copy"),
+    ],
+)
+def test_serial_code_is_located_between_regions(after: str, before: str, where: str) -> None:
+    longest = SerialCode(after, before, 10, 3.0)
+    serial = run(
+        [[8, 4]],
+        8.0,
+        omp_useful=[[4, 4]],
+        in_openmp=[4],
+        evidence=Evidence(1000, serial=(longest,)),
+    )
+    assert only(serial) == (
+        f"Serial code takes 50 % of the runtime, 75 % of it {where}; other threads idle meanwhile. "
+        "Parallelise this code, or use more processes with fewer threads each."
+    )
+
+
+def test_threads_that_share_cores_come_before_everything_else() -> None:
+    narrow = Evidence(1000, crowd=Crowd(threads=4, sharing=4, cpus=1))
+    found = advised(run([[5], [5]], 10.0, evidence=narrow))
+    assert found.doubts == (
+        "Doubtful: the 4 threads of a process share 1 core. Bind processes wider (Open MPI: "
+        "--map-by slot:PE=4 or --bind-to none) and trace again first.",
+    )
+    shared = replace(narrow, crowd=Crowd(threads=4, sharing=8, cpus=4))
+    found = advised(run([[5], [5]], 10.0, evidence=shared))
+    assert found.doubts[0].startswith("Doubtful: 8 threads share 4 cores. Use fewer processes")
+
+
+def test_threads_that_wait_for_other_programs_are_a_doubt() -> None:
+    found = advised(run([[5], [5]], 10.0, evidence=Evidence(1000, delayed=True)))
+    assert found.doubts[0].startswith("Doubtful: threads waited for processors")
+
+
+def test_causes_of_a_slower_computation_have_numbers() -> None:
+    base = run([[4]], 4.0, instructions=[8e9], cycles=[4e9])
+    more = run([[2.5], [2.5]], 2.5, instructions=[5e9, 5e9], cycles=[2.5e9, 2.5e9])
+    assert only(base, more).startswith("The run executes 25 % more instructions than a at equal")
+    slow = run([[2.5], [2.5]], 2.5, instructions=[4e9, 4e9], cycles=[2.5e9, 2.5e9])
+    assert only(base, slow).startswith("IPC is 1.6 against 2 in a.")
+    clock = run([[2.5], [2.5]], 2.5, instructions=[4e9, 4e9], cycles=[2e9, 2e9])
+    assert only(base, clock).startswith("The clock is 0.8 GHz against 1 GHz in a.")
+    blind = only(run([[4]], 4.0), run([[2.5], [2.5]], 2.5))
+    assert blind.startswith("The useful time of all threads is 5.000 s against 4.000 s in a (no")
+    assert "PAPI_TOT_INS" in blind
+
+
+@pytest.mark.parametrize("family", ["hybrid-multiplicative", "talp"])
+def test_other_families_find_the_same_causes(family: str) -> None:
+    idle = {"idle_serial": 6.0, "idle_imbalance": 0.0, "idle_scheduling": 0.0}
+    serial = run([[8, 2]], 8.0, omp_useful=[[2, 2]], in_openmp=[2], **idle)
+    text = only(serial, families=[family])
+    assert text.startswith("Serial code takes 75 % of the runtime")

@@ -1,0 +1,84 @@
+"""What metrics cost: shares of the loss of global efficiency."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+
+from popmodel.efficiency.advice.costs import costs
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.observables import Observables
+from popmodel.efficiency.scaling import Comparable, scale
+
+from ..builders import observables, runs
+
+FAMILIES = [id for id in load_families() if id != "scaling"]
+
+
+@given(runs(), runs())
+def test_costs_add_up_to_the_loss_of_global_efficiency(
+    one: Observables, other: Observables
+) -> None:
+    for name in FAMILIES:
+        family = load_families()[name]
+        evaluation = family.evaluate(one.aggregates(), one.absent)
+        compared = [Comparable(n, r.aggregates(), r.absent) for n, r in (("a", one), ("b", other))]
+        scaling = scale(compared, mode="strong", reference=1).evaluations[0]
+        factors = [evaluation.values[id] for id in family.search]
+        factors.append(scaling.values["computation_scaling"])
+        if min(factors) < 1e-6:
+            continue
+        both = costs(evaluation, scaling)
+        for found, whole in ((costs(evaluation), factors[:-1]), (both, factors)):
+            size = sum(abs(each.cost) for each in found)
+            lost = 1 - math.prod(whole)
+            assert sum(each.cost for each in found) == pytest.approx(lost, abs=1e-9 * size)
+        assert [each.cost for each in both] == sorted((each.cost for each in both), reverse=True)
+
+
+def test_parts_of_a_sum_cost_what_they_lack_to_one() -> None:
+    run = observables([[8], [6]], 12.0, ideal_runtime=9.0)
+    evaluation = load_families()["hybrid-additive"].evaluate(run.aggregates(), run.absent)
+    found = {each.metric: each.cost for each in costs(evaluation)}
+    assert found == pytest.approx(
+        {
+            "process_load_balance": 1 / 12,
+            "process_transfer_efficiency": 3 / 12,
+            "process_serialisation_efficiency": 1 / 12,
+            "openmp_region_efficiency": 0,
+            "serial_region_efficiency": 0,
+        }
+    )
+
+
+def test_factors_share_by_their_logarithms() -> None:
+    run = observables([[8], [4]], 16.0, ideal_runtime=8.0)
+    evaluation = load_families()["mpi"].evaluate(run.aggregates(), run.absent)
+    found = {each.metric: each.cost for each in costs(evaluation)}
+    loss = 1 - 12 / 32
+    share = math.log(0.75) / math.log(12 / 32)
+    assert found["load_balance"] == pytest.approx(loss * share)
+    assert found["transfer_efficiency"] == pytest.approx(loss * (1 - share))
+    assert found["serialisation_efficiency"] == 0
+
+
+def test_a_metric_without_values_for_its_parts_costs_itself() -> None:
+    run = observables([[8], [6]], 12.0)
+    evaluation = load_families()["mpi"].evaluate(run.aggregates(), run.absent)
+    assert {each.metric for each in costs(evaluation)} == {
+        "load_balance",
+        "communication_efficiency",
+    }
+
+
+def test_a_slower_computation_outweighs_a_little_serialisation() -> None:
+    run = observables([[10]], 10.3, ideal_runtime=10.3)
+    base = observables([[6.1]], 6.1, ideal_runtime=6.1)
+    compared = [Comparable("a", run.aggregates()), Comparable("b", base.aggregates())]
+    evaluation = load_families()["mpi"].evaluate(run.aggregates(), run.absent)
+    first, second = costs(evaluation, scale(compared, reference=1).evaluations[0])[:2]
+    assert (first.metric, round(first.value, 2)) == ("computation_scaling", 0.61)
+    assert (second.metric, round(second.value, 2)) == ("serialisation_efficiency", 0.97)
+    assert first.cost > 10 * second.cost

@@ -1,0 +1,49 @@
+"""A machine profile as the network of a replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from popmodel.machine import profile
+from popmodel.machine.network import network_of
+from popmodel.machine.profile import MissingQuantity
+
+CLUSTER = profile.load("sandybridge-fdr")
+NODE = profile.load(
+    Path(__file__).parent.parent.parent / "examples" / "profiles" / "two-core-vm.json"
+)
+
+
+def nodes(*numbers: int) -> np.ndarray:
+    return np.array(numbers, dtype=np.int32)
+
+
+def test_messages_cost_what_the_profile_says() -> None:
+    tiers = network_of(CLUSTER, nodes(0, 0, 1)).tiers
+    for tier, name, size in ((tiers.within, "intra", 64), (tiers.between, "inter", 10**6)):
+        last = CLUSTER.size_classes(name) - 1
+        path = f"net.{name}.classes[{0 if size == 64 else last}]"
+        alpha, beta = (CLUSTER.get(f"{path}.{key}").value for key in ("alpha", "beta"))
+        assert tier.time(size) == pytest.approx(alpha + beta * size)
+        assert tier.eager_threshold == CLUSTER.get(f"net.{name}.eager_threshold").value + 1
+
+
+def test_a_distance_that_no_message_goes_is_not_asked_for() -> None:
+    assert network_of(NODE, nodes(0, 0)).tiers.between is None
+    assert network_of(NODE, nodes(0)).tiers.within is not None
+    assert network_of(CLUSTER, nodes(0, 1)).tiers.within is None
+
+
+def test_the_network_is_named_and_described_by_its_longest_distance() -> None:
+    network = network_of(CLUSTER, nodes(0, 0, 1))
+    assert network.name == "sandybridge-fdr"
+    assert network.latency == CLUSTER.get("net.inter.classes[0].alpha").value
+    assert network_of(CLUSTER, nodes(0, 0)).latency < network.latency
+
+
+def test_a_profile_of_one_node_has_no_network_between_nodes() -> None:
+    with pytest.raises(MissingQuantity, match=r"has no value for net\.inter"):
+        network_of(NODE, nodes(0, 1))

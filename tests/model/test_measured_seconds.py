@@ -1,0 +1,120 @@
+"""Loops whose iterations have a measured time instead of operations and traffic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from model.demo import machine, program
+
+from popmodel.model.formula.derivation import formula
+from popmodel.model.predict import predict
+from popmodel.model.run.computation import Computation, Counts, Schedule
+from popmodel.model.run.parameters import Parameters
+from popmodel.model.run.placement import place
+from popmodel.model.signature.reader import SignatureError
+from popmodel.model.sweep.sweep import sweep
+
+ITERATION = 1e-9
+"""2 flop of a machine that does 2 in a cycle of 0.5 ns, and a cycle of loop control."""
+
+TEMPLATE = """
+[[program]]
+loop = {{ count = 50, body = [
+  {{ parallel = {{ trip = 1000, inner = 1000, {0}, instructions = 4 }} }},
+  {{ parallel = {{ trip = 999, inner = 10, {0}, schedule = "static", chunk = 3 }} }},
+  {{ serial = {{ trip = 1000, {0} }} }},
+  {{ collective = {{ op = "allreduce", bytes = 80000 }} }},
+] }}
+"""
+COUNTED = program(TEMPLATE.format("flops = 2"))
+MEASURED = program(TEMPLATE.format(f"seconds = {ITERATION}"))
+
+
+@pytest.mark.parametrize(("processes", "threads"), [(1, 1), (4, 2), (16, 1), (2, 8)])
+def test_a_prediction_is_that_of_operations_that_take_as_long(processes: int, threads: int) -> None:
+    counted, measured = (
+        predict(signature, machine(), processes, threads) for signature in (COUNTED, MEASURED)
+    )
+    assert measured.runtime.value == pytest.approx(counted.runtime.value, rel=1e-12)
+    for family, metrics in counted.metrics.items():
+        for metric, estimate in metrics.items():
+            found = measured.metrics[family][metric].value
+            assert found == pytest.approx(estimate.value, rel=1e-9), (family, metric)
+    assert (measured.agreement is None) == (processes == 1)  # the others were replayed
+
+
+def test_a_sweep_is_that_of_operations_that_take_as_long() -> None:
+    counted, measured = (sweep(one, machine(), [16]) for one in (COUNTED, MEASURED))
+    assert [one.runtime.value for one in measured.candidates] == pytest.approx(
+        [one.runtime.value for one in counted.candidates]
+    )
+
+
+def test_the_formula_has_the_measured_time() -> None:
+    measured = program(
+        '[[program]]\nserial = { name = "io", trip = "N", seconds = "t" }\n',
+        params="N = 1000\nt = { value = 2e-6, low = 1e-6, high = 3e-6, unit = 's' }\n",
+    )
+    document = formula(measured, machine(), 1, 1, "runtime").to_dict()
+    assert "t_serial_io" in str(document)
+    assert predict(measured, machine(), 1, 1).runtime.value == pytest.approx(2e-3)
+    interval = predict(measured, machine(), 1, 1).runtime
+    assert interval.low is not None
+    assert interval.low < 2e-3
+
+
+def test_a_measured_time_does_not_follow_the_clock_of_the_machine() -> None:
+    fast = machine(core__freq__1=4e9)
+    assert predict(MEASURED, fast, 1, 1).runtime.value == pytest.approx(
+        predict(MEASURED, machine(), 1, 1).runtime.value
+    )
+    assert predict(COUNTED, fast, 1, 1).runtime.value < 0.9 * (
+        predict(COUNTED, machine(), 1, 1).runtime.value
+    )
+
+
+@given(st.floats(0, 1), st.integers(1, 10**6), st.integers(1, 8))
+def test_time_is_iterations_times_seconds(seconds: float, trip: int, threads: int) -> None:
+    profile = machine()
+    parameters = Parameters(profile, lambda path: profile.get(path).value)
+    model = Computation(parameters, place(1, threads, profile.topology))
+    counts = Counts(seconds=seconds)
+    assert model.serial(trip, counts).serial == pytest.approx(trip * seconds)
+    work = model.parallel(trip, 1, counts, Schedule(), {})
+    assert work.share == pytest.approx(trip * seconds / threads)
+    assert work.stretched == pytest.approx(np.ceil(trip / threads) * seconds)
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem", "hint"),
+    [
+        (
+            "seconds = 1e-6, flops = 2",
+            "serial has seconds, the time of the whole iteration, and flops",
+            "remove seconds, or remove flops",
+        ),
+        (
+            "seconds = 1e-6, bytes.MEM = 2, mode = 'ecm'",
+            "serial has seconds, the time of the whole iteration, and bytes",
+            "remove seconds, or remove bytes, mode",
+        ),
+        ("seconds = -1", "seconds must be at least 0, not -1", None),
+        (
+            "seconds = 'w', instructions = 3, name = 'a'",
+            "seconds: 'w' gives bytes, not seconds",
+            "w is bytes (line 5)",
+        ),
+    ],
+)
+def test_what_contradicts_a_measured_time_is_refused(
+    keys: str, problem: str, hint: str | None
+) -> None:
+    with pytest.raises(SignatureError) as caught:
+        program(
+            f"[[program]]\nserial = {{ trip = 1, {keys} }}\n",
+            params="w = { value = 8, unit = 'B' }\n",
+        )
+    assert caught.value.problem == problem
+    assert caught.value.hint == hint

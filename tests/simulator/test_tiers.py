@@ -1,0 +1,125 @@
+"""Networks on which messages inside a node and between nodes cost differently."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from popmodel.network.network import PRESETS, Network
+from popmodel.network.point_to_point import SizeClass
+from popmodel.network.tiers import Tier, Tiers
+from popmodel.simulator import Program, replay
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op
+
+FLAT = PRESETS["alpha-beta"].with_(latency=1e-6, bandwidth=1e9, eager_threshold=4096)
+NEAR = Tier((SizeClass(100.0, 1e-6, 0.0), SizeClass(None, 2e-6, 1e-9)), 1000)
+FAR = Tier((SizeClass(None, 10e-6, 2e-9),), math.inf)
+
+
+def tiered(within: Tier | None = NEAR, between: Tier | None = FAR, **changes: object) -> Network:
+    return Network(tiers=Tiers(within, between), **changes)
+
+
+def message(size: int, nodes: list[int], late: float = 0.0) -> Program:
+    program = ProgramBuilder(2, nodes)
+    m = program.message(0, 1, size)
+    program.do(0, Op.SEND, m)
+    program.compute(1, late)
+    program.do(1, Op.RECEIVE, m)
+    return program.build()
+
+
+@pytest.mark.parametrize(
+    ("size", "nodes", "seconds"),
+    [
+        (100, [0, 0], 1e-6),
+        (500, [0, 0], 2e-6 + 500e-9),
+        (500, [0, 1], 10e-6 + 1000e-9),
+        (0, [1, 0], 10e-6),
+    ],
+)
+def test_a_message_costs_what_its_distance_and_size_say(
+    size: int, nodes: list[int], seconds: float
+) -> None:
+    assert replay(message(size, nodes), tiered()).runtime == pytest.approx(seconds, rel=1e-12)
+
+
+def test_each_tier_has_its_eager_threshold() -> None:
+    late = 0.5
+    assert replay(message(999, [0, 0], late), tiered()).end[0] == 0.0
+    assert replay(message(1000, [0, 0], late), tiered()).end[0] > late
+    assert replay(message(10**6, [0, 1], late), tiered()).end[0] == 0.0
+
+
+@pytest.mark.parametrize(("nodes", "seconds"), [([0, 0, 0], 4e-6), ([0, 0, 1], 40e-6)])
+def test_a_collective_pays_for_the_longest_distance_of_its_members(
+    nodes: list[int], seconds: float
+) -> None:
+    program = ProgramBuilder(3, nodes)
+    barrier = program.collective("barrier")
+    for rank in range(3):
+        program.do(rank, Op.COLLECTIVE, barrier)
+    # fan-in and fan-out of ceil(log2 3) = 2 latencies each
+    assert replay(program.build(), tiered()).runtime == pytest.approx(seconds, rel=1e-12)
+
+
+def test_a_communicator_inside_a_node_does_not_pay_for_the_network() -> None:
+    program = ProgramBuilder(3, [0, 0, 1])
+    barrier = program.collective("barrier", communicator=program.communicator([0, 1]))
+    for rank in (0, 1):
+        program.do(rank, Op.COLLECTIVE, barrier)
+    assert replay(program.build(), tiered()).runtime == pytest.approx(2e-6, rel=1e-12)
+
+
+def test_collectives_carried_out_as_messages_use_the_tiers() -> None:
+    def runtime(nodes: list[int]) -> float:
+        program = ProgramBuilder(2, nodes)
+        bcast = program.collective("bcast", 100, 100, root=0, root_sent=100)
+        for rank in (0, 1):
+            program.do(rank, Op.COLLECTIVE, bcast)
+        return replay(program.build(), tiered(collectives="algorithm")).runtime
+
+    assert runtime([0, 0]) == pytest.approx(1e-6, rel=1e-12)
+    assert runtime([0, 1]) == pytest.approx(10e-6 + 200e-9, rel=1e-12)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 10**5)), max_size=12),
+    st.lists(st.integers(0, 2), min_size=4, max_size=4),
+    st.sampled_from(["dimemas", "synchronising", "rooted", "algorithm"]),
+)
+def test_equal_tiers_are_a_flat_network(
+    messages: list[tuple[int, int, int]], nodes: list[int], reading: str
+) -> None:
+    program = ProgramBuilder(4, nodes)
+    for sender, receiver, size in messages:
+        m = program.message(sender, receiver, size)
+        program.compute(sender, size * 1e-9)
+        program.do(sender, Op.ISEND, m)
+        program.do(receiver, Op.RECEIVE, m)
+        c = program.collective("allreduce", size, size)
+        for rank in range(4):
+            program.do(rank, Op.COLLECTIVE, c)
+    same = Tier((SizeClass(None, FLAT.latency, 1 / FLAT.bandwidth),), FLAT.eager_threshold)
+    flat = FLAT.with_(collectives=reading)
+    built = program.build()
+    ends = replay(built, flat.with_(tiers=Tiers(same, same))).end
+    assert ends == pytest.approx(replay(built, flat).end, rel=1e-12)
+
+
+def test_the_document_has_both_tiers() -> None:
+    found = tiered(name="m").to_dict()["tiers"]
+    assert found["within"]["classes"][0] == {"upto": 100.0, "alpha": 1e-6, "beta": 0.0}
+    assert found["between"]["eager_threshold"] is None
+    assert "tiers" not in FLAT.to_dict()
+    assert tiered(between=None).to_dict()["tiers"]["between"] is None
+
+
+def test_the_ideal_form_of_a_network_costs_nothing() -> None:
+    ideal = tiered(cpu_factor=2.0).ideal()
+    assert replay(message(10**6, [0, 1]), ideal).runtime == 0.0
+    assert (ideal.cpu_factor, ideal.bandwidth) == (2.0, math.inf)

@@ -1,0 +1,33 @@
+"""Bring the documents up to date: ``python tests/update_documents.py [FILE]...``.
+
+Runs every ``$ popmodel`` command of the documents (README, pages, READMEs of the examples), or of
+those that are named, in the root of the repository and writes what it prints below it. Writes the
+pages that follow from data: the metrics of the families.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import metrics_page
+from console import ROOT, documents, updated
+
+
+def main(names: list[str]) -> int:
+    """Update the documents; say which have changed."""
+    for document in [Path(name).resolve() for name in names] or [metrics_page.PAGE, *documents()]:
+        before = document.read_text() if document.exists() else ""
+        try:
+            after = updated(metrics_page.page() if document == metrics_page.PAGE else before)
+        except RuntimeError as error:
+            print(f"{document.relative_to(ROOT)}: {error}", file=sys.stderr)
+            return 1
+        if after != before:
+            document.write_text(after)
+            print(f"updated {document.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
