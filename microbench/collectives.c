@@ -193,7 +193,7 @@ static const char *check(const struct job *job)
     if (kind->operation != do_barrier && !job_text(job, "bytes", NULL))
         return "this operation needs bytes=";
     if (kind->reduces && job_integer(job, "bytes", 0) % (long)sizeof(float) != 0)
-        return "a reduction adds up numbers: bytes= has to be a multiple of 4";
+        return "bytes= of a reduction must be a multiple of 4";
     return NULL;
 }
 

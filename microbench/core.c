@@ -124,7 +124,7 @@ static int reserve_words(struct core *core, struct result *absent)
         core->words[i] = (double)i;
     if (!core->words)
         *absent =
-            result_absent("no memory for an array of %d bytes", (int)(WORDS * sizeof *core->words));
+            result_absent("not enough memory for an array of %d bytes", (int)(WORDS * sizeof *core->words));
     return core->words ? 0 : -1;
 }
 
@@ -196,12 +196,12 @@ static struct result run_smt(const struct job *job, const struct plan *plan, voi
     int siblings[2];
     if (cpus_on_one_core(&cpus, siblings)) {
         result = result_absent(
-            "no two processors of one core may be used: no SMT, or not for this process");
+            "no two hardware threads of a core are usable: no SMT, or not for this process");
     } else if (job_integer(job, "shared", 0)) {
         core.cpus[0] = siblings[0];
         core.cpus[1] = siblings[1];
     } else if (cpus_on_two_cores(&cpus, 0, core.cpus)) {
-        result = result_absent("this process may use one core only");
+        result = result_absent("this process may use only one core");
     }
     cpus_free(&cpus);
     if (result.absent[0] || team_open(&core.team, 2, &result))

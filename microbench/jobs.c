@@ -58,7 +58,7 @@ static const struct key *find_key(const struct job_kind *kind, const char *name)
 
 static void say_known_kinds(struct text *error, const struct job_kind *const *kinds)
 {
-    const char *between = "; known are ";
+    const char *between = "; known: ";
     for (; *kinds; kinds++)
         for (const struct job_kind *kind = *kinds; kind->name; kind++, between = ", ")
             text_add(error, "%s%s", between, kind->name);
@@ -66,7 +66,7 @@ static void say_known_kinds(struct text *error, const struct job_kind *const *ki
 
 static void say_known_keys(struct text *error, const struct job_kind *kind)
 {
-    const char *between = "; known are ";
+    const char *between = "; known: ";
     if (!kind->keys || !kind->keys->name)
         text_add(error, "; it has none");
     for (const struct key *key = kind->keys; key && key->name; key++, between = ", ")
@@ -81,14 +81,14 @@ static int check_value(const struct job *job, const struct key *key, const char 
     if (key->type == INTEGER) {
         long number = strtol(value, &end, 10);
         if (end == value || *end || errno || number < key->least || number > key->most) {
-            text_add(error, "%s of %s should be a whole number from %ld to %ld, not '%s'",
+            text_add(error, "%s of %s must be a whole number from %ld to %ld, not '%s'",
                      key->name, job->kind->name, key->least, key->most, value);
             return -1;
         }
     } else if (key->type == SECONDS) {
         double number = strtod(value, &end);
         if (end == value || *end || !isfinite(number) || number < (double)key->least) {
-            text_add(error, "%s of %s should be a number of seconds of at least %ld, not '%s'",
+            text_add(error, "%s of %s must be a number of seconds, at least %ld, not '%s'",
                      key->name, job->kind->name, key->least, value);
             return -1;
         }
@@ -96,7 +96,7 @@ static int check_value(const struct job *job, const struct key *key, const char 
         for (const char *const *word = key->words; *word; word++)
             if (strcmp(*word, value) == 0)
                 return 0;
-        text_add(error, "%s of %s should be one of ", key->name, job->kind->name);
+        text_add(error, "%s of %s must be one of ", key->name, job->kind->name);
         for (const char *const *word = key->words; *word; word++)
             text_add(error, "%s%s", word == key->words ? "" : ", ", *word);
         text_add(error, ", not '%s'", value);
@@ -123,7 +123,7 @@ static int parse_line(struct job *job, char *line, const struct job_kind *const 
     for (char *word; (word = strtok_r(NULL, BLANKS, &rest));) {
         char *equals = strchr(word, '=');
         if (!equals || equals == word || !equals[1]) {
-            text_add(error, "'%s' of %s should be key=value", word, name);
+            text_add(error, "'%s' of %s must be key=value", word, name);
             return -1;
         }
         *equals = '\0';

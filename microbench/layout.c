@@ -85,21 +85,20 @@ const char *choose_pairs(const struct place *at, int ranks, enum tier tier, int 
         if (pair_between(at, ranks, 0, pairs, members))
             return NULL;
         return pairs == 1 ? "no two ranks on different nodes"
-                          : "no two nodes with as many ranks as pairs were asked for";
+                          : "no two nodes with one rank each per pair";
     }
     if (tier == NEAR || !several_sockets) {
         if (pair_inside(at, ranks, 1, pairs, members))
             return NULL;
         return why_no_socket(at, ranks,
                              pairs == 1 ? "no two ranks on one socket"
-                                        : "no socket with two ranks for each pair asked for");
+                                        : "no socket with two ranks per pair");
     }
     if (pair_between(at, ranks, 1, pairs, members))
         return NULL;
     return why_no_socket(at, ranks,
                          pairs == 1 ? "no two ranks on different sockets of a node"
-                                    : "no two sockets of a node with as many ranks as pairs were "
-                                      "asked for");
+                                    : "no two sockets of a node with one rank each per pair");
 }
 
 int count_nodes(const struct place *at, int ranks)

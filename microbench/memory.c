@@ -168,7 +168,7 @@ static struct result run_arrays(const struct job *job, const struct plan *plan, 
         /* load reads one array, triad and copy touch all of theirs once */
         result.moved = (double)count * (double)arrays.doubles * sizeof(double);
     } else {
-        result = result_absent("no memory for %d arrays of %ld bytes", count, bytes);
+        result = result_absent("not enough memory for %d arrays of %ld bytes", count, bytes);
     }
     for (int i = 0; i < 3; i++)
         free(arrays.blocks[i]);
@@ -265,7 +265,7 @@ static struct result run_chase(const struct job *job, const struct plan *plan, v
         struct chain chain = {(void **)block};
         result.batches = measure(plan, chase, NULL, &chain);
     } else {
-        result = result_absent("no memory for an array of %ld bytes", bytes);
+        result = result_absent("not enough memory for an array of %ld bytes", bytes);
     }
     free(block);
     return result;

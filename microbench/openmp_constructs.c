@@ -549,18 +549,17 @@ static const char *check(const struct job *job)
 {
     const struct construct *construct = find_construct(job);
     if (!construct)
-        return "unknown name; known are parallel, for, parallel_for, barrier, single, master, "
+        return "unknown name; known: parallel, for, parallel_for, barrier, single, master, "
                "critical, lock, atomic, "
                "ordered, reduction, sections, task, taskwait, private, firstprivate, lastprivate, "
                "copyprivate, copyin, "
                "threadprivate, schedule_static, schedule_dynamic, schedule_guided";
     if (job_text(job, "bytes", NULL) && construct->family != ARRAY &&
         construct->family != FIXED_ARRAY)
-        return "bytes= is the size of a private array and goes with private, firstprivate, "
-               "lastprivate, copyprivate, "
-               "copyin and threadprivate only";
+        return "bytes= is the size of a private array and is only valid with private, firstprivate, "
+               "lastprivate, copyprivate, copyin and threadprivate";
     if (job_text(job, "chunk", NULL) && construct->family != SCHEDULE)
-        return "chunk= goes with schedule_static, schedule_dynamic and schedule_guided only";
+        return "chunk= is only valid with schedule_static, schedule_dynamic and schedule_guided";
     return NULL;
 }
 
@@ -613,7 +612,7 @@ static struct result run_construct(const struct job *job, const struct plan *pla
                            : FIXED_SIZES[i].copyprivate;
         if (!with)
             return result_absent(
-                "%s is compiled for arrays of 8, 64, 512, 4096, 32768 and 262144 bytes only",
+                "%s is only compiled for arrays of 8, 64, 512, 4096, 32768 and 262144 bytes",
                 construct->name);
     }
     if (team_open(&setting.team, job_integer(job, "threads", 1), &result))

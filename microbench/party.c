@@ -31,7 +31,7 @@ void *touched(size_t bytes)
     void *block = aligned_reserve(size);
     if (!block) {
         fprintf(stderr,
-                "popmodel-mpi: no memory left for a buffer of %zu bytes; ask for smaller sizes or "
+                "popmodel-mpi: not enough memory for a buffer of %zu bytes; use smaller sizes or "
                 "fewer ranks per node\n",
                 size);
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -135,8 +135,7 @@ static struct result run(const struct launch *launch, const struct job *job,
 
 static struct result too_large(long bytes)
 {
-    return result_absent("its buffers would take %ld MiB on a rank, more than the %ld MiB that a "
-                         "job may take",
+    return result_absent("its buffers need %ld MiB per rank, more than the limit of %ld MiB per job",
                          bytes >> 20, MEMORY_PER_RANK >> 20);
 }
 
@@ -173,7 +172,7 @@ struct result on_pairs(const struct launch *launch, const struct job *job, const
     if (bytes > MEMORY_PER_RANK)
         return too_large(bytes);
     if (pairs > launch->ranks / 2)
-        return result_absent("%d pair%s of ranks asked for, the launch has %d rank%s", pairs,
+        return result_absent("%d pair%s of ranks requested, the launch has %d rank%s", pairs,
                              pairs == 1 ? "" : "s", launch->ranks, launch->ranks == 1 ? "" : "s");
     int *members = memory_resize(NULL, 2 * (size_t)pairs * sizeof *members);
     enum tier tier = tier_named(job_text(job, "tier", TIERS[NEAR]));
@@ -182,7 +181,7 @@ struct result on_pairs(const struct launch *launch, const struct job *job, const
     if (why)
         result = result_absent("%s", why);
     else if (2 * threads > processors_of(launch, members))
-        result = result_absent("2 ranks of %ld threads each, but they may use %ld processors",
+        result = result_absent("2 ranks with %ld threads each, but they may use %ld CPUs",
                                threads, processors_of(launch, members));
     else
         result = run(launch, job, plan, members, 2 * pairs, work);
@@ -194,7 +193,7 @@ struct result on_first(const struct launch *launch, const struct job *job, const
                        int count, long bytes, party_fn work)
 {
     if (count > launch->ranks)
-        return result_absent("%d ranks asked for, the launch has %d", count, launch->ranks);
+        return result_absent("%d ranks requested, the launch has %d", count, launch->ranks);
     if (bytes > MEMORY_PER_RANK)
         return too_large(bytes);
     int *members = memory_resize(NULL, (size_t)count * sizeof *members);

@@ -266,8 +266,8 @@ static struct result receive_overhead(const struct party *party, const struct jo
     if (goes_eagerly(&p))
         result.batches = measure(&party->plan, receive_overhead_batch, NULL, &p);
     else
-        result = result_absent("a message of %d bytes goes by rendezvous: it cannot arrive before "
-                               "its receive is posted",
+        result = result_absent("a message of %d bytes uses rendezvous: it cannot arrive before its "
+                               "receive is posted",
                                p.bytes);
     close_pair(&p);
     return result;

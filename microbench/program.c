@@ -31,17 +31,17 @@ static void LIKE_PRINTF(2, 3) complain(const struct program *program, const char
 static void show_help(const struct program *program)
 {
     printf("Usage: popmodel-%s [options] [JOB...]\n\n"
-           "Measures what the jobs ask for and writes one JSON line of raw batches for each.\n"
-           "A JOB is one argument, its name and keys, such as '%s'.\n\n"
+           "Run benchmark jobs and write one JSON line of raw batches for each.\n"
+           "A JOB is one argument: its name and keys, such as '%s'.\n\n"
            "  -j FILE          job lines, # starts a comment (default: a built-in list)\n"
            "  -o FILE          samples, one JSON object per line (default: standard output)\n"
            "  -n LAUNCH        number of this launch, for the record (default: 1)\n"
-           "  --budget S       seconds for one job at most (default: 0.2)\n"
+           "  --budget S       seconds per job at most (default: 0.2)\n"
            "  --least N        batches before a job may stop (default: 50)\n"
            "  --most N         batches at most (default: 200)\n"
-           "  --precision F    stop when half the median's 95 %% interval is below this part\n"
-           "                   of it (default: 0.03)\n"
-           "  --limit S        seconds for everything: jobs that no longer fit are left undone\n",
+           "  --precision F    stop when half the 95 %% interval of the median is below this\n"
+           "                   fraction of it (default: 0.03)\n"
+           "  --limit S        seconds for all jobs: those that no longer fit are skipped\n",
            program->name, program->example ? program->example : "NAME key=value");
     if (program->has_thread_level)
         printf("  --thread-level L single, funneled, serialized or multiple (default: funneled)\n");
@@ -63,7 +63,7 @@ static int read_number(const struct program *program, const char *option, const 
     *number = strtod(text, &end);
     if (end != text && !*end && isfinite(*number) && *number >= least)
         return 0;
-    complain(program, "%s should be a number of at least %g, not '%s'", option, least, text);
+    complain(program, "%s must be a number, at least %g, not '%s'", option, least, text);
     return -1;
 }
 
@@ -75,7 +75,7 @@ static int read_count(const struct program *program, const char *option, const c
     *count = strtol(text, &end, 10);
     if (end != text && !*end && !errno && *count >= 1 && *count <= INT_MAX)
         return 0;
-    complain(program, "%s should be a whole number of at least 1, not '%s'", option, text);
+    complain(program, "%s must be a whole number, at least 1, not '%s'", option, text);
     return -1;
 }
 
@@ -86,7 +86,7 @@ static int check_thread_level(const struct program *program, const char *text)
     for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
         if (strcmp(text, LEVELS[i]) == 0)
             return 0;
-    complain(program, "--thread-level should be single, funneled, serialized or multiple, not '%s'",
+    complain(program, "--thread-level must be single, funneled, serialized or multiple, not '%s'",
              text);
     return -1;
 }
@@ -144,7 +144,7 @@ int options_read(struct options *options, const struct program *program, int arg
         if (argv[i][0] != '-') {
             if (options->line_count == MOST_LINES) {
                 complain(program,
-                         "more than %d jobs as arguments; put them in a file and give it with -j",
+                         "more than %d jobs as arguments; put them in a file for -j",
                          MOST_LINES);
                 return MISUSED;
             }
@@ -197,7 +197,7 @@ static int read_jobs(struct job_list *jobs, const struct program *program,
         if (program->leader) {
             lines = file_read(options->jobs_path);
             if (!lines)
-                complain(program, "cannot read jobs from %s: %s; give a file of job lines with -j",
+                complain(program, "cannot read jobs from %s: %s; -j takes a file of job lines",
                          options->jobs_path, strerror(errno));
         }
         if (!agreed(program, lines != NULL))
@@ -226,7 +226,7 @@ static int do_job(const struct program *program, const struct job *job, const st
     double start = clock_now(), date = clock_date();
     struct result result = job->kind->run(job, plan, program->context);
     if (!result.absent[0] && program->leader && result.batches.n == 0)
-        result = result_absent("no batch in which all threads worked at the same time, within %g s",
+        result = result_absent("no batch with all threads working at the same time within %g s",
                                plan->budget);
     watch_take(watch, used(program));
 

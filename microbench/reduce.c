@@ -43,7 +43,7 @@ static struct result run_reduce_local(const struct job *job, const struct plan *
 
 static const char *check(const struct job *job)
 {
-    return job_integer(job, "bytes", 0) % (long)sizeof(double) ? "bytes= has to be a multiple of 8"
+    return job_integer(job, "bytes", 0) % (long)sizeof(double) ? "bytes= must be a multiple of 8"
                                                                : NULL;
 }
 

@@ -23,7 +23,7 @@ int samples_open(struct samples *samples, const char *path, struct text *error)
     samples->file = standard ? STDOUT_FILENO : open(path, flags, 0666);
     if (samples->file >= 0)
         return 0;
-    text_add(error, "cannot write samples to %s: %s; give another file with -o", path,
+    text_add(error, "cannot write samples to %s: %s; choose another file with -o", path,
              strerror(errno));
     return -1;
 }
@@ -31,7 +31,7 @@ int samples_open(struct samples *samples, const char *path, struct text *error)
 static int cannot_write(const struct samples *samples, struct text *error)
 {
     text_add(error,
-             "cannot write samples to %s: %s; what was written before is kept, make room or give "
+             "cannot write samples to %s: %s; earlier samples are kept, free some space or choose "
              "another file with -o",
              samples->path, strerror(errno));
     return -1;

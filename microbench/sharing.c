@@ -60,7 +60,7 @@ static struct result run_false_sharing(const struct job *job, const struct plan 
         counters.slots = slots;
         result.batches = measure(plan, update, NULL, &counters);
     } else {
-        result = result_absent("no memory for the counters of %ld threads", counters.team.threads);
+        result = result_absent("not enough memory for the counters of %ld threads", counters.team.threads);
     }
     free(slots);
     team_close(&counters.team);
@@ -106,16 +106,16 @@ static struct result run_line_transfer(const struct job *job, const struct plan 
     int none = cpus_on_two_cores(&cpus, far, exchange.cpus);
     cpus_free(&cpus);
     if (none < 0)
-        return result_absent("this process may use one core only");
+        return result_absent("this process may use only one core");
     if (none > 0)
-        return result_absent("all cores that this process may use are equally near");
+        return result_absent("all usable cores are equally near");
     if (team_open(&exchange.team, 2, &result))
         return result;
     exchange.word = aligned_reserve(2 * LINE);
     if (exchange.word)
         result.batches = measure(plan, answer, NULL, &exchange);
     else
-        result = result_absent("no memory for a line");
+        result = result_absent("not enough memory for a cache line");
     free(exchange.word);
     team_close(&exchange.team);
     return result;

@@ -32,7 +32,7 @@ int team_open(struct team *team, long threads, struct result *absent)
     given = omp_get_num_threads();
     if (given != threads) {
         *absent =
-            result_absent("%ld threads asked for, the OpenMP runtime gives %d", threads, given);
+            result_absent("%ld threads requested, the OpenMP runtime provides %d", threads, given);
         return -1;
     }
     team->spans = aligned_reserve((size_t)threads * sizeof *team->spans);

@@ -15,7 +15,7 @@ void *memory_resize(void *block, size_t bytes)
     void *resized = realloc(block, bytes > 0 ? bytes : 1);
     if (!resized) {
         fprintf(stderr,
-                "popmodel: no memory left for %zu bytes; ask for smaller sizes or fewer batches\n",
+                "popmodel: not enough memory for %zu bytes; use smaller sizes or fewer batches\n",
                 bytes);
         exit(1);
     }

@@ -78,7 +78,7 @@ static struct result threaded(const struct party *party, const struct job *job)
     t.number = (int)job_integer(job, "threads", 1);
     int got = granted(party, t.number);
     if (got < t.number)
-        return result_absent("%d threads asked for, the OpenMP runtime gives %d", t.number, got);
+        return result_absent("%d threads requested, the OpenMP runtime provides %d", t.number, got);
 
     int own = strcmp(job_text(job, "communicator", "shared"), "own") == 0;
     size_t n = (size_t)t.number;
@@ -114,8 +114,8 @@ static struct result run_threaded(const struct job *job, const struct plan *plan
 {
     struct launch *launch = context;
     if (launch->thread_level < MPI_THREAD_MULTIPLE)
-        return result_absent("needs the thread level multiple: start with --thread-level multiple, "
-                             "and an MPI that provides it");
+        return result_absent("needs MPI_THREAD_MULTIPLE: start with --thread-level multiple and an "
+                             "MPI that provides it");
     long bytes = 2 * job_integer(job, "bytes", 0) * job_integer(job, "threads", 1);
     return on_pairs(launch, job, plan, bytes, threaded);
 }

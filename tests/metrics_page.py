@@ -39,10 +39,11 @@ Which family?
 
 ## What `metrics` advises
 
-The run with the lowest global efficiency leads (of a single run: parallel efficiency). Its loss is
-divided among the metrics that nothing explains further, by the core time (threads x runtime) that
-each costs: parts of a sum by what they lack to 1, factors by their logarithms. The costliest is
-named first, with what the run shows about its cause; others follow if they cost 5 % or more.
+The run with the lowest global efficiency leads. Its loss is divided among the metrics that nothing
+explains further, by the core time (threads x runtime) that each costs: 1 - parallel efficiency
+among its parts, parallel efficiency x (1 - computation scaling) among the parts of computation
+scaling; in a sum by what parts lack to 1, in a product by their logarithms. The costliest is named
+first, with what the run shows about its cause; others follow if they cost 5 % or more.
 
 - No advice from {good} on: parallel efficiency and computation scaling of all runs.
 - POP considers {pop} good; the first line says on which side of it the run is.

@@ -120,16 +120,16 @@ static void tell_limit(const struct thread *t)
     static atomic_flag told = ATOMIC_FLAG_INIT;
     tell_lost(t, "the limit of POPMODEL_TRACE_MAX_SIZE", true);
     if (!atomic_flag_test_and_set(&told))
-        complain("%s: this process has recorded its share of the size allowed (--max-size), %" PRIu64
-                 " bytes; what it does from now on is not in the trace",
+        complain("%s: this process has reached its share of --max-size, %" PRIu64
+                 " bytes; the rest of its run is not recorded",
                  process.meta, process.most);
 }
 
 static void tell_full(const struct thread *t, int why)
 {
     tell_lost(t, strerror(why), false);
-    complain("%s: %s; what this thread does from now on is not in the trace, make room or name "
-             "another directory in POPMODEL_TRACE_DIR",
+    complain("%s: %s; the rest of this thread is not recorded: free some space or set "
+             "POPMODEL_TRACE_DIR to another directory",
              t->path, strerror(why));
 }
 
@@ -147,7 +147,7 @@ static void cut(struct thread *t)
         return; /* no memory for it: the file keeps its tail of zeros, which readers know */
     int file = open(t->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     if (file < 0 || ftruncate(file, (off_t)length) != 0)
-        note("a file could not be cut to its length; it ends with zeros");
+        note("a file could not be truncated to its length; it ends with zeros");
     if (file >= 0)
         close(file);
 }

@@ -154,7 +154,7 @@ void clocks_start(int rank, int size, bool records)
     leaders = malloc(sizeof *leaders * (size_t)size);
     if (!places || !leaders) {
         /* The others are waiting in a collective operation: there is no way back. */
-        complain("no memory for the hosts of %d ranks", size);
+        complain("not enough memory for the hosts of %d ranks", size);
         abort();
     }
     pmpi.Allgather(&here, sizeof here, handles.byte, places, sizeof here, handles.byte,

@@ -90,7 +90,7 @@ FOUNDLING(Comm_connect, communicator_of(t, comm)->id, 0,
           LIST(port, info, root, comm))
 FOUNDLING(Comm_join, 0, 0, LIST(int socket), LIST(socket))
 
-#define SPAWNED "processes were spawned: messages with them are not matched"
+#define SPAWNED "processes were spawned: messages to and from them are not matched"
 
 WRAPPER(MPI_Comm_spawn)(const char *command, char *arguments[], int most, MPI_Info info, int root,
                         MPI_Comm comm, MPI_Comm *made, int errors[])
@@ -150,7 +150,7 @@ WRAPPER(MPI_Comm_spawn_multiple)(int n, char *commands[], char **arguments[], co
 static void promise(const struct communicator *parent, MPI_Comm made, MPI_Request request)
 {
     if (made == handles.no_comm) {
-        note("this MPI tells late what MPI_Comm_idup makes: its messages may not be matched");
+        note("this MPI reports communicators of MPI_Comm_idup late: their messages may not be matched");
         return;
     }
     struct communicator *promised = communicator_promise(parent);
@@ -158,7 +158,7 @@ static void promise(const struct communicator *parent, MPI_Comm made, MPI_Reques
     if (r)
         r->duplicate = made;
     else
-        note("no memory for a communicator: its messages are not recorded");
+        note("not enough memory for a communicator: its messages are not recorded");
 }
 
 LATER(Comm_idup, LIST(MPI_Comm comm), LIST(comm))

@@ -233,7 +233,7 @@ void communicator_new(MPI_Comm comm, const struct communicator *parent, int tag)
     if (c)
         communicator_keep(comm, c);
     else
-        note("no memory for a communicator: its messages are not recorded");
+        note("not enough memory for a communicator: its messages are not recorded");
 }
 
 static bool copy_ranks(const int *ranks, int n, int **copy)

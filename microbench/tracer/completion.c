@@ -44,7 +44,7 @@ static void *scratch(struct thread *t, int which, size_t size)
     if (t->scratch_size[which] < size) {
         void *more = realloc(t->scratch[which], 2 * size);
         if (!more) {
-            note("no memory for a call on many requests: what it completed is not recorded");
+            note("not enough memory for a call on many requests: what it completed is not recorded");
             return NULL;
         }
         t->scratch[which] = more;
@@ -312,7 +312,7 @@ WRAPPER(MPI_Request_free)(MPI_Request *request)
     call_return(t);
     if (r && result == MPI_SUCCESS) {
         if (r->active && r->kind == RECEIVE_REQUEST)
-            note("a receive was given up with MPI_Request_free: whether it got a message is not "
+            note("a receive was abandoned with MPI_Request_free: whether it got a message is not "
                  "known");
         request_drop(r);
         r = NULL;
@@ -331,7 +331,7 @@ WRAPPER(MPI_Cancel)(MPI_Request *request)
     if (r && r->kind == RECEIVE_REQUEST)
         r->cancelled = true;
     else
-        note("MPI_Cancel of a send: if it succeeded, its message is in the trace all the same");
+        note("MPI_Cancel of a send: its message is in the trace even if the cancel succeeded");
     call_enter(t, CALL_Cancel, 0);
     int result = NEXT(Cancel)(request);
     call_return(t);

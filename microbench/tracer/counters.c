@@ -119,11 +119,11 @@ static void explain(int why, char *text, size_t size)
     }
     if (why == EACCES || why == EPERM)
         snprintf(text, size,
-                 "not permitted here (/proc/sys/kernel/perf_event_paranoid is %s, 2 or less is "
-                 "needed; containers often forbid it whatever that says)",
+                 "not permitted (kernel.perf_event_paranoid is %s, 2 or less is needed; "
+                 "containers often forbid counters anyway)",
                  level);
     else if (why == ENOENT || why == EOPNOTSUPP || why == ENODEV)
-        snprintf(text, size, "this machine shows no hardware counters; virtual ones often do not");
+        snprintf(text, size, "not available on this machine, as on most virtual machines");
     else
         snprintf(text, size, "they cannot be opened: %s", strerror(why));
 }
@@ -150,7 +150,7 @@ static bool wanted(void)
         return false;
     if (strcmp(given, "1") == 0)
         return true;
-    complain("POPMODEL_TRACE_COUNTERS=%s: it is 0 or 1; taken as 0", given);
+    complain("POPMODEL_TRACE_COUNTERS=%s: must be 0 or 1; using 0", given);
     return false;
 }
 

@@ -35,8 +35,8 @@ function *entry(const char *name)
 {
     function *found = entry_if_any(name);
     if (!found) {
-        complain("the program calls %s, and no library that is loaded has it; trace without "
-                 "OpenMP (POPMODEL_TRACE_OPENMP=off) to see whether it runs without the tracer",
+        complain("the program calls %s, which no loaded library provides; set "
+                 "POPMODEL_TRACE_OPENMP=off to see whether it runs untraced",
                  name);
         _exit(127);
     }

@@ -86,8 +86,7 @@ int filter_look(const struct record *from, const struct record *to, uint64_t ns)
             most = which;
     /* A call is two records, of which one is counted. */
     if (counts[most] < (size_t)(to - from) / 8) {
-        note("windows with more records per second than --max-rate allows, of kinds that are "
-             "always recorded");
+        note("intervals above --max-rate whose records are of kinds that are always recorded");
         return 0;
     }
     leave_out(most);
@@ -105,8 +104,8 @@ static void parse_kinds(const char *given)
         if (which < LEFT_KINDS)
             leave_out(which);
         else
-            complain("POPMODEL_TRACE_LEAVE_OUT=%s: it is a list of tests, chunks, singles, rma, io; "
-                     "%s is not left out",
+            complain("POPMODEL_TRACE_LEAVE_OUT=%s: must be a list of tests, chunks, singles, rma, io; "
+                     "ignoring %s",
                      given, one);
     }
     free(kinds);
@@ -124,7 +123,7 @@ static void begin(void)
         if (*rest == '\0' && number >= 1 && number <= 1e12)
             most_per_second = number;
         else
-            complain("POPMODEL_TRACE_MAX_RATE=%s: it is a number of records per second; taken as no "
+            complain("POPMODEL_TRACE_MAX_RATE=%s: must be a number of records per second; using no "
                      "limit",
                      rate);
     }

@@ -3,7 +3,7 @@
 #include "places.h"
 
 static struct places functions =
-    PLACES("function", "functions of OpenMP regions and tasks beyond 8192: they are not told apart",
+    PLACES("function", "functions of OpenMP regions and tasks beyond 8192: not distinguished",
            NULL);
 
 unsigned function_number(const void *address)

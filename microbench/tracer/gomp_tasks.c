@@ -106,7 +106,7 @@ EXPORTED void GOMP_task(body *fn, void *data, copier *cpyfn, long size, long ali
     struct head head = make(fn, data, cpyfn, size, aligned);
     create(&head);
     if (flags & DETACHABLE) {
-        note("tasks with a detach clause: when they run is not recorded");
+        note("tasks with a detach clause: their run time is not recorded");
         next(fn, data, cpyfn, size, align, deferred, flags, depend, priority, detach);
         return;
     }
@@ -123,7 +123,7 @@ static struct head *make_loop(body *f, void *data, copier *c, long size, size_t 
     size_t whole = (head.offset + (size_t)size + align - 1) / align * align;
     struct head *made = aligned_alloc(align, whole);
     if (!made) {
-        note("no memory for the tasks of a taskloop: not recorded");
+        note("not enough memory for the tasks of a taskloop: not recorded");
         return NULL;
     }
     head.loop = true;

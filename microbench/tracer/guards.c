@@ -95,7 +95,7 @@ static void begin(void)
     if (strcmp(given, "each") == 0)
         atomic_fetch_or(&watch, EACH_GUARD);
     else
-        complain("POPMODEL_TRACE_LOCKS=%s: it is sum or each; taken as sum", given);
+        complain("POPMODEL_TRACE_LOCKS=%s: must be sum or each; using sum", given);
 }
 
 __attribute__((constructor)) static void when_loaded(void)

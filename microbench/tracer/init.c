@@ -87,7 +87,7 @@ static void tell_mpi(int rank, int size, int level)
     line_number(&line, "time", (int64_t)now());
     line_end(&line);
     if (parent != handles.no_comm)
-        note("this process was spawned: messages with those that spawned it are not matched");
+        note("this process was spawned: messages to and from its parents are not matched");
 }
 
 /* NULL: nothing is recorded. */

@@ -159,7 +159,7 @@ void line_end(struct line *line)
     line_raw(line, "}\n");
     errno = ENOMEM;
     if ((line->lost || !append(line->at, line->length)) && !atomic_flag_test_and_set(&told))
-        complain("%s: %s; what happened to this process is told in part only", process.meta,
+        complain("%s: %s; the trace of this process is incomplete", process.meta,
                  strerror(errno));
     if (line->at != line->small)
         free(line->at);

@@ -29,8 +29,8 @@ static function *symbol(void *library, const char *prefix, const char *name, con
 /* Exits without running what would only fail again. */
 static _Noreturn void give_up(const char *problem)
 {
-    complain("%s; trace with the library that popmodel builds for the MPI of this program "
-             "(MPICC names its compiler)",
+    complain("%s; set MPICC to the compiler wrapper of the program's MPI, so that popmodel "
+             "builds its tracer for it",
              problem);
     _exit(1);
 }
@@ -45,7 +45,7 @@ static void *variable(void *library, const char *name)
     if (!found)
         found = dlsym(library, name);
     if (!found)
-        give_up("this tracer was built for Open MPI, and the program runs with another MPI");
+        give_up("this tracer was built for Open MPI, but the program uses another MPI");
     return found;
 }
 
@@ -61,7 +61,7 @@ static void find_handles(void *library)
 static void find_handles(void *library)
 {
     if (dlsym(library, "ompi_mpi_comm_world"))
-        give_up("this tracer was not built for Open MPI, and the program runs with Open MPI");
+        give_up("this tracer was not built for Open MPI, but the program uses Open MPI");
     handles.world = MPI_COMM_WORLD;
     handles.self = MPI_COMM_SELF;
     handles.no_comm = MPI_COMM_NULL;

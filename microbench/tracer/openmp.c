@@ -22,7 +22,7 @@ enum openmp_how openmp_wanted(void)
             return how;
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (process_wanted() && !atomic_flag_test_and_set(&told))
-        complain("POPMODEL_TRACE_OPENMP=%s: it is one of auto, ompt, gomp, off; taken as auto",
+        complain("POPMODEL_TRACE_OPENMP=%s: must be auto, ompt, gomp or off; using auto",
                  given);
     return BY_CHOICE;
 }

@@ -297,7 +297,7 @@ static const struct {
     ompt_callback_t callback;
     const char *lacking;
 } callbacks[] = {
-#define LACKS(what) "this OpenMP runtime does not tell its tools of " what ": not recorded"
+#define LACKS(what) "this OpenMP runtime does not report " what " to tools: not recorded"
     {OMPT_PARALLEL_BEGIN, (ompt_callback_t)on_parallel_begin, LACKS("parallel regions")},
     {OMPT_PARALLEL_END, (ompt_callback_t)on_parallel_end, LACKS("the ends of regions")},
     {OMPT_IMPLICIT_TASK, (ompt_callback_t)on_implicit_task, LACKS("the threads of regions")},

@@ -202,7 +202,7 @@ static void remember_both(MPI_Request *request, struct communicator *c, int64_t 
 #endif
     bool is_wild = from == MPI_ANY_SOURCE || tag == MPI_ANY_TAG;
     if (is_wild && !is_told_by_status) {
-        note("MPI_Isendrecv from any source or with any tag: what it received is not known");
+        note("MPI_Isendrecv with MPI_ANY_SOURCE or MPI_ANY_TAG: its receive is unknown");
         return;
     }
     struct request *r = number ? request_add(*request, RECEIVE_REQUEST, c) : NULL;

@@ -234,7 +234,7 @@ static void limit_size(void)
     if (errno == 0 && *rest == '\0' && *given >= '1' && *given <= '9')
         process.most = most;
     else
-        complain("POPMODEL_TRACE_MAX_SIZE=%s: it is a number of bytes; taken as no limit", given);
+        complain("POPMODEL_TRACE_MAX_SIZE=%s: must be a number of bytes; using no limit", given);
 }
 
 void process_share(int processes)
@@ -252,8 +252,8 @@ static bool start(void)
     char *directory = realpath(given, NULL);
     name_host();
     if (!directory || !create_meta(directory)) {
-        complain("POPMODEL_TRACE_DIR=%s: %s; nothing is recorded, name a directory that exists and "
-                 "can be written",
+        complain("POPMODEL_TRACE_DIR=%s: %s; nothing is recorded: set it to a directory that exists "
+                 "and is writable",
                  given, strerror(errno));
         free(directory);
         return false;
@@ -261,7 +261,7 @@ static bool start(void)
     free(directory);
     if (pthread_key_create(&at_thread_end, thread_end) != 0 ||
         pthread_atfork(before_fork, in_parent, in_child) != 0) {
-        complain("%s: no memory to begin with; nothing is recorded", process.meta);
+        complain("%s: not enough memory; nothing is recorded", process.meta);
         return false;
     }
     limit_size();
@@ -318,7 +318,7 @@ struct thread *thread_begin(void)
     int kept = errno;
     struct thread *t = calloc(1, sizeof *t);
     if (!t) {
-        note("no memory for a thread: it is not recorded");
+        note("not enough memory for a thread: it is not recorded");
         return NULL;
     }
     process_lock();

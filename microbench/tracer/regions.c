@@ -101,8 +101,8 @@ EXPORTED void popmodel_region_begin(const char *name)
         return;
     unsigned number = name ? number_of(name) : 0;
     if (!number) {
-        note(name ? "names of the user's regions beyond 4096: not recorded"
-                  : "a user's region without a name: not recorded");
+        note(name ? "names of user regions beyond 4096: not recorded"
+                  : "user regions without a name: not recorded");
         return;
     }
     if (here.depth < DEEPEST)
@@ -134,7 +134,7 @@ EXPORTED void popmodel_region_end(const char *name)
         return;
     unsigned number = name ? number_of(name) : 0;
     if (!number || !take(number)) {
-        note("ends of the user's regions that were not begun on the same thread: not recorded");
+        note("ends of user regions without a begin on the same thread: not recorded");
         return;
     }
     record(t, USER_END, number);

@@ -137,7 +137,7 @@ static struct request *add(uint64_t key, enum request_kind kind, struct communic
     }
     unlock(part);
     if (!r) {
-        note("no memory for a request: its end is not recorded");
+        note("not enough memory for a request: its end is not recorded");
         return NULL;
     }
     shared_add(&communicator->users, 1);

@@ -67,7 +67,7 @@ static int32_t classify(const void *address)
 }
 
 static struct places sites =
-    PLACES("site", "call sites of MPI beyond 8192: they are not told apart", classify);
+    PLACES("site", "call sites of MPI beyond 8192: not distinguished", classify);
 
 struct walk {
     const void *from;  /* where MPI's own functions begin */

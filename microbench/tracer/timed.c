@@ -75,7 +75,7 @@ NEIGHBOUR(Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init, ALLT
 /* Persistent collective operations: made here, started by MPI_Start, which does not say what. */
 static uint32_t persistent(struct thread *t, MPI_Comm comm)
 {
-    note("persistent collective operations are timed (MPI_Start, MPI_Wait), without their sizes");
+    note("persistent collectives: timed (MPI_Start, MPI_Wait), but without their sizes");
     return communicator_of(t, comm)->id;
 }
 
@@ -134,7 +134,7 @@ PERSISTENT(Alltoallw_init, ALLTOALLW(DISPLACEMENT), ALLTOALLW_ARGUMENTS)
 #ifndef LARGE
 static uint32_t partitioned(struct thread *t, MPI_Comm comm)
 {
-    note("partitioned messages are timed, and are not in the trace as messages");
+    note("partitioned messages: timed, but not in the trace as messages");
     return communicator_of(t, comm)->id;
 }
 

@@ -96,8 +96,8 @@ static void begin(void)
     if (given)
         open_window(now());
     else
-        complain("POPMODEL_TRACE_WINDOW=%s: it is FROM:TO in seconds, such as 2.5:10; everything "
-                 "is recorded",
+        complain("POPMODEL_TRACE_WINDOW=%s: must be FROM:TO in seconds, such as 2.5:10; recording "
+                 "everything",
                  text);
 }
 

@@ -155,20 +155,23 @@ def _parameter(path: str) -> list[Word]:
     return []
 
 
+_GRAMMAR = ("popmodel docs grammar",)
+
+
 @cache
 def _keys() -> list[Word]:
     """Keys of signatures: by their own name and with that of their table."""
-    from popmodel.model.signature.keys import KEYS
+    from popmodel.model.signature.keys import KEYS, TABLES
 
     found = []
     for table, keys in KEYS.items():
-        topic = f"table {table} of a signature" if table else "table of a signature"
+        topic = "key of a signature" if table else "table of a signature"
         if table:
-            listed = ", ".join(key.name for key in keys)
-            found.append(Word(table, "part of a signature", f"A table with the keys {listed}."))
+            text = f"{TABLES[table]}; keys: {', '.join(key.name for key in keys)}"
+            found.append(Word(table, "table of a signature", text, see=_GRAMMAR))
         for key in keys:
             name = f"{table}.{key.name}" if table else key.name
-            found.append(Word(name, topic, key.meaning, key.unit, (key.name,), ("grammar",)))
+            found.append(Word(name, topic, key.meaning, key.unit, (key.name,), _GRAMMAR))
     return found
 
 

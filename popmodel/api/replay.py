@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import ProfileLike, TraceLike, path_of, profile_of, several, trace_of
 from popmodel.api.networks import NetworkLike, combinations, networks
+from popmodel.api.outcomes import (
+    BASELINES,
+    Against,
+    Baseline,
+    Evaluations,
+    Outcome,
+    baseline,
+    evaluate,
+    outcome,
+    plain,
+)
 from popmodel.api.results import Result
-from popmodel.efficiency.family import Evaluation
-from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse, runtime
-from popmodel.efficiency.observables import Observables
-from popmodel.efficiency.replayed import FAMILIES, of_execution, unknown_families
+from popmodel.efficiency.replayed import unknown_families
 from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
 from popmodel.machine.profile import Profile
-from popmodel.network.network import PRESETS, Network
+from popmodel.network.network import Network
 from popmodel.report.replay import VIEWS
-from popmodel.simulator import Execution, Program, from_trace
-from popmodel.simulator import replay as carry_out
+from popmodel.simulator import from_trace
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.part import Part, Window
@@ -29,81 +36,13 @@ from popmodel.values import cut, dataclass
 if TYPE_CHECKING:
     from popmodel.report.render import Views
 
-__all__ = ["BASELINES", "Baseline", "Outcome", "Replays", "replay"]
+__all__ = ["Replays", "replay"]
 
-Against = Literal["ideal", "first", "measured"]
 SCHEMA = "popmodel/replay/1"
-BASELINES: Mapping[str, Against] = {"ideal": "ideal", "first": "first", "measured": "measured"}
-IDEAL = PRESETS["ideal"]
-
 NO_MPI = (
     "no MPI to replay: no process sends, receives or takes part in a collective, so that a network "
     "changes nothing (popmodel metrics shows where such a run loses time)"
 )
-
-Evaluations = Mapping[str, Evaluation]
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """The runtime that replays are compared with.
-
-    Attributes
-    ----------
-    what : {"ideal", "first", "measured"}
-        The replay on the ideal network, the first of the replays, or the measured run.
-    runtime : float or None
-        Seconds; None where that replay stopped.
-    """
-
-    what: Against
-    runtime: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the baseline as JSON types."""
-        return {"what": self.what, "runtime": self.runtime}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A replay on one network.
-
-    Attributes
-    ----------
-    network : Network
-        The network.
-    found : Execution or ReplayError
-        What came out, or what stopped the replay.
-    evaluations : mapping of str to Evaluation
-        Efficiencies by family, where they were asked for.
-    """
-
-    network: Network
-    found: Execution | ReplayError
-    evaluations: Evaluations
-
-    def __repr__(self) -> str:
-        return f"<Outcome on {self.network.name}: {self._told()}>"
-
-    def _told(self) -> str:
-        return "stopped" if isinstance(self.found, ReplayError) else format_time(self.found.runtime)
-
-    def to_dict(self, against: Baseline) -> dict[str, Any]:
-        """Give the replay as JSON types."""
-        head = {"network": self.network.to_dict()}
-        if isinstance(self.found, ReplayError):
-            nothing = dict.fromkeys(("runtime", "operations", "change"))
-            return {**head, **nothing, "ranks": [], "error": self.found.message}
-        times = zip(self.found.compute.tolist(), self.found.end.tolist(), strict=True)
-        base = against.runtime
-        return {
-            **head,
-            "runtime": self.found.runtime,
-            "operations": int(self.found.operations),
-            "change": self.found.runtime / base - 1 if base else None,
-            "ranks": [{"compute": compute, "end": end} for compute, end in times],
-            **({"metrics": _plain(self.evaluations)} if self.evaluations else {}),
-        }
 
 
 @dataclass(frozen=True)
@@ -125,7 +64,8 @@ class Replays(Result):
     window : Focus
         What of the trace was replayed.
     caveats, notes : tuple of str
-        What has to be known before the numbers are read; what was left out or taken as local.
+        What has to be known before the numbers are read; what was left out or treated as
+        computation.
     evaluations : mapping of str to Evaluation
         Efficiencies of the measured run by family, where they were asked for.
     unknown : mapping of str to str
@@ -147,7 +87,7 @@ class Replays(Result):
     inputs: tuple[str, ...]
 
     def __repr__(self) -> str:
-        shown = [f"{one.network.name} {one._told()}" for one in self.outcomes[:_SHOWN]]
+        shown = [f"{one.network.name} {one.told()}" for one in self.outcomes[:_SHOWN]]
         if len(self.outcomes) > _SHOWN:
             shown.append("...")
         return cut(
@@ -169,7 +109,7 @@ class Replays(Result):
         efficiencies = {}
         if self.evaluations:
             efficiencies = {
-                "measured_metrics": _plain(self.evaluations),
+                "measured_metrics": plain(self.evaluations),
                 "unknown_families": dict(self.unknown),
             }
         return {
@@ -320,9 +260,9 @@ def replay(
     if metrics:
         observed = analyse(whole, part=part).observables
         unknown = unknown_families(observed)
-        evaluations = _evaluations(observed, unknown)
+        evaluations = evaluate(observed, unknown)
     outcomes = tuple(
-        _outcome(program, network, observed, unknown, alone=len(scenarios) == 1)
+        outcome(program, network, observed, unknown, alone=len(scenarios) == 1)
         for network in scenarios
     )
     return Replays(
@@ -330,7 +270,7 @@ def replay(
         measured,
         len(set(program.nodes.tolist())),
         outcomes,
-        _baseline(against or _usual(scenarios), program, outcomes, measured),
+        baseline(against, program, outcomes, measured),
         focus,
         (*caveats(source, focus), *([] if program.operations else [NO_MPI])),
         program.notes,
@@ -346,57 +286,3 @@ def _names(profiles: Sequence[Profile], networks: Sequence[Network]) -> list[str
     return [
         one.name if one.is_preset or taken.count(one.name) == 1 else one.path for one in profiles
     ]
-
-
-def _outcome(
-    program: Program,
-    network: Network,
-    observed: Observables | None,
-    unknown: Mapping[str, str],
-    *,
-    alone: bool,
-) -> Outcome:
-    try:
-        found = carry_out(program, network)
-        if observed is None:
-            return Outcome(network, found, {})
-        run = of_execution(observed, found, carry_out(program, network.ideal()))
-    except ReplayError as error:
-        if alone:
-            raise
-        return Outcome(network, error, {})
-    return Outcome(network, found, _evaluations(run, unknown))
-
-
-def _evaluations(run: Observables, unknown: Mapping[str, str]) -> dict[str, Evaluation]:
-    families, aggregates = load_families(), run.aggregates()
-    return {
-        name: families[name].evaluate(aggregates, run.absent)
-        for name in FAMILIES
-        if name not in unknown
-    }
-
-
-def _plain(evaluations: Evaluations) -> dict[str, dict[str, float]]:
-    return {name: dict(evaluation.values) for name, evaluation in evaluations.items()}
-
-
-def _usual(networks: Sequence[Network]) -> Against:
-    """What a change of the network shows best against."""
-    if len(networks) > 1:
-        return "first"
-    return "measured" if networks[0] == IDEAL else "ideal"
-
-
-def _baseline(
-    what: Against, program: Program, outcomes: Sequence[Outcome], measured: float
-) -> Baseline:
-    if what == "measured":
-        return Baseline(what, measured)
-    if what == "ideal":
-        try:
-            return Baseline(what, carry_out(program, IDEAL).runtime)
-        except ReplayError:  # the change is not known then; the replays that were asked for are
-            return Baseline(what, None)
-    first = outcomes[0].found
-    return Baseline(what, None if isinstance(first, ReplayError) else first.runtime)

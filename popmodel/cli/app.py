@@ -37,6 +37,8 @@ VERBS = (
 where its words are not read as those of the others."""
 
 HELP_WIDTH = 80
+COMPLETING = "_POPMODEL_COMPLETE"
+"""The variable by which a shell asks for completions."""
 
 # typer brings its own copy of click since 0.16 or uses the installed one: its public exception
 # leads to the right base classes in both cases.
@@ -100,7 +102,14 @@ class Verbs(TyperGroup):
         examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
         verb = getattr(module, "VERB", Verb)
         single.command(cmd_name, cls=verb, epilog=examples)(module.command)
-        return get_command(single)
+        command = get_command(single)
+        if COMPLETING in os.environ:
+            from popmodel.cli.completion import attach
+
+            click = ClickUsageError.__module__.rpartition(".")[0]
+            item = import_module(f"{click}.shell_completion").CompletionItem
+            attach(cmd_name, command, item)
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write what each verb does, as a whole: click's own list cuts it."""
@@ -187,7 +196,7 @@ def run(arguments: Sequence[str]) -> int:
         epilog="For the options of a verb: popmodel VERB --help",
     )(_callback)
     program = get_command(app)
-    if "_POPMODEL_COMPLETE" in os.environ:  # a shell asks for completions
+    if COMPLETING in os.environ:
         program.main(prog_name="popmodel")
     verb = " ".join(["popmodel", *(word for word in arguments[:1] if word in VERBS)])
     help_on_it = f"{verb} --help explains the options"

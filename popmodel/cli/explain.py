@@ -33,7 +33,7 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Explain a metric, a family of metrics, a parameter or a word of a screen.
+    """Explain a metric, a parameter or another name on a screen.
 
     Of a metric: formula, source, parts, and what to look at when it is low. Of a family: when to
     use it, and its metrics in a line each.

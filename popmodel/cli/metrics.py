@@ -47,8 +47,8 @@ def command(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Families of metrics, separated by commas, or all. Without it the table shows "
-            "those that fit the run; other formats have all.",
+            help="Families of metrics, separated by commas, or all. Default: the one that fits the "
+            "run in a table, all in other formats.",
         ),
     ] = None,
     scaling: Annotated[

@@ -109,12 +109,12 @@ def target(
     by_suffix = suffixes.get(path.suffix.lower())
     if by_suffix is None and format is None:
         raise UsageError(
-            f"-o {output}: the suffix does not tell the format",
-            f"use {', '.join(list(suffixes)[:-1])} or {list(suffixes)[-1]}, or say --format",
+            f"-o {output}: cannot tell the format from the suffix",
+            f"use {', '.join(list(suffixes)[:-1])} or {list(suffixes)[-1]}, or give --format",
         )
     if by_suffix is not None and format is not None and by_suffix is not format:
         raise UsageError(
-            f"-o {output} asks for {by_suffix} but --format for {format}", "leave one of them out"
+            f"-o {output} means {by_suffix}, --format says {format}", "leave one of them out"
         )
     # Refused before the work as well as after it: nobody waits an hour for this line.
     try:

@@ -38,9 +38,9 @@ def command(
     ctx: typer.Context,
     app: AppArgument = None,
     procs: Annotated[
-        str | None, typer.Option(metavar="P", help="Number of processes. Required.")
+        str | None, typer.Option(metavar="P", help="Number of processes (required).")
     ] = None,
-    threads: Annotated[str, typer.Option(metavar="T", help="Threads of each process.")] = "1",
+    threads: Annotated[str, typer.Option(metavar="T", help="Threads per process.")] = "1",
     machine: MachineOption = None,
     nodes: NodesOption = None,
     cores_per_node: CoresPerNodeOption = None,
@@ -50,26 +50,26 @@ def command(
         str | None,
         typer.Option(
             metavar="PxT[,NAME=VALUE]",
-            help="The run that the family scaling compares with; with NAME=VALUE of another "
-            "problem (weak scaling). Without it 1x1, or the smallest part that is possible.",
+            help="Run that the family scaling compares with; NAME=VALUE for another problem size "
+            "(weak scaling). Default: 1x1, or the smallest possible part of the run.",
         ),
     ] = None,
     formula: Annotated[
         str | None,
         typer.Option(
             metavar="METRIC",
-            help="Print the formula of the runtime (write runtime) or of a metric instead, and "
-            "what a change of each input does to it; LaTeX with --format markdown.",
+            help="Print the formula of a metric, or of the runtime (METRIC = runtime), and the "
+            "effect of each input on it; LaTeX with --format markdown.",
         ),
     ] = None,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Predict the runtime and efficiencies of a run.
+    """Predict the runtime and the efficiencies of a run.
 
-    From a description of the application and of the machine: the runtime, the efficiencies, where
-    the time goes and what would help, with 90 % intervals, and how to launch the run.
+    From the signature of an application and the profile of a machine: runtime and efficiencies with
+    90 % intervals, where the time goes, what would help, and how to launch the run.
     """
     from popmodel import provenance
     from popmodel.cli.output import target
@@ -83,18 +83,18 @@ def command(
 
     goal = target(output, format, force=force)
     if procs is None:
-        raise UsageError("--procs is missing", "say how many processes, e.g. --procs 16")
+        raise UsageError("--procs is missing", "add for example --procs 16")
     processes = whole_number("--procs", procs)
     per_process = whole_number("--threads", threads)
     available = allocation(nodes, cores_per_node)
     if formula is not None and family is not None:
         raise UsageError(
-            "--formula and --family do not go together", "write --formula FAMILY.METRIC"
+            "--formula and --family cannot be combined", "write --formula FAMILY.METRIC"
         )
     if formula is not None and reference is not None:
         raise UsageError(
-            "--formula and --reference do not go together",
-            "formulas are of one run: leave one of them out",
+            "--formula and --reference cannot be combined",
+            "a formula describes one run: leave one of them out",
         )
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
     base = (

@@ -21,7 +21,7 @@ from popmodel.cli.options import (
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
-from popmodel.network.network import PRESETS, READINGS, describe, preset
+from popmodel.network.network import PRESETS, READINGS, Network, describe, preset
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def command(
     In JSON what is infinite is null (in CSV an empty field).
     """
     from popmodel import provenance
-    from popmodel.api.replay import BASELINES, replay
+    from popmodel.api.outcomes import BASELINES
+    from popmodel.api.replay import replay
     from popmodel.cli.output import target
     from popmodel.report.replay import VIEWS, differences
 
@@ -130,7 +131,7 @@ def command(
         latency=_several("--latency", latency, parse_time),
         bandwidth=_several("--bandwidth", bandwidth, parse_bandwidth),
         eager_threshold=_several("--eager-threshold", eager_threshold, parse_size),
-        collectives=_several("--collectives", collectives, str),
+        collectives=_several("--collectives", collectives, _rule),
         cpu_factor=_several("--cpu-factor", cpu_factor, _parse_factor),
         against=base,
         metrics=metrics,
@@ -171,6 +172,10 @@ def _values(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
         return [read(part) for part in parts]
     except UsageError as error:
         raise UsageError(f"{option}: {error.message}", error.hint) from error
+
+
+def _rule(text: str) -> str:
+    return Network(collectives=text).collectives
 
 
 def _parse_factor(text: str) -> float:

@@ -41,7 +41,7 @@ def command(
     app: AppArgument = None,
     cores: Annotated[
         str | None,
-        typer.Option(metavar="N[,N...]", help="Cores to be shared by processes and threads."),
+        typer.Option(metavar="N[,N...]", help="Cores to split into processes and threads."),
     ] = None,
     machine: MachineOption = None,
     nodes: NodesOption = None,
@@ -51,18 +51,19 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME=FACTORx,...",
-            help="Change the machine: latency, bandwidth, memory, clock, openmp, imbalance.",
+            help="Scale latency, bandwidth, memory (bandwidth), clock, openmp (overhead) or "
+            "imbalance.",
         ),
     ] = None,
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory that a process may take at most.")
+        str | None, typer.Option(metavar="SIZE", help="Upper limit of the memory of a process.")
     ] = None,
     efficiency: Annotated[
         str | None,
         typer.Option(
             metavar="E",
-            help="Instead of --cores: the largest number of cores that keeps a parallel "
-            "efficiency, such as 0.8.",
+            help="Instead of --cores: find the largest number of cores with at least this "
+            "parallel efficiency, such as 0.8.",
         ),
     ] = None,
     tune: Annotated[
@@ -70,7 +71,7 @@ def command(
         typer.Option(
             metavar="NAME",
             help="Find the best value of a parameter that divides the work, such as a number of "
-            "blocks, for the split to take.",
+            "blocks, for the recommended split.",
         ),
     ] = None,
     format: Annotated[
@@ -78,7 +79,7 @@ def command(
         typer.Option(
             "--format",
             metavar="|".join(SWEEP_FORMATS),
-            help="How the result is written. Without it the suffix of -o decides, else table.",
+            help="Output format. Default: by the suffix of -o, else table.",
             show_default=False,
         ),
     ] = None,
@@ -88,7 +89,7 @@ def command(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write to FILE (.json, .csv, .md, .txt or .svg) instead of standard output (-).",
+            help="Write to FILE (.json, .csv, .md, .txt or .svg). Default: standard output (-).",
             show_default=False,
         ),
     ] = None,
@@ -96,8 +97,8 @@ def command(
 ) -> None:
     """Find the best split of cores into processes and threads.
 
-    Every split of the cores with its runtime, efficiency and memory, the probability that it is the
-    best, what the usual defaults would cost, and how to launch what to take.
+    Shows every possible split with its runtime, efficiency, memory and probability of being the
+    best, recommends one, and says what the usual defaults would cost and how to launch it.
     """
     from popmodel import provenance
     from popmodel.cli.output import target
@@ -111,8 +112,8 @@ def command(
     goal = target(output, format, force=force, formats=SWEEP_FORMATS)
     if (cores is None) == (efficiency is None):
         if cores is None:
-            raise UsageError("--cores is missing", "say how many cores, e.g. --cores 64")
-        raise UsageError("--cores and --efficiency do not go together", "leave one of them out")
+            raise UsageError("--cores is missing", "add for example --cores 64")
+        raise UsageError("--cores and --efficiency cannot be combined", "leave one of them out")
     counts = None if cores is None else [whole_number("--cores", part) for part in cores.split(",")]
     goal_efficiency = None if efficiency is None else _fraction("--efficiency", efficiency)
     available = allocation(nodes, cores_per_node)
@@ -138,7 +139,7 @@ def command(
 
 
 def _fraction(option: str, text: str) -> float:
-    """A fraction above 0 and up to 1, or a percentage."""
+    """A fraction above 0 and at most 1, or a percentage."""
     number = text.strip()
     try:
         value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
@@ -146,7 +147,7 @@ def _fraction(option: str, text: str) -> float:
         value = math.nan
     if not 0 < value <= 1:
         raise UsageError(
-            f"{option}: '{text}' is no fraction above 0 and up to 1",
+            f"{option}: must be above 0 and at most 1, not '{text}'",
             f"write for example {option} 0.8 or {option} 80%",
         )
     return value
@@ -162,7 +163,7 @@ def _changes(text: str | None) -> dict[str, float]:
         if name not in WHAT_IF:
             near = get_close_matches(name, WHAT_IF, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(WHAT_IF)}"
-            raise UsageError(f"--what-if {part}: nothing is called '{name}'", hint)
+            raise UsageError(f"--what-if {part}: unknown name '{name}'", hint)
         if name in changes:
             raise UsageError(f"--what-if {part}: {name} is given twice", "leave one of them out")
         changes[name] = _factor(factor, part)
@@ -180,6 +181,7 @@ def _factor(text: str, part: str) -> float:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
         raise UsageError(
-            f"--what-if {part}: '{text}' is no factor above 0", "write for example latency=0.5x"
+            f"--what-if {part}: must be a factor above 0, not '{text}'",
+            "write for example latency=0.5x",
         )
     return value

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from popmodel.machine.profile import Profile, part_of
+from popmodel.machine import remeasure
+from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.values import dataclass
 
@@ -140,8 +141,7 @@ def _missing(profile: Profile) -> Iterator[Finding]:
         if any(all(_has(profile, path) for path in paths) for paths in need.paths):
             continue
         lacking = next((path for path in need.paths[0] if not _has(profile, path)), first)
-        measure = f"popmodel bench --only {part_of(lacking)} measures it"
-        why = profile.absent(lacking) or measure
+        why = profile.absent(lacking) or f"measure it: {remeasure.command(profile, lacking)}"
         yield Finding("missing", lacking, f"{need.purpose} need {lacking}: {why}")
     if not profile.topology.caches:
         why = profile.absent("topology.caches") or "add it to the profile, with its source"
@@ -176,7 +176,7 @@ def _noisy(profile: Profile) -> Iterator[Finding]:
         why = quality.get("why") or []
         reason = "; ".join(map(str, why)) if isinstance(why, list) else str(why)
         if quality.get("noisy"):
-            text = f"{section}: noisy measurements ({reason or 'no reason given'})"
+            text = f"{section}: noisy ({reason or 'no reason given'})"
             yield Finding("noisy", f"quality.{section}", text)
         elif reason:
             yield Finding("remark", f"quality.{section}", f"{section}: {reason}")

@@ -102,9 +102,11 @@ class Profile:
         reason = self.absent(path)
         if reason is not None:
             return MissingQuantity(f"{problem}: {reason}", "add it to the profile, with its source")
+        from popmodel.machine import remeasure
+
         hint = "add it to the profile, with its source"
-        if part := part_of(path):
-            hint += f", or measure it: popmodel bench --only {part}"
+        if measure := remeasure.command(self, path):
+            hint += f", or measure it: {measure}"
         return MissingQuantity(problem, hint)
 
     def absent(self, path: str) -> str | None:

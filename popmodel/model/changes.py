@@ -45,7 +45,7 @@ _TABLE = (
         {"core.load_per_cycle": 1, "core.store_per_cycle": 1},
         0,
     ),
-    Group("loops", "cycles of loop control", {"core.loop_cycles": 1}, 0),
+    Group("loops", "loop-control cycles", {"core.loop_cycles": 1}, 0),
     Group(
         "memory",
         "memory bandwidth",
@@ -55,20 +55,20 @@ _TABLE = (
     Group("caches", "cache bandwidth", {"memory.cache_bw": 1}, -1),
     Group("copy", "copy bandwidth", {"memory.copy_bw": 1}, -1),
     Group("cache", "cache", {"memory.kappa": 1}, 0),
-    Group("lines", "time of cache lines between cores", {"memory.line_transfer": 1}, 1),
+    Group("lines", "cache-line transfer time", {"memory.line_transfer": 1}, 1),
     Group("sharing", "exposed false sharing", {"memory.kappa_fs": 1}, 0),
     Group("openmp", "OpenMP overhead", {"openmp": 1}, 1),
     Group("latency", "network latency", {"net.inter.alpha": 1}, 1),
-    Group("latency_intra", "latency inside a node", {"net.intra.alpha": 1}, 1),
-    Group("latency_socket", "latency inside a socket", {"net.socket.alpha": 1}, 1),
+    Group("latency_intra", "latency within a node", {"net.intra.alpha": 1}, 1),
+    Group("latency_socket", "latency within a socket", {"net.socket.alpha": 1}, 1),
     Group("bandwidth", "network bandwidth", {"net.inter.beta": -1}, -1),
-    Group("bandwidth_intra", "bandwidth inside a node", {"net.intra.beta": -1}, -1),
-    Group("bandwidth_socket", "bandwidth inside a socket", {"net.socket.beta": -1}, -1),
-    Group("adapter", "bandwidth of the adapter", {"net.nic_G": -1}, -1),
-    Group("crowding", "undisturbed messages of a node", {"net.shm_k": 1}, 0),
+    Group("bandwidth_intra", "bandwidth within a node", {"net.intra.beta": -1}, -1),
+    Group("bandwidth_socket", "bandwidth within a socket", {"net.socket.beta": -1}, -1),
+    Group("adapter", "network adapter bandwidth", {"net.nic_G": -1}, -1),
+    Group("crowding", "undisturbed messages per node", {"net.shm_k": 1}, 0),
     Group(
         "sending",
-        "processor time per message",
+        "CPU time per message",
         {
             f"net.{tier}.{name}": 1
             for tier in ("inter", "intra", "socket")
@@ -77,8 +77,8 @@ _TABLE = (
         | {"net.multiple_overhead": 1},
         1,
     ),
-    Group("threads_in_mpi", "cost of more threads in MPI", {"net.thread_factor": 1}, 0),
-    Group("reduction", "speed of reductions", {"net.reduce_gamma": -1}, -1),
+    Group("threads_in_mpi", "cost of additional threads in MPI", {"net.thread_factor": 1}, 0),
+    Group("reduction", "reduction speed", {"net.reduce_gamma": -1}, -1),
     Group("persistent", "persistent imbalance", {"imbalance.persistent_cv": 1}, 0),
     Group("transient", "transient imbalance", {"imbalance.transient_cv": 1}, 0),
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
 from popmodel.model.causes import causes
 from popmodel.model.elasticity import elasticities
 from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
+from popmodel.model.remedies import remedies
 from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.scaling import ReferenceRun, compare
@@ -67,6 +69,9 @@ def predict(
     metrics, absent, limits, notes = _metrics(compared.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
     validity = assess(profile, placement, run.used)
+    lost = causes(study, placement, run)
+    doubtful = study.doubtful(drawn, run.modelled.runtime)
+    first = next(iter(doubtful), None)
     prediction = Prediction(
         application=signature.name,
         machine=profile.name,
@@ -86,11 +91,12 @@ def predict(
         absent=absent,
         reference=compared.reference,
         limits=limits,
-        causes=causes(study, placement, run),
+        causes=lost,
         time={part: estimate(value) for part, value in run.modelled.time.items()},
-        remedies=study.remedies(placement, agreement),
+        remedies=remedies(study, placement, lost, agreement),
         elasticities=elasticities(study, placement, agreement=agreement),
-        doubtful=study.doubtful(drawn, run.modelled.runtime),
+        doubtful=doubtful,
+        measure=None if first is None else remeasure.command(profile, first),
         model_form=study.model_form(placement, agreement),
         agreement=agreement,
         not_replayed=outcome.why_not,

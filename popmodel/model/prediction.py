@@ -178,6 +178,8 @@ class Prediction:
         By how many per cent the runtime changes if an input grows by one, the largest first.
     doubtful : dict of str to float
         Share of each uncertain input in the variance of the runtime, the largest first.
+    measure : str or None
+        Command that measures the first of these; None where no benchmark does.
     model_form : tuple of float
         Runtime if transfers hide behind arithmetic entirely, and if nothing overlaps, s.
     agreement : Agreement or None
@@ -224,6 +226,7 @@ class Prediction:
     remedies: dict[str, float]
     elasticities: tuple[Elasticity, ...]
     doubtful: dict[str, float]
+    measure: str | None
     model_form: tuple[float, float]
     agreement: Agreement | None
     not_replayed: str | None
@@ -292,6 +295,7 @@ class Prediction:
             "remedies": self.remedies,
             "elasticities": [one.to_dict() for one in self.elasticities],
             "doubtful": self.doubtful,
+            "measure": self.measure,
             "model_form": dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
             "replay": {"why": self.not_replayed}
             if self.agreement is None

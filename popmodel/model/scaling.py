@@ -183,5 +183,5 @@ def _work_ratio(
     if np.all(work) and np.all(base):
         return work / base, "work in operations"
     return placement.cores / where.cores, (
-        "work taken as proportional to the cores: the signature counts no operations (flops)"
+        "work assumed proportional to the cores: the signature has no operation counts (flops)"
     )

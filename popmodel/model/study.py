@@ -16,7 +16,6 @@ from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
-from popmodel.model.changes import REMEDIES
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
 from popmodel.model.replayed.exchange import NotUnrolled
@@ -41,8 +40,6 @@ from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import Array, Draws, group, interval, nominal, shares
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
-
-_NEGLIGIBLE = 0.0005  # of the runtime: a remedy that brings less is not worth a line
 
 
 class Values(Protocol):
@@ -138,6 +135,18 @@ class Study:
             self.signature,
             self.profile,
             changed,
+            self.draws,
+            self.seed,
+            self.factors,
+            allocation=self.allocation,
+        )
+
+    def with_signature(self, signature: Signature) -> Study:
+        """Give the same study of a program that was changed."""
+        return Study(
+            signature,
+            self.profile,
+            self.settings,
             self.draws,
             self.seed,
             self.factors,
@@ -322,7 +331,7 @@ class Study:
         if not self.has_mpi:
             raise NotUnrolled(NO_MPI)
         if placement.processes == 1:
-            raise NotUnrolled("one process waits for nobody")
+            raise NotUnrolled("one process, no messages")
         best = self.sources(draws=0)
         run = self.run(placement, best)
         spread = self.spread(placement, best)
@@ -357,23 +366,6 @@ class Study:
             for name in ("persistent_cv", "transient_cv")
             if name in known
         }
-
-    def remedies(
-        self, placement: Placement, agreement: Agreement | None = None
-    ) -> dict[str, float]:
-        """Give the relative change of the runtime under each remedy that helps, the best first."""
-
-        def runtime(factors: Mapping[str, Value]) -> float:
-            drawn = self.sources(factors, draws=0)
-            return nominal(self.run(placement, drawn, agreement=agreement).modelled.runtime)
-
-        before = runtime({})
-        found = {
-            label: runtime(expand(changes.factors(groups, factor), self.quantities)) / before - 1
-            for label, (factor, groups) in REMEDIES.items()
-        }
-        helpful = {label: change for label, change in found.items() if change < -_NEGLIGIBLE}
-        return dict(sorted(helpful.items(), key=lambda item: item[1]))
 
     def doubtful(self, drawn: Draws, runtime: Value) -> dict[str, float]:
         """Give the share of each uncertain input in the variance of the runtime."""
@@ -438,7 +430,7 @@ def with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[s
                 f"did you mean {near[0]}?" if near else f"it has: {known}",
             )
         if not (np.isfinite(value) and value > 0):
-            raise UsageError(f"parameter {name} should be a number above 0, not {value:g}")
+            raise UsageError(f"parameter {name} must be a number above 0, not {value:g}")
         params[name] = Quantity(float(value), origin="user", source="set for this prediction")
     return params
 
@@ -466,7 +458,7 @@ def check_memory(
         f"{signature.name} needs {format_size(needed, digits=3)} on a node "
         f"({plural(placement.per_node, 'process', 'processes')}), "
         f"a node has {format_size(available, digits=3)}",
-        "take a smaller problem",
+        "use a smaller problem or fewer processes per node",
     )
 
 

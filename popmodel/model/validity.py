@@ -65,10 +65,10 @@ class Validity:
 
     @property
     def text(self) -> str:
-        """What to tell people, in a few words and the reasons."""
-        words = {INSIDE: "inside the measured range", OUTSIDE: "outside the measured range"}
+        """The status in a few words, and the reasons."""
+        words = {INSIDE: "within the measured range", OUTSIDE: "too far outside the measured range"}
         if self.factor is None:
-            words[self.status] = f"no measured range ({self.status})"
+            words[self.status] = f"no measured range ({self.status} values)"
         return ": ".join([words.get(self.status, self.status), "; ".join(self.reasons)]).rstrip(
             ": "
         )
@@ -92,7 +92,7 @@ def assess(profile: Profile, placement: Placement, used: Iterable[Use]) -> Valid
     """
     known = ranges(profile)
     asked = {*used, Use("topology", "nodes", float(placement.nodes))}
-    beyond: dict[tuple[float, str, float], list[str]] = defaultdict(list)
+    beyond: dict[tuple[float, str, str], list[str]] = defaultdict(list)
     measured = False
     for use in sorted(asked):
         subject, found = use.subject, known.get((use.subject, use.argument))
@@ -102,9 +102,9 @@ def assess(profile: Profile, placement: Placement, used: Iterable[Use]) -> Valid
         if found is None:
             continue
         measured = measured or use.argument != "nodes"
-        factor, end = _beyond(use, *found)
+        factor, limit = _beyond(use, *found)
         if factor > 1 + _ROUNDING:
-            beyond[factor, use.argument, end].append(subject)
+            beyond[factor, use.argument, limit].append(subject)
     order = sorted(beyond, key=lambda key: -key[0] / LIMITS[key[1]])
     reasons = [_reason(*key, beyond[key]) for key in order]
     if not measured:
@@ -165,21 +165,27 @@ def _messages(known: Mapping[tuple[str, str], tuple[float, float]]) -> tuple[flo
     return (1.0, 2.0) if tiers else None
 
 
-def _beyond(use: Use, low: float, high: float) -> tuple[float, float]:
-    """By which factor a value is outside a range, and the end of the range on that side."""
+def _beyond(use: Use, low: float, high: float) -> tuple[float, str]:
+    """By which factor a value is outside a range, and which end of the range on that side."""
+    if use.argument == "nodes":
+        return use.value / high, f"above those of the profile ({high:g})"
     if use.value > high:
-        return use.value / max(high, 1.0), high
+        return use.value / max(
+            high, 1.0
+        ), f"above the largest measured ({_shown(use.argument, high)})"
     # a message shorter than the shortest one measured costs what that one costs
     if use.value < low and use.argument != "bytes":
-        return low / use.value, low
-    return 1.0, high
+        return low / use.value, f"below the smallest measured ({_shown(use.argument, low)})"
+    return 1.0, ""
 
 
-def _reason(factor: float, argument: str, end: float, subjects: list[str]) -> str:
-    shown = format_size(end, digits=3) if argument == "bytes" else f"{end:g}"
-    if argument == "nodes":
-        return f"x{factor:.3g} in nodes: the profile has {shown}"
-    return f"x{factor:.3g} in {argument}: {', '.join(subjects)} measured to {shown}"
+def _shown(argument: str, value: float) -> str:
+    return format_size(value, digits=3) if argument == "bytes" else f"{value:g}"
+
+
+def _reason(factor: float, argument: str, limit: str, subjects: list[str]) -> str:
+    text = f"{argument} a factor of {factor:.3g} {limit}"
+    return text if argument == "nodes" else f"{text}: {', '.join(subjects)}"
 
 
 def _not_measured(profile: Profile, asked: Iterable[Use]) -> list[str]:

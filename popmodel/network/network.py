@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -96,11 +97,11 @@ class Network:
         """Refuse values that no network has."""
         for value, choices, what in (
             (self.rules, RULES, "rules"),
-            (self.collectives, READINGS, "reading of collectives"),
-            (self.collective_cost, COST_FACTORS, "cost factor of collectives"),
+            (self.collectives, READINGS, "rule for collectives"),
+            (self.collective_cost, COST_FACTORS, "cost factor for collectives"),
         ):
             if value not in choices:
-                raise UsageError(f"unknown {what} {value!r}", f"choose one of {', '.join(choices)}")
+                raise UsageError(f"unknown {what} {value!r}", _near(value, choices))
         if not 0 <= self.latency < math.inf:
             raise UsageError(f"latency must be at least 0 and finite, not {self.latency:g} s")
         if not self.bandwidth > 0:
@@ -150,6 +151,11 @@ def preset(name: str) -> Network:
     try:
         return PRESETS[name]
     except KeyError:
-        near = difflib.get_close_matches(name, PRESETS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(PRESETS)}"
-        raise UsageError(f"unknown network {name!r}", hint) from None
+        raise UsageError(f"unknown network {name!r}", _near(name, PRESETS)) from None
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """What a name should be: a near one, or one of all."""
+    choices = list(known)
+    near = difflib.get_close_matches(name, choices, 1)
+    return f"did you mean {near[0]}?" if near else f"choose one of {', '.join(choices)}"

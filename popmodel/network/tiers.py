@@ -90,10 +90,11 @@ class Tiers:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Plain data for JSON: the tiers that are there."""
         return {
-            name: None if tier is None else tier.to_dict()
+            name: tier.to_dict()
             for name, tier in (("within", self.within), ("between", self.between))
+            if tier is not None
         }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
@@ -10,12 +9,14 @@ from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import AGGREGATES
-from popmodel.machine.profile import part_of
 from popmodel.model.prediction import DEFAULT_REFERENCE
+from popmodel.model.symbols import not_modelled
 from popmodel.model.uncertainty import group
 from popmodel.model.validity import OUTSIDE, Validity
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
+from popmodel.report.launch import launch_lines
+from popmodel.report.predict_trees import efficiency_lines, trees
 from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import (
@@ -23,22 +24,16 @@ from popmodel.report.terminal import (
     Row,
     Style,
     bar,
-    display_width,
-    loses,
     pairs,
     paragraph,
     percent,
-    shell_lines,
-    shell_words,
     table,
 )
-from popmodel.units import format_size, format_time, plural
-from popmodel.values import dataclass
+from popmodel.report.uncertainty import PARAMETERS_ONLY, how_to, measuring, named
+from popmodel.units import count, format_size, format_time, plural
 
 BAR_WIDTH = 20
-SCALING = "scaling"
-_TOLD = 0.05  # of a loss: a smaller cause is not worth a word
-_FUZZ = 1e-6  # of a point: what rounding in the computation may add to 100
+REMEDIES_SHOWN = 8
 
 Estimate = Mapping[str, Any]
 
@@ -71,8 +66,8 @@ def screen(
         "",
     ]
     lines += pairs(_results(document), style)
-    for tree in _trees(document, families, reasons, brief=brief):
-        lines += ["", *_efficiencies(tree, style)]
+    for tree in trees(document, families, reasons, brief=brief):
+        lines += ["", *efficiency_lines(tree, style)]
         lines += [line for cause in tree.causes for line in paragraph(cause, style, first="<- ")]
     if _compares(document, families):
         lines += ["", *pairs([("reference", _reference(document))], style)]
@@ -114,7 +109,7 @@ def markdown(document: Document, families: Sequence[str], *, brief: bool = False
     reasons = Reasons()
     facts = [*_setting(document), *_results(document)]
     lines = markdown_table([application(document), _sizes(document)[0]], facts)
-    for tree in _trees(document, families, reasons, brief=brief):
+    for tree in trees(document, families, reasons, brief=brief):
         body = [
             ["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in tree.rows
         ]
@@ -126,28 +121,17 @@ def markdown(document: Document, families: Sequence[str], *, brief: bool = False
         lines += ["", text]
     body = [[row.label, *(cell.text for cell in row.cells[:2])] for row in _parts(document)]
     lines += ["", *markdown_table(["where the time goes", "time", "%"], body)]
-    remedies = [(label, _change(change)) for label, change in document["remedies"].items()]
+    remedies, smaller = _remedies(document)
     if remedies:
         lines += ["", *markdown_table(["what would help", "runtime"], remedies)]
-    for text in [*_doubts(document), *_notes(document)]:
+    for text in [*smaller, *_uncertainty(document)]:
+        lines += ["", text]
+    if document["measure"] is not None:
+        lines += ["", how_to(document["measure"], document["machine"])]
+        lines += ["", "```sh", document["measure"], "```"]
+    for text in _notes(document):
         lines += ["", text]
     return [*lines, "", "```sh", *document["launch"].split("\n"), "```"]
-
-
-def launch_lines(command: str, width: int) -> list[str]:
-    """A shell command in lines of at most `width` columns that can be pasted as they are.
-
-    Words that fit nowhere stand on a line of their own.
-    """
-    parts = [
-        shell_lines(shell_words(given), width)
-        for given in command.replace("\\\n", "\n").split("\n")
-    ]
-    return [
-        line if part is parts[-1] or line.endswith("\\") else f"{line} \\"
-        for part in parts
-        for line in part
-    ]
 
 
 def _sizes(document: Document) -> tuple[str, ...]:
@@ -185,108 +169,35 @@ def _results(document: Document) -> list[tuple[str, str]]:
     text = format_time(runtime["value"])
     validity = document["validity"]
     if validity["status"] == OUTSIDE:
-        text += ", no interval so far from what was measured"
+        text += ", no interval: too far outside the measured range"
     elif runtime["low"] is None:
         text += f", no interval: {runtime.get('why', 'not known')}"
     else:
-        text += f", 90 %: {_times(runtime['low'], runtime['high'])} (parameters only)"
+        text += f", 90 %: {_times(runtime['low'], runtime['high'])}"
     form = document["model_form"]
     bracket = (
-        f"full {format_time(form['full_overlap'], digits=3)}, "
-        f"none {format_time(form['no_overlap'], digits=3)} (arithmetic and memory)"
+        f"{format_time(form['full_overlap'], digits=3)} if computation and memory traffic overlap "
+        f"fully, {format_time(form['no_overlap'], digits=3)} if not at all"
     )
     reach = Validity(validity["status"], validity["factor"], tuple(validity["reasons"])).text
     return [
         ("runtime", text),
         ("validity", reach),
         ("overlap", bracket),
-        ("replay", _replay(document["replay"])),
+        ("method", _method(document["replay"])),
     ]
 
 
-def _replay(found: Mapping[str, Any]) -> str:
-    """What the replay says beside the closed form, and which of them is shown."""
+def _method(found: Mapping[str, Any]) -> str:
+    """Whether the run was replayed, and what the closed form gives."""
     if "why" in found:
-        return f"none: {found['why']}"
-
-    def said(side: str) -> str:
-        one = found[side]
-        efficiency = percent(one["parallel_efficiency"])
-        return f"{format_time(one['runtime'])}, parallel efficiency {efficiency} %"
-
-    return f"shown; the closed form says {said('closed_form')}"
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """Metrics below each other: heading, what the figures are in, lines, what limits."""
-
-    heading: str
-    unit: str
-    rows: list[Row]
-    causes: list[str]
-
-
-def _trees(
-    document: Document, families: Sequence[str], reasons: Reasons, *, brief: bool
-) -> list[_Tree]:
-    trees = []
-    for name in families:
-        family = load_families()[name]
-        ratio = name == SCALING
-        for walk in family.tree():
-            rows = []
-            marked: list[str] = []
-            for line in walk.rows:
-                label = family.metrics[line.metric].name
-                estimate = document["metrics"][name].get(line.metric)
-                cells: tuple[Cell, ...]
-                if estimate is None:
-                    cells = (Cell(reasons.mark(document["absent"][name][line.metric])),)
-                else:
-                    if brief and line.view and not loses(estimate["value"]):
-                        continue
-                    cells = (
-                        _value(estimate, ratio=ratio),
-                        Cell(_interval(estimate, reasons, ratio=ratio)),
-                    )
-                    if line.metric == document["limits"] and loses(estimate["value"]):
-                        label += " <-"
-                        marked += _causes(document, line.metric)
-                rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
-            unit = "" if ratio else "%"
-            trees.append(_Tree(walk.heading or family.title, unit, rows, marked))
-    return trees
-
-
-def _causes(document: Document, metric: str) -> list[str]:
-    """What of the program the loss of a metric comes from, the largest shares."""
-    causes = document["causes"].get(metric)
-    if not causes:
-        return []
-    whole = sum(causes.values())
-    told = [
-        f"{name} {format_time(seconds, digits=3)}"
-        for name, seconds in causes.items()
-        if seconds >= _TOLD * whole
-    ]
-    return [f"{format_time(whole, digits=3)} lost: {'; '.join(told)}"]
-
-
-def _value(estimate: Estimate, *, ratio: bool) -> Cell:
-    value = estimate["value"]
-    # a ratio to another run may be far above 1: its colour would say nothing
-    return Cell(f"{value:.3f}") if ratio else Cell(percent(value), value)
-
-
-def _interval(estimate: Estimate, reasons: Reasons, *, ratio: bool) -> str:
-    """The interval, rounded outwards: it always holds the value beside it."""
-    low, high = estimate["low"], estimate["high"]
-    if low is None:
-        return reasons.mark(estimate.get("why", "not known"))
-    if ratio:
-        return f"{low:.3f} .. {high:.3f}"
-    return f"{math.floor(100 * low + _FUZZ):.0f} .. {math.ceil(100 * high - _FUZZ):.0f}"
+        return f"closed form, no replay: {found['why']}"
+    closed, replay = (found[side]["runtime"] for side in ("closed_form", "replay"))
+    part = "" if found["part"] == 1 else f" of {percent(found['part'], 0)} % of the steps"
+    return (
+        f"replay{part}, {count(found['operations'])} MPI operations; closed form: "
+        f"{format_time(closed)} ({_change(closed / replay - 1)})"
+    )
 
 
 def _compares(document: Document, families: Sequence[str]) -> bool:
@@ -319,26 +230,6 @@ def _reference(document: Document) -> str:
     return text if reference["why"] == DEFAULT_REFERENCE else f"{text} ({reference['why']})"
 
 
-def _efficiencies(tree: _Tree, style: Style) -> list[str]:
-    heads = [[tree.unit], ["90 %"]]
-    widest = max(row.depth + display_width(row.label) for row in tree.rows)
-    above = [] if display_width(tree.heading) <= widest else paragraph(tree.heading, style)
-    first = "" if above else tree.heading
-    drawn = table(heads, tree.rows, style, first=first)
-    if "" in drawn:  # continued below: rather an interval under its metric than the tree twice
-        drawn = table(heads[:1], _below(tree.rows), style, first=first)
-    return [*above, *drawn]
-
-
-def _below(rows: Sequence[Row]) -> list[Row]:
-    """The rows with their second figure, the interval, on a line of its own."""
-    narrow: list[Row] = []
-    for row in rows:
-        narrow.append(Row(row.label, row.cells[:1], row.depth))
-        narrow += [Row(f"90 %: {cell.text}", (), row.depth + 2) for cell in row.cells[1:]]
-    return narrow
-
-
 def _parts(document: Document) -> list[Row]:
     """Parts of the runtime with their share, the largest first."""
     runtime = document["runtime"]["value"]
@@ -369,48 +260,52 @@ def _time(document: Document, style: Style) -> list[str]:
 
 def _advice(document: Document, style: Style) -> list[str]:
     lines: list[str] = []
-    if document["remedies"]:
-        rows = [
-            Row(label, (Cell(_change(change)),), depth=1)
-            for label, change in document["remedies"].items()
-        ]
+    remedies, smaller = _remedies(document)
+    if remedies:
+        rows = [Row(label, (Cell(change),), depth=1) for label, change in remedies]
         lines += ["", *table([["runtime"]], rows, style, first="what would help")]
-    doubts = _doubts(document)
-    for doubt in doubts:
-        lines += paragraph(doubt, style, first="" if doubt is doubts[0] else " ", rest="  ")
-    return lines
+        lines += [line for text in smaller for line in paragraph(text, style, first=" ")]
+    uncertain = _uncertainty(document)
+    if uncertain:
+        lines.append("")
+    for text in uncertain:
+        lines += paragraph(text, style, rest="  ")
+    return lines + measuring(document["measure"], document["machine"], style)
+
+
+def _remedies(document: Document) -> tuple[list[tuple[str, str]], list[str]]:
+    """The remedies that bring most, and how many more there are."""
+    every = [(label, _change(change)) for label, change in document["remedies"].items()]
+    more = len(every) - REMEDIES_SHOWN
+    return every[:REMEDIES_SHOWN], [f"and {more} smaller (all: --format json)"] if more > 0 else []
 
 
 def _change(fraction: float) -> str:
     return f"{100 * fraction:+.1f} %"
 
 
-def _doubts(document: Document) -> list[str]:
-    """The input that the interval owes most to, and what would tell it better."""
+def _uncertainty(document: Document) -> list[str]:
+    """The input with the largest share of the interval; none if nothing is uncertain."""
     if not document["doubtful"]:
         return []
     name, share = next(iter(document["doubtful"].items()))
     origins = {value["origin"] for path, value in document["inputs"].items() if group(path) == name}
-    origin = f" ({', '.join(sorted(origins))})" if origins else ""
-    doubts = [f"doubtful: {name}{origin}, {percent(share, 0)} % of the variance"]
-    part = part_of(name)
-    if part is not None:
-        more = " --full" if origins == {"measured"} else ""
-        doubts.append(f"measure: popmodel bench{more} --only {part}")
-    return doubts
+    return [f"main uncertainty: {named(name, share, origins)}"]
 
 
 def _notes(document: Document) -> list[str]:
     """Remarks, the two ratios of the classical model, and what the prediction leaves out."""
     cores = document["processes"] * document["threads"]
     notes = [
-        _ratio("e_mt", "loop speed-up per thread", document["e_mt"]),
-        _ratio("e_mp", f"time of messages vs {cores} x 1", document["e_mp"]),
+        *_multithreading(document["e_mt"]),
+        *_message_passing(document["e_mp"], cores),
         *_speedup(document, cores),
         *document["notes"],
     ]
     if document["left_out"]:
-        notes.append(f"left out, the profile lacks: {', '.join(document['left_out'])}")
+        notes.append(not_modelled(document["left_out"]))
+    if document["runtime"]["low"] is not None:
+        notes.append(PARAMETERS_ONLY)
     return notes
 
 
@@ -430,11 +325,26 @@ def _speedup(document: Document, cores: int) -> list[str]:
     ]
 
 
-def _ratio(name: str, meaning: str, estimate: Estimate) -> str:
-    value, low, high = estimate["value"], estimate["low"], estimate["high"]
+def _multithreading(estimate: Estimate) -> list[str]:
+    """How much of the ideal speed-up of parallel loops the threads reach."""
+    if estimate["value"] is None:
+        return [f"no e_mt: {estimate.get('why', 'not known')}"]
+    share = percent(estimate["value"], 0)
+    return [f"e_mt {_with_interval(estimate)}: threads reach {share} % of the ideal loop speed-up"]
+
+
+def _message_passing(estimate: Estimate, cores: int) -> list[str]:
+    """How the time of messages compares with that of one process per core."""
+    value = estimate["value"]
     if value is None:
-        return f"no {name}: {estimate.get('why', 'not known')}"
-    interval = "" if low is None else f" ({low:.3f} .. {high:.3f})"
+        return [f"no e_mp: {estimate.get('why', 'not known')}"]
     # One process sends nothing, whatever others send: the ratio is 0 and has no inverse.
-    inverse = f"; 1/{name} {1 / value:.3f}" if name == "e_mp" and value > 0 else ""
-    return f"{name} {value:.3f}{interval}, {meaning}{inverse}"
+    inverse = f"; 1/e_mp {1 / value:.3f}" if value > 0 else ""
+    return [
+        f"e_mp {_with_interval(estimate)}: time of messages relative to {cores} x 1{inverse}",
+    ]
+
+
+def _with_interval(estimate: Estimate) -> str:
+    value, low, high = estimate["value"], estimate["low"], estimate["high"]
+    return f"{value:.3f}" + ("" if low is None else f" ({low:.3f} .. {high:.3f})")

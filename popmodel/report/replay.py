@@ -9,6 +9,7 @@ from typing import Any
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.replayed import NO_REGIONS
+from popmodel.network.network import PRESETS
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
@@ -159,29 +160,34 @@ def _shared(document: Document) -> list[tuple[str, str]]:
     facts.append(("measured", format_time(document["measured_runtime"])))
     if done and "cpu_factor" not in varied:
         facts.append(("compute", f"{_computing(done[0])} per process"))
+    if _without_mpi(document):
+        return facts
     networks = {run["network"]["name"]: run["network"] for run in runs}
     for name, network in networks.items():
         told = ", ".join(_properties(network, varied))
-        based = name if "tiers" in network else f"based on {name}"
+        own = "tiers" in network or (name in PRESETS and network == PRESETS[name].to_dict())
+        based = name if own else f"based on {name}"
         facts.append((name, told) if len(networks) > 1 else ("network", f"{based}: {told}"))
     return facts
 
 
 def _properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:
     """Parameters of a network that no column shows, in words."""
-    by_size = [
-        _tier(_TIERS[key], tier)
-        for key, tier in network.get("tiers", {}).items()
-        if tier is not None
-    ]
+    by_size = [_tier(_TIERS[key], tier) for key, tier in network.get("tiers", {}).items()]
     unsaid = {"name", "tiers", *varied, *(_OF_TIERS if by_size else ())}
     if network["cpu_factor"] == 1:
         unsaid.add("cpu_factor")
     return by_size + [
-        f"{_words(name)} {_write(name, value)}"
-        for name, value in network.items()
-        if name not in unsaid
+        _property(name, value) for name, value in network.items() if name not in unsaid
     ]
+
+
+def _property(name: str, value: Any) -> str:
+    if name == "latency" and value == 0:
+        return "no latency"
+    if name == "bandwidth" and value is None:
+        return "infinite bandwidth"
+    return f"{_words(name)} {_write(name, value)}"
 
 
 def _tier(where: str, tier: Mapping[str, Any]) -> str:

@@ -1,19 +1,19 @@
-"""Splits of cores into processes and threads: the table, what to take, how to launch it."""
+"""Splits of cores into processes and threads: the table, the recommendation, how to launch it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
 
-from popmodel.model.sweep.optimum import LEAST_GAIN
 from popmodel.model.validity import EXTRAPOLATED, OUTSIDE
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.heading import application, title
-from popmodel.report.predict import launch_lines
+from popmodel.report.launch import launch_lines
 from popmodel.report.render import Document, Views
 from popmodel.report.splits import Entry, ordered, runs
 from popmodel.report.splits import cores as split_cores
 from popmodel.report.splits import name as split_name
+from popmodel.report.sweep_advice import advice, command, growth, largest, percentage
 from popmodel.report.sweep_plot import svg
 from popmodel.report.terminal import (
     Cell,
@@ -24,7 +24,8 @@ from popmodel.report.terminal import (
     percent,
     table,
 )
-from popmodel.units import count, format_size, plural
+from popmodel.report.uncertainty import PARAMETERS_ONLY, how_to, measuring
+from popmodel.units import format_size, plural
 
 _MARKS = {EXTRAPOLATED: "~", OUTSIDE: "!"}
 COLUMNS = ("runtime s", "90 %", "PE %", "best", "mem/proc")
@@ -40,12 +41,13 @@ def screen(document: Document, style: Style) -> list[str]:
     if document["what_if"]:
         lines += pairs([("what if", _what_if(document))], style)
     if document["largest"]:
-        lines += pairs([("largest", _largest(document))], style)
+        lines += pairs([("largest", largest(document))], style)
     lines += ["", *_table(document, style)]
     for choice in document["choices"]:
-        lines += ["", *pairs(_advice(choice, document), style)]
-    if document["growth"]:
-        lines += ["", *pairs(_growth(document), style)]
+        lines += ["", *pairs(advice(choice, document), style)]
+        lines += measuring(command(choice), document["machine"], style)
+    for one in document["growth"]:
+        lines += ["", *paragraph(growth(one), style)]
     for choice in document["choices"]:
         lines.append("")
         if len(document["choices"]) > 1:
@@ -106,15 +108,21 @@ def markdown(document: Document) -> list[str]:
         "",
         f"machine {_machine(document)}",
         "",
-        *([_largest(document), ""] if document["largest"] else []),
+        *([largest(document), ""] if document["largest"] else []),
         *markdown_table(["P x T", *COLUMNS], body),
         "",
-        *(f"{text}\n" for text in _beyond(document)),
+        *(line for text in _remarks(document) for line in (text, "")),
     ]
     for choice in document["choices"]:
-        lines += [f"- {name or 'and'}: {value}" for name, value in _advice(choice, document)]
+        heading = ""
+        for name, value in advice(choice, document):
+            heading = name or heading
+            lines.append(f"- {heading}: {value}")
+        measure = command(choice)
+        if measure is not None:
+            lines += ["", how_to(measure, document["machine"]), "", "```sh", measure, "```"]
         lines += ["", "```sh", *choice["launch"].split("\n"), "```", ""]
-    return lines + [f"- {name} cores: {value}" for name, value in _growth(document)]
+    return lines + [f"- {growth(one)}" for one in document["growth"]]
 
 
 def _cores(document: Document) -> str:
@@ -155,12 +163,10 @@ def _table(document: Document, style: Style) -> list[str]:
         drawn = _drawn(document, known, style)
     if drawn is None:  # nothing more to leave out: continued below rather than not shown
         drawn = _drawn(document, known, style, continued=True) or []
-    if any(one["runtime"]["low"] is not None for one in document["candidates"]):
-        drawn += paragraph("90 % and best: by the uncertainty of the parameters only", style)
-    for text in _beyond(document):
+    for text in _remarks(document):
         drawn += paragraph(text, style)
     if left_out:
-        drawn += paragraph(f"no room for: {', '.join(left_out)}", style)
+        drawn += paragraph(f"not shown on so few columns: {', '.join(left_out)}", style)
     return drawn
 
 
@@ -196,15 +202,34 @@ def _drawn(
 
 
 def _mark(one: Entry) -> str:
-    """How far a split goes beyond what was measured; nothing for one that is refused."""
-    return _MARKS.get(one["validity"]["status"], "") if "validity" in one else ""
+    """Signs for what a reader should know of a split; nothing for one that is not possible."""
+    if "why" in one:
+        return ""
+    return _MARKS.get(one["validity"]["status"], "") + ("^" if one["regret"] is None else "")
+
+
+def _remarks(document: Document) -> list[str]:
+    """What the column of probabilities, the intervals and the marks mean."""
+    texts = []
+    if any(one["runtime"]["low"] is not None for one in document["candidates"]):
+        texts.append(f"best: probability of being the fastest; {PARAMETERS_ONLY}")
+    reasons = {
+        tuple(one["split"]): one["why"]
+        for choice in document["choices"]
+        for one in choice["checked"]["not_replayed"]
+    }
+    alone = [one for one in document["candidates"] if one["regret"] is None]
+    if alone:
+        why = reasons[alone[0]["processes"], alone[0]["threads"]]
+        texts.append(f"^ closed form, not compared with replays: {why}")
+    return [*texts, *_beyond(document)]
 
 
 def _beyond(document: Document) -> list[str]:
-    """What the marks mean: the splits that go farthest beyond what was measured."""
+    """The splits that go farthest beyond what was measured."""
     words = {
         EXTRAPOLATED: "extrapolated",
-        OUTSIDE: "outside the measured range, no interval",
+        OUTSIDE: "too far outside the measured range for an interval",
     }
     texts = []
     for status, mark in _MARKS.items():
@@ -212,7 +237,7 @@ def _beyond(document: Document) -> list[str]:
         there = [one for one in there if one["status"] == status]
         if there:
             farthest = max(there, key=lambda one: float(one["factor"]))
-            texts.append(f"{mark} {words[status]}: up to {farthest['reasons'][0]}")
+            texts.append(f"{mark} {words[status]}: {farthest['reasons'][0]}")
     return texts
 
 
@@ -232,7 +257,7 @@ def _cells(one: Entry, document: Document, columns: Sequence[str]) -> list[Cell]
         "runtime s": Cell(_figure(runtime["value"], 4), fastest / runtime["value"]),
         "90 %": Cell("-" if low is None else f"{_figure(low, 3)}..{_figure(high, 3)}"),
         "PE %": Cell(percent(efficiency["value"]), efficiency["value"]),
-        "best": Cell(_percentage(one["probability_best"])),
+        "best": Cell(percentage(one["probability_best"])),
         "mem/proc": Cell("-" if memory is None else format_size(memory, digits=3)),
     }
     return [cells[name] for name in columns]
@@ -247,129 +272,6 @@ def _texts(one: Entry, document: Document) -> list[str]:
     if "why" in one:
         return [f"not possible: {one['why']}", *[""] * (len(COLUMNS) - 1)]
     return [cell.text for cell in _cells(one, document, COLUMNS)]
-
-
-# -- what to take
-
-
-def _percentage(fraction: float | None) -> str:
-    return "-" if fraction is None else f"{100 * fraction:.0f} %"
-
-
-def _change(loss: Entry) -> str:
-    """A relative change with its interval."""
-    text = f"{100 * loss['value']:+.1f} %"
-    if loss["low"] is None:
-        return text
-    return f"{text} ({100 * loss['low']:+.1f} .. {100 * loss['high']:+.1f})"
-
-
-def _advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
-    several = len(document["choices"]) > 1
-    lines = [("cores", str(choice["cores"]))] if several else []
-    by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
-    tied = [
-        f"{split_name(pair)} {_percentage(by_split[tuple(pair)]['probability_tied'])}"
-        for pair in choice["tied"]
-    ]
-    if len(tied) > 1:
-        lines.append(("tie set", ", ".join(tied)))
-        lines.append(("", "(probability to be within 2 % of the best)"))
-    regret = f"expected regret {percent(choice['regret'], 2)} %"
-    lines.append(("take", f"{split_name(choice['take'])}, {regret}"))
-    heading = "defaults"
-    for default in choice["defaults"]:
-        loss = default["loss"]
-        if default["split"] == choice["take"]:
-            cost = "is what to take"
-        else:
-            cost = "is not possible" if loss is None else _change(loss)
-        lines.append((heading, f"{default['name']} ({split_name(default['split'])}) {cost}"))
-        heading = ""
-    lines += [
-        ("tuned", _tuned(one)) for one in document["tuned"] if one["cores"] == choice["cores"]
-    ]
-    lines.append(("checked", _checked(choice["checked"])))
-    lines.append(("doubtful", _doubt(choice, by_split[tuple(choice["take"])])))
-    return lines
-
-
-def _checked(checked: Entry) -> str:
-    """What replays say of the closed form."""
-    count, gap = len(checked["replayed"]), checked["largest_gap"]
-    others = [one for one in checked["not_replayed"] if one["split"][0] > 1]
-    reason = ""
-    if others:
-        reason = f"{split_name(others[0]['split'])}: {others[0]['why']}"
-        if len(others) > 1:
-            reason += f"; {plural(len(others) - 1, 'other split')} likewise"
-    if gap is None:
-        return f"no replay: {reason or checked['not_replayed'][0]['why']}"
-    text = (
-        f"{plural(count, 'split')} replayed; largest gap in PE "
-        f"{100 * gap['parallel_efficiency']:+.1f} points ({split_name(gap['split'])})"
-    )
-    return f"{text}; no replay of {reason}" if reason else text
-
-
-def _doubt(choice: Entry, taken: Entry) -> str:
-    doubt = choice["doubt"]
-    if doubt is None:
-        sure = _percentage(taken["probability_best"])
-        return f"nothing: {split_name(choice['take'])} is the best in {sure} of the draws"
-    name = next(iter(doubt["inputs"]), None)
-    what = (
-        "no single input decides"
-        if name is None
-        else f"{name} decides ({_percentage(doubt['inputs'][name])} of the variance)"
-    )
-    return f"{what}; measure {split_name(doubt['measure'])} next"
-
-
-def _largest(document: Document) -> str:
-    """What the search for the largest number of cores has found."""
-    largest = document["largest"]
-    fastest = min(document["candidates"], key=lambda one: one["runtime"]["value"])
-    efficiency = fastest["parallel_efficiency"]
-    low, high = efficiency["low"], efficiency["high"]
-    interval = "" if low is None else f", 90 %: {percent(low)} .. {percent(high)}"
-    text = (
-        f"{plural(largest['cores'], 'core')} {'keeps' if largest['cores'] == 1 else 'keep'} a "
-        f"parallel efficiency of {100 * largest['parallel_efficiency']:g} % with the fastest split "
-        f"({split_name(fastest)} has "
-        f"{percent(largest['reached'])} %{interval})"
-    )
-    beyond = largest["beyond"]
-    if beyond["cores"] is None:
-        return f"{text}; the machine has no more"
-    return f"{text}; {count(beyond['cores'])} cores have {percent(beyond['parallel_efficiency'])} %"
-
-
-def _tuned(one: Entry) -> str:
-    """The best value of a parameter; one at the end of what was tried is no minimum."""
-    name, best, now = one["name"], one["best"], one["now"]
-    if best == now:
-        return f"{name} = {now:g} stays: no value is more than {100 * LEAST_GAIN:g} % faster"
-    text = f"{name} = {best:.6g} (now {now:g}): runtime {_change(one['change'])}"
-    least, most = one["tried"]
-    if best in (least, most):
-        return f"{text}; the {'least' if best == least else 'largest'} value that was tried"
-    low, high = one["good"]
-    return text if low == high else f"{text}; {low:.4g} .. {high:.4g} are within 1 %"
-
-
-def _growth(document: Document) -> list[tuple[str, str]]:
-    lines = []
-    for one in document["growth"]:
-        fewer, more = one["cores"]
-        speedup = one["speedup"]
-        interval = (
-            "" if speedup["low"] is None else f" ({speedup['low']:.2f} .. {speedup['high']:.2f})"
-        )
-        before, after = (percent(value) for value in one["parallel_efficiency"])
-        text = f"{speedup['value']:.2f}x faster{interval}, PE {before} -> {after} %"
-        lines.append((f"{fewer} -> {more}", text))
-    return lines
 
 
 VIEWS = Views(screen, records, markdown, svg)

@@ -26,8 +26,8 @@ def svg(document: Document) -> str:
         facts.append(f"what if {changes}")
     marks = {mark for choice in document["choices"] for mark in _marks(choice).values()}
     meanings = {
-        Mark.FIRST: "take this",
-        Mark.MARKED: "as good: P(within 2 % of the best) > 10 %",
+        Mark.FIRST: "recommended",
+        Mark.MARKED: "equally good: P(within 2 % of the best) > 10 %",
         Mark.PLAIN: "other splits",
     }
     legend = [
@@ -42,8 +42,8 @@ def svg(document: Document) -> str:
         legend,
         [_band(choice, document) for choice in document["choices"]],
         [
-            "Bars: 90 % intervals by the uncertainty of the parameters only. Much of it is common "
-            "to all splits: which is best is judged draw by draw. Axes do not begin at 0.",
+            "Bars: 90 % intervals; they reflect parameter uncertainty, not model error. Much of it "
+            "is common to all splits, which are compared draw by draw. Axes do not start at 0.",
             f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}",
         ],
         stamp,

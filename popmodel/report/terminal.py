@@ -17,6 +17,8 @@ from popmodel.values import dataclass
 
 GAP = 2
 _WORD = re.compile(r"""(?:\\.|[^\s'"\\]|'[^']*'|"[^"]*")+""")
+_UNITS = "%|s|ms|us|ns|B|[KMGT]i?B|[kMG]?Hz|points?|cores?"
+_HELD = re.compile(rf"(?<=\d) +(?=(?:{_UNITS})(?!\w)|x \d)|(?<=\d x) +(?=\d)")
 SMALLEST_LABEL = 12
 
 
@@ -217,7 +219,7 @@ def paragraph(text: str, style: Style, *, first: str = "", rest: str | None = No
     following = " " * display_width(first) if rest is None else rest
     lines = [first]
     empty = True  # whether the last line has no word yet
-    for word in clean(text).split():
+    for word in _words(text):
         longer = lines[-1] + ("" if empty else " ") + word
         if not empty and display_width(longer) > style.width:
             lines.append(following + word)
@@ -225,6 +227,12 @@ def paragraph(text: str, style: Style, *, first: str = "", rest: str | None = No
             lines[-1] = longer
         empty = False
     return [line.rstrip(" ") for line in lines]
+
+
+def _words(text: str) -> list[str]:
+    """Words between which a line may be broken: a number stays with its unit, ``8 x 8`` whole."""
+    held = _HELD.sub("\0", clean(text))
+    return [word.replace("\0", " ") for word in held.split()]
 
 
 def shell_lines(words: Iterable[str], width: int) -> list[str]:

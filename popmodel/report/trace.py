@@ -15,7 +15,7 @@ from popmodel.tracer.merge import Merged
 from popmodel.tracer.summary import not_seen, overhead
 from popmodel.units import count, format_size, format_time, plural
 
-_OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "calls of libgomp"}
+_OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "intercepted libgomp calls"}
 _BY_SPAWN = " (started by MPI_Comm_spawn)"
 _NEXT = ("metrics", "replay")
 

@@ -119,6 +119,16 @@ def test_one_thing_is_a_list_of_one() -> None:
             None,
         ),
         (
+            lambda: popmodel.replay(CG, against="mesured"),  # type: ignore[arg-type]
+            "against: unknown value 'mesured'",
+            "one of ideal, first, measured",
+        ),
+        (
+            lambda: popmodel.replay(CG, machine="sandybridge-fdr", eager_threshold=1),
+            "eager threshold: a machine profile says this itself",
+            "leave it out, or name the network that it changes, such as ideal",
+        ),
+        (
             lambda: popmodel.metrics(CG, family="tlp"),
             "family: no family 'tlp'",
             "did you mean talp?",

@@ -887,7 +887,7 @@ def test_a_measurement_beside_busy_programs_is_noisy(
     quality = load("m.json")["quality"]["noise"]
     assert quality["noisy"]
     assert re.search(r"other programs used \d+ % of the CPU time", " ".join(quality["why"]))
-    assert "noise: noisy measurements (" in " ".join(out.split())
+    assert "noise: noisy (" in " ".join(out.split())
 
 
 SRUN = """\

@@ -125,12 +125,12 @@ def test_a_constant_has_neither_symbols_nor_effects(popmodel: Call) -> None:
         ),
         (
             ("--formula", "runtime", "--family", "mpi"),
-            "--formula and --family do not go together\nhint: write --formula FAMILY.METRIC",
+            "--formula and --family cannot be combined\nhint: write --formula FAMILY.METRIC",
         ),
         (
             ("--formula", "runtime", "--reference", "1x1"),
-            "--formula and --reference do not go together\n"
-            "hint: formulas are of one run: leave one of them out",
+            "--formula and --reference cannot be combined\n"
+            "hint: a formula describes one run: leave one of them out",
         ),
     ],
 )

@@ -545,6 +545,44 @@ talp (--family)
 """
 
 
+def test_json_has_the_advice_of_the_screen(popmodel: Call) -> None:
+    document = json.loads(popmodel("metrics", BT_MZ_TRACE, "--format", "json")[1])
+    advice = document["advice"]
+    assert advice["good"] == 0.95
+    assert advice["verdict"].startswith("Parallel efficiency is 20.5 %")
+    assert advice["steepest_fall"] is None
+    first, second = advice["causes"]
+    assert (first["run"], first["family"]) == ("bt-mz.S.2x2", "hybrid-additive")
+    assert first["metric"] == "process_transfer_efficiency"
+    assert first["cost"] == pytest.approx(1 - first["value"])
+    assert second["why"].startswith("z_solve_ causes 26 % of the loss in parallel regions")
+
+
+def test_the_steepest_fall_of_a_series_is_named_below_its_scaling(
+    tmp_path: Path, popmodel: Call
+) -> None:
+    paths = []
+    for processes, useful, runtime in ((1, 400, 400), (2, 200, 210), (4, 100, 150)):
+        writer = TraceWriter([1] * processes, communicators={1: list(range(processes))})
+        for process in range(processes):
+            writer.state(process, 0, 0, useful * MS, 1)
+            for begin in range(10):
+                at = useful * MS + begin * (runtime - useful) * MS // 10
+                writer.event(process, 0, at, [(50000002, 8)])
+                end = useful * MS + (begin + 1) * (runtime - useful) * MS // 10
+                writer.state(process, 0, at, end, 5) if end > at else None
+                writer.event(process, 0, end, [(50000002, 0)])
+        paths.append(str(tmp_path / f"n{processes}.prv"))
+        writer.write(paths[-1])
+    out = popmodel("metrics", *paths)[1]
+    text = " ".join(out.split())
+    assert "steepest fall: global efficiency 95.2 to 66.7 % from n2 to n4, mostly" in text
+    assert "Global efficiency is lowest in n4: 66.7 %, below the 80 % that POP" in text
+    fall = json.loads(popmodel("metrics", *paths, "--format", "json")[1])["advice"]["steepest_fall"]
+    assert (fall["before"], fall["after"]) == ("n2", "n4")
+    assert (fall["high"], fall["low"]) == pytest.approx((20 / 21, 2 / 3))
+
+
 def test_the_start_and_the_end_of_mpi_are_left_out_and_said_first(
     started: str, popmodel: Call
 ) -> None:

@@ -62,17 +62,17 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
     [
         (
             ["-o", "out"],
-            "-o out: the suffix does not tell the format\n"
-            "hint: use .json, .csv, .md or .txt, or say --format",
+            "-o out: cannot tell the format from the suffix\n"
+            "hint: use .json, .csv, .md or .txt, or give --format",
         ),
         (
             ["-o", "out.xlsx"],
-            "-o out.xlsx: the suffix does not tell the format\n"
-            "hint: use .json, .csv, .md or .txt, or say --format",
+            "-o out.xlsx: cannot tell the format from the suffix\n"
+            "hint: use .json, .csv, .md or .txt, or give --format",
         ),
         (
             ["-o", "out.csv", "--format", "json"],
-            "-o out.csv asks for csv but --format for json\nhint: leave one of them out",
+            "-o out.csv means csv, --format says json\nhint: leave one of them out",
         ),
         (["-o", ".", "--format", "json"], "-o .: is a directory\nhint: name a file in it"),
         (["--format", "jsn"], "--format: unknown value 'jsn'\nhint: did you mean json?"),

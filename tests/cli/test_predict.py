@@ -145,7 +145,7 @@ def test_csv_and_markdown(popmodel: Call) -> None:
     [
         (
             ["predict"],
-            "--procs is missing\nhint: say how many processes, e.g. --procs 16",
+            "--procs is missing\nhint: add for example --procs 16",
         ),
         (
             ["predict", "--procs", "few"],

@@ -30,9 +30,9 @@ def test_one_network(trace: str, popmodel: Call) -> None:
         "processes  2 on 1 node, 2 MPI operations",
         "measured   9.000 ms",
         "compute    6.000 .. 8.000 ms per process",
-        "network    based on ideal: rules alpha-beta, latency 0 s,",
-        "           bandwidth inf, eager threshold 32 KiB,",
-        "           collectives dimemas, collective cost logarithmic",
+        "network    ideal: rules alpha-beta, no latency, infinite",
+        "           bandwidth, eager threshold 32 KiB, collectives",
+        "           dimemas, collective cost logarithmic",
         "",
         "                against",
         "run   runtime  measured",
@@ -59,7 +59,7 @@ def test_networks_of_several_names_are_described_above_the_table(
     trace: str, popmodel: Call
 ) -> None:
     lines = popmodel("replay", trace, "--network", "ideal,alpha-beta")[1].splitlines()
-    assert "ideal       rules alpha-beta, latency 0 s, bandwidth inf," in lines
+    assert "ideal       rules alpha-beta, no latency, infinite" in lines
     assert "alpha-beta  rules alpha-beta, latency 2 us, bandwidth 10" in lines
     assert "run     network   runtime    run 1" in lines
 
@@ -199,7 +199,7 @@ def test_the_network_of_a_machine(popmodel: Call) -> None:
     document = json.loads(popmodel(*words, "--format", "json")[1])
     ideal, machine = document["runs"]
     assert "tiers" not in ideal["network"]
-    assert machine["network"]["tiers"]["between"] is None
+    assert list(machine["network"]["tiers"]) == ["within"]
     # one size class, so that the network is a flat one with these values
     flat = ("--latency", "520ns", "--bandwidth", "7326007326.007326B/s")
     like = (*flat, "--eager-threshold", "65537", "--format", "json")
@@ -399,7 +399,16 @@ def test_a_deadlock_on_the_only_network_is_an_error(mutual: str, popmodel: Call)
             "--cpu-factor: 'nan': a CPU factor must be above 0 and finite\nhint: write 2 for",
         ),
         (["--network", "idel"], "--network: unknown network 'idel'\nhint: did you mean ideal?"),
-        (["--collectives", "magic"], "unknown reading of collectives 'magic'\nhint: choose one"),
+        (["--against", "mesured"], "--against: unknown value 'mesured'\nhint: did you mean meas"),
+        (["--machine", "none"], "no machine 'none': neither a file nor a preset\nhint: "),
+        (
+            ["--collectives", "magic"],
+            "--collectives: unknown rule for collectives 'magic'\nhint: c",
+        ),
+        (
+            ["--collectives", "root"],
+            "--collectives: unknown rule for collectives 'root'\nhint: did",
+        ),
     ],
 )
 def test_wrong_options_are_refused(

@@ -139,7 +139,7 @@ def test_toml_that_breaks_off(popmodel: Call) -> None:
         (["check", "stencil"], 2, "no application 'stencil'"),
         (["check", "no.toml"], 1, "no.toml: cannot be read: No such file or directory"),
         (["check", "good.toml", "--set", "N"], 2, "--set N: value missing"),
-        (["check", "good.toml", "-o", "good.toml"], 2, "-o good.toml: the suffix does not tell"),
+        (["check", "good.toml", "-o", "good.toml"], 2, "-o good.toml: cannot tell the format"),
     ],
 )
 def test_wrong_usage(arguments: list[str], status: int, words: str, popmodel: Call) -> None:

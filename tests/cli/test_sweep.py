@@ -58,12 +58,13 @@ def test_the_screen_has_all_splits_and_what_to_take(
         (str(64 // threads), str(threads)) for threads in (1, 2, 4, 8, 16, 32, 64)
     ]
     assert any(line.startswith("   2 x 32  not possible: a node has 16 cores") for line in lines)
-    assert any(line.startswith("tie set   8 x 8 100 %, ") for line in lines)
-    assert any(line.startswith("take      8 x 8, expected regret 0.") for line in lines)
-    assert any(line.startswith("defaults  all MPI (64 x 1) +") for line in lines)
-    assert any(line == "          one process per socket (8 x 8) is what to take" for line in lines)
-    assert any(line.startswith("checked   5 splits replayed; largest gap in PE ") for line in lines)
-    assert any(line.startswith("doubtful  ") and " decides (" in line for line in lines)
+    assert any(line.startswith("recommended   8 x 8, expected loss 0.") for line in lines)
+    assert any(line.startswith("equally good  8 x 8 (100 %), ") for line in lines)
+    assert any(line.startswith("defaults      all MPI (64 x 1): +") for line in lines)
+    assert "              one process per socket (8 x 8): recommended" in lines
+    assert any(line.startswith("replay        5 splits; closed form up to 2.") for line in lines)
+    assert any(line.startswith("uncertainty   memory bandwidth of one core (mem") for line in lines)
+    assert "  popmodel bench -o machine.json" in lines
     assert any(line.startswith("OMP_NUM_THREADS=8 ") for line in lines)
     assert any(line.startswith("srun -N 4 -n 8 ") for line in lines)
     assert any(line.startswith("mpirun -np 8 ") for line in lines)
@@ -76,7 +77,7 @@ def test_a_narrow_screen_leaves_out_columns_and_says_so(
     out = popmodel(*RUN)[1]
     (head,) = [line for line in out.splitlines() if line.startswith("  P x T")]
     assert head.split() == ["P", "x", "T", "runtime", "s", "PE", "%", "best"]
-    assert "no room for: mem/proc, 90 %\n" in out
+    assert "not shown on so few columns: mem/proc,\n90 %\n" in out
 
 
 def test_many_splits_refused_for_one_reason_share_a_line(popmodel: Call) -> None:
@@ -115,7 +116,7 @@ def test_a_sweep_over_some_nodes_or_some_of_their_cores(popmodel: Call) -> None:
     spread = json.loads(popmodel(*RUN, "--nodes", "8", "--format", "json")[1])
     assert {one["nodes"] for one in spread["candidates"]} == {8}
     reasons = {one["threads"]: one["why"] for one in spread["refused"]}
-    assert reasons[16] == "of 8 nodes some would have no process"
+    assert reasons[16] == "8 nodes for 4 processes"
     half = json.loads(popmodel(*RUN, "--cores-per-node", "8", "--format", "json")[1])
     assert {one["nodes"] for one in half["candidates"]} == {8}
     assert max(one["threads"] for one in half["candidates"]) == 8
@@ -129,7 +130,9 @@ def test_a_sweep_over_some_nodes_or_some_of_their_cores(popmodel: Call) -> None:
 def test_markdown(popmodel: Call) -> None:
     out = popmodel(*RUN, "--format", "markdown")[1]
     assert "| P x T | runtime s | 90 % | PE % | best | mem/proc |\n" in out
-    assert "- take: 8 x 8, expected regret" in out
+    assert "- recommended: 8 x 8, expected loss" in out
+    assert out.count("- defaults: ") == 3
+    assert "```sh\npopmodel bench -o machine.json\n```" in out
     assert "```sh\nOMP_NUM_THREADS=8" in out
 
 
@@ -156,8 +159,8 @@ def test_the_unit_of_a_drawing_suits_the_runtime(popmodel: Call) -> None:
 def test_other_verbs_have_no_drawing(popmodel: Call) -> None:
     status, _, err = popmodel("predict", "--procs", "4", "-o", "x.svg")
     assert status == 2
-    assert "-o x.svg: the suffix does not tell the format\n" in err
-    assert "hint: use .json, .csv, .md or .txt, or say --format\n" in err
+    assert "-o x.svg: cannot tell the format from the suffix\n" in err
+    assert "hint: use .json, .csv, .md or .txt, or give --format\n" in err
 
 
 def test_long_work_is_counted_on_a_terminal(
@@ -174,11 +177,15 @@ def test_long_work_is_counted_on_a_terminal(
 def test_several_numbers_of_cores(popmodel: Call) -> None:
     out = popmodel("sweep", "--cores", "16,64")[1]
     assert out.splitlines()[0].endswith(" 16, 64 cores")
-    assert out.count("take      ") == 2
+    assert out.count("recommended   ") == 2
     assert "\n16 cores\n" in out
     assert "\n64 cores\n" in out
     assert "\n# 64 cores\nOMP_NUM_THREADS=8 " in out
-    assert re.search(r"\n16 -> 64  3\.\d\dx faster \(.*\), PE 9\d\.\d -> \d\d\.\d %\n", out)
+    assert re.search(
+        r" 64 cores are 3\.\d\d times as fast as 16 \(90 %: 3\.\d\d \.\. 3\.\d\d\) at 9\d % of the "
+        r"efficiency: \d+ % more core time per run \(PE 9\d\.\d -> \d\d\.\d %\) ",
+        " ".join(out.split()),
+    )
 
 
 def test_the_largest_number_of_cores_that_keeps_an_efficiency(
@@ -190,37 +197,70 @@ def test_the_largest_number_of_cores_that_keeps_an_efficiency(
     assert out.splitlines()[0].endswith(" 128 cores")
     told = " ".join(out[out.index("largest  ") : out.index("  P x T")].split())
     assert re.fullmatch(
-        r"largest 128 cores keep a parallel efficiency of 80 % with the fastest split "
-        r"\(64 x 2 has 8\d\.\d %, 90 %: \d\d\.\d \.\. \d\d\.\d\); 144 cores have 6\d\.\d %",
+        r"largest 128 cores keep a parallel efficiency of 80 %: 64 x 2, the fastest split, has "
+        r"8\d\.\d % \(90 %: \d\d\.\d \.\. \d\d\.\d\); 144 cores have 6\d\.\d %",
         told,
     )
     all_of_it = popmodel("sweep", "cannon", "--efficiency", "0.8", "--format", "markdown")[1]
-    assert "; the machine has no more\n" in all_of_it
+    assert "; the machine has no more cores\n" in all_of_it
 
 
-def test_splits_that_are_too_large_for_a_replay_are_told_once(
+def test_splits_that_are_too_large_for_a_replay_are_not_compared_with_replays(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr("popmodel.model.replayed.exchange.MOST_AT_ONCE", 1000)
-    told = _checked(popmodel(*RUN)[1])
-    assert "; no replay of 64 x 1: halo takes some " in told
+    out = popmodel(*RUN)[1]
+    assert re.search(r"\n  64 x 1 \^ +1\.458 .* 8\d\.\d +-  ", out)
+    assert "\n^ closed form, not compared with replays: too large to replay: halo alone has " in out
+    assert _line(out, "replay").endswith("; not 64 x 1: too large")
+    assert "all MPI (64 x 1): not compared\n" in out
+    rows = list(csv.DictReader(io.StringIO(popmodel(*RUN, "--format", "csv")[1])))
+    assert [row["probability_best"] == "" for row in rows[:5]] == [True, *[False] * 4]
+    drawing = popmodel(*RUN, "--format", "svg")[1]
+    assert ">-</text>" in drawing
+
+
+def test_where_nothing_can_be_replayed_the_closed_form_compares(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr("popmodel.model.replayed.exchange.MOST_AT_ONCE", 1)
-    told = _checked(popmodel(*RUN)[1])
-    assert told.startswith("no replay: 64 x 1: halo takes some ")
-    assert told.endswith("; 4 other splits likewise")
+    out = popmodel(*RUN)[1]
+    told = _line(out, "replay")
+    assert told.startswith("none, closed form: 64 x 1: too large to replay: ")
+    assert told.endswith("; likewise 4 other splits")
+    assert "^" not in out
 
 
-def _checked(screen: str) -> str:
-    """What the line says that begins so."""
-    (line,) = [line for line in screen.splitlines() if line.startswith("checked ")]
-    return line.removeprefix("checked").strip()
+def _line(screen: str, name: str) -> str:
+    """What the line of a name says."""
+    (line,) = [line for line in screen.splitlines() if line.startswith(f"{name} ")]
+    return line.removeprefix(name).strip()
+
+
+def test_equally_good_splits_do_not_matter_and_the_simplest_is_recommended(popmodel: Call) -> None:
+    out = popmodel("sweep", "cannon", "--cores", "64")[1]
+    assert (
+        "recommended 64 x 1, the simplest (all MPI): the split does not matter, all 3 are equally "
+        "good (within 2 %)"
+    ) in " ".join(out.split())
+    assert "\nuncertainty" not in out
+    assert "popmodel bench" not in out
+    document = json.loads(popmodel("sweep", "cannon", "--cores", "64", "--format", "json")[1])
+    assert document["choices"][0]["indifferent"] is True
+    assert document["choices"][0]["take"] == [64, 1]
+
+
+def test_the_only_possible_split_is_told(popmodel: Call) -> None:
+    out = popmodel("sweep", "cannon", "--cores", "7", "--set", "N=512", "--max-memory", "1GiB")[1]
+    assert "recommended  1 x 7, the only split that is possible\n" in out
 
 
 def test_one_core_keeps(popmodel: Call, tmp_path: Path) -> None:
     (tmp_path / "wave.toml").write_text(WAVE.replace("blocks = 2", "blocks = 1"))
     told = popmodel("sweep", str(tmp_path / "wave.toml"), "--efficiency", "0.99")[1]
-    assert "\nlargest  1 core keeps a parallel efficiency of 99 % with the fastest split" in told
+    assert "\nlargest  1 core keeps a parallel efficiency of 99 %: 1 x 1, the fastest split" in told
 
 
 def test_a_parameter_is_tuned(popmodel: Call, tmp_path: Path) -> None:
@@ -228,7 +268,7 @@ def test_a_parameter_is_tuned(popmodel: Call, tmp_path: Path) -> None:
     path.write_text(WAVE)
     status, out, err = popmodel("sweep", str(path), "--cores", "16", "--tune", "blocks")
     assert (status, err) == (0, "")
-    told = " ".join(out[out.index("tuned  ") : out.index("checked")].split())
+    told = " ".join(out[out.index("tuned  ") : out.index("replay")].split())
     assert re.fullmatch(
         r"tuned blocks = \d+ \(now 2\): runtime -\d+\.\d %( \(.*\))?; "
         r"\d+ \.\. \d+ are within 1 %",
@@ -238,7 +278,7 @@ def test_a_parameter_is_tuned(popmodel: Call, tmp_path: Path) -> None:
     again = popmodel(
         "sweep", str(path), "--cores", "16", "--tune", "blocks", "--set", f"blocks={best}"
     )[1]
-    assert f"tuned     blocks = {best} stays: no value is more than 0.1 % faster\n" in again
+    assert f"blocks = {best} stays: no value is more than 0.1 % faster\n" in again
     document = json.loads(
         popmodel("sweep", str(path), "--cores", "16", "--tune", "blocks", "--format", "json")[1]
     )
@@ -250,7 +290,7 @@ def test_the_end_of_what_was_tried_is_no_minimum(popmodel: Call, tmp_path: Path)
     path = tmp_path / "wave.toml"
     path.write_text(WAVE.replace("[decomp]", '[limits]\nrequire = ["blocks <= 4"]\n[decomp]'))
     out = popmodel("sweep", str(path), "--cores", "16", "--tune", "blocks")[1]
-    assert "; the largest value that was tried" in " ".join(out.split())
+    assert "; the largest value tried" in " ".join(out.split())
 
 
 def test_another_machine_can_be_tried(popmodel: Call) -> None:
@@ -261,15 +301,15 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (("sweep",), "--cores is missing", "say how many cores, e.g. --cores 64"),
+        (("sweep",), "--cores is missing", "add for example --cores 64"),
         (
             (*RUN, "--efficiency", "0.8"),
-            "--cores and --efficiency do not go together",
+            "--cores and --efficiency cannot be combined",
             "leave one of them out",
         ),
         (
             ("sweep", "--efficiency", "80"),
-            "--efficiency: '80' is no fraction above 0 and up to 1",
+            "--efficiency: must be above 0 and at most 1, not '80'",
             "write for example --efficiency 0.8 or --efficiency 80%",
         ),
         (
@@ -286,17 +326,17 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
         (("sweep", "--cores", "0"), "--cores: must be a whole number, at least 1, not '0'", None),
         (
             (*RUN, "--what-if", "latncy=2"),
-            "--what-if latncy=2: nothing is called 'latncy'",
+            "--what-if latncy=2: unknown name 'latncy'",
             "did you mean latency?",
         ),
         (
             (*RUN, "--what-if", "gpu=2"),
-            "--what-if gpu=2: nothing is called 'gpu'",
+            "--what-if gpu=2: unknown name 'gpu'",
             "known: latency, bandwidth, memory, clock, openmp, imbalance",
         ),
         (
             (*RUN, "--what-if", "clock=0x"),
-            "--what-if clock=0x: '0x' is no factor above 0",
+            "--what-if clock=0x: must be a factor above 0, not '0x'",
             "write for example latency=0.5x",
         ),
         (
@@ -306,21 +346,21 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
         ),
         (
             (*RUN, "-o", "x.pdf"),
-            "-o x.pdf: the suffix does not tell the format",
-            "use .json, .csv, .md, .txt or .svg, or say --format",
+            "-o x.pdf: cannot tell the format from the suffix",
+            "use .json, .csv, .md, .txt or .svg, or give --format",
         ),
         ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "it has: N, steps"),
         ((*RUN, "--max-memory", "lots"), "'lots'", None),
         (
             (*RUN, "--max-memory", "1KiB"),
-            "stencil3d: no split of 64 cores keeps to the memory allowed: 64 x 1: needs 33.5 MiB "
+            "stencil3d: no split of 64 cores fits into --max-memory: 64 x 1: needs 33.5 MiB "
             "per process\n",
             "allow more memory, or ask for more cores",
         ),
         (
             ("sweep", "--efficiency", "100%"),
-            "stencil3d: no number of cores keeps a parallel efficiency of 100 %",
-            "a little less on 1 core is the most",
+            "stencil3d: no number of cores has a parallel efficiency of 100 %",
+            "the highest is slightly less, on 1 core",
         ),
     ],
 )

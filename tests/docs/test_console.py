@@ -38,7 +38,7 @@ def test_an_update_replaces_outputs_and_nothing_else() -> None:
 
 
 def test_a_command_that_fails_is_reported() -> None:
-    with pytest.raises(RuntimeError, match=r"popmodel explain nothing: exit status 2: .*no metric"):
+    with pytest.raises(RuntimeError, match=r"popmodel explain nothing: exit status 2: .*'nothing'"):
         printed("popmodel explain nothing")
 
 

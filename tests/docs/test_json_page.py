@@ -30,7 +30,7 @@ COMMANDS = (
     "metrics tests/data/comd.4.prv.gz tests/data/is.S.4.prv.gz",
     f"metrics {TRACE} --by process",
     f"replay {TRACE} --latency 1us,2us",
-    f"replay {TRACE} --metrics --machine sandybridge-fdr",
+    "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime",
@@ -42,6 +42,7 @@ COMMANDS = (
     "explain serialisation_efficiency",
     "explain mpi.communication_efficiency",
     "doctor",
+    "signature",
     "signature check stencil3d",
     "machine show sandybridge-fdr",
     "machine check sandybridge-fdr",
@@ -55,7 +56,8 @@ RARE = {
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
     ),
-    "popmodel/validate/1": r"ignored\[\]",
+    "popmodel/replay/1": r"runs\[\]\.error",
+    "popmodel/validate/1": r"ignored\[\].*",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ OTHERS = (
         "--bind-to",
         "--oversubscribe",
     ),
-    *("--hostfile", "--no-index", "--find-links", "--check"),
+    *("--hostfile", "--no-index", "--find-links", "--check", "--ntasks", "--cpus-per-task"),
 )
 
 
@@ -61,3 +62,30 @@ def test_the_tutorial_uses_the_verbs_that_it_promises() -> None:
         *("trace", "info", "metrics", "explain", "replay", "signature"),
         *("doctor", "bench", "machine", "predict", "sweep", "validate"),
     }
+
+
+def test_the_job_script_for_pbs_starts_ranks_as_srun_would(tmp_path: Path) -> None:
+    page = (ROOT / "popmodel" / "docs" / "clusters.md").read_text()
+    (script,) = re.findall(
+        r"^```\n(#!(?:(?!```).)*?\bjob\.sh\n)```$", page, re.DOTALL | re.MULTILINE
+    )
+    (tmp_path / "cluster.samples").mkdir()
+    # As the last lines of job.sh start a program.
+    (tmp_path / "cluster.samples" / "job.sh").write_text(
+        "srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=3 --cpu-bind=cores "
+        "./popmodel-mpi -j 'a b.jobs'\n"
+    )
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    mpirun.chmod(0o755)
+    ended = subprocess.run(
+        ["bash", "-c", script],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "PBS_O_WORKDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == [
+        *("-n", "8", "--map-by", "ppr:4:node:PE=3", "--bind-to", "core"),
+        *("./popmodel-mpi", "-j", "a b.jobs"),
+    ]

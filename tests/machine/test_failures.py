@@ -73,7 +73,7 @@ ABORT_OF_MPICH = (
     "Abort(7) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 7) "
     "- process 1\n"
 )
-STATUS_OF_OPEN_MPI = f"""popmodel-mpi: jobs.txt:3: unknown job 'barier'; known are barrier, bcast
+STATUS_OF_OPEN_MPI = f"""popmodel-mpi: jobs.txt:3: unknown job 'barier'; known: barrier, bcast
 {RULE}
 prterun detected that one or more processes exited with non-zero status,
 thus causing the job to be terminated. The first process to do so was:
@@ -140,7 +140,7 @@ STATUS_WITHOUT_WORDS = STATUS_OF_OPEN_MPI.partition("\n")[2]
         (ABORT_OF_MPICH, f"rank 1 called MPI_Abort: {ABORT_OF_MPICH.strip()}"),
         (
             STATUS_OF_OPEN_MPI,
-            "popmodel-mpi: jobs.txt:3: unknown job 'barier'; known are barrier, bcast",
+            "popmodel-mpi: jobs.txt:3: unknown job 'barier'; known: barrier, bcast",
         ),
         (
             STATUS_WITHOUT_WORDS,

@@ -70,9 +70,9 @@ def test_what_predictions_need_is_asked_for_with_its_remedy() -> None:
     one = document()
     del one["memory"]["kappa"], one["net"]["reduce_gamma"]
     assert found(one, "missing") == [
-        "signatures with if_fits need memory.kappa: popmodel bench --only memory measures it",
-        "predictions of reductions need net.reduce_gamma: popmodel bench --only "
-        "collectives measures it",
+        "signatures with if_fits need memory.kappa: measure it: popmodel bench -o machine.json",
+        "predictions of reductions need net.reduce_gamma: measure it: popmodel bench "
+        "-o machine.json",
     ]
 
 
@@ -80,7 +80,7 @@ def test_what_everything_needs_is_asked_for_in_words() -> None:
     one = document()
     del one["core"]["freq"]
     assert found(one, "missing") == [
-        "all predictions need core.freq: popmodel bench --only core measures it"
+        "all predictions need core.freq: measure it: popmodel bench -o machine.json"
     ]
 
 
@@ -110,7 +110,7 @@ def test_bandwidth_by_cores_stands_for_the_law_of_saturation() -> None:
 
 
 def test_noise_is_told_with_its_reason() -> None:
-    assert found(document(), "noisy") == ["memory: noisy measurements (others used a CPU)"]
+    assert found(document(), "noisy") == ["memory: noisy (others used a CPU)"]
     one = document()
     one["quality"] = {
         "net": {"noisy": True, "why": ["spread 12 %", "steal"]},
@@ -120,8 +120,8 @@ def test_noise_is_told_with_its_reason() -> None:
     }
     assert found(one, "remark") == ["memory: one launch"]
     assert found(one, "noisy") == [
-        "net: noisy measurements (spread 12 %; steal)",
-        "core: noisy measurements (no reason given)",
+        "net: noisy (spread 12 %; steal)",
+        "core: noisy (no reason given)",
     ]
 
 

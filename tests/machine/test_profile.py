@@ -93,7 +93,7 @@ def test_a_part_of_a_profile_is_a_profile() -> None:
         with pytest.raises(MissingQuantity) as caught:
             ask()
         assert caught.value.hint is not None
-        assert caught.value.hint.endswith(f"popmodel bench --only {part}")
+        assert caught.value.hint.endswith(f"popmodel bench --only {part} -o lab.json --force")
 
 
 def test_why_something_could_not_be_measured_is_told() -> None:

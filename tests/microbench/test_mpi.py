@@ -205,20 +205,20 @@ def test_what_two_ranks_cannot_tell_is_absent_with_the_reason(
     reasons = {
         "ping_pong bytes=8 tier=network": "no two ranks on different nodes",
         "window bytes=8 tier=near pairs=2 direction=one": (
-            "2 pairs of ranks asked for, the launch has 2 ranks"
+            "2 pairs of ranks requested, the launch has 2 ranks"
         ),
         "receive_overhead bytes=4194304 tier=near": (
-            "a message of 4194304 bytes goes by rendezvous: "
+            "a message of 4194304 bytes uses rendezvous: "
             "it cannot arrive before its receive is posted"
         ),
-        "collective op=bcast bytes=8 ranks=3": "3 ranks asked for, the launch has 2",
+        "collective op=bcast bytes=8 ranks=3": "3 ranks requested, the launch has 2",
         "collective op=alltoall bytes=134217728 ranks=2": (
-            "its buffers would take 512 MiB on a rank, more than the 256 MiB that a job may take"
+            "its buffers need 512 MiB per rank, more than the limit of 256 MiB per job"
         ),
     }
     header = two_ranks[0]
     if header["mpi"]["thread_level"] == "multiple":
-        reasons[threads] = f"2 ranks of {CPUS} threads each, but they may use {CPUS} processors"
+        reasons[threads] = f"2 ranks with {CPUS} threads each, but they may use {CPUS} CPUs"
     if header["ranks_at"][0]["cpus"] != header["ranks_at"][1]["cpus"]:
         reasons.pop(threads, None)
     for text, reason in reasons.items():
@@ -305,8 +305,7 @@ def test_threads_need_the_thread_level(program: Path, mpi: Mpi) -> None:
     if header["mpi"]["thread_level"] == "multiple":
         pytest.skip("this MPI provides more than it is asked for")
     assert results[0]["absent"] == (
-        "needs the thread level multiple: start with --thread-level multiple, "
-        "and an MPI that provides it"
+        "needs MPI_THREAD_MULTIPLE: start with --thread-level multiple and an MPI that provides it"
     )
 
 
@@ -368,7 +367,7 @@ def test_ranks_on_two_nodes(program: Path, mpi: Mpi, tmp_path: Path) -> None:
     assert near["compute"] > 0
     assert "rendezvous" in absent["absent"]
     assert barrier["nodes"] == 2
-    assert window["absent"] == "2 pairs of ranks asked for, the launch has 3 ranks"
+    assert window["absent"] == "2 pairs of ranks requested, the launch has 3 ranks"
 
 
 @pytest.mark.parametrize(
@@ -377,7 +376,7 @@ def test_ranks_on_two_nodes(program: Path, mpi: Mpi, tmp_path: Path) -> None:
         (["ping_pong bytes=8"], "argument:1: ping_pong needs tier="),
         (
             ["ping_pong bytes=8 tier=far"],
-            "argument:1: tier of ping_pong should be one of near, node, network, not 'far'",
+            "argument:1: tier of ping_pong must be one of near, node, network, not 'far'",
         ),
         (
             ["collective op=bcast ranks=2"],
@@ -385,15 +384,15 @@ def test_ranks_on_two_nodes(program: Path, mpi: Mpi, tmp_path: Path) -> None:
         ),
         (
             ["collective op=reduce bytes=3 ranks=2"],
-            "argument:1: collective: a reduction adds up numbers: bytes= has to be a multiple of 4",
+            "argument:1: collective: bytes= of a reduction must be a multiple of 4",
         ),
         (
             ["reduce_local bytes=12"],
-            "argument:1: reduce_local: bytes= has to be a multiple of 8",
+            "argument:1: reduce_local: bytes= must be a multiple of 8",
         ),
         (
             ["--thread-level", "most"],
-            "--thread-level should be single, funneled, serialized or multiple, not 'most'",
+            "--thread-level must be single, funneled, serialized or multiple, not 'most'",
         ),
     ],
 )
@@ -444,8 +443,8 @@ def test_failures_of_mpi_and_of_memory_end_the_launch_with_their_words(
     done = mpi.start(2, program, *QUICKLY, "ping_pong bytes=123456 tier=near", **failing)
     assert done.returncode != 0
     assert (
-        "popmodel-mpi: no memory left for a buffer of 123456 bytes; "
-        "ask for smaller sizes or fewer ranks per node\n"
+        "popmodel-mpi: not enough memory for a buffer of 123456 bytes; "
+        "use smaller sizes or fewer ranks per node\n"
     ) in done.stderr
 
 
@@ -498,17 +497,17 @@ UNBOUND = "0:-1:2 0:-1:2 2:-1:2"
         ("near", 1, ONE_SOCKET, "0-1"),
         ("node", 1, ONE_SOCKET, "0-1"),
         ("network", 1, UNBOUND, "0-2"),
-        ("near", 2, TWO_NODES, "no socket with two ranks for each pair asked for"),
+        ("near", 2, TWO_NODES, "no socket with two ranks per pair"),
         ("near", 1, "0:0:2 0:1:2", "no two ranks on one socket"),
         ("node", 1, "0:0:2 0:0:2", "no two ranks on different sockets of a node"),
         (
             *("node", 3, BLOCKS),
-            "no two sockets of a node with as many ranks as pairs were asked for",
+            "no two sockets of a node with one rank each per pair",
         ),
         ("near", 1, UNBOUND, "ranks are not bound to a socket"),
         ("node", 1, UNBOUND, "ranks are not bound to a socket"),
         ("network", 1, "0:0:1 0:0:1", "no two ranks on different nodes"),
-        ("network", 2, ONE_SOCKET, "no two nodes with as many ranks as pairs were asked for"),
+        ("network", 2, ONE_SOCKET, "no two nodes with one rank each per pair"),
     ],
 )
 def test_pairs_are_chosen_by_where_ranks_are(

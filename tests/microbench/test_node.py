@@ -22,7 +22,7 @@ Line = dict[str, Any]
 Finished = subprocess.CompletedProcess[str]
 
 # Jobs end early: these tests look at what a line holds and at orders of magnitude.
-MISSED = "no batch in which"  # all threads were at work at once
+MISSED = "no batch with all threads"  # all threads were at work at once
 QUICKLY = ("--budget", "0.02", "--least", "5", "--most", "20")
 MIB = 1024 * 1024
 CPUS = len(os.sched_getaffinity(0))
@@ -339,7 +339,7 @@ def test_two_threads_of_a_core(measure: Callable[..., list[Line]]) -> None:
     alone = not siblings.exists() or siblings.read_text(encoding="ascii").strip() == "0"
     for line in measure("smt threads=2 shared=0", "smt threads=2 shared=1"):
         if alone:
-            assert "no two processors of one core may be used" in line["absent"]
+            assert "no two hardware threads of a core are usable" in line["absent"]
         elif "absent" not in line:
             check_result(line)
             assert line["work"] > 0
@@ -380,7 +380,8 @@ def test_absent_says_why(measure: Callable[..., list[Line]]) -> None:
         "triad threads=1 bytes=100": "100 bytes are too few for 1 threads of at least 512 bytes",
         "chase bytes=8": "8 bytes are less than two lines of",
         "chase bytes=68719476736": "needs 72090 MiB of memory,",
-        "construct name=copyin threads=1 bytes=16": "copyin is compiled for arrays of 8, 64, 512",
+        "construct name=copyin threads=1 bytes=16": "copyin is only compiled for arrays of 8, "
+        "64, 512",
     }
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if memory > 70e9:
@@ -396,27 +397,27 @@ def test_absent_says_why(measure: Callable[..., list[Line]]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["frob"], "argument:1: unknown job 'frob'; known are construct, false_sharing,"),
+        (["frob"], "argument:1: unknown job 'frob'; known: construct, false_sharing,"),
         (["loop x=1"], "argument:1: unknown key 'x' of loop; it has none"),
-        (["chase size=1"], "argument:1: unknown key 'size' of chase; known are bytes"),
+        (["chase size=1"], "argument:1: unknown key 'size' of chase; known: bytes"),
         (["chase"], "argument:1: chase needs bytes="),
-        (["chase bytes"], "argument:1: 'bytes' of chase should be key=value"),
+        (["chase bytes"], "argument:1: 'bytes' of chase must be key=value"),
         (["chase bytes=1 bytes=2"], "argument:1: bytes of chase is given twice"),
-        (["chase bytes=1k"], "bytes of chase should be a whole number from 1 to 68719476736, not"),
-        (["clock threads=0"], "threads of clock should be a whole number from 1 to 65536, not '0'"),
-        (["line_transfer distance=x"], "distance of line_transfer should be one of near, far, not"),
-        (["construct name=x threads=1"], "argument:1: construct: unknown name; known are parallel"),
+        (["chase bytes=1k"], "bytes of chase must be a whole number from 1 to 68719476736, not"),
+        (["clock threads=0"], "threads of clock must be a whole number from 1 to 65536, not '0'"),
+        (["line_transfer distance=x"], "distance of line_transfer must be one of near, far, not"),
+        (["construct name=x threads=1"], "argument:1: construct: unknown name; known: parallel"),
         (["construct name=for threads=1 bytes=8"], "bytes= is the size of a private array"),
-        (["construct name=for threads=1 chunk=1"], "chunk= goes with schedule_static, sched"),
+        (["construct name=for threads=1 chunk=1"], "chunk= is only valid with schedule_static"),
         (["-j", "/does/not/exist"], "cannot read jobs from /does/not/exist: No such file or dir"),
         (["-x"], "unknown option '-x'; --help lists them"),
         (["--thread-level", "multiple"], "unknown option '--thread-level'; --help lists them"),
         (["-o"], "-o needs a value; --help lists the options"),
-        (["--budget", "much"], "--budget should be a number of at least 0, not 'much'"),
-        (["--limit", "-1"], "--limit should be a number of at least 0, not '-1'"),
-        (["--least", "0"], "--least should be a whole number of at least 1, not '0'"),
-        (["-n", "one"], "-n should be a whole number of at least 1, not 'one'"),
-        (["loop"] * 300, "more than 256 jobs as arguments; put them in a file and give it with -j"),
+        (["--budget", "much"], "--budget must be a number, at least 0, not 'much'"),
+        (["--limit", "-1"], "--limit must be a number, at least 0, not '-1'"),
+        (["--least", "0"], "--least must be a whole number, at least 1, not '0'"),
+        (["-n", "one"], "-n must be a whole number, at least 1, not 'one'"),
+        (["loop"] * 300, "more than 256 jobs as arguments; put them in a file for -j"),
     ],
 )
 def test_misuse(run: Callable[..., Finished], arguments: list[str], words: str) -> None:
@@ -451,7 +452,7 @@ def test_unwritable_output(run: Callable[..., Finished], tmp_path: Path) -> None
     done = run("-o", str(tmp_path / "no" / "samples"), "loop")
     assert done.returncode == 1
     assert done.stderr.startswith("popmodel-node: cannot write samples to ")
-    assert "No such file or directory; give another file with -o" in done.stderr
+    assert "No such file or directory; choose another file with -o" in done.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -459,8 +460,8 @@ def test_full_disk(run: Callable[..., Finished]) -> None:
     done = run("-o", "/dev/full", "loop")
     assert done.returncode == 1
     assert done.stderr == (
-        "popmodel-node: cannot write samples to /dev/full: No space left on device; what was "
-        "written before is kept, make room or give another file with -o\n"
+        "popmodel-node: cannot write samples to /dev/full: No space left on device; earlier "
+        "samples are kept, free some space or choose another file with -o\n"
     )
 
 
@@ -481,7 +482,7 @@ def test_disk_that_fills_up_keeps_what_was_written(node: Path, tmp_path: Path) -
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
     )
     assert done.returncode == 1
-    assert "File too large; what was written before is kept" in done.stderr
+    assert "File too large; earlier samples are kept" in done.stderr
     *whole, _cut = samples.read_text(encoding="ascii").split("\n")
     assert len([json.loads(line) for line in whole]) > 2
 

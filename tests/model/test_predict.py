@@ -85,7 +85,8 @@ def test_the_memory_bandwidth_decides_and_the_cache_is_doubtful(cannon_run: Pred
     assert -0.1 < cannon_run.remedies[remedies[0]] < 0
     assert next(iter(cannon_run.doubtful)) == "memory.kappa"
     assert any(
-        "a working set of 8 MiB stays in the cache: it does in 13 % of the draws" in note
+        note
+        == "a working set of 8 MiB fits the cache in 13 % of the draws: intervals span both cases"
         for note in cannon_run.notes
     )
     full, none = cannon_run.model_form
@@ -293,13 +294,13 @@ def test_no_comparison_with_pure_mpi_where_it_cannot_run(
         (4, 32, {}, "a node has 16 cores", "possible: 4 x 16 ("),
         (16, 4, {"M": 3.0}, "cannon has no parameter 'M'", "it has: N, w"),
         (16, 4, {"NN": 3.0}, "cannon has no parameter 'NN'", "did you mean N?"),
-        (16, 4, {"N": -1.0}, "parameter N should be a number above 0, not -1", None),
+        (16, 4, {"N": -1.0}, "parameter N must be a number above 0, not -1", None),
         (
             16,
             4,
             {"N": 1e6},
             r"cannon needs 9\.09 TiB on a node .4 processes., a node has 32 GiB",
-            "take a smaller problem",
+            "use a smaller problem or fewer processes per node",
         ),
     ],
 )

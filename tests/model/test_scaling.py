@@ -109,8 +109,8 @@ def test_a_reference_can_be_asked_for() -> None:
     [
         (
             ReferenceRun(0, 1),
-            "reference: 0 processes are not possible",
-            "ask for at least 1 of processes",
+            "reference: processes: must be at least 1, not 0",
+            "ask for at least 1",
         ),
         (
             ReferenceRun(1, 16),
@@ -130,7 +130,7 @@ def test_a_reference_can_be_asked_for() -> None:
         (
             ReferenceRun(1, 1, {"N": 1e6}),
             "reference: demo needs 7.28 TiB on a node (1 process), a node has 16 GiB",
-            "take a smaller problem",
+            "use a smaller problem or fewer processes per node",
         ),
     ],
 )
@@ -256,8 +256,8 @@ def test_work_without_operations_is_taken_as_proportional_to_the_cores() -> None
     )
     assert run.reference.work_ratio.value == 8.0
     assert run.reference.why == (
-        "asked for; work taken as proportional to the cores: "
-        "the signature counts no operations (flops)"
+        "asked for; work assumed proportional to the cores: "
+        "the signature has no operation counts (flops)"
     )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from popmodel.machine import profile
 from popmodel.machine.schema import PROFILE, Number
-from popmodel.model.symbols import RESERVED, SYMBOLS, explain
+from popmodel.model.symbols import RESERVED, SYMBOLS, explain, label, not_modelled
+from popmodel.model.uncertainty import group
 from popmodel.shapes import Items, Named, Shape, Table
 
 
@@ -39,3 +42,35 @@ def test_unknown_paths_have_none() -> None:
 def test_names_of_the_request_are_reserved() -> None:
     assert {"P", "T", "rank", "n0", "P0"} <= set(RESERVED)
     assert "memory.b1" not in RESERVED
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("memory.bsat", "saturated memory bandwidth (memory.bsat)"),
+        (
+            "net.inter.classes.beta",
+            "time per byte of a message between nodes (net.inter.classes.beta)",
+        ),
+        ("net.intra.os", "CPU time to send a message within a node (net.intra.os)"),
+        ("openmp.for.fit.a", "overhead of OpenMP for (openmp.for.fit.a)"),
+        ("imbalance.transient_cv", "transient imbalance (imbalance.transient_cv)"),
+        ("params.N", "parameter N of the application"),
+        ("coll.bcast", "coll.bcast"),
+    ],
+)
+def test_an_input_is_named_in_words_with_its_path(path: str, words: str) -> None:
+    assert label(path) == words
+
+
+def test_every_group_of_the_presets_has_words() -> None:
+    for name in profile.presets():
+        for path in profile.load(name).quantities:
+            assert label(group(path)) != group(path)
+
+
+def test_what_is_not_modelled_is_named_with_its_effect() -> None:
+    assert not_modelled(["net.shm_k", "core.loop_cycles"]) == (
+        "not modelled, no value in the profile: core.loop_cycles (loop-control cycles per "
+        "iteration), net.shm_k (sharing of the memory channel by messages within a node)"
+    )

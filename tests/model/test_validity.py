@@ -86,15 +86,21 @@ def test_what_fits_the_measured_machine_is_inside(processes: int, threads: int) 
     ("threads", "cores", "status", "factor", "reasons"),
     [
         (2, 8, "inside", 1.0, ()),
-        (4, 8, "extrapolated", 2.0, ("x2 in threads: openmp.parallel_for measured to 2",)),
+        (
+            4,
+            8,
+            "extrapolated",
+            2.0,
+            ("threads a factor of 2 above the largest measured (2): openmp.parallel_for",),
+        ),
         (
             8,
             16,
             "extrapolated",
             4.0,
             (
-                "x4 in threads: openmp.parallel_for measured to 2",
-                "x2 in cores: memory.by_cores measured to 4",
+                "threads a factor of 4 above the largest measured (2): openmp.parallel_for",
+                "cores a factor of 2 above the largest measured (4): memory.by_cores",
             ),
         ),
         (
@@ -103,8 +109,8 @@ def test_what_fits_the_measured_machine_is_inside(processes: int, threads: int) 
             "outside",
             32.0,
             (
-                "x32 in threads: openmp.parallel_for measured to 2",
-                "x16 in cores: memory.by_cores measured to 4",
+                "threads a factor of 32 above the largest measured (2): openmp.parallel_for",
+                "cores a factor of 16 above the largest measured (4): memory.by_cores",
             ),
         ),
     ],
@@ -124,7 +130,7 @@ def test_far_outside_there_is_no_interval_and_a_reason() -> None:
     assert run.validity.status == "outside"
     document = run.to_dict()
     why = document["runtime"]["why"]
-    assert why.startswith("outside the measured range: x")
+    assert why.startswith("too far outside the measured range: ")
     estimates = [
         document["runtime"],
         document["e_mt"],
@@ -137,18 +143,23 @@ def test_far_outside_there_is_no_interval_and_a_reason() -> None:
     lines = screen(document, Style(60), ["hybrid-additive"])
     assert max(map(len, lines)) <= 60
     text = " ".join(" ".join(lines).split())
-    assert "no interval so far from what was measured" in text
-    assert "validity outside the measured range: x" in text
+    assert "no interval: too far outside the measured range" in text
+    assert "validity too far outside the measured range: " in text
 
 
 def test_messages_and_collectives_beyond_those_measured() -> None:
     long = program(HALO + SUM, params="w = 8e3", decomp="global = [640, 640]")
     run = predict(long, measured(), 16, 1, draws=50)
     assert run.validity.status == "extrapolated"
-    assert run.validity.reasons[0] == "x2 in processes: coll.allreduce measured to 8"
-    assert run.validity.reasons[1].endswith(" in bytes: net.inter, net.intra measured to 64 KiB")
+    assert (
+        run.validity.reasons[0]
+        == "processes a factor of 2 above the largest measured (8): coll.allreduce"
+    )
+    assert run.validity.reasons[1].endswith(
+        " above the largest measured (64 KiB): net.inter, net.intra"
+    )
     one_node = predict(long, measured(cores_per_node=16), 16, 1, draws=50)
-    assert " in bytes: net.intra measured" in one_node.validity.text
+    assert "largest measured (64 KiB): net.intra" in one_node.validity.text
     short = program(HALO, params="w = 8", decomp="global = [640, 640]")
     assert predict(short, measured(), 16, 1, draws=50).validity.status == "inside"
 
@@ -158,7 +169,9 @@ def test_a_collective_that_was_not_measured_is_made_of_messages() -> None:
     assert predict(spread, measured(), 2, 1, draws=50).validity.status == "inside"
     run = predict(spread, measured(), 8, 1, draws=50)
     assert run.validity == Validity(
-        "extrapolated", 4.0, ("x4 in processes: messages of coll.bcast measured to 2",)
+        "extrapolated",
+        4.0,
+        ("processes a factor of 4 above the largest measured (2): messages of coll.bcast",),
     )
 
 
@@ -166,18 +179,23 @@ def test_more_nodes_than_the_profile_has() -> None:
     more = Allocation(nodes=24)
     run = predict(program(SUM), measured(), 24, 1, allocation=more, draws=50)
     assert run.validity.reasons == (
-        "x3 in processes: coll.allreduce measured to 8",
-        "x3 in nodes: the profile has 8",
+        "processes a factor of 3 above the largest measured (8): coll.allreduce",
+        "nodes a factor of 3 above those of the profile (8)",
     )
     preset = predict(program(SUM), machine(), 24, 1, allocation=more, draws=50)
-    assert preset.validity == Validity("user", None, ("x3 in nodes: the profile has 8",))
-    assert preset.validity.text == "no measured range (user): x3 in nodes: the profile has 8"
+    assert preset.validity == Validity(
+        "user", None, ("nodes a factor of 3 above those of the profile (8)",)
+    )
+    assert (
+        preset.validity.text
+        == "no measured range (user values): nodes a factor of 3 above those of the profile (8)"
+    )
 
 
 def test_a_preset_has_no_measured_range() -> None:
     run = predict(signature.load("stencil3d"), profile.load("sandybridge-fdr"), 16, 4, draws=50)
     assert run.validity == Validity("preset", None, ())
-    assert run.validity.text == "no measured range (preset)"
+    assert run.validity.text == "no measured range (preset values)"
     assert run.runtime.low is not None
     assert run.to_dict()["validity"] == {"status": "preset", "factor": None, "reasons": []}
 
@@ -188,7 +206,7 @@ def test_what_was_not_measured_in_a_measured_profile_is_told() -> None:
     document["core"]["freq"]["8"] = document["core"]["freq"]["1"]
     run = predict(program(LOOP), from_document(document), 1, 2, draws=50)
     assert run.validity == Validity("inside", 1.0, ("core.freq not measured (user)",))
-    assert run.validity.text == "inside the measured range: core.freq not measured (user)"
+    assert run.validity.text == "within the measured range: core.freq not measured (user)"
 
 
 @given(st.sampled_from(["threads", "cores", "bytes", "processes"]), st.floats(1.0, 1e7))
@@ -213,7 +231,9 @@ def test_what_is_below_the_measured_range() -> None:
     on = measured()
     placement = place(1, 1, on.topology)
     few = assess(on, placement, [Use("coll.allreduce", "processes", 1.0)])
-    assert few.reasons == ("x2 in processes: coll.allreduce measured to 2",)
+    assert few.reasons == (
+        "processes a factor of 2 below the smallest measured (2): coll.allreduce",
+    )
     short = assess(on, placement, [Use("coll.allreduce", "bytes", 1.0)])
     assert short.status == "inside"
 
@@ -245,8 +265,11 @@ def test_the_splits_of_a_sweep_are_marked() -> None:
     assert any(" 2 x 32~ " in line for line in lines)
     assert any(" 1 x 64! " in line for line in lines)
     text = " ".join(" ".join(lines).split())
-    assert "~ extrapolated: up to x16 in threads: openmp.parallel_for measured to 2" in text
-    assert "! outside the measured range, no interval: up to x32 in threads: openmp.par" in text
+    assert (
+        "~ extrapolated: threads a factor of 16 above the largest measured (2): openmp.parallel_for"
+        in text
+    )
+    assert "! too far outside the measured range for an interval: threads a factor of 32 " in text
     (row,) = [one for one in sweep_records(document) if one["threads"] == 64]
     assert (row["validity"], row["validity_factor"]) == ("outside", 32.0)
     assert "1 x 64!" in "\n".join(sweep_markdown(document))

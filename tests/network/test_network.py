@@ -20,8 +20,8 @@ from popmodel.network.network import Network
         ({"eager_threshold": -1.0}, "eager threshold must be at least 0, not -1 B"),
         ({"cpu_factor": 0.0}, "CPU factor must be above 0 and finite, not 0"),
         ({"rules": "loggp"}, "unknown rules 'loggp'"),
-        ({"collectives": "tree"}, "unknown reading of collectives 'tree'"),
-        ({"collective_cost": "square"}, "unknown cost factor of collectives 'square'"),
+        ({"collectives": "tree"}, "unknown rule for collectives 'tree'"),
+        ({"collective_cost": "square"}, "unknown cost factor for collectives 'square'"),
     ],
 )
 def test_values_that_no_network_has_are_refused(values: dict, message: str) -> None:

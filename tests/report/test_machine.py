@@ -90,7 +90,7 @@ def test_collectives_are_those_of_the_largest_communicator() -> None:
 def test_doubts_and_what_is_absent_stand_below() -> None:
     one = document() | {"absent": {"memory.latency": "the last cache is too large to leave"}}
     lines = page(one)
-    assert lines[lines.index("warnings") + 1] == " - memory: noisy measurements (others used a CPU)"
+    assert lines[lines.index("warnings") + 1] == " - memory: noisy (others used a CPU)"
     assert lines[lines.index("not available") + 1].startswith(
         " - memory.latency: the last cache is "
     )

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pasted import parsed
 
 from popmodel.machine import profile
 from popmodel.model.predict import predict
 from popmodel.model.scaling import ReferenceRun
 from popmodel.model.signature import files as signature
-from popmodel.report.predict import launch_lines, markdown, screen
+from popmodel.report.launch import launch_lines
+from popmodel.report.predict import markdown, screen
 from popmodel.report.terminal import Style
 
 MAIN = ["hybrid-additive"]
+MEASURE = "popmodel bench --only memory -o 'my machine.json' --force"
 Document = dict[str, Any]
 
 
@@ -36,35 +39,60 @@ def measured(document: Document, metric: str, **estimate: float | None) -> Docum
 
 
 @pytest.mark.parametrize(
-    ("name", "part"),
+    ("name", "words"),
     [
-        ("memory.bsat", "memory"),
-        ("core.freq", "core"),
-        ("net.inter.classes.alpha", "p2p"),
-        ("openmp.parallel_for.seconds", "openmp"),
+        ("memory.bsat", "saturated memory bandwidth (memory.bsat, preset)"),
+        ("core.freq", "clock frequency by active cores of a node (core.freq, preset)"),
+        (
+            "net.inter.classes.alpha",
+            "latency of a message between nodes (net.inter.classes.alpha, preset)",
+        ),
+        (
+            "openmp.parallel_for.seconds",
+            "overhead of OpenMP parallel_for (openmp.parallel_for.seconds, preset)",
+        ),
     ],
 )
-def test_the_origin_of_what_is_doubtful_is_told_and_what_measures_it(
-    document: Document, name: str, part: str
+def test_the_main_uncertainty_has_its_words_its_path_and_its_origin(
+    document: Document, name: str, words: str
 ) -> None:
-    lines = shown({**document, "doubtful": {name: 0.5}}, width=100)
-    first = lines.index(f"doubtful: {name} (preset), 50 % of the variance")
-    assert lines[first + 1] == f" measure: popmodel bench --only {part}"
+    lines = shown({**document, "doubtful": {name: 0.5}}, width=120)
+    assert f"main uncertainty: {words}, 50 % of the variance" in lines
 
 
-def test_what_was_measured_is_to_be_measured_longer(document: Document) -> None:
-    entry = document["inputs"]["memory.bsat"] | {"origin": "measured"}
-    inputs = document["inputs"] | {"memory.bsat": entry}
-    lines = shown({**document, "inputs": inputs, "doubtful": {"memory.bsat": 0.5}})
-    first = lines.index("doubtful: memory.bsat (measured), 50 % of the variance")
-    assert lines[first + 1] == " measure: popmodel bench --full --only memory"
+@pytest.mark.parametrize("width", [40, 60, 120])
+def test_the_command_that_measures_can_be_pasted(document: Document, width: int) -> None:
+    lines = shown({**document, "doubtful": {"memory.bsat": 0.5}, "measure": MEASURE}, width=width)
+    text = "\n".join(lines)
+    above, _, below = text.partition("  popmodel bench ")
+    assert " ".join(above.split()).endswith("measure, then add --machine 'my machine.json':")
+    command = f"popmodel bench {below.partition(chr(10) + chr(10))[0]}"
+    assert parsed(command) == parsed(MEASURE)
+
+
+def test_a_profile_of_a_file_is_measured_in_place(document: Document) -> None:
+    own = {**document, "machine": document["machine"] | {"preset": False}, "measure": MEASURE}
+    assert " measure:" in shown({**own, "doubtful": {"memory.bsat": 0.5}})
 
 
 def test_no_benchmark_measures_the_application(document: Document) -> None:
     inputs = document["inputs"] | {"imbalance.persistent_cv": {"value": 0.1, "origin": "user"}}
-    lines = shown({**document, "inputs": inputs, "doubtful": {"imbalance.persistent_cv": 0.5}})
-    assert "doubtful: imbalance.persistent_cv (user), 50 % of the" in lines
-    assert not any("measure:" in line for line in lines)
+    lines = shown(
+        {**document, "inputs": inputs, "doubtful": {"imbalance.persistent_cv": 0.5}}, width=100
+    )
+    assert (
+        "main uncertainty: persistent imbalance (imbalance.persistent_cv, user), 50 % of the "
+        "variance"
+    ) in lines
+    assert not any("popmodel bench" in line for line in lines)
+
+
+def test_few_remedies_are_shown_and_the_others_counted(document: Document) -> None:
+    many = {f"remedy {number}": -0.1 / (number + 1) for number in range(12)}
+    lines = shown({**document, "remedies": many})
+    assert sum(line.startswith(" remedy ") for line in lines) == 8
+    assert " and 4 smaller (all: --format json)" in lines
+    assert "and 4 smaller (all: --format json)" in markdown({**document, "remedies": many}, MAIN)
 
 
 def test_views_are_shown_where_they_lose_or_a_family_is_asked_for(document: Document) -> None:
@@ -100,9 +128,7 @@ def test_the_unit_of_an_interval_is_told_once(
     document: Document, low: float, high: float, text: str
 ) -> None:
     runtime = {"value": 1.3, "low": low, "high": high}
-    assert f"runtime   1.300 s, 90 %: {text} (parameters only)" in shown(
-        {**document, "runtime": runtime}
-    )
+    assert f"runtime   1.300 s, 90 %: {text}" in shown({**document, "runtime": runtime})
 
 
 def test_what_the_largest_loss_comes_from_is_told(document: Document) -> None:

@@ -50,9 +50,9 @@ def test_left_out_in_other_words(run: Run, build: Build) -> None:
         POPMODEL_TRACE_MAX_RATE="many",
     )
     assert done.stderr == (
-        "popmodel: POPMODEL_TRACE_LEAVE_OUT=chunks,all: it is a list of tests, chunks, singles, "
-        "rma, io; all is not left out\n"
-        "popmodel: POPMODEL_TRACE_MAX_RATE=many: it is a number of records per second; taken as no "
+        "popmodel: POPMODEL_TRACE_LEAVE_OUT=chunks,all: must be a list of tests, chunks, "
+        "singles, rma, io; ignoring all\n"
+        "popmodel: POPMODEL_TRACE_MAX_RATE=many: must be a number of records per second; using no "
         "limit\n"
     )
 

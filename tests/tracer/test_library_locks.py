@@ -107,7 +107,7 @@ def test_a_long_wait_has_records_of_its_own(run: Run, build: Build) -> None:
 
 def test_locks_asked_for_in_other_words(run: Run, build: Build) -> None:
     done = run.start(build("gcc"), "2", "loops", POPMODEL_TRACE_LOCKS="all")
-    assert done.stderr == "popmodel: POPMODEL_TRACE_LOCKS=all: it is sum or each; taken as sum\n"
+    assert done.stderr == "popmodel: POPMODEL_TRACE_LOCKS=all: must be sum or each; using sum\n"
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

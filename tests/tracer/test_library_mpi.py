@@ -267,8 +267,8 @@ def test_directory_that_is_not_there(run: Run, program: Callable[..., Path]) -> 
     assert done.returncode == 0
     (line,) = [line for line in done.stderr.splitlines() if "popmodel" in line]
     assert line == (
-        f"popmodel: POPMODEL_TRACE_DIR={run.raw}: No such file or directory; nothing is recorded, "
-        "name a directory that exists and can be written"
+        f"popmodel: POPMODEL_TRACE_DIR={run.raw}: No such file or directory; nothing is recorded: "
+        "set it to a directory that exists and is writable"
     )
 
 
@@ -285,8 +285,8 @@ def test_no_room_to_say_so(run: Run, program: Callable[..., Path]) -> None:
     (process,) = run.processes()
     meta, raw = [line for line in done.stderr.splitlines() if "popmodel" in line]
     assert meta == (
-        f"popmodel: {run.raw}/{process.stem}.meta: File too large; what happened to this process "
-        "is told in part only"
+        f"popmodel: {run.raw}/{process.stem}.meta: File too large; the trace of this process "
+        "is incomplete"
     )
     assert raw.startswith(f"popmodel: {run.raw}/{process.stem}.t0.raw: File too large; ")
     assert process.events("full") == []
@@ -343,8 +343,8 @@ def test_limit_of_size(run: Run, program: Callable[..., Path]) -> None:
         assert full["lost_from"] >= thread.records["time"][-1]
         assert 1000 < thread.calls()["Barrier"] < 30000
         assert (
-            f"{process.stem}.meta: this process has recorded its share of the size allowed "
-            f"(--max-size), {limit // 2} bytes; what it does from now on is not in the trace"
+            f"{process.stem}.meta: this process has reached its share of --max-size, "
+            f"{limit // 2} bytes; the rest of its run is not recorded"
         ) in done.stderr
 
 
@@ -352,7 +352,7 @@ def test_limit_of_size_in_other_words(run: Run, program: Callable[..., Path]) ->
     done = run.start(
         1, program("ends"), "finalize", "10", before="export POPMODEL_TRACE_MAX_SIZE=1G;"
     )
-    assert "POPMODEL_TRACE_MAX_SIZE=1G: it is a number of bytes; taken as no limit" in done.stderr
+    assert "POPMODEL_TRACE_MAX_SIZE=1G: must be a number of bytes; using no limit" in done.stderr
 
 
 def test_nothing_is_recorded_before_mpi_init_has_ended(
@@ -387,8 +387,8 @@ def test_window_in_other_words(run: Run, program: Callable[..., Path], window: s
     shell = f"export POPMODEL_TRACE_WINDOW={window};"
     done = run.start(1, program("ends"), "finalize", "5", before=shell)
     assert (
-        f"POPMODEL_TRACE_WINDOW={window}: it is FROM:TO in seconds, such as 2.5:10; everything is "
-        "recorded"
+        f"POPMODEL_TRACE_WINDOW={window}: must be FROM:TO in seconds, such as 2.5:10; recording "
+        "everything"
     ) in done.stderr
     assert run.processes()[0].calls()["Barrier"] == 5
 
@@ -403,8 +403,8 @@ def check_full(run: Run, done: Finished, why: str) -> None:
     assert thread.tail == 0
     (line,) = [line for line in done.stderr.splitlines() if "popmodel" in line]
     assert line == (
-        f"popmodel: {run.raw}/{process.stem}.t0.raw: {why}; what this thread does from now on is "
-        "not in the trace, make room or name another directory in POPMODEL_TRACE_DIR"
+        f"popmodel: {run.raw}/{process.stem}.t0.raw: {why}; the rest of this thread is not "
+        "recorded: free some space or set POPMODEL_TRACE_DIR to another directory"
     )
     assert process.events("end")[0]["records"]["0"] == len(thread.records)
 
@@ -472,8 +472,8 @@ def alone(library: Path, folder: Path, *objects: str) -> Finished:
 
 
 REMEDY = (
-    "; trace with the library that popmodel builds for the MPI of this program "
-    "(MPICC names its compiler)\n"
+    "; set MPICC to the compiler wrapper of the program's MPI, so that popmodel builds its tracer "
+    "for it\n"
 )
 
 
@@ -500,9 +500,9 @@ def test_another_mpi_behind_it(library: Path, mpi: Mpi, tmp_path: Path) -> None:
     done = alone(library, tmp_path, "-Wl,--no-as-needed", str(made))
     assert done.returncode == 1
     problem = (
-        "this tracer was built for Open MPI, and the program runs with another MPI"
+        "this tracer was built for Open MPI, but the program uses another MPI"
         if is_open_mpi
-        else "this tracer was not built for Open MPI, and the program runs with Open MPI"
+        else "this tracer was not built for Open MPI, but the program uses Open MPI"
     )
     assert done.stderr == f"popmodel: {problem}{REMEDY}"
 

@@ -133,7 +133,7 @@ def test_detached_tasks(run: Run, build: Build, compiler: str) -> None:
     assert len(process.of("TASK_CREATE")) == 1
     notes = [event["text"] for event in process.events("note")]
     if compiler == "gcc":
-        assert notes == ["tasks with a detach clause: when they run is not recorded"]
+        assert notes == ["tasks with a detach clause: their run time is not recorded"]
     else:
         assert notes == []
         assert len(process.of("TASK_RUN")) == len(process.of("TASK_STOP")) == 1
@@ -212,7 +212,7 @@ def test_not_asked_for(run: Run, build: Build, compiler: str, asked: str) -> Non
 def test_asked_for_something_else(run: Run, build: Build) -> None:
     done = run.start(build("gcc"), "2", "loops", POPMODEL_TRACE_OPENMP="omp")
     assert done.stderr == (
-        "popmodel: POPMODEL_TRACE_OPENMP=omp: it is one of auto, ompt, gomp, off; taken as auto\n"
+        "popmodel: POPMODEL_TRACE_OPENMP=omp: must be auto, ompt, gomp or off; using auto\n"
     )
     assert run.process().events("openmp")
 
@@ -304,7 +304,7 @@ def test_runtime_of_version_5_0(run: Run, build: Build) -> None:
     assert (worker.of("TASK_END")["time"] <= region_ends).all()
     (event,) = process.events("openmp")
     assert (event["how"], event["runtime"]) == ("ompt", "a runtime of 5.0")
-    lacking = "this OpenMP runtime does not tell its tools of waits for task groups: not recorded"
+    lacking = "this OpenMP runtime does not report waits for task groups to tools: not recorded"
     assert [event["text"] for event in process.events("note")] == [lacking]
 
 
@@ -313,8 +313,8 @@ def test_entry_that_nobody_has(run: Run, build: Build) -> None:
     program = build("gcc-plain", "lacking")
     done = run.start(program, status=127)
     assert done.stderr == (
-        "popmodel: the program calls GOMP_barrier, and no library that is loaded has it; trace "
-        "without OpenMP (POPMODEL_TRACE_OPENMP=off) to see whether it runs without the tracer\n"
+        "popmodel: the program calls GOMP_barrier, which no loaded library provides; set "
+        "POPMODEL_TRACE_OPENMP=off to see whether it runs untraced\n"
     )
 
 

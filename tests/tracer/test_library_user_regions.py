@@ -59,8 +59,8 @@ def test_wrong_regions_of_the_user(run: Run, build: Build) -> None:
     assert found == [*STEPS, ("begin", "left open"), ("begin", "on threads"), ("end", "on threads")]
     notes = {event["text"]: event["count"] for event in process.events("note")}
     assert notes == {
-        "ends of the user's regions that were not begun on the same thread: not recorded": 2,
-        "a user's region without a name: not recorded": 1,
+        "ends of user regions without a begin on the same thread: not recorded": 2,
+        "user regions without a name: not recorded": 1,
     }
 
 
@@ -85,6 +85,6 @@ def test_more_names_than_there_is_room_for(run: Run, build: Build) -> None:
     notes = {event["text"]: event["count"] for event in process.events("note")}
     # Five names come before the many and one after them, on two threads; these do not end either.
     assert notes == {
-        "names of the user's regions beyond 4096: not recorded": 5000 - 4091 + 2,
-        "ends of the user's regions that were not begun on the same thread: not recorded": 2,
+        "names of user regions beyond 4096: not recorded": 5000 - 4091 + 2,
+        "ends of user regions without a begin on the same thread: not recorded": 2,
     }

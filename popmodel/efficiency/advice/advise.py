@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.advice import computation, processes, threads
-from popmodel.efficiency.advice.costs import Cost, costs
+from popmodel.efficiency.advice.costs import Cost, costs, efficiency
 from popmodel.efficiency.advice.doubts import doubts
 from popmodel.efficiency.advice.remark import Loss, Remark, percent
 from popmodel.efficiency.workers import apart
@@ -42,8 +42,7 @@ _FELL = 0.01  # by which efficiency has to fall for the fall to be named
 
 _SCALING = "scaling"
 _OF_MPI = ("mpi", "mpi-additive")
-_THREADED = ("hybrid-additive", "hybrid-multiplicative", "talp", *_OF_MPI)
-_UNTHREADED = (*_OF_MPI, "hybrid-additive", "hybrid-multiplicative", "talp")
+_OF_ALL = ("hybrid-additive", "hybrid-multiplicative", "talp")
 
 _EXPLAIN: Mapping[str, Callable[[Loss], Remark]] = {
     "imbalance": processes.imbalance,
@@ -160,13 +159,14 @@ def advise(
     """
     family = _leading(runs, evaluations, compared=len(runs) > 1)
     if family is None:
-        return Advised("No advice: these families say nothing about programs without MPI.")
+        return Advised(_no_family(evaluations[0]))
     compared = len(runs) > 1 and not scaling.doubts
-    divided = [
-        costs(each[family], scaling.evaluations[index] if compared else None)
+    pairs = [
+        (each[family], scaling.evaluations[index] if compared else None)
         for index, each in enumerate(evaluations)
     ]
-    totals = [1 - sum(cost.cost for cost in found) for found in divided]
+    divided = [costs(*pair) for pair in pairs]
+    totals = [efficiency(*pair) for pair in pairs]
     useful = [index for index, found in enumerate(divided) if found]
     if not useful:
         return Advised("No advice: no efficiency could be computed.")
@@ -197,13 +197,24 @@ def _leading(
 ) -> str | None:
     """The family to advise by: one that fits all runs; ``scaling`` if there is no other."""
     threaded = any(run.observables.has_openmp or apart(run.observables) for run in runs)
-    order = _THREADED if threaded else _UNTHREADED
-    # To families of MPI all loss is communication: they would mislead where there is none.
-    misleading = () if any(run.observables.has_mpi for run in runs) else _OF_MPI
-    present = [id for id in order if id in evaluations[0] and id not in misleading]
-    if present:
-        return present[0]
+    # To families of MPI what masters lose to their teams is communication, and so is all loss
+    # where there is no MPI: they would mislead.
+    only_mpi = any(run.observables.has_mpi for run in runs) and not threaded
+    order: tuple[str, ...] = (*_OF_MPI, *_OF_ALL) if only_mpi else _OF_ALL
+    for id in order:
+        if id in evaluations[0]:
+            return id
     return _SCALING if compared and _SCALING in evaluations[0] else None
+
+
+def _no_family(evaluations: Mapping[str, Evaluation]) -> str:
+    """Why no family leads."""
+    if evaluations.keys() - {_SCALING}:
+        return (
+            "No advice: these families see nothing but MPI calls of master threads; "
+            "hybrid-additive sees all."
+        )
+    return "No advice: a single run has no scaling."
 
 
 def _too_short(run: Run) -> str | None:

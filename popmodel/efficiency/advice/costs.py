@@ -1,10 +1,11 @@
 """What each metric of a run costs: the loss of global efficiency, divided among its causes.
 
-The loss of a run is ``1 - global efficiency``, a share of its core time (threads times runtime).
-It is handed down the tree of a family: the parts of a sum lose what they lack to 1, the parts of a
-product share by their logarithms (logarithmic mean Divisia index: Ang, Energy Policy 32, 2004),
-which adds up exactly and ranks factors by size. Computation scaling is one factor more, so that
-losses by waiting and by a slower computation can be compared.
+The loss of a run is ``1 - global efficiency``, a share of its core time (threads times runtime):
+what is not useful, ``1 - parallel efficiency``, and what the useful part takes more than in the
+reference run, ``parallel efficiency * (1 - computation scaling)``. So losses by waiting and by a
+slower computation can be compared. Each is handed down the tree of its family: the parts of a sum
+lose what they lack to 1, the parts of a product share by their logarithms (logarithmic mean Divisia
+index: Ang, Energy Policy 32, 2004), which adds up exactly and ranks factors by size.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Evaluation
 
-__all__ = ["Cost", "costs"]
+__all__ = ["Cost", "costs", "efficiency"]
 
 _LEAST = 1e-300  # an efficiency of 0 has no logarithm
 
@@ -35,7 +36,7 @@ class Cost:
     value : float
         The efficiency.
     cost : float
-        Share of the core time of the run that is lost to it, 0 to 1; negative where it gains.
+        Share of the core time of the run that is lost to it; negative where it gains.
     """
 
     evaluation: Evaluation
@@ -58,18 +59,43 @@ def costs(evaluation: Evaluation, scaling: Evaluation | None = None) -> tuple[Co
     Returns
     -------
     tuple of Cost
-        The costliest first. They add up to one minus global efficiency, up to metrics without a
-        value and to families whose search begins at several metrics.
+        The costliest first. They add up to one minus `efficiency`, unless the metrics at which the
+        search begins show no loss where the top does.
     """
-    factors = [(evaluation, name) for name in evaluation.family.search]
-    if scaling is not None and evaluation.family.id != scaling.family.id:
-        factors.append((scaling, scaling.family.top))
-    present = [(each, name) for each, name in factors if name in each.values]
-    whole = math.prod(max(each.values[name], _LEAST) for each, name in present)
     found: list[Cost] = []
-    for each, name in present:
-        _divide(each, name, _mean(whole), found)
+    share = 1.0
+    for each in _factors(evaluation, scaling):
+        _split(each, share, found)
+        share *= _left(each)
     return tuple(sorted(found, key=lambda one: -one.cost))
+
+
+def efficiency(evaluation: Evaluation, scaling: Evaluation | None = None) -> float:
+    """Global efficiency: what of the core time is left, useful and as fast as in the reference."""
+    return math.prod(_left(each) for each in _factors(evaluation, scaling))
+
+
+def _factors(evaluation: Evaluation, scaling: Evaluation | None) -> list[Evaluation]:
+    if scaling is None or scaling.family.id == evaluation.family.id:
+        return [evaluation]
+    return [evaluation, scaling]
+
+
+def _left(evaluation: Evaluation) -> float:
+    """The top of a family; 1 where it has no value."""
+    return evaluation.values.get(evaluation.family.top, 1.0)
+
+
+def _split(evaluation: Evaluation, share: float, found: list[Cost]) -> None:
+    """Divide the loss that a family sees of a share of the core time."""
+    begin = [name for name in evaluation.family.search if name in evaluation.values]
+    product = math.prod(max(evaluation.values[name], _LEAST) for name in begin)
+    left = _left(evaluation)
+    weight = _mean(product)
+    if product < 1 and left < 1:  # where the search does not begin at the top
+        weight *= (1 - left) / (1 - product)
+    for name in begin:
+        _divide(evaluation, name, share * weight, found)
 
 
 def _divide(evaluation: Evaluation, metric: str, weight: float, found: list[Cost]) -> None:

@@ -119,13 +119,13 @@ def transfer(loss: Loss) -> Remark:
         return Remark(why, "This is I/O: use collective calls, larger blocks and fewer writers.")
     if not is_modelled(site.call):
         return Remark(why, "The replay does not model this call: waiting in it counts as transfer.")
-    if crowd_doubt(loss.run) or network_doubt(loss.run):
-        return Remark(why, "")
     return Remark(why, _network(loss))
 
 
 def _network(loss: Loss) -> str:
     """What to do about latency or bandwidth, whichever costs more on a usual network."""
+    if crowd_doubt(loss.run) or network_doubt(loss.run):
+        return ""  # that comes first
     networks, ideal = loss.run.evidence.networks, loss.run.observables.ideal_runtime
     if networks is None or ideal is None:
         return loss.advice

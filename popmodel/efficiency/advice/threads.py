@@ -132,4 +132,5 @@ def outside_regions(loss: Loss) -> Remark:
     if in_mpi <= float((run.threads - 1) @ run.serial_useful):
         return serial_code(loss)
     said = communication(loss)
-    return Remark(f"Threads idle mostly while their master is in MPI. {said.why}", said.remedy)
+    why = f"Threads idle mostly while their master is in MPI. {said.why}".strip()
+    return Remark(why, said.remedy)

@@ -438,7 +438,7 @@ def _notes(
         "as they hold there; numbers of rounds, neighbours, competing messages and active cores "
         "are those of this split"
     ]
-    if agreement is not None:
+    if agreement is not None and agreement.correction != Correction():
         notes.append(
             "rho_... and extra_... are corrections by a replay of the messages; without them "
             f"the runtime is {format_time(agreement.closed_form.runtime)}"

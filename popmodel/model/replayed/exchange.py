@@ -75,7 +75,7 @@ def exchange(model: Model, item: Communicating) -> Exchange:
     """
     largest = model.placement.processes * _most_operations(model, item)
     if largest > MOST_AT_ONCE:
-        raise NotUnrolled(f"{item.name} takes some {largest:.0e} operations of all processes")
+        raise NotUnrolled(f"too large to replay: {item.name} alone has {largest:,.0f} operations")
     script = _Script(model.placement.processes)
     match item:
         case Halo():
@@ -115,7 +115,7 @@ def repetitions(model: Model, count: Expression, name: str) -> int:
     """
     value = nominal(model.value(count))
     if abs(value - round(value)) > 1e-9 * max(1.0, value):
-        raise NotUnrolled(f"{name} is repeated {value:g} times, which is no whole number")
+        raise NotUnrolled(f"the count of {name} is {value:g}, not a whole number")
     return round(value)
 
 

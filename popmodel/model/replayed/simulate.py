@@ -81,14 +81,11 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
     items = script(model)
     total = items.operations({})
     if not total:
-        raise NotUnrolled("no process has another to send to")
+        raise NotUnrolled("no messages between processes")
     counts = _shortened(items, MOST_OPERATIONS / total) if total > MOST_OPERATIONS else {}
     done = items.operations(counts)
     if done > _TOO_MANY * MOST_OPERATIONS:
-        raise NotUnrolled(
-            f"{model.placement.processes} processes carry out {done:.1g} operations in "
-            f"{LEAST_STEPS} steps"
-        )
+        raise NotUnrolled(f"too large to replay: {done:,.0f} operations in {LEAST_STEPS} steps")
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
     if not any(nominal(value) for value in spread.values()):
         repeats = 1  # nothing is random

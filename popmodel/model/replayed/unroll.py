@@ -170,7 +170,7 @@ def outline(script: Script, counts: Mapping[int, int]) -> Outline:
                 work.append([])
                 overhead.append(0.0)
     if not exchanges:  # such as what is done every 5th time in a loop of 4
-        raise NotUnrolled("the program is too short to communicate")
+        raise NotUnrolled("no messages in so few steps")
     inside = np.zeros((step + 1, processes))
     for event, when in exchanges:
         inside[when] += event.program.compute()

@@ -15,6 +15,7 @@ from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
 _NOTHING = 1e-12  # of the time of a process: a delay that is less cannot be scaled
+_SAME = 1e-9  # of the same: a difference that is less is rounding
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,14 @@ def correction(work: Work, closed: Delays, replayed: Delays) -> Correction:
     closed, replayed : Delays
         Of the same best estimate; numbers.
     """
-    least = _NOTHING * (nominal(computation(work)) + nominal(work.overhead))
+    time = nominal(computation(work)) + nominal(work.overhead)
 
     def change(before: float, after: float) -> Change:
-        return Change(seconds=after - before) if before <= least else Change(after / before)
+        if abs(after - before) <= _SAME * time:
+            return Change()
+        if before <= _NOTHING * time:
+            return Change(seconds=after - before)
+        return Change(after / before)
 
     return Correction(
         change(nominal(closed.unequal), nominal(replayed.unequal)),

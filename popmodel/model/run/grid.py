@@ -98,7 +98,7 @@ def _whole(signature: Signature, expression: Expression, values: Mapping[str, Va
     if value != round(value) or value < 1:
         raise ImpossibleSplit(
             f"{signature.name}: a grid extent is {expression.text!r} = {value:g}, "
-            "which is no number of processes"
+            "which is not a number of processes"
         )
     return int(value)
 

@@ -16,7 +16,7 @@ from popmodel.values import dataclass
 
 INSTRUCTIONS_ABSENT = "the signature does not count all instructions (key instructions)"
 NODE_UNKNOWN = "the model does not say which node has the slower processes"
-NO_REFERENCE = "one prediction has no reference run"
+NO_REFERENCE = "a single prediction has no reference run"
 
 # how the parts of the runtime are named, in display order
 PARTS = (
@@ -132,5 +132,5 @@ def _refuse_infinite(aggregates: Mapping[str, Value]) -> None:
             raise UsageError(
                 f"the run is too large to be computed: {AGGREGATES[name].meaning} is beyond "
                 "1.8e308",
-                "look for a parameter that is too large (--set), or a formula in the wrong unit",
+                "check for a parameter that is too large (--set) or a formula in the wrong unit",
             )

@@ -110,7 +110,7 @@ class Model:
         numbers = distinct(np.asarray(self.value(expression), dtype=np.float64))
         if numbers.size != 1 or numbers[0] != round(float(numbers[0])):
             raise UsageError(
-                f"{self.signature.name}: {what} is {expression.text!r}, which should give a whole "
+                f"{self.signature.name}: {what} is {expression.text!r}, which must give a whole "
                 f"number at {self._point}, not {numbers[0]:g}"
             )
         return int(numbers[0])
@@ -176,8 +176,8 @@ class Model:
         if fits.any() and not fits.all():
             size = format_size(float(np.ravel(working_set)[0]), digits=3)
             self.parameters.remarks.add(
-                f"it is not certain that a working set of {size} stays in the cache: it does in "
-                f"{100 * fits[1:].mean():.0f} % of the draws, and intervals span both cases"
+                f"a working set of {size} fits the cache in {100 * fits[1:].mean():.0f} % of the "
+                "draws: intervals span both cases"
             )
 
     # -- the tree
@@ -207,7 +207,7 @@ class Model:
                 raise UsageError(
                     f"{self.signature.name}: the time of {item.name!r} at {self._point} is too "
                     "large to be a number",
-                    "choose smaller parameters, or mend its counts and sizes",
+                    "use smaller parameters, or check its counts and sizes",
                 )
 
     def work_of(self, item: Item) -> Work:

@@ -133,7 +133,7 @@ def place(
     cores = _usable_cores(topology, allocation)
     for name, value in (("processes", processes), ("threads", threads)):
         if value < 1:
-            raise UsageError(f"{value} {name} are not possible", f"ask for at least 1 of {name}")
+            raise UsageError(f"{name}: must be at least 1, not {value}", "ask for at least 1")
     if threads > cores:
         raise ImpossibleSplit(
             f"{processes} x {threads} is not possible: {_offer(topology, allocation)}, "
@@ -166,7 +166,7 @@ def place(
 def _usable_cores(topology: Topology, allocation: Allocation) -> int:
     """Cores of a node that may be used."""
     if allocation.nodes is not None and allocation.nodes < 1:
-        raise UsageError(f"{allocation.nodes} nodes are not possible", "ask for at least 1 node")
+        raise UsageError(f"nodes: must be at least 1, not {allocation.nodes}", "ask for at least 1")
     wanted, there = allocation.cores_per_node, topology.cores_per_node
     if wanted is None:
         return there
@@ -197,10 +197,12 @@ def _even(processes: int, threads: int, nodes: int, room: int) -> int:
         )
     filled = math.ceil(processes / per_node)
     if processes < nodes:
-        raise ImpossibleSplit(refusal + f"of {plural(nodes, 'node')} some would have no process")
+        raise ImpossibleSplit(
+            refusal + f"{plural(nodes, 'node')} for {plural(processes, 'process', 'processes')}"
+        )
     if filled < nodes:
         raise ImpossibleSplit(
-            refusal + f"{per_node} on a node fill {filled:,} of {plural(nodes, 'node')}"
+            refusal + f"{per_node} per node fill only {filled:,} of {plural(nodes, 'node')}"
         )
     return per_node
 
@@ -332,12 +334,12 @@ def remarks(placement: Placement, topology: Topology) -> list[str]:
     ):
         if spanned > 1:
             why = (
-                f"one has {plural(room, 'core')}"
+                f"each has {plural(room, 'core')}"
                 if placement.threads > room
                 else f"{placement.per_node} processes of {plural(placement.threads, 'thread')} "
-                "fill a node that way"
+                "on a node do not fit otherwise"
             )
-            return [f"threads of a process are on {spanned} {parts}: {why}"]
+            return [f"the threads of a process span {spanned} {parts}: {why}"]
     return []
 
 

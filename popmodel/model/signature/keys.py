@@ -343,6 +343,26 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
 }
 """The keys of every table of a signature, by its name; the document itself has none."""
 
+TABLES: Mapping[str, str] = {
+    "": "the document",
+    "app": "the application",
+    "limits": "what a run must satisfy",
+    "decomp": "how the cells of a grid are divided among processes",
+    "imbalance": "how the work of the processes varies",
+    "loop": "a body that is repeated",
+    "serial": "a loop that the master thread of each process executes alone",
+    "parallel": "an OpenMP loop, whose iterations the threads of a process share",
+    "critical": "a critical section inside a parallel loop",
+    "shared_writes": "writes to cache lines shared by threads (false sharing)",
+    "task": "explicit OpenMP tasks",
+    "halo": "an exchange of boundary layers with the neighbours in the grid",
+    "shift": "a message to the process some steps along a grid dimension",
+    "p2p": "a message to a rank that a formula gives",
+    "collective": "a collective operation",
+    "pipeline": "a wavefront through grid dimensions, block by block",
+}
+"""What each table describes."""
+
 
 def key_of(table: str, name: str) -> Key:
     """Give the entry of a key."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.study import Study
-from popmodel.model.sweep.choice import Evaluated
+from popmodel.model.sweep.candidate import Evaluated
 from popmodel.model.sweep.splits import evaluated
 from popmodel.model.uncertainty import Draws
 from popmodel.values import dataclass

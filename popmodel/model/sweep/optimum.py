@@ -20,8 +20,8 @@ from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
+from popmodel.model.sweep.candidate import Evaluated, estimated, is_compared
 from popmodel.model.sweep.checking import check
-from popmodel.model.sweep.choice import Evaluated, estimated, is_compared
 from popmodel.model.sweep.splits import evaluate, evaluate_all
 from popmodel.model.uncertainty import nominal
 from popmodel.model.validity import assess
@@ -154,10 +154,11 @@ def largest_cores(study: Study, target: float, max_memory: float | None = None) 
             most = f"{100 * counts.efficiency(best):.1f}"
             near = float(most) >= 100 * target  # as it is printed it would be enough
             hint = (
-                f"{'a little less' if near else f'{most} %'} on {plural(best, 'core')} is the most"
+                f"the highest is {'slightly less' if near else f'{most} %'}, on "
+                f"{plural(best, 'core')}"
             )
         raise UsageError(
-            f"{study.signature.name}: no number of cores keeps a parallel efficiency of "
+            f"{study.signature.name}: no number of cores has a parallel efficiency of "
             f"{100 * target:g} %",
             hint,
         )
@@ -314,9 +315,9 @@ def tune(
                 return math.inf
             if abs(_work(other, placement) / amount - 1) > _SAME_WORK:
                 raise UsageError(
-                    f"{name} changes the work of {study.signature.name}: the least work is the "
-                    "fastest",
-                    "tune what divides the same work, such as a number of blocks or a chunk",
+                    f"{name} changes the amount of work of {study.signature.name}: less work is "
+                    "always faster",
+                    "tune a parameter that only divides the work, such as a number of blocks",
                 )
             known[value] = nominal(one.runtime)
             if source == REPLAY:

@@ -15,7 +15,7 @@ from popmodel.model.replayed.agreement import CLOSED_FORM
 from popmodel.model.run import grid
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Evaluation, Study
-from popmodel.model.sweep.choice import Evaluated
+from popmodel.model.sweep.candidate import Evaluated
 from popmodel.model.uncertainty import Draws
 from popmodel.model.validity import assess
 from popmodel.units import format_size
@@ -24,7 +24,7 @@ from popmodel.values import dataclass
 MOST_CORES = 10**9
 """More than any machine has; the divisors of such a number are found at once."""
 
-UNKNOWN_MEMORY = "the signature does not tell the memory of a process"
+UNKNOWN_MEMORY = "the signature does not give the memory of a process"
 NEEDS = "needs"  # what begins the reason of a split that takes more memory than is allowed
 
 _REACH = 1000  # how far to look for the nearest number of cores
@@ -183,9 +183,9 @@ def impossible(
     if limited:
         one = limited[0]
         return UsageError(
-            f"{study.signature.name}: no split of {count} cores keeps to the memory allowed: "
+            f"{study.signature.name}: no split of {count} cores fits into --max-memory: "
             f"{one.processes} x {one.threads}: {one.why}",
-            "say memory_per_rank in its limits, or leave --max-memory out"
+            "add memory_per_rank to its [limits], or leave --max-memory out"
             if one.why == UNKNOWN_MEMORY
             else f"possible: {' or '.join(near)} cores for {study.signature.name}"
             if near

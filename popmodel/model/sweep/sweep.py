@@ -16,8 +16,10 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.subject import subject
 from popmodel.model.sweep import optimum
+from popmodel.model.sweep.candidate import Candidate, judge
 from popmodel.model.sweep.checking import Check, check
-from popmodel.model.sweep.choice import Candidate, Choice, choose, growth, judge
+from popmodel.model.sweep.choice import Choice, choose
+from popmodel.model.sweep.growth import growth
 from popmodel.model.sweep.optimum import Largest, Tuned
 from popmodel.model.sweep.splits import Refused, divisors, evaluate_all, impossible
 from popmodel.model.uncertainty import DEFAULT_COUNT
@@ -82,7 +84,10 @@ class Sweep:
             "refused": [one.to_dict() for one in self.refused],
             "best": [list(one.split) for choice in self.choices for one in choice.tied],
             "choices": [
-                {**choice.to_dict(f"./{self.signature.name}"), "checked": checked.to_dict()}
+                {
+                    **choice.to_dict(f"./{self.signature.name}", self.profile),
+                    "checked": checked.to_dict(),
+                }
                 for choice, checked in zip(self.choices, self.checks, strict=True)
             ],
             "growth": [one.to_dict() for one in growth(self.choices)],
@@ -154,7 +159,7 @@ def sweep(
     largest: Largest | None = None
     if cores is None:
         if efficiency is None:
-            raise UsageError("neither cores nor an efficiency to keep", "say one of them")
+            raise UsageError("neither a number of cores nor an efficiency", "give one of them")
         largest = optimum.largest_cores(study, efficiency, max_memory)
         cores = [largest.cores]
     drawn = study.sources()

@@ -138,7 +138,7 @@ def test_the_choices_of_a_square_are_its_neighbours(processes: int) -> None:
             9,
             4,
             Allocation(nodes=4),
-            "9 x 4 is not possible: 3 on a node fill 3 of 4 nodes",
+            "9 x 4 is not possible: 3 per node fill only 3 of 4 nodes",
             "possible: 8 x 4 or 10 x 4 (processes x threads), or --nodes 5",
         ),
         (
@@ -197,7 +197,7 @@ def test_no_choice_needs_a_network_that_is_not_known() -> None:
     assert caught.value.hint == "possible: 4 x 2 (processes x threads)"
     with pytest.raises(PopmodelError, match=r"has no value for net\.inter") as refused:
         predict(CANNON, alone, 4, 1, {"N": 64.0}, allocation=Allocation(nodes=2), draws=0)
-    assert "popmodel bench --only p2p" in (refused.value.hint or "")
+    assert "popmodel bench --script slurm --nodes 2 -o machine.json" in (refused.value.hint or "")
 
 
 def test_a_formula_without_a_value_is_no_choice() -> None:

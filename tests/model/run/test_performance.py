@@ -140,7 +140,7 @@ def test_a_shift_by_half_a_process_is_refused() -> None:
     text = "[[program]]\nshift = { dim = 0, by = 0.5, bytes = 1 }\n"
     with pytest.raises(
         UsageError,
-        match=r"by of 'shift' is '0\.5', which should give a whole number at P=2 T=1, not 0",
+        match=r"by of 'shift' is '0\.5', which must give a whole number at P=2 T=1, not 0",
     ):
         walk(program(text, decomp="grid = ['P']"), machine(), 2, 1)
 

@@ -40,8 +40,8 @@ def test_place(processes: int, threads: int, per_node: int, nodes: int) -> None:
 @pytest.mark.parametrize(
     ("processes", "threads", "words", "hint"),
     [
-        (0, 1, "0 processes are not possible", "at least 1"),
-        (1, 0, "0 threads are not possible", "at least 1"),
+        (0, 1, "processes: must be at least 1, not 0", "at least 1"),
+        (1, 0, "threads: must be at least 1, not 0", "at least 1"),
         (2, 32, "2 x 32 is not possible: a node has 16 cores", "at most 16 threads"),
         (9, 16, "needs 9 nodes, the profile has 4", "at most 4 processes of 16 threads"),
     ],
@@ -56,7 +56,7 @@ def test_refusals(processes: int, threads: int, words: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("processes", "threads", "allocation", "words", "hint"),
     [
-        (8, 1, Allocation(nodes=0), "0 nodes are not possible", "ask for at least 1 node"),
+        (8, 1, Allocation(nodes=0), "nodes: must be at least 1, not 0", "ask for at least 1"),
         (
             8,
             1,
@@ -75,10 +75,10 @@ def test_refusals(processes: int, threads: int, words: str, hint: str) -> None:
             9,
             1,
             Allocation(nodes=4),
-            "9 x 1 is not possible: 3 on a node fill 3 of 4 nodes",
+            "9 x 1 is not possible: 3 per node fill only 3 of 4 nodes",
             None,
         ),
-        (3, 1, Allocation(nodes=4), "3 x 1 is not possible: of 4 nodes some would have no", None),
+        (3, 1, Allocation(nodes=4), "3 x 1 is not possible: 4 nodes for 3 proc", None),
         (
             40,
             4,
@@ -205,14 +205,15 @@ def test_a_placement_is_possible_on_the_machine(
 def test_threads_that_are_apart_are_noted() -> None:
     assert remarks(place(4, 4, NODES), NODES) == []
     assert remarks(place(1, 12, NODES), NODES) == [
-        "threads of a process are on 2 sockets: one has 8 cores"
+        "the threads of a process span 2 sockets: each has 8 cores"
     ]
     assert remarks(place(5, 3, NODES), NODES) == [
-        "threads of a process are on 2 sockets: 5 processes of 3 threads fill a node that way"
+        "the threads of a process span 2 sockets: 5 processes of 3 threads on a node do not fit "
+        "otherwise"
     ]
     fine = Topology(1, 16, 1, 4, ())
     assert remarks(place(1, 8, fine), fine) == [
-        "threads of a process are on 2 memory domains: one has 4 cores"
+        "the threads of a process span 2 memory domains: each has 4 cores"
     ]
 
 
@@ -350,7 +351,9 @@ def test_a_grid_must_have_all_processes() -> None:
         names(demo, 8, 1, {})
     assert caught.value.processes == 6
     odd = signature.from_text(HEAD + "[decomp]\ngrid = ['P/2', 2]\n" + BODY)
-    with pytest.raises(ImpossibleSplit, match=r"a grid extent is 'P/2' = 2\.5, which is no number"):
+    with pytest.raises(
+        ImpossibleSplit, match=r"a grid extent is 'P/2' = 2\.5, which is not a number"
+    ):
         names(odd, 5, 1, {})
 
 

@@ -102,7 +102,7 @@ ADVICE = "choose another split or other parameters, or correct the formula"
         ),
         (
             "shift = { dim = 0, by = 1, bytes = 8, comm_threads = 'T/3' }",
-            "demo: comm_threads of 'shift' is 'T/3', which should give a whole number at P=16 T=4, "
+            "demo: comm_threads of 'shift' is 'T/3', which must give a whole number at P=16 T=4, "
             "not 1.33333",
             None,
         ),
@@ -135,7 +135,7 @@ ADVICE = "choose another split or other parameters, or correct the formula"
         (
             "parallel = { trip = 1e200, inner = 1e200, flops = 1 }",
             "demo: the time of 'parallel' at P=16 T=4 is too large to be a number",
-            "choose smaller parameters, or mend its counts and sizes",
+            "use smaller parameters, or check its counts and sizes",
         ),
         (
             "p2p = { to = 'rank/(P - 16)', bytes = 1 }",

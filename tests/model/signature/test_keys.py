@@ -17,11 +17,13 @@ from popmodel.model.signature.keys import (
     ONE_OR_MORE,
     POSITIVE,
     SHARE,
+    TABLES,
     Key,
     key_of,
 )
 from popmodel.model.signature.program import Costs, Item, Parallel, SharedWrites
-from popmodel.model.signature.reader import COMMUNICATORS, MODES, ROOTED, SCHEDULES, SignatureError
+from popmodel.model.signature.program_reader import COMMUNICATORS, MODES, ROOTED, SCHEDULES
+from popmodel.model.signature.reading import SignatureError
 from popmodel.network.collectives import DEFAULT_ALGORITHM
 
 PAGE = (Path(popmodel.model.__file__).parent / "signature" / "bundled" / "README.md").read_text()
@@ -51,6 +53,12 @@ def test_the_page_has_a_table_for_everything() -> None:
 @pytest.mark.parametrize("name", KEYS)
 def test_the_page_says_what_the_reader_does(name: str) -> None:
     assert tables()[name or "the document"] == [row(key) for key in KEYS[name]]
+
+
+def test_the_page_says_what_every_table_describes() -> None:
+    assert TABLES.keys() == KEYS.keys()
+    for name, text in list(TABLES.items())[1:]:
+        assert f"### {name}\n\n{text[0].upper()}{text[1:]}.\n" in PAGE
 
 
 def test_words_with_a_meaning_are_on_the_page() -> None:

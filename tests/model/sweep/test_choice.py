@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from popmodel.machine.topology import Topology
 from popmodel.model.run.placement import place
-from popmodel.model.sweep.choice import Candidate, Evaluated, choose, growth, judge
+from popmodel.model.sweep.candidate import Candidate, Evaluated, judge
+from popmodel.model.sweep.choice import choose
+from popmodel.model.sweep.growth import growth
 from popmodel.model.validity import Validity
 
 TOPOLOGY = Topology(4, 16, 2, 2, ())
@@ -76,7 +78,7 @@ def test_the_deciding_input_is_that_of_the_difference_and_not_of_the_runtime() -
     common, own = scores(1), scores(2)
     shared = np.exp(0.5 * common)
     choice = choose(
-        candidates(shared, shared * np.exp(0.02 * own)), TOPOLOGY, {"common": common, "own": own}
+        candidates(shared, shared * np.exp(0.1 * own)), TOPOLOGY, {"common": common, "own": own}
     )
     assert choice.doubt is not None
     assert list(choice.doubt.inputs) == ["own"]
@@ -125,3 +127,70 @@ def test_what_is_compared_with_a_split_outside_the_measured_range_has_no_interva
         for one in (loss, more.speedup):
             assert (one.low is None) == outside
             assert ("x99 in threads" in one.why) == outside
+
+
+# -- splits that do not matter
+
+
+def test_if_all_are_equally_good_the_simplest_is_recommended() -> None:
+    """The fastest by 1 % has 4 threads; all MPI surprises least."""
+    choice = choose(candidates(1.01, 1.015, 1.0), TOPOLOGY, {})
+    assert choice.indifferent
+    assert choice.taken.split == (16, 1)
+    assert [one.split for one in choice.tied] == [(16, 1), (4, 4), (8, 2)]
+    assert choice.doubt is None
+
+
+def test_usual_defaults_are_simpler_than_other_splits() -> None:
+    found = judge([evaluated(2, 1.0), evaluated(4, 1.0), evaluated(8, 1.01)])
+    assert choose(found, TOPOLOGY, {}).taken.split == (2, 8)  # one process per socket
+    found = judge([evaluated(2, 1.01), evaluated(4, 1.0)])
+    assert choose(found, TOPOLOGY, {}).taken.split == (8, 2)  # no default: the fewest threads
+
+
+def test_the_simplest_lies_within_what_was_measured() -> None:
+    outside = replace(evaluated(1, 1.0), validity=Validity("outside", 99.0, ()))
+    choice = choose(judge([outside, evaluated(2, 1.0)]), TOPOLOGY, {})
+    assert choice.indifferent
+    assert choice.taken.split == (8, 2)
+
+
+@pytest.mark.parametrize("slow", [1.021, 1.5])
+def test_one_slower_split_makes_the_choice_matter(slow: float) -> None:
+    choice = choose(candidates(slow, 1.0, 1.01), TOPOLOGY, {})
+    assert not choice.indifferent
+    assert choice.taken.split == (8, 2)
+
+
+def test_a_split_that_loses_in_many_draws_makes_the_choice_matter() -> None:
+    """As good as the other at the best estimate only."""
+    wide = np.concatenate([[1.0], np.exp(0.2 * scores(1)[1:])])
+    assert not choose(candidates(1.0, wide), TOPOLOGY, {"x": scores(1)}).indifferent
+
+
+def test_a_single_split_is_no_question() -> None:
+    assert not choose(candidates(1.0), TOPOLOGY, {}).indifferent
+
+
+# -- splits that are too large for a replay
+
+
+def test_closed_forms_are_not_compared_with_replays() -> None:
+    closed = evaluated(1, 0.5)
+    replayed = [replace(evaluated(threads, 1.0), source="replay") for threads in (2, 4)]
+    found = judge([closed, *replayed])
+    assert [one.regret for one in found] == [None, 0.0, 0.0]
+    assert [one.probability_best for one in found] == [None, 1.0, 0.0]
+    choice = choose(found, TOPOLOGY, {})
+    assert choice.taken.split == (8, 2)
+    assert (16, 1) not in [one.split for one in choice.tied]
+
+
+def test_one_process_is_compared_with_any() -> None:
+    alone = evaluated(16, 2.0)
+    found = judge([replace(evaluated(8, 1.0), source="replay"), alone])
+    assert [one.regret for one in found] == [0.0, 1.0]
+
+
+def test_without_any_replay_closed_forms_are_compared() -> None:
+    assert [one.regret for one in candidates(1.0, 1.5)] == [0.0, 0.5]

@@ -114,8 +114,8 @@ def test_an_efficiency_that_no_number_of_cores_keeps() -> None:
     several = program(text, params="blocks = 1\nt = 1", limits='require = ["P >= 2"]', **LINE)
     with pytest.raises(UsageError) as caught:
         largest_cores(study(several, machine()), 0.9)
-    assert caught.value.message == "demo: no number of cores keeps a parallel efficiency of 90 %"
-    assert caught.value.hint == "50.0 % on 2 cores is the most"
+    assert caught.value.message == "demo: no number of cores has a parallel efficiency of 90 %"
+    assert caught.value.hint == "the highest is 50.0 %, on 2 cores"
 
 
 def test_the_sweep_is_that_of_the_number_found() -> None:
@@ -128,7 +128,7 @@ def test_the_sweep_is_that_of_the_number_found() -> None:
 
 
 def test_neither_cores_nor_an_efficiency() -> None:
-    with pytest.raises(UsageError, match="neither cores nor an efficiency to keep"):
+    with pytest.raises(UsageError, match="neither a number of cores nor an efficiency"):
         sweep(STENCIL, PRESET, None)
 
 
@@ -192,7 +192,9 @@ def test_a_parameter_that_is_no_whole_number() -> None:
 def test_a_parameter_that_changes_the_work_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         sweep(STENCIL, PRESET, [8], tune="N", draws=0)
-    assert caught.value.message == "N changes the work of stencil3d: the least work is the fastest"
+    assert caught.value.message == (
+        "N changes the amount of work of stencil3d: less work is always faster"
+    )
     assert caught.value.hint is not None
     assert "number of blocks" in caught.value.hint
 

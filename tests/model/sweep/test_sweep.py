@@ -230,7 +230,7 @@ def test_cores_whose_processes_are_too_large_name_the_nearest_that_are_not() -> 
 
 
 def test_a_limit_of_memory_needs_to_know_it() -> None:
-    with pytest.raises(UsageError, match="the signature does not tell the memory of a process"):
+    with pytest.raises(UsageError, match="the signature does not give the memory of a process"):
         sweep(program(SERIAL), machine(), [8], max_memory=1e9)
 
 
@@ -359,5 +359,5 @@ def test_one_process_needs_no_replay_beside_others_that_are_replayed() -> None:
 def test_a_limit_of_a_memory_that_nobody_knows_is_told() -> None:
     with pytest.raises(UsageError) as caught:
         sweep(program(SERIAL), machine(), [2], max_memory=1e9)
-    assert caught.value.message.endswith("the signature does not tell the memory of a process")
-    assert caught.value.hint == "say memory_per_rank in its limits, or leave --max-memory out"
+    assert caught.value.message.endswith("the signature does not give the memory of a process")
+    assert caught.value.hint == "add memory_per_rank to its [limits], or leave --max-memory out"

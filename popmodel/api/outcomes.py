@@ -1,0 +1,187 @@
+"""One replay after the other: what came out, its efficiencies, and what it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from popmodel.efficiency.family import Evaluation
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.observables import Observables
+from popmodel.efficiency.replayed import FAMILIES, of_execution
+from popmodel.errors import ReplayError
+from popmodel.network.network import PRESETS, Network
+from popmodel.simulator import Execution, Program, replay
+from popmodel.units import format_time
+from popmodel.values import dataclass
+
+__all__ = [
+    "BASELINES",
+    "Against",
+    "Baseline",
+    "Evaluations",
+    "Outcome",
+    "baseline",
+    "evaluate",
+    "outcome",
+    "plain",
+]
+
+Against = Literal["ideal", "first", "measured"]
+BASELINES: Mapping[str, Against] = {"ideal": "ideal", "first": "first", "measured": "measured"}
+IDEAL = PRESETS["ideal"]
+
+Evaluations = Mapping[str, Evaluation]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The runtime that replays are compared with.
+
+    Attributes
+    ----------
+    what : {"ideal", "first", "measured"}
+        The replay on the ideal network, the first of the replays, or the measured run.
+    runtime : float or None
+        Seconds; None where that replay stopped.
+    """
+
+    what: Against
+    runtime: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the baseline as JSON types."""
+        return {"what": self.what, "runtime": self.runtime}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A replay on one network.
+
+    Attributes
+    ----------
+    network : Network
+        The network.
+    found : Execution or ReplayError
+        What came out, or what stopped the replay.
+    evaluations : mapping of str to Evaluation
+        Efficiencies by family, where they were asked for.
+    """
+
+    network: Network
+    found: Execution | ReplayError
+    evaluations: Evaluations
+
+    def __repr__(self) -> str:
+        return f"<Outcome on {self.network.name}: {self.told()}>"
+
+    def told(self) -> str:
+        """The runtime, or that there is none."""
+        return "stopped" if isinstance(self.found, ReplayError) else format_time(self.found.runtime)
+
+    def to_dict(self, against: Baseline) -> dict[str, Any]:
+        """Give the replay as JSON types."""
+        head = {"network": self.network.to_dict()}
+        if isinstance(self.found, ReplayError):
+            nothing = dict.fromkeys(("runtime", "operations", "change"))
+            return {**head, **nothing, "ranks": [], "error": self.found.message}
+        times = zip(self.found.compute.tolist(), self.found.end.tolist(), strict=True)
+        base = against.runtime
+        return {
+            **head,
+            "runtime": self.found.runtime,
+            "operations": int(self.found.operations),
+            "change": self.found.runtime / base - 1 if base else None,
+            "ranks": [{"compute": compute, "end": end} for compute, end in times],
+            **({"metrics": plain(self.evaluations)} if self.evaluations else {}),
+        }
+
+
+def outcome(
+    program: Program,
+    network: Network,
+    observed: Observables | None,
+    unknown: Mapping[str, str],
+    *,
+    alone: bool,
+) -> Outcome:
+    """Replay a program on a network.
+
+    Parameters
+    ----------
+    program : Program
+        The program.
+    network : Network
+        The network.
+    observed : Observables or None
+        What was measured of the run, if efficiencies are asked for.
+    unknown : mapping of str to str
+        Families that replays do not give.
+    alone : bool
+        Whether there is no other replay whose result would be lost by an error.
+
+    Raises
+    ------
+    ReplayError
+        If the replay stops and is the only one.
+    """
+    try:
+        found = replay(program, network)
+        if observed is None:
+            return Outcome(network, found, {})
+        run = of_execution(observed, found, replay(program, network.ideal()))
+    except ReplayError as error:
+        if alone:
+            raise
+        return Outcome(network, error, {})
+    return Outcome(network, found, evaluate(run, unknown))
+
+
+def evaluate(run: Observables, unknown: Mapping[str, str]) -> dict[str, Evaluation]:
+    """Evaluate the families that replays give, but for those that are unknown here."""
+    families, aggregates = load_families(), run.aggregates()
+    return {
+        name: families[name].evaluate(aggregates, run.absent)
+        for name in FAMILIES
+        if name not in unknown
+    }
+
+
+def plain(evaluations: Evaluations) -> dict[str, dict[str, float]]:
+    """Give values by family and metric id."""
+    return {name: dict(evaluation.values) for name, evaluation in evaluations.items()}
+
+
+def _usual(networks: Sequence[Network]) -> Against:
+    """What a change of the network shows best against."""
+    if len(networks) > 1:
+        return "first"
+    return "measured" if networks[0] == IDEAL else "ideal"
+
+
+def baseline(
+    against: Against | None, program: Program, outcomes: Sequence[Outcome], measured: float
+) -> Baseline:
+    """Find what replays are compared with.
+
+    Parameters
+    ----------
+    against : {"ideal", "first", "measured"} or None
+        What was asked for; by default what shows a change of the network best.
+    program : Program
+        The program that was replayed.
+    outcomes : sequence of Outcome
+        Its replays.
+    measured : float
+        Its runtime as measured, s.
+    """
+    what = against or _usual([one.network for one in outcomes])
+    if what == "measured":
+        return Baseline(what, measured)
+    if what == "ideal":
+        try:
+            return Baseline(what, replay(program, IDEAL).runtime)
+        except ReplayError:  # the change is not known then; the replays that were asked for are
+            return Baseline(what, None)
+    first = outcomes[0].found
+    return Baseline(what, None if isinstance(first, ReplayError) else first.runtime)

@@ -1,0 +1,64 @@
+"""The command that measures a quantity of a profile again, ready to be pasted.
+
+In a profile that is a file, the command replaces the part with the quantity; it is to be run on
+that machine. A preset stays as it is: the command measures a machine of the user's own. The network
+between nodes needs a job on two nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from popmodel import shell
+from popmodel.machine.profile import Profile, part_of
+
+OWN = "machine.json"
+"""Where the profile of the user's own machine is written."""
+
+_MESSAGES = ("p2p", "collectives", "overlap", "threads")
+
+
+def command(profile: Profile, path: str) -> str | None:
+    """Give the command that measures a quantity.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile in use.
+    path : str
+        Quantity, or group of quantities such as ``net.inter.classes.beta``.
+
+    Returns
+    -------
+    str or None
+        None if no benchmark measures it: it is a quantity of the application.
+    """
+    part = part_of(path)
+    if part is None:
+        return None
+    beginning = re.compile(re.escape(path.partition(".classes")[0]) + r"(?!\w)")
+    origins = {one.origin for name, one in profile.quantities.items() if beginning.match(name)}
+    longer = ["--full"] if "measured" in origins else []  # quicker has been done
+    between_nodes = part in _MESSAGES and (
+        path.startswith(("net.inter", "net.nic_G")) or "inter" in profile.tiers()
+    )
+    nodes = ["--script", "slurm", "--nodes", "2"] if between_nodes else []
+    file = PurePath(profile.path)
+    if profile.is_preset or file.suffix.lower() != ".json":
+        return shell.join(["popmodel", "bench", *longer, *nodes, "-o", OWN])
+    if between_nodes:  # a part of the profile only: the other nodes' would be lost
+        new = file.with_name(f"{file.stem}-new.json")
+        return shell.join(["popmodel", "bench", *longer, *nodes, "-o", _argument(new)])
+    words = ["popmodel", "bench", *longer, "--only", part, "-o", _argument(file), "--force"]
+    return shell.join(words)
+
+
+def file_of(command: str) -> str:
+    """Give the file, as a word of a shell, that such a command writes."""
+    return command.partition(" -o ")[2].removesuffix(" --force")
+
+
+def _argument(path: PurePath) -> str:
+    """The path in a form that is not read as an option."""
+    return f"./{path}" if str(path).startswith("-") else str(path)

@@ -1,0 +1,184 @@
+"""The splits of one number of cores, compared draw by draw.
+
+Every split is judged in the same draws of the uncertain inputs, so that what is common to all
+(a memory that may be faster than assumed) does not blur which is best. A split is judged by its
+expected loss: how much longer it takes than the best of each draw, on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.expressions.elementary import Value
+from popmodel.model.prediction import Estimate
+from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
+from popmodel.model.run.placement import Placement
+from popmodel.model.study import estimate
+from popmodel.model.validity import Validity
+from popmodel.values import dataclass
+
+Array = NDArray[np.float64]
+
+WITHIN = 0.02
+"""Splits at most this part slower than the best are equally good."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One split with what the model says of it, before it is compared with others.
+
+    Attributes
+    ----------
+    placement : Placement
+        Processes, threads, nodes.
+    extent : tuple of int
+        Processes along each grid dimension; empty without a grid.
+    memory : float or None
+        Bytes of a process, if the signature tells.
+    runtime, efficiency : value
+        Runtime, s, and parallel efficiency in every draw; draw 0 is the best estimate.
+    validity : Validity
+        How far the split goes beyond what was measured of the machine.
+    source : str
+        What both come from: the closed form, or the replay.
+    """
+
+    placement: Placement
+    extent: tuple[int, ...]
+    memory: float | None
+    runtime: Value
+    efficiency: Value
+    validity: Validity
+    source: str = CLOSED_FORM
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One split, compared with the others of the same number of cores.
+
+    Attributes
+    ----------
+    placement, grid, memory_per_process, validity, source
+        As in `Evaluated`.
+    runtime, parallel_efficiency : Estimate
+        Runtime, s, and parallel efficiency.
+    probability_best, probability_tied : float or None
+        Share of the draws in which it is the fastest of its cores, and no more than `WITHIN`
+        slower than the fastest; None if it is not compared.
+    regret : float or None
+        Expected loss: expected time above the best of each draw, relative.
+    draws : array of shape (n + 1,)
+        Runtime in every draw, s; entry 0 is the best estimate.
+    """
+
+    placement: Placement
+    grid: tuple[int, ...]
+    runtime: Estimate
+    parallel_efficiency: Estimate
+    memory_per_process: float | None
+    probability_best: float | None
+    probability_tied: float | None
+    regret: float | None
+    validity: Validity
+    source: str
+    draws: Array = field(repr=False, compare=False)
+
+    @property
+    def split(self) -> tuple[int, int]:
+        """Processes and threads."""
+        return self.placement.processes, self.placement.threads
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the candidate as JSON types."""
+        return {
+            "processes": self.placement.processes,
+            "threads": self.placement.threads,
+            "cores": self.placement.cores,
+            "nodes": self.placement.nodes,
+            "processes_per_node": self.placement.per_node,
+            "grid": list(self.grid),
+            "runtime": self.runtime.to_dict(),
+            "parallel_efficiency": self.parallel_efficiency.to_dict(),
+            "memory_per_process": self.memory_per_process,
+            "probability_best": self.probability_best,
+            "probability_tied": self.probability_tied,
+            "regret": self.regret,
+            "validity": self.validity.to_dict(),
+            "source": self.source,
+        }
+
+
+def judge(found: Sequence[Evaluated]) -> list[Candidate]:
+    """Compare the splits of one number of cores draw by draw.
+
+    Replays and closed forms are not compared with each other: for waves that follow each other the
+    closed form may be many times longer. Where some splits are replayed, those that are too large
+    for it are left out of the comparison; one process, which waits for nobody, never is.
+
+    Parameters
+    ----------
+    found : sequence of Evaluated
+        At least one; all from the same draws.
+
+    Returns
+    -------
+    list of Candidate
+        In the same order.
+    """
+    size = max(np.size(one.runtime) for one in found)
+    times = np.array([np.broadcast_to(one.runtime, size) for one in found], dtype=np.float64)
+    compared = [index for index, one in enumerate(found) if is_compared(one, found)]
+    drawn = drawn_only(times[compared])
+    best = drawn.min(axis=0)
+    winners = np.bincount(drawn.argmin(axis=0), minlength=len(compared)) / drawn.shape[1]
+    tied = (drawn <= best * (1 + WITHIN)).mean(axis=1)
+    regret = (drawn / best - 1).mean(axis=1)
+
+    def judged(shares: Array, index: int) -> float | None:
+        return float(shares[compared.index(index)]) if index in compared else None
+
+    return [
+        Candidate(
+            one.placement,
+            one.extent,
+            estimated(one.runtime, one.validity),
+            estimated(one.efficiency, one.validity),
+            one.memory,
+            judged(winners, index),
+            judged(tied, index),
+            judged(regret, index),
+            one.validity,
+            one.source,
+            times[index],
+        )
+        for index, one in enumerate(found)
+    ]
+
+
+def is_compared(one: Evaluated, found: Sequence[Evaluated]) -> bool:
+    """Whether a split is compared with the others of its cores."""
+    if one.source == REPLAY or one.placement.processes == 1:
+        return True
+    return all(other.source == CLOSED_FORM for other in found)
+
+
+def estimated(value: Value, validity: Validity) -> Estimate:
+    """Give an estimate, without interval where the draws say too little about the result."""
+    found = estimate(value)
+    return found if validity.has_interval else Estimate(found.value, why=validity.text)
+
+
+def ratio(one: Candidate, other: Candidate, *, less: float = 0) -> Estimate:
+    """The runtime of one split over that of another, less a number."""
+    beyond = other.validity if one.validity.has_interval else one.validity
+    return estimated(one.draws / other.draws - less, beyond)
+
+
+def drawn_only(times: Array) -> Array:
+    """Drop the best estimate, which is no draw; keep it where nothing was drawn."""
+    return times[:, 1:] if times.shape[1] > 1 else times

@@ -1,0 +1,53 @@
+"""What more cores bring, each number of cores with its recommended split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from popmodel.model.prediction import Estimate
+from popmodel.model.sweep.candidate import ratio
+from popmodel.model.sweep.choice import Choice
+from popmodel.values import dataclass
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What more cores bring, each number of cores with the split to take.
+
+    Attributes
+    ----------
+    cores : tuple of int
+        The smaller and the larger number.
+    speedup : Estimate
+        Runtime on the smaller number over that on the larger.
+    efficiency : tuple of float
+        Parallel efficiency of both.
+    """
+
+    cores: tuple[int, int]
+    speedup: Estimate
+    efficiency: tuple[float, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the comparison as JSON types."""
+        return {
+            "cores": list(self.cores),
+            "speedup": self.speedup.to_dict(),
+            "efficiency": self.speedup.value * self.cores[0] / self.cores[1],
+            "parallel_efficiency": list(self.efficiency),
+        }
+
+
+def growth(choices: Sequence[Choice]) -> list[Growth]:
+    """Compare every number of cores with the next larger one."""
+    rising = sorted(choices, key=lambda choice: choice.cores)
+    return [
+        Growth(
+            (one.cores, more.cores),
+            ratio(one.taken, more.taken),
+            (one.taken.parallel_efficiency.value, more.taken.parallel_efficiency.value),
+        )
+        for one, more in pairwise(rising)
+    ]

@@ -1,0 +1,123 @@
+"""Predicted efficiencies as trees, with what the largest loss comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.report.reasons import Reasons
+from popmodel.report.render import Document
+from popmodel.report.terminal import (
+    Cell,
+    Row,
+    Style,
+    display_width,
+    loses,
+    paragraph,
+    percent,
+    table,
+)
+from popmodel.units import format_time
+from popmodel.values import dataclass
+
+SCALING = "scaling"
+_TOLD = 0.05  # of a loss: a smaller cause is not worth a word
+_FUZZ = 1e-6  # of a point: what rounding in the computation may add to 100
+
+Estimate = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Metrics below each other: heading, unit of the figures, lines, causes of the largest loss."""
+
+    heading: str
+    unit: str
+    rows: list[Row]
+    causes: list[str]
+
+
+def trees(
+    document: Document, families: Sequence[str], reasons: Reasons, *, brief: bool
+) -> list[Tree]:
+    """The trees of some families; ``brief`` leaves out views of a metric that show no loss."""
+    found = []
+    for name in families:
+        family = load_families()[name]
+        ratio = name == SCALING
+        for walk in family.tree():
+            rows = []
+            marked: list[str] = []
+            for line in walk.rows:
+                label = family.metrics[line.metric].name
+                estimate = document["metrics"][name].get(line.metric)
+                cells: tuple[Cell, ...]
+                if estimate is None:
+                    cells = (Cell(reasons.mark(document["absent"][name][line.metric])),)
+                else:
+                    if brief and line.view and not loses(estimate["value"]):
+                        continue
+                    cells = (
+                        _value(estimate, ratio=ratio),
+                        Cell(_interval(estimate, reasons, ratio=ratio)),
+                    )
+                    if line.metric == document["limits"] and loses(estimate["value"]):
+                        label += " <-"
+                        marked += _causes(document, line.metric)
+                rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
+            unit = "" if ratio else "%"
+            found.append(Tree(walk.heading or family.title, unit, rows, marked))
+    return found
+
+
+def _causes(document: Document, metric: str) -> list[str]:
+    """What of the program the loss of a metric comes from, the largest shares."""
+    causes = document["causes"].get(metric)
+    if not causes:
+        return []
+    whole = sum(causes.values())
+    told = [
+        f"{name} {format_time(seconds, digits=3)}"
+        for name, seconds in causes.items()
+        if seconds >= _TOLD * whole
+    ]
+    return [f"{format_time(whole, digits=3)} lost: {'; '.join(told)}"]
+
+
+def _value(estimate: Estimate, *, ratio: bool) -> Cell:
+    value = estimate["value"]
+    # a ratio to another run may be far above 1: its colour would say nothing
+    return Cell(f"{value:.3f}") if ratio else Cell(percent(value), value)
+
+
+def _interval(estimate: Estimate, reasons: Reasons, *, ratio: bool) -> str:
+    """The interval, rounded outwards: it always holds the value beside it."""
+    low, high = estimate["low"], estimate["high"]
+    if low is None:
+        return reasons.mark(estimate.get("why", "not known"))
+    if ratio:
+        return f"{low:.3f} .. {high:.3f}"
+    return f"{math.floor(100 * low + _FUZZ):.0f} .. {math.ceil(100 * high - _FUZZ):.0f}"
+
+
+def efficiency_lines(tree: Tree, style: Style) -> list[str]:
+    """A tree on a terminal; on a narrow one the interval stands below its metric."""
+    heads = [[tree.unit], ["90 %"]]
+    widest = max(row.depth + display_width(row.label) for row in tree.rows)
+    above = [] if display_width(tree.heading) <= widest else paragraph(tree.heading, style)
+    first = "" if above else tree.heading
+    drawn = table(heads, tree.rows, style, first=first)
+    if "" in drawn:  # continued below: rather an interval under its metric than the tree twice
+        drawn = table(heads[:1], _below(tree.rows), style, first=first)
+    return [*above, *drawn]
+
+
+def _below(rows: Sequence[Row]) -> list[Row]:
+    """The rows with their second figure, the interval, on a line of its own."""
+    narrow: list[Row] = []
+    for row in rows:
+        narrow.append(Row(row.label, row.cells[:1], row.depth))
+        narrow += [Row(f"90 %: {cell.text}", (), row.depth + 2) for cell in row.cells[1:]]
+    return narrow

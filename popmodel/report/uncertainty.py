@@ -1,0 +1,47 @@
+"""The main uncertainty of a prediction or a choice, and the command that reduces it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from popmodel.machine.remeasure import file_of
+from popmodel.model.symbols import label
+from popmodel.report.launch import launch_lines
+from popmodel.report.terminal import Style, paragraph, percent
+
+PARAMETERS_ONLY = "intervals reflect parameter uncertainty, not model error"
+
+
+def named(path: str, share: float, origins: Iterable[str] = ()) -> str:
+    """An uncertain input and its part: ``saturated memory bandwidth (memory.bsat, preset), 82 %``.
+
+    Parameters
+    ----------
+    path : str
+        Quantity, or group of quantities.
+    share : float
+        Of the variance.
+    origins : iterable of str
+        Where its values come from, such as ``preset``.
+    """
+    inside = ", ".join([path, *sorted(set(origins))])
+    name = label(path)
+    text = f"{name} ({inside})" if name == path else name.replace(f"({path})", f"({inside})")
+    return f"{text}, {percent(share, 0)} % of the variance"
+
+
+def how_to(command: str, machine: Mapping[str, Any]) -> str:
+    """What stands above the command that measures an input of a machine."""
+    return f"measure, then add --machine {file_of(command)}:" if machine["preset"] else "measure:"
+
+
+def measuring(command: str | None, machine: Mapping[str, Any], style: Style) -> list[str]:
+    """The lines of the command, or none without one."""
+    if command is None:
+        return []
+    narrower = style.width - 2
+    return [
+        *paragraph(how_to(command, machine), style, first=" "),
+        *(f"  {line}" for line in launch_lines(command, narrower)),
+    ]
