@@ -88,5 +88,9 @@ class TraceError(FileError):
     """A trace is damaged, truncated or not a trace."""
 
 
+class PartError(FileError, UsageError):
+    """A part of a trace was asked for that is not in it."""
+
+
 class ReplayError(PopmodelError):
     """A run cannot be replayed: deadlock, unmatched messages, calls that are not modelled."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from popmodel.api.breakdown import VIEWS as BREAKDOWNS
+from popmodel.api.breakdown import Breakdown, By, break_down
 from popmodel.api.inputs import TraceLike, choices, path_of, several, trace_of
 from popmodel.api.results import Result
 from popmodel.efficiency.family import Evaluation
@@ -19,6 +21,7 @@ from popmodel.report.metrics import VIEWS
 from popmodel.report.metrics_document import SCALING, document
 from popmodel.report.names import run_names
 from popmodel.trace.info import as_data
+from popmodel.trace.part import Part, Window
 from popmodel.units import format_time, plural, team
 from popmodel.values import cut, dataclass
 
@@ -46,8 +49,12 @@ class Metrics(Result):
         For each run what is wrong with its trace.
     outside_mpi : {"everywhere", "not-in-mpi"}
         What was taken for time outside MPI.
+    breakdowns : tuple of Breakdown
+        For each run what it consists of by process or by region, as far as asked for.
     families : tuple of str or None
         The families that were asked for; None shows those that suit the runs.
+    by : {"process", "region"} or None
+        What the runs were broken down by.
     """
 
     names: tuple[str, ...]
@@ -56,7 +63,9 @@ class Metrics(Result):
     scaling: Scaling
     warnings: tuple[list[dict[str, Any]], ...]
     outside_mpi: OutsideMPI
+    breakdowns: tuple[Breakdown, ...]
     families: tuple[str, ...] | None = None
+    by: By | None = None
 
     def __repr__(self) -> str:
         family = self.shown[0]
@@ -92,10 +101,18 @@ class Metrics(Result):
         given = families or self.families or tuple(load_families())
         chosen = dict.fromkeys([*given, SCALING])
         shown = [{name: run[name] for name in chosen} for run in self.evaluations]
-        return document(self.runs, shown, self.scaling, self.warnings, self.outside_mpi)
+        made = document(self.runs, shown, self.scaling, self.warnings, self.outside_mpi)
+        for run, breakdown in zip(made["runs"], self.breakdowns, strict=True):
+            run.update(breakdown.to_dict(chosen, run["caveats"]))
+        return made
+
+    @property
+    def views(self) -> Views:
+        """How the document is shown: with the processes or the regions if these were asked for."""
+        return VIEWS if self.by is None else BREAKDOWNS[self.by]
 
     def _views(self) -> Views:
-        return VIEWS
+        return self.views
 
     def _document(self) -> dict[str, Any]:
         return self.to_dict(self.shown)
@@ -127,7 +144,10 @@ def metrics(
     scaling: Mode | None = None,
     reference: int | str | None = None,
     outside_mpi: OutsideMPI = "everywhere",
+    window: Window | None = None,
+    region: str | None = None,
     from_start: bool = False,
+    by: By | None = None,
     application: int = 1,
     cache: bool = True,
 ) -> Metrics:
@@ -146,8 +166,16 @@ def metrics(
         The run to compare with: its number from 1, its name or its path; default: the smallest.
     outside_mpi : {"everywhere", "not-in-mpi"}
         What time outside MPI is; acts on the family ``hybrid-multiplicative``.
+    window : str or pair, optional
+        Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
+        trace; an end that is left out, or None, is the trace's.
+    region : str, optional
+        Analyse the occurrences of a region, one after the other.
     from_start : bool
-        Take the whole run, not from the end of MPI_Init to MPI_Finalize.
+        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
+        to the begin of MPI_Finalize of the first.
+    by : {"process", "region"}, optional
+        Also sum up each run by process, or analyse each region that the program marks.
     application : int
         Which application of the traces, from 1.
     cache : bool
@@ -174,6 +202,7 @@ def metrics(
     ['family', 'metric', 'value', 'absent']
     >>> picture = found.plot()  # picture.save("efficiencies.svg")
     """
+    part = Part.of(window, region, from_start)
     chosen = choices(family, tuple(load_families()))
     given = several(traces)
     paths = [path_of(trace) for trace in given]
@@ -181,11 +210,16 @@ def metrics(
         raise UsageError("there is no trace", "name at least one")
     names = run_names(paths)
     compared_with = None if reference is None else _index(str(reference), paths, names)
-    runs, warnings = [], []
+    if by is not None and by not in BREAKDOWNS:
+        raise UsageError(f"by: unknown value {by!r}", f"one of {', '.join(BREAKDOWNS)}")
+    if by == "region" and region is not None:
+        raise UsageError("--by region cannot be combined with --region", "leave one of them out")
+    runs, warnings, breakdowns = [], [], []
     for path, each in zip(paths, given, strict=True):
         trace = trace_of(each, application=application, cache=cache)
         with _named(path):
-            runs.append(analyse(trace, from_start=from_start))
+            runs.append(analyse(trace, part=part))
+            breakdowns.append(break_down(by, trace, runs[-1], part, outside_mpi))
         warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
     comparable = [
         Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)
@@ -203,7 +237,9 @@ def metrics(
         scaled,
         tuple(warnings),
         outside_mpi,
+        tuple(breakdowns),
         chosen,
+        by,
     )
 
 

@@ -29,6 +29,7 @@ from popmodel.report.replay import VIEWS
 from popmodel.simulator import from_trace
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
+from popmodel.trace.part import Part, Window
 from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
 
@@ -153,6 +154,8 @@ def replay(
     cpu_factor: float | Iterable[float] | None = None,
     against: Against | None = None,
     metrics: bool = False,
+    window: Window | None = None,
+    region: str | None = None,
     from_start: bool = False,
     application: int = 1,
     cache: bool = True,
@@ -186,8 +189,14 @@ def replay(
         ideal one for a single replay, and for that one itself the measured run.
     metrics : bool
         Whether to compute the efficiencies of each replay.
+    window : str or pair, optional
+        Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
+        trace; an end that is left out, or None, is the trace's.
+    region : str, optional
+        Analyse the occurrences of a region, one after the other.
     from_start : bool
-        Take the whole run, not from the end of MPI_Init to MPI_Finalize.
+        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
+        to the begin of MPI_Finalize of the first.
     application : int
         Which application of the trace, from 1.
     cache : bool
@@ -214,6 +223,7 @@ def replay(
     >>> found.to_dataframe()["network_latency"].unique().tolist()
     [1e-06, 2e-05]
     """
+    part = Part.of(window, region, from_start)
     path = path_of(trace)
     given = {
         "latency": latency,
@@ -234,7 +244,7 @@ def replay(
                 )
     asked = [] if network is None and profiles else networks(network or "ideal", **given)
     whole = trace_of(trace, application=application, cache=cache)
-    source, window = focused(whole, from_start=from_start)
+    source, focus = focused(whole, part)
     program = from_trace(source)
     changes = combinations(collectives=collectives, cpu_factor=cpu_factor)
     scenarios = [
@@ -248,7 +258,7 @@ def replay(
     measured = runtime(source)
     observed, unknown, evaluations = None, {}, {}
     if metrics:
-        observed = analyse(whole, from_start=from_start).observables
+        observed = analyse(whole, part=part).observables
         unknown = unknown_families(observed)
         evaluations = evaluate(observed, unknown)
     outcomes = tuple(
@@ -261,8 +271,8 @@ def replay(
         len(set(program.nodes.tolist())),
         outcomes,
         baseline(against, program, outcomes, measured),
-        window,
-        (*caveats(source, window), *([] if program.operations else [NO_MPI])),
+        focus,
+        (*caveats(source, focus), *([] if program.operations else [NO_MPI])),
         program.notes,
         evaluations,
         unknown,

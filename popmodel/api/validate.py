@@ -41,6 +41,7 @@ from popmodel.model.validate import (
 from popmodel.model.verdict import verdict
 from popmodel.report.validate import views
 from popmodel.trace import Trace
+from popmodel.trace.part import PROGRAM, Part, Window
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
@@ -130,6 +131,8 @@ def validate(
     machine: ProfileLike | None = None,
     settings: Mapping[str, float] | None = None,
     allocation: Allocation = WHOLE,
+    window: Window | None = None,
+    region: str | None = None,
     from_start: bool = False,
     cache: bool = True,
 ) -> Validation:
@@ -149,8 +152,14 @@ def validate(
         Parameters of the application.
     allocation : Allocation
         Nodes and cores that the runs may use.
+    window : str or pair, optional
+        Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
+        trace; an end that is left out, or None, is the trace's.
+    region : str, optional
+        Analyse the occurrences of a region, one after the other.
     from_start : bool
-        Take whole traces, not from the end of MPI_Init to MPI_Finalize.
+        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
+        to the begin of MPI_Finalize of the first.
     cache : bool
         Whether to keep parsed traces, and to use those that are kept.
 
@@ -178,16 +187,22 @@ def validate(
     given = several(measured)
     if not given:
         raise UsageError("there is no measured run", "name at least one trace or table")
+    part = Part.of(window, region, from_start)
+    if part != PROGRAM and all(_is_table(one) for one in given):
+        raise UsageError(
+            "--window, --region and --from-start need a trace, not tables of run times",
+            "leave them out, or name a trace",
+        )
     changes = settings or {}
     subject = _subject(prediction, machine, changes, allocation)
     runs: list[Measurement] = []
     tables: list[RunTimes] = []
     for one in given:
-        if not isinstance(one, Trace) and path_of(one).lower().endswith(".csv"):
+        if _is_table(one):
             tables.append(read_table(one, subject.parameters))
             runs += tables[-1].runs
         else:
-            runs.append(from_run(analyse(trace_of(one, cache=cache), from_start=from_start)))
+            runs.append(from_run(analyse(trace_of(one, cache=cache), part=part)))
     _refuse_conflicts(runs, changes)
     predictions = subject.predict(runs)
     runs = [replace(run, parameters={**subject.parameters, **run.parameters}) for run in runs]
@@ -227,6 +242,10 @@ class _Subject:
     parameters: Mapping[str, float]
     defaults: Mapping[str, float]
     predict: Callable[[Sequence[Measurement]], list[Predicted]]
+
+
+def _is_table(measured: TraceLike) -> bool:
+    return not isinstance(measured, Trace) and path_of(measured).lower().endswith(".csv")
 
 
 def _subject(

@@ -13,12 +13,15 @@ from popmodel.cli.options import (
     FormatOption,
     FromStartOption,
     OutputOption,
+    RegionOption,
+    WindowOption,
     choice,
     families,
     whole_number,
 )
 
 if TYPE_CHECKING:
+    from popmodel.api.breakdown import By
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Mode
 
@@ -26,12 +29,14 @@ EXAMPLES = (
     "popmodel metrics run.prv",
     "popmodel metrics run_*.prv --scaling strong",
     "popmodel metrics run.prv --family talp",
+    "popmodel metrics run.prv --window 2s:5s --by process",
     "popmodel metrics run.prv --fail-under parallel_efficiency=0.8",
     "popmodel metrics run.prv -o metrics.json",
 )
 
 
 SCALING_MODES: dict[str, Mode | None] = {"auto": None, "strong": "strong", "weak": "weak"}
+BREAKDOWNS: dict[str, By] = {"process": "process", "region": "region"}
 READINGS: dict[str, OutsideMPI] = {"everywhere": "everywhere", "not-in-mpi": "not-in-mpi"}
 
 
@@ -78,28 +83,38 @@ def command(
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
+    window: WindowOption = None,
+    region: RegionOption = None,
     from_start: FromStartOption = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(BREAKDOWNS),
+            help="Show a table of the processes, or a column for each region that the program "
+            "marks.",
+        ),
+    ] = None,
 ) -> None:
     """Compute the POP efficiencies of runs.
 
     Shows the POP efficiencies of each trace: how much of the time of all cores is useful, and where
     the rest goes. Several traces stand side by side and are compared with a reference run.
 
-    The program is analysed, from the end of MPI_Init of the last rank to the begin of MPI_Finalize
-    of the first; the first lines say what that leaves out.
+    By default the analysis covers the end of MPI_Init on the last rank to the start of MPI_Finalize
+    on the first; the first lines say how much that leaves out.
     """
     from popmodel import provenance
     from popmodel.api.metrics import metrics
     from popmodel.cli.output import target
     from popmodel.cli.thresholds import check, parse
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.report.metrics import VIEWS
     from popmodel.report.render import Format
 
     goal = target(output, format, force=force)
     which = whole_number("--application", application)
     mode = SCALING_MODES[choice("--scaling", scaling, tuple(SCALING_MODES))]
     reading = READINGS[choice("--outside-mpi", outside_mpi, tuple(READINGS))]
+    breakdown = None if by is None else BREAKDOWNS[choice("--by", by, tuple(BREAKDOWNS))]
     known = load_families()
     chosen = None if family is None else families(family, tuple(known))
     thresholds = [parse(text, known) for text in fail_under or []]
@@ -108,7 +123,10 @@ def command(
         scaling=mode,
         reference=reference,
         outside_mpi=reading,
+        window=window,
+        region=region,
         from_start=from_start,
+        by=breakdown,
         application=which,
         cache=not no_cache,
     )
@@ -118,6 +136,6 @@ def command(
     evaluated = dict(zip(found.names, found.evaluations, strict=True))
     goal.write(
         {**found.to_dict(chosen), "provenance": stamp},
-        VIEWS,
+        found.views,
         lambda: check(thresholds, evaluated, chosen),
     )

@@ -55,11 +55,28 @@ CacheOption: TypeAlias = Annotated[
 ApplicationOption: TypeAlias = Annotated[
     str, typer.Option("--application", metavar="N", help="Number of the application in the trace.")
 ]
+WindowOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BEGIN:END",
+        help="Analyse a window of time, for example 1.5s:3s, :2s or 500ms:. Times count from the "
+        "start of the trace; plain numbers are seconds.",
+    ),
+]
+RegionOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Analyse the occurrences of a region, one after the other: one that the program "
+        "marks, or a parallel region.",
+    ),
+]
 FromStartOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--from-start",
-        help="Analyse the whole run. Default: from the end of MPI_Init to MPI_Finalize.",
+        help="Analyse the whole run. Default: from the end of MPI_Init to the start of "
+        "MPI_Finalize.",
         show_default=False,
     ),
 ]

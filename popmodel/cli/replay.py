@@ -15,6 +15,8 @@ from popmodel.cli.options import (
     FormatOption,
     FromStartOption,
     OutputOption,
+    RegionOption,
+    WindowOption,
     choice,
     whole_number,
 )
@@ -100,6 +102,8 @@ def command(
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
+    window: WindowOption = None,
+    region: RegionOption = None,
     from_start: FromStartOption = False,
 ) -> None:
     """Simulate a run on another network.
@@ -131,6 +135,8 @@ def command(
         cpu_factor=_several("--cpu-factor", cpu_factor, _parse_factor),
         against=base,
         metrics=metrics,
+        window=window,
+        region=region,
         from_start=from_start,
         application=which,
         cache=not no_cache,

@@ -16,7 +16,9 @@ from popmodel.cli.options import (
     NodesOption,
     OutputOption,
     PredictedFamilyOption,
+    RegionOption,
     SetOption,
+    WindowOption,
     allocation,
     families,
     settings,
@@ -72,6 +74,8 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
+    window: WindowOption = None,
+    region: RegionOption = None,
     from_start: FromStartOption = False,
 ) -> None:
     """Compare predictions with measured runs.
@@ -98,6 +102,8 @@ def command(
         machine=machine,
         settings=settings(set_ or []),
         allocation=allocation(nodes, cores_per_node),
+        window=window,
+        region=region,
         from_start=from_start,
         cache=not no_cache,
     )

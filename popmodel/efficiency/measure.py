@@ -30,8 +30,10 @@ from popmodel.trace.focus import Focus, focused
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
+from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
+from popmodel.trace.trace import part_of
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
@@ -47,7 +49,7 @@ __all__ = ["Run", "analyse", "runtime"]
 _NS = 1e9
 _LARGEST = 2**63
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
-_UNCOVERED = "useful, MPI and region times exceed the time that the states cover"
+_UNCOVERED = "useful, MPI and region times exceed the time covered by states"
 _NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
 _QUICK = 0.95  # transfer efficiency from which on nobody asks what the network does
 _SHOWN = 5e-4  # share of all thread time that changes the digits of an efficiency as it is printed
@@ -88,20 +90,20 @@ class Run:
         return cut(f"<Run {self.trace}: {self.observables.summary}>")
 
 
-def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bool = False) -> Run:
+def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = PROGRAM) -> Run:
     """Measure a run, and replay it on a network to get its ideal runtime.
 
     The program is measured: from the end of MPI_Init of the last rank to the begin of MPI_Finalize
-    of the first. All times and counts are those of this window.
+    of the first. All times and counts are those of this part of the run.
 
     Parameters
     ----------
     trace : Trace
-        The run; a window of a trace is measured as it is.
+        The run; a part of a run is measured as it is.
     network : Network, optional
         The network whose runtime counts as ideal.
-    from_start : bool, optional
-        Measure the whole run, with the start and the end of MPI.
+    part : Part, optional
+        Measure another part: a window of time, a region or the whole run.
 
     Returns
     -------
@@ -118,7 +120,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, from_start: bo
     >>> round(evaluation.values["parallel_efficiency"], 3)
     0.205
     """
-    trace, window = focused(trace, from_start=from_start)
+    trace, window = focused(trace, part)
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     masters = bounds[:-1]
     is_master = np.zeros(bounds[-1], dtype=bool)
@@ -259,7 +261,7 @@ def _readings(
     rows = rows_where_type(events.type, (type_, *named))
     if not len(rows):
         return None
-    location = np.searchsorted(events.offsets, rows, side="right") - 1
+    location = part_of(events.offsets, rows)
     time, value = take(events.time, rows), take(events.value, rows)
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (time[1:] != time[:-1]) | (location[1:] != location[:-1])

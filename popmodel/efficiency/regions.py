@@ -11,6 +11,7 @@ from popmodel.efficiency.observables import Region
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.names import SYNCHRONISING
 from popmodel.trace.regions import ParallelRegions, locked, synchronisation
+from popmodel.trace.trace import part_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def measure_regions(
     in_mpi_only = alone([in_calls], [running])
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     parallel, label, names = found.on_master, found.label, found.names
-    process = np.searchsorted(bounds, parallel.location, side="right") - 1
+    process = part_of(bounds, parallel.location)
     threads = np.diff(bounds)[process]
 
     sums = np.zeros((len(names), len(_COLUMNS)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.trace.trace import part_of
 from popmodel.units import plural
 
 if TYPE_CHECKING:
@@ -38,12 +39,15 @@ def remarks(run: Observables) -> list[str]:
         if not of.any():
             continue
         useful, in_mpi = _useful(run)[of].sum(), run.in_mpi[of].sum()
-        times = [f"{useful:.3g} s of useful time, counted outside of regions"] if useful else []
+        times = [f"{useful:.3g} s of useful time, counted outside regions"] if useful else []
         if in_mpi and what == _CALL:
             times.append(f"{in_mpi:.3g} s in MPI")
         told.append(f"{_who(run, of)} {what[int(of.sum() > 1)]} ({', '.join(times)})")
     if told and run.has_mpi:
-        told[-1] += "; mpi and mpi-additive see master threads only, hybrid-additive and talp all"
+        told[-1] += (
+            "; the families mpi and mpi-additive count master threads only, hybrid-additive and "
+            "talp all"
+        )
     return told
 
 
@@ -53,7 +57,7 @@ _CALL = (
     "call MPI but belong to no parallel region",
 )
 _RUN = ("runs but belongs to no parallel region", "run but belong to no parallel region")
-_BESIDE = ("runs beside its parallel regions as well", "run beside their parallel regions as well")
+_BESIDE = ("also runs outside its parallel regions", "also run outside their parallel regions")
 
 
 def _kinds(run: Observables) -> dict[tuple[str, str], NDArray[np.bool_]]:
@@ -77,7 +81,7 @@ def _useful(run: Observables) -> NDArray[np.float64]:
 def _who(run: Observables, of: NDArray[np.bool_]) -> str:
     """Processes and threads of some threads: ``rank 0: threads 1-3``."""
     which = np.flatnonzero(of)
-    process = np.searchsorted(run.masters, which, side="right") - 1
+    process = part_of(run.masters, which)
     threads: dict[int, list[int]] = {}
     for rank, thread in zip(process.tolist(), (which - run.masters[process]).tolist(), strict=True):
         threads.setdefault(rank, []).append(thread)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from popmodel.report.export import Record, markdown_table
@@ -11,6 +12,15 @@ from popmodel.report.terminal import Cell, Row, Style, pairs, table
 from popmodel.report.warnings import caveat_lines, warning_lines
 from popmodel.units import count, format_time, plural
 
+_MARKED = [
+    ["", "times"],
+    ["", "processes"],
+    ["", "threads"],
+    ["", "time"],
+    ["least of", "a process"],
+    ["most of", "a process"],
+]
+
 
 def screen(document: Document, style: Style) -> list[str]:
     """The trace on a terminal: its shape, its records, its calls by number, its warnings."""
@@ -18,6 +28,8 @@ def screen(document: Document, style: Style) -> list[str]:
     lines += pairs(_facts(document), style)
     for title, numbers in _tables(document):
         lines += ["", *_numbers(title, numbers, style)]
+    if marked := document["user_regions"]:
+        lines += ["", *_marked(marked, style)]
     return [*lines, *warning_lines(document["warnings"], style)]
 
 
@@ -34,6 +46,10 @@ def records(document: Document) -> list[Record]:
     ]
     for group in ("records", "calls", "regions"):
         rows += [(group, name, value) for name, value in document[group].items()]
+    for name, facts in document["user_regions"].items():
+        flat = {**facts, **{f"time_{end}": t for end, t in facts["time_per_process"].items()}}
+        del flat["time_per_process"]
+        rows += [(f"user_regions.{what}", name, value) for what, value in flat.items()]
     rows += [("counters", name, 1) for name in document["counters"]]
     rows += [("warnings", entry["text"], entry["count"]) for entry in document["warnings"]]
     return [
@@ -49,6 +65,9 @@ def markdown(document: Document) -> list[str]:
     for title, numbers in _tables(document):
         rows = [(name, count(value)) for name, value in numbers.items()]
         lines += ["", *markdown_table([title, "number"], rows)]
+    if marked := document["user_regions"]:
+        body = [[name, *_facts_of_region(facts)] for name, facts in marked.items()]
+        lines += ["", *markdown_table(["user regions", *map(" ".join, _MARKED)], body)]
     warned = [(entry["text"], count(entry["count"])) for entry in document["warnings"]]
     return [*lines, "", *markdown_table(["warning", "times"], warned)] if warned else lines
 
@@ -81,7 +100,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     window = document["analysed"]
     if any(window["left_out"].values()):
         span = f"{window['begin']:.4g} s to {window['end']:.4g} s"
-        facts.insert(-1, ("analysed", f"{span}, {window['why']}"))
+        facts.insert(-1, ("analysed", f"{span} ({window['why']})"))
     applications = document["applications"]
     if applications != 1:
         facts.insert(1, ("application", f"{document['application']} of {applications}"))
@@ -95,6 +114,21 @@ def _tables(document: Document) -> list[tuple[str, dict[str, int]]]:
         for group, title in titles.items()
         if document[group]
     ]
+
+
+def _marked(marked: Mapping[str, Mapping[str, Any]], style: Style) -> list[str]:
+    """The regions that the user has marked."""
+    rows = [
+        Row(name, tuple(Cell(text) for text in _facts_of_region(facts)), depth=1)
+        for name, facts in marked.items()
+    ]
+    return table(_MARKED, rows, style, first="user regions")
+
+
+def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:
+    each = facts["time_per_process"]
+    numbers = [count(facts[name]) for name in ("occurrences", "processes", "threads")]
+    return [*numbers, *(format_time(time) for time in (facts["time"], each["min"], each["max"]))]
 
 
 def _numbers(title: str, numbers: dict[str, int], style: Style) -> list[str]:

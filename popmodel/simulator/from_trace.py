@@ -38,6 +38,7 @@ from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import APPLICATION, TRACING_DISABLED
 from popmodel.trace.pieces import Pieces
+from popmodel.trace.trace import part_of
 from popmodel.units import count, plural
 
 if TYPE_CHECKING:
@@ -324,7 +325,7 @@ def _ends(trace: Trace, masters: NDArray[np.int64]) -> NDArray[np.int64]:
         ends[some] = np.maximum(ends[some], times[last[some] - 1])
     over = rows_where_type(events.type, (APPLICATION,))
     over = over[take(events.value, over) == 0]
-    location = np.searchsorted(events.offsets, over, side="right") - 1
+    location = part_of(events.offsets, over)
     process = np.searchsorted(masters, location)
     mine = process < len(masters)
     mine[mine] = masters[process[mine]] == location[mine]

@@ -13,6 +13,7 @@ from popmodel.simulator.mpi_calls import Action
 from popmodel.simulator.program import COLLECTIVES, Collectives
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.names import BYTES_RECEIVED, BYTES_SENT, COMMUNICATOR, IS_ROOT
+from popmodel.trace.trace import part_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
         return values
     events = trace.events
     rows = rows_where_type(events.type, _ATTRIBUTES)
-    location = np.searchsorted(events.offsets, rows, side="right") - 1
+    location = part_of(events.offsets, rows)
 
     time, type_, value = (take(c, rows) for c in (events.time, events.type, events.value))
 

@@ -117,8 +117,11 @@ def _warnings(unclosed: int, orphans: int) -> list[TraceWarning]:
     found = []
     if unclosed:
         found.append(
-            TraceWarning("MPI calls without an exit, ended at the next call or the end", unclosed)
+            TraceWarning(
+                "MPI calls without an exit event (assumed to end with the next call or the trace)",
+                unclosed,
+            )
         )
     if orphans:
-        found.append(TraceWarning("exits from MPI without an entry, left out", orphans))
+        found.append(TraceWarning("MPI exit events without an entry (ignored)", orphans))
     return found

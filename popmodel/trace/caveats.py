@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.left_out import left_out
+from popmodel.trace.names import PARALLEL
 from popmodel.trace.processors import crowding
+from popmodel.units import format_time, plural
 
 if TYPE_CHECKING:
     from popmodel.trace.focus import Focus
     from popmodel.trace.trace import Trace
 
-__all__ = ["caveats"]
+__all__ = ["FEW", "SHORT", "caveats", "too_small"]
+
+SHORT = 10_000_000
+"""Nanoseconds below which a measurement is mostly noise: a tick of the system's scheduler lasts 1
+to 10 ms."""
+FEW = 10
+"""MPI calls and parallel regions below which one unusual one decides the numbers."""
 
 
 def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
@@ -20,8 +31,31 @@ def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
     Parameters
     ----------
     trace : Trace
-        The run, or the window of it that is analysed.
+        The run, or the part of it that is analysed.
     window : Focus
-        Which window that is.
+        Which part that is.
     """
-    return (*crowding(trace), *window.caveats, *left_out(trace))
+    return (*crowding(trace), *window.caveats, *too_small(trace), *left_out(trace))
+
+
+def too_small(trace: Trace) -> list[str]:
+    """Say whether what is analysed is too short, or has too few calls, for firm numbers."""
+    reasons = []
+    if trace.duration < SHORT:
+        reasons.append(f"lasts only {format_time(trace.duration / 1e9, digits=3)}")
+    calls = len(trace.calls().entry)
+    regions = _parallel_regions(trace) if calls < FEW else 0
+    if 0 < calls + regions < FEW:
+        numbers = ((calls, "MPI call"), (regions, "parallel region"))
+        things = " and ".join(plural(number, what) for number, what in numbers if number)
+        reasons.append(f"has only {things}")
+    return (
+        [f"the analysed part {' and '.join(reasons)}: too little for reliable numbers"]
+        if reasons
+        else []
+    )
+
+
+def _parallel_regions(trace: Trace) -> int:
+    rows = rows_where_type(trace.events.type, PARALLEL)
+    return int(np.count_nonzero(take(trace.events.value, rows)))

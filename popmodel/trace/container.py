@@ -37,8 +37,8 @@ _CONTENTS = record(
     }
 )
 _CUT_SHORT = (
-    b"popmodel: error: a parsed trace in the cache was cut short, or can no longer be read, "
-    b"while it was in use\nhint: give the same command again: the trace is read anew\n"
+    b"popmodel: error: a cached trace was truncated, or became unreadable, "
+    b"while it was in use\nhint: run the command again: it will read the trace itself\n"
 )
 _BLOCK = 1 << 20
 """Bytes read at a time to check them."""

@@ -8,6 +8,7 @@ useful time, or most of the loss, of a short run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,11 @@ import numpy as np
 from popmodel.trace.blocks import rows_where_type, walk
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import MPI_CALLS, MPI_TYPES
+from popmodel.trace.part import PROGRAM, Part
+from popmodel.trace.region_windows import region_windows
 from popmodel.trace.runtime import state_times
-from popmodel.units import plural
+from popmodel.trace.window import splice
+from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -30,23 +34,29 @@ _NS = 1e9
 _APART = 0.05
 """Part of the window by which ranks may begin or end apart before it is worth a word."""
 _WHOLE = "the whole run is analysed"
-_CUT_THERE = "; analysed is the part before, which all threads have"
+_CUT_THERE = "; only the part before is analysed, which all threads have"
 
 
 @dataclass(frozen=True)
 class Focus:
-    """The window of analysis of a run (focus of analysis), in nanoseconds.
+    """What of a run is analysed (its focus of analysis), in nanoseconds.
 
     Attributes
     ----------
     begin, end : int
-        The window.
+        When it begins and ends in the trace.
     before, after : int
         What of the trace is left out before and after it.
     why : str
-        What decided it, for instance ``from MPI_Init to MPI_Finalize``.
+        What it is, for instance ``MPI_Init to MPI_Finalize``.
     caveats : tuple of str
         What has to be known about it before numbers are read, a sentence each.
+    between : int
+        What is left out between the occurrences of a region.
+    region : str or None
+        The region whose occurrences it is.
+    occurrences : int
+        How many these are; else 1.
     """
 
     begin: int
@@ -55,46 +65,102 @@ class Focus:
     after: int
     why: str
     caveats: tuple[str, ...] = ()
+    between: int = 0
+    region: str | None = None
+    occurrences: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The window for JSON, in seconds."""
+        """What is analysed, for JSON, in seconds."""
+        left_out = {"before": self.before, "between": self.between, "after": self.after}
         return {
             "begin": self.begin / _NS,
             "end": self.end / _NS,
-            "left_out": {"before": self.before / _NS, "after": self.after / _NS},
+            "duration": (self.end - self.begin - self.between) / _NS,
+            "left_out": {name: length / _NS for name, length in left_out.items()},
+            "region": self.region,
+            "occurrences": self.occurrences,
             "why": self.why,
         }
 
 
-def focused(trace: Trace, *, from_start: bool = False) -> tuple[Trace, Focus]:
-    """Cut a run to its window of analysis.
+def focused(trace: Trace, part: Part = PROGRAM) -> tuple[Trace, Focus]:
+    """Cut a run to what is to be analysed.
 
     Parameters
     ----------
     trace : Trace
-        The run; a window of a trace is taken as it is.
-    from_start : bool, optional
-        Take the whole run.
+        The run, or a part of one.
+    part : Part, optional
+        By default the program, from MPI_Init to MPI_Finalize; a part of a run is taken as it is.
 
     Returns
     -------
     trace : Trace
-        The window, or the trace itself where nothing is left out.
+        What is analysed, or the trace itself where nothing is left out.
     focus : Focus
-        Which window that is.
+        Which part that is.
+
+    Raises
+    ------
+    PartError
+        If the trace has no such part.
     """
+    if part.region is not None:
+        return _occurrences(trace, part, part.region)
+    if part.has_window:
+        return _window(trace, part)
     found = find(trace)
     if not (found.before or found.after):
         return trace, found
-    if from_start:
+    if part.from_start:
         lost = losses(trace)
         said = [*([describe(lost)] if lost else []), *_counted(found)]
-        return trace, _all_of(trace, "the whole run was asked for", *said)
-    part = trace.window(found.begin, found.end)
-    if not state_times(part)[1].any() and state_times(trace)[1].any():
-        empty = f"{_WHOLE}: nothing is recorded {found.why} ({_span(found.begin, found.end)})"
-        return trace, _all_of(trace, "the window is empty", empty)
-    return part, found
+        return trace, _all_of(trace, "the whole run", *said)
+    program = trace.window(found.begin, found.end)
+    if not state_times(program)[1].any() and state_times(trace)[1].any():
+        empty = f"{_WHOLE}: no states from {found.why} ({_span(found.begin, found.end)})"
+        return trace, _all_of(trace, "the whole run", empty)
+    return program, found
+
+
+def _window(trace: Trace, part: Part) -> tuple[Trace, Focus]:
+    """A window of time that was asked for."""
+    window = trace.window(*_limits(trace, part))
+    why = _span(window.begin, window.end)
+    return window, _chosen(trace, window, window.begin, window.end, why)
+
+
+def _occurrences(trace: Trace, part: Part, region: str) -> tuple[Trace, Focus]:
+    """The occurrences of a region that was asked for, one after the other."""
+    found = region_windows(trace, region, *_limits(trace, part))
+    spliced = splice(trace, found.begin, found.end)
+    begin, end = int(found.begin.min()), int(found.end.max())
+    why = f"region {region}, {plural(found.occurrences, 'occurrence')}"
+    if part.has_window:
+        why += f" in {_span(*_limits(trace, part))}"
+    focus = _chosen(trace, spliced, begin, end, why)
+    return spliced, replace(
+        focus,
+        caveats=(*focus.caveats, *found.caveats),
+        region=region,
+        occurrences=found.occurrences,
+    )
+
+
+def _limits(trace: Trace, part: Part) -> tuple[int, int]:
+    return (
+        trace.begin if part.begin is None else part.begin,
+        trace.end if part.end is None else part.end,
+    )
+
+
+def _chosen(trace: Trace, chosen: Trace, begin: int, end: int, why: str) -> Focus:
+    before, after = begin - trace.begin, trace.end - end
+    between = end - begin - chosen.duration
+    lost = losses(chosen)
+    said = [describe(lost)] if lost else []
+    said += _left_out(trace, (before, between, after), why)
+    return Focus(begin, end, before, after, why, tuple(said), between)
 
 
 def find(trace: Trace) -> Focus:
@@ -108,7 +174,7 @@ def find(trace: Trace) -> Focus:
     if trace.whole is not None:
         lost = losses(trace)
         said = [describe(lost)] if lost else []
-        return _all_of(trace, "a window of the trace was given", *said)
+        return _all_of(trace, "the given part of the trace", *said)
     begins, ends = _boundaries(trace)
     lost = losses(trace)
     begin = min(max([trace.begin, *begins.values()]), trace.end)
@@ -117,18 +183,18 @@ def find(trace: Trace) -> Focus:
     end = max(min([end, *(each.time for each in lost)]), trace.begin)
     said = [describe(lost) + (_CUT_THERE if ends_lost and begin < end else "")] if lost else []
     if begin >= end:
-        told = f"{_WHOLE}: there is nothing of it after MPI_Init or before MPI_Finalize"
+        told = f"{_WHOLE}: nothing lies between MPI_Init and MPI_Finalize"
         if begins and ends:
             told = (
                 f"{_WHOLE}: MPI_Init ends at {_seconds(begin)} (rank {_extreme(begins, max)}), "
                 f"MPI_Finalize begins at {_seconds(end)} (rank {_extreme(ends, min)})"
             )
-        return _all_of(trace, "nothing is left between MPI_Init and MPI_Finalize", *said, told)
+        return _all_of(trace, "the whole run", *said, told)
     why = _why(bool(begins), bool(ends), ends_lost)
     before, after = begin - trace.begin, trace.end - end
     caveats = [
         *said,
-        *_left_out(trace, begin, end, why),
+        *_left_out(trace, (before, 0, after), why, "; --from-start includes them"),
         *_missing(trace, begins, "MPI_Init"),
         *([] if lost else _missing(trace, ends, "MPI_Finalize")),
         *_apart(begins, {} if ends_lost else ends, end - begin),
@@ -187,36 +253,38 @@ def _next_time(trace: Trace, row: int, stop: int) -> int:
 
 def _why(has_begin: bool, has_end: bool, ends_lost: bool) -> str:
     if ends_lost:
-        return f"from {'MPI_Init' if has_begin else 'the begin'} to the first loss of records"
+        return f"{'MPI_Init' if has_begin else 'start of the trace'} to the first loss of records"
     if has_begin and has_end:
-        return "from MPI_Init to MPI_Finalize"
+        return "MPI_Init to MPI_Finalize"
     if has_begin:
-        return "from MPI_Init to the end of the trace, which has no MPI_Finalize"
+        return "MPI_Init to the end of the trace (no MPI_Finalize)"
     if has_end:
-        return "from the begin of the trace, which has no MPI_Init, to MPI_Finalize"
-    return "the trace has neither MPI_Init nor MPI_Finalize"
+        return "start of the trace (no MPI_Init) to MPI_Finalize"
+    return "the whole run (no MPI_Init, no MPI_Finalize)"
 
 
 def _all_of(trace: Trace, why: str, *caveats: str) -> Focus:
     return Focus(trace.begin, trace.end, 0, 0, why, caveats)
 
 
-def _left_out(trace: Trace, begin: int, end: int, why: str) -> list[str]:
+def _left_out(trace: Trace, left_out: tuple[int, int, int], why: str, hint: str = "") -> list[str]:
+    """What is analysed and what is not, before, between and after, where anything is left out."""
     parts = [
         f"{_seconds(length)} {where}"
-        for length, where in ((begin - trace.begin, "before"), (trace.end - end, "after"))
+        for length, where in zip(left_out, ("before", "between", "after"), strict=True)
         if length
     ]
     if not parts:
         return []
+    analysed = _seconds(trace.duration - sum(left_out))
     return [
-        f"analysed: {_seconds(end - begin)} of {_seconds(trace.duration)}, {why}; left out: "
-        f"{', '.join(parts)} (--from-start counts all)"
+        f"analysed {analysed} of {_seconds(trace.duration)}: {why} "
+        f"(left out: {', '.join(parts)}{hint})"
     ]
 
 
 def _counted(found: Focus) -> list[str]:
-    """What the whole run has that the window of analysis leaves out."""
+    """What the whole run has that is left out by default."""
     parts = [
         f"{_seconds(length)} {where}"
         for length, where in (
@@ -225,7 +293,7 @@ def _counted(found: Focus) -> list[str]:
         )
         if length
     ]
-    return [f"{_WHOLE}, with {' and '.join(parts)}"] if parts else []
+    return [f"{_WHOLE}, including {' and '.join(parts)}"] if parts else []
 
 
 def _missing(trace: Trace, found: dict[int, int], name: str) -> list[str]:
@@ -233,8 +301,8 @@ def _missing(trace: Trace, found: dict[int, int], name: str) -> list[str]:
     if not found or not lacking:
         return []
     return [
-        f"{plural(len(lacking), 'process has', 'processes have')} no record of {name} "
-        f"(first: rank {lacking[0]}); the window follows the others"
+        f"{plural(len(lacking), 'process has', 'processes have')} no {name} record "
+        f"(first: rank {lacking[0]}): the others decide what is analysed"
     ]
 
 
@@ -242,14 +310,18 @@ def _apart(begins: dict[int, int], ends: dict[int, int], length: int) -> list[st
     """Say where ranks begin or end far apart: what they do meanwhile is not in the numbers."""
     told = []
     for times, what, consequence in (
-        (begins, "leave MPI_Init", "what the first ones do meanwhile is left out"),
-        (ends, "reach MPI_Finalize", "this imbalance is left out, the window ends with the first"),
+        (begins, "leave MPI_Init", "what early ranks do meanwhile is left out"),
+        (
+            ends,
+            "reach MPI_Finalize",
+            "this imbalance is left out, the analysis ends with the first",
+        ),
     ):
         apart = max(times.values(), default=0) - min(times.values(), default=0)
         if apart > _APART * length:
             told.append(
-                f"the ranks {what} {_seconds(apart)} apart (first rank {_extreme(times, min)}, "
-                f"last rank {_extreme(times, max)}): {consequence}"
+                f"ranks {what} up to {_seconds(apart)} apart (rank {_extreme(times, min)} first, "
+                f"rank {_extreme(times, max)} last): {consequence}"
             )
     return told
 
@@ -260,7 +332,7 @@ def _extreme(times: dict[int, int], choose: Callable[..., int]) -> int:
 
 
 def _span(begin: int, end: int) -> str:
-    return f"{begin / _NS:.9g} s to {end / _NS:.9g} s"
+    return " to ".join(format_time(time / _NS, digits=9, trim=True) for time in (begin, end))
 
 
 def _seconds(nanoseconds: int) -> str:

@@ -27,7 +27,7 @@ def frame(trace: Trace, table: str) -> pandas.DataFrame:
     import pandas
 
     if table not in TABLES:
-        raise UsageError(f"a trace has no table {table!r}", "take one of " + ", ".join(TABLES))
+        raise UsageError(f"a trace has no table {table!r}", "choose one of " + ", ".join(TABLES))
     records = trace.calls() if table == "calls" else getattr(trace, table)
     location = location_of_row(records.offsets)
     process = trace.process_of_location()[location]

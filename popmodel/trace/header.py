@@ -72,7 +72,7 @@ class _Reader:
         digits = self.take(r"\d+", expected)[0]
         where = f"for {expected} at column {column}"
         if len(digits) > 19 or int(digits) > LARGEST_TIME:
-            raise HeaderError(f"the header states a number {where} that does not fit 64 bits")
+            raise HeaderError(f"the header states a number {where} that exceeds 64 bits")
         if int(digits) < least:
             raise HeaderError(f"the header states {digits} {where}, at least {least} is needed")
         return int(digits)
@@ -98,7 +98,7 @@ def parse_header(line: str) -> Header:
     duration = reader.number("the duration")
     unit = 1 if reader.take(r"(_ns)?:", "':' or '_ns:'")[1] else 1000
     if duration * unit > LARGEST_TIME:
-        raise HeaderError("the header states a duration that does not fit 64 bits in nanoseconds")
+        raise HeaderError("the header states a duration that exceeds 64 bits in nanoseconds")
     nodes = _nodes(reader)
     reader.take(":", "':'")
     count = reader.number("the number of applications", least=1)

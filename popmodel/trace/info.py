@@ -15,21 +15,42 @@ from popmodel.trace.calls import tally
 from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import is_counter
+from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.trace import Events, Trace, TraceWarning
+from popmodel.trace.user_regions import user_regions
 
 NANOSECONDS = 10**9  # in a second; dividing rounds once
 
 
-def info(trace: Trace) -> dict[str, Any]:
+def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
     """Summarise a trace as plain data; times in seconds.
 
-    The runtime is that of the whole trace (`popmodel.trace.runtime`), None where the states give
-    none, which is a warning then; the duration is that of the header or the window. What is
-    analysed by default (`popmodel.trace.focus`) is told beside them.
+    The runtime is that of the states (`popmodel.trace.runtime`), None where they give none, which
+    is a warning then; the duration is that of the header or the part.
+
+    Parameters
+    ----------
+    trace : Trace
+        A run.
+    part : Part, optional
+        What is summarised if it is a window or a region; else all is, and what commands analyse
+        (`popmodel.trace.focus`) stands beside it.
+
+    Raises
+    ------
+    PartError
+        If the trace has no such part.
     """
+    said: tuple[str, ...] = ()
+    if part == PROGRAM:
+        analysed = focus.find(trace)
+        said = tuple(describe(lost) for lost in [losses(trace)] if lost)
+    else:
+        trace, analysed = focus.focused(trace, part)
+        said = analysed.caveats
     calls, warnings = tally(trace)
     runtime = None
     try:
@@ -48,12 +69,8 @@ def info(trace: Trace) -> dict[str, Any]:
         "runtime": runtime,
         "duration": trace.duration / NANOSECONDS,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
-        "analysed": focus.find(trace).to_dict(),
-        "caveats": [
-            *([describe(lost)] if (lost := losses(trace)) else []),
-            *crowding(trace),
-            *left_out(trace),
-        ],
+        "analysed": analysed.to_dict(),
+        "caveats": [*said, *crowding(trace), *left_out(trace)],
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.events.time),
@@ -62,6 +79,7 @@ def info(trace: Trace) -> dict[str, Any]:
         },
         "calls": calls,
         "regions": regions_by_name(trace),
+        "user_regions": marked_regions(trace),
         "counters": [trace.labels.event_type(type_) for type_ in types if is_counter(type_)],
         "warnings": as_data((*trace.warnings, *warnings)),
     }
@@ -94,3 +112,33 @@ def regions_by_name(trace: Trace) -> dict[str, int]:
     for name, number in zip(regions.names, numbers, strict=True):
         counts[name] = counts.get(name, 0) + number
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def marked_regions(trace: Trace) -> dict[str, dict[str, Any]]:
+    """Regions that the user has marked, those with most time first.
+
+    Returns
+    -------
+    dict of str to dict
+        For each how often threads enter it (``occurrences``), how many ``processes`` and
+        ``threads`` do, their ``time`` inside in all, and the least and the most of one of these
+        processes (``time_per_process``), s.
+    """
+    found = user_regions(trace)
+    process = trace.process_of_location()
+    regions: dict[str, dict[str, Any]] = {}
+    for number, name in enumerate(found.names):
+        mine = found.label == number
+        location, length = found.location[mine], (found.end - found.begin)[mine]
+        if not len(location):
+            continue  # not in this part of the run
+        entered = distinct(process[location])
+        times = np.bincount(process[location], length)[entered] / NANOSECONDS
+        regions[name] = {
+            "occurrences": len(location),
+            "processes": len(entered),
+            "threads": len(distinct(location)),
+            "time": int(length.sum()) / NANOSECONDS,
+            "time_per_process": {"min": float(times.min()), "max": float(times.max())},
+        }
+    return dict(sorted(regions.items(), key=lambda item: (-item[1]["time"], item[0])))

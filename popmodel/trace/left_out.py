@@ -18,7 +18,7 @@ LEFT_OUT = 40009101
 says which. Not one of Extrae's."""
 KINDS: Mapping[int, str] = {
     1: "tests and probes that found nothing",
-    2: "requests for iterations of loops",
+    2: "requests for loop iterations",
     3: "single constructs",
     4: "one-sided communication",
     5: "MPI I/O",
@@ -49,7 +49,5 @@ def left_out(trace: Trace) -> list[str]:
         name = KINDS.get(kind, f"calls of kind {kind}")
         since = f" from {time / _NS:.3g} s on (--max-rate)" if by_rate else ""
         who = plural(len(where[value]), "process", "processes")
-        said.append(
-            f"{name} are left out of the trace in {who}{since}: their time counts as the program's"
-        )
+        said.append(f"{name} are not recorded in {who}{since}: their time counts as useful")
     return said

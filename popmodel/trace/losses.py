@@ -33,11 +33,11 @@ LOST = 40009001
 """Event type of the end of a thread's records, none of Extrae's; its value says why."""
 FULL, KILLED, ABORTED, CUT, LIMITED = 1, 2, 3, 4, 5
 REASONS: Mapping[int, str] = {
-    FULL: "no room on the disk",
+    FULL: "disk full",
     KILLED: "killed or crashed",
     ABORTED: "ended by MPI_Abort",
-    CUT: "files cut short",
-    LIMITED: "limit of --max-size",
+    CUT: "truncated files",
+    LIMITED: "--max-size reached",
 }
 _SHOWN = 3
 _NS = 1e9
@@ -84,8 +84,8 @@ def describe(found: list[Loss]) -> str:
         if each.reason in (FULL, CUT, LIMITED):
             who = f"{plural(each.threads, 'thread')} of {who}"
         parts.append(
-            f"{who} from {each.time / _NS:.3g} s on ({REASONS.get(each.reason, 'not said why')})"
+            f"{who} from {each.time / _NS:.3g} s on ({REASONS.get(each.reason, 'reason unknown')})"
         )
     if len(found) > _SHOWN:
         parts.append(f"{len(found) - _SHOWN} more")
-    return f"records are lost: {', '.join(parts)}"
+    return f"records lost: {', '.join(parts)}"

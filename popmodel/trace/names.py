@@ -102,6 +102,10 @@ SUMMED_LOCKS: Mapping[str, int] = {
 taken since the event before, with 1 added how often the thread had to wait, with 2 the ns that it
 waited in its running state, with 3 the ns that they were held."""
 WAITS_OF_LOCKS, WAITED_FOR_LOCKS, LOCKS_HELD = 1, 2, 3
+USER_FUNCTION = 60000019
+"""Event type of the regions and functions that a user has marked."""
+USER_EVENTS = range(1, 30_000_000)
+"""Event types that are left to users, but for the short numbers of OpenMP below."""
 LINE_OF: Mapping[int, int] = {60000018: 60000118, 60012: 60013}
 """Event type of the source line of an outlined function."""
 CONSTRUCTS: Mapping[int, str] = {1: "parallel do", 2: "parallel sections", 3: "parallel region"}
@@ -145,6 +149,8 @@ OPENMP_TYPES: Mapping[int, str] = {
     60013: "OpenMP outlined function, line",
 }
 """Event types of OpenMP whose value tells what is open on a thread, 0 meaning nothing."""
+SHORT_OPENMP = range(60000, 60100)
+"""Short numbers that newer Extrae versions give to events of OpenMP."""
 
 INSTRUCTIONS, CYCLES = 42000050, 42000059
 """Event types of the two counters that the metrics use."""

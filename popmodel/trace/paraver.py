@@ -39,18 +39,18 @@ TRUNCATED = "the file ends in the middle of a record"
 Stored = tuple[dict[str, Any], columns.Arrays]
 """Facts and arrays of a trace, as they stand in a cached file."""
 
-INTERCOMMUNICATORS = "intercommunicators, passed over"
+INTERCOMMUNICATORS = "intercommunicators (ignored)"
 NOTICES = (
-    "comment lines, passed over",
-    "states out of time order, sorted",
-    "events out of time order, sorted",
-    "communications out of time order, sorted",
-    "states that begin before the state before them ends, their common time counts twice",
-    "records after the end that the header states",
-    "communications with another application, left out",
-    "communicators listed again with other ranks, the last list counts",
+    "comment lines (ignored)",
+    "states out of time order (sorted)",
+    "events out of time order (sorted)",
+    "messages out of time order (sorted)",
+    "overlapping states: the overlap counts twice",
+    "records after the end time in the header",
+    "messages to or from another application (ignored)",
+    "communicators defined again with other ranks (the last definition counts)",
     INTERCOMMUNICATORS,
-    "the last line has no line end, the last record may be cut",
+    "no newline at the end of the file: the last record may be truncated",
 )
 """Texts of what the scanner tallies, in its order."""
 
@@ -88,7 +88,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
     >>> table = trace.to_dataframe("calls")
     """
     if not os.fspath(path):
-        raise UsageError("the name of the trace is empty", "give a .prv or .prv.gz file")
+        raise UsageError("the name of the trace must not be empty", "give a .prv or .prv.gz file")
     source_path = Path(path)
     try:
         facts, arrays = _stored(source_path, application, cache)
@@ -126,7 +126,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
 def _distrust() -> list[TraceWarning]:
     """A warning where the cache is not used because others could have written what it holds."""
     why = doubt()
-    return [TraceWarning(f"the cache {why} and is not used")] if why else []
+    return [TraceWarning(f"the cache {why}: not used")] if why else []
 
 
 def _stored(path: Path, application: int, cache: bool) -> Stored:
@@ -370,7 +370,7 @@ def check_application(header: Header, path: Path, application: int) -> None:
     if not 1 <= application <= count:
         there = "1 only" if count == 1 else f"1 to {count}"
         raise UsageError(
-            f"{path}: there is no application {application}", f"the trace has application {there}"
+            f"{path}: no application {application}", f"the trace has application {there}"
         )
 
 
@@ -382,12 +382,12 @@ def read_labels(path: Path) -> tuple[Labels, list[TraceWarning]]:
     if problem is not None:
         lack = f"{name} cannot be read ({problem})"
     elif text is None:
-        lack = "no .pcf file beside the trace"
+        lack = "no .pcf file next to the trace"
     elif not labels.event_types:
-        lack = f"{name} names no event type"
+        lack = f"{name} defines no event types"
     else:
         return labels, []
-    return labels, [TraceWarning(f"{lack}, built-in names are used")]
+    return labels, [TraceWarning(f"{lack}: using built-in names")]
 
 
 def read_names(
@@ -400,16 +400,16 @@ def read_names(
     text, problem = read_beside(path, ".row")
     name = beside(path, ".row").name
     if problem is not None:
-        return None, [TraceWarning(f"{name} cannot be read ({problem}), threads go by number")]
+        return None, [TraceWarning(f"{name} cannot be read ({problem}): threads are numbered")]
     if text is None:
         return None, []
     names = parse_row(text).get("THREAD")
     if names is None:
-        return None, [TraceWarning(f"{name} names no threads, they go by number")]
+        return None, [TraceWarning(f"{name} names no threads: they are numbered")]
     if len(names) != all_locations:
         numbers = f"({len(names)}, not {all_locations})"
-        problem = f"{name} names another number of threads {numbers}"
-        return None, [TraceWarning(f"{problem} and is not used")]
+        problem = f"{name} names a different number of threads {numbers}"
+        return None, [TraceWarning(f"{problem}: not used")]
     return names[before : before + locations], []
 
 
@@ -422,10 +422,10 @@ def _warnings(
         (text, count, line) for text, (count, line) in zip(NOTICES, tallies, strict=True) if count
     ]
     if not header.nodes:
-        found.append(("the header states no nodes, all processes count as on one", 1, 1))
+        found.append(("the header lists no nodes: all processes are assumed to share one", 1, 1))
     listed = len(scanner.communicators()) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
     if lacking := max(0, application.communicators - listed):
-        found.append(("communicators that the header counts are not listed", lacking, None))
+        found.append(("communicators counted in the header but not listed", lacking, None))
     if cut := completeness.lacking(header.duration, application.threads, scanner):
         found.append((*cut, None))
     return found

@@ -52,9 +52,9 @@ def crowding(trace: Trace) -> list[str]:
     if share >= _NOTEWORTHY:
         most = int(np.argmax(waited))
         return [
-            f"threads waited for a processor in {_percent(share)} of the time in which they could "
-            f"run (most: {_who(whole, most)}): other programs ran beside this one; its "
-            "times hold this waiting"
+            f"threads that were ready to run waited for a processor {_percent(share)} of that time "
+            f"(most: {_who(whole, most)}): other programs ran on the same processors; the measured "
+            "times include this waiting"
         ]
     return []
 
@@ -72,11 +72,11 @@ def _crowded(
         f"{plural(int(cpus[worst]), 'processor')} ({_who(trace, worst)} is one of them"
     )
     if len(crowded) < trace.locations:
-        text += f"; {len(crowded)} of {trace.locations} threads share theirs"
+        text += f"; {len(crowded)} of {trace.locations} threads share a processor"
     text += ")"
     if share is not None:
-        text += f"; they waited in {_percent(share)} of the time in which they could run"
-    return text + "; their times hold what they waited for each other"
+        text += f"; they waited for one {_percent(share)} of the time that they were ready to run"
+    return text + "; the measured times include this waiting"
 
 
 def _percent(share: float) -> str:

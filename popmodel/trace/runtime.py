@@ -51,12 +51,12 @@ def longest(trace: Trace, covered: NDArray[np.int64], traced: NDArray[np.int64])
     if traced.any():
         return int(traced.max())
     if covered.any():
-        problem = "tracing is disabled in all its states, so there is no time to sum"
-        hint = "switch tracing on in the part of the run that counts (Extrae_restart)"
+        problem = "tracing is disabled throughout: there is no time to measure"
+        hint = "enable tracing in the part of the run that matters (Extrae_restart)"
     elif len(trace.states.begin):
-        problem = "all its states have length 0, so there is no time to sum"
+        problem = "all states have zero length: there is no time to measure"
         hint = "trace a longer run"
     else:
-        problem = "there is no state record of a running thread, so times cannot be summed"
-        hint = "popmodel needs states as well as events; trace with states switched on"
+        problem = "no state records: times cannot be measured"
+        hint = "trace with states enabled: popmodel needs them as well as events"
     raise TraceError(trace.path, problem, hint=hint)

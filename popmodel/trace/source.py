@@ -64,7 +64,7 @@ def open_source(path: Path) -> Iterator[Source]:
             path, "is a folder, not a trace", hint="name one .prv or .prv.gz file in it"
         ) from None
     except PermissionError:
-        raise TraceError(path, "may not be read", hint="ask its owner for read access") from None
+        raise TraceError(path, "permission denied", hint="ask its owner for read access") from None
     except OSError as error:
         raise TraceError(path, f"cannot be opened: {reason(error)}") from None
     with file:
@@ -116,7 +116,7 @@ def _near(path: Path) -> str:
         return NO_PIPE
     folder = path.parent
     if not folder.is_dir():
-        return f"there is no folder {folder}"
+        return f"no such folder: {folder}"
     try:
         entries = [entry.name for entry in folder.iterdir()]
     except OSError as error:
@@ -165,7 +165,7 @@ class _Gzip:
             return self._text.readinto(buffer)
         except EOFError:
             raise TraceError(
-                self._path, "the compressed file is truncated, or other bytes follow it", hint=again
+                self._path, "the compressed file is truncated or followed by other data", hint=again
             ) from None
         except self._damaged as error:
             raise TraceError(
@@ -173,7 +173,7 @@ class _Gzip:
             ) from None
         except gzip.BadGzipFile as error:
             # The first two bytes were right, so that this is what follows a compressed part.
-            what = "other bytes follow the compressed data"
+            what = "other data follow the compressed data"
             followed = str(error).startswith("Not a gzipped file")
             problem = what if followed else f"the compressed data are damaged: {error}"
             raise TraceError(self._path, problem, hint=again) from None

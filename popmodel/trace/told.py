@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.trace.blocks import rows_where_type, take
+from popmodel.trace.trace import part_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def told(trace: Trace, type_: int) -> Told:
 def _find(trace: Trace) -> tuple[NDArray[np.uint32], Told]:
     events = trace.events
     rows = rows_where_type(events.type, TYPES)
-    location = np.searchsorted(events.offsets, rows, side="right") - 1
-    process = np.searchsorted(trace.process_offsets, location, side="right") - 1
+    location = part_of(events.offsets, rows)
+    process = part_of(trace.process_offsets, location)
     found = Told(location, process, take(events.time, rows), take(events.value, rows))
     return take(events.type, rows), found

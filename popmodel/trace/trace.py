@@ -229,3 +229,9 @@ class Trace:
 def location_of_row(offsets: Int64) -> Int32:
     """Location of each row of a table that is partitioned by `offsets`: int32[n]."""
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
+
+
+def part_of(offsets: Int64, rows: Int64) -> Int64:
+    """Part of a table partitioned by `offsets` (location, process) that some rows are in: int64."""
+    part: Int64 = np.searchsorted(offsets, rows, side="right") - 1
+    return part

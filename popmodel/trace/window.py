@@ -6,12 +6,12 @@ import dataclasses
 
 import numpy as np
 
-from popmodel.errors import UsageError
+from popmodel.errors import PartError, UsageError
 from popmodel.trace.columns import offsets_of
 from popmodel.trace.pieces import Pieces, joined, spread
 from popmodel.trace.trace import Int64, Messages, States, Trace, location_of_row
 from popmodel.trace.window_events import events_of_pieces
-from popmodel.units import plural
+from popmodel.units import format_time, plural
 
 __all__ = ["cut", "splice"]
 
@@ -37,17 +37,20 @@ def cut(trace: Trace, begin: int, end: int) -> Trace:
     Raises
     ------
     UsageError
-        `end` is not after `begin`, or the trace covers nothing of the window.
+        `end` is not after `begin`.
+    PartError
+        The trace covers nothing of the window.
     """
     if not begin < end:
         raise UsageError(
-            f"a window must end after it begins, not from {begin} ns to {end} ns",
+            f"a window must end after it begins, not from {_seconds(begin)} to {_seconds(end)}",
             "give the earlier time first",
         )
     if end <= trace.begin or begin >= trace.end:
-        raise UsageError(
-            f"{trace.path}: nothing lies between {begin} ns and {end} ns",
-            f"the trace covers {trace.begin} ns to {trace.end} ns",
+        raise PartError(
+            trace.path,
+            f"nothing lies between {_seconds(begin)} and {_seconds(end)}",
+            hint=_covers(trace),
         )
     return _taken(trace, Pieces.window(max(begin, trace.begin), min(end, trace.end)))
 
@@ -67,16 +70,22 @@ def splice(trace: Trace, begin: Int64, end: Int64) -> Trace:
 
     Raises
     ------
-    UsageError
+    PartError
         The trace covers nothing of them.
     """
     first, last = joined(*(np.clip(time, trace.begin, trace.end) for time in (begin, end)))
     if not len(first):
-        raise UsageError(
-            f"{trace.path}: nothing lies in {plural(len(begin), 'stretch', 'stretches')} of time",
-            f"the trace covers {trace.begin} ns to {trace.end} ns",
-        )
+        stretches = plural(len(begin), "stretch", "stretches")
+        raise PartError(trace.path, f"nothing lies in {stretches} of time", hint=_covers(trace))
     return _taken(trace, Pieces.in_a_row(first, last))
+
+
+def _covers(trace: Trace) -> str:
+    return f"the trace covers {_seconds(trace.begin)} to {_seconds(trace.end)}"
+
+
+def _seconds(nanoseconds: int) -> str:
+    return format_time(nanoseconds / 1e9, digits=9, trim=True)
 
 
 def _taken(trace: Trace, pieces: Pieces) -> Trace:

@@ -54,7 +54,7 @@ class TraceWriter:
         names: Sequence[str] | None = None,
     ) -> None:
         if unit not in UNITS:
-            raise UsageError(f"a trace cannot be written in {unit!r}", "take 'ns' or 'us'")
+            raise UsageError(f"a trace cannot be written in {unit!r}", "use 'ns' or 'us'")
         self._threads = list(threads)
         self._nodes = [sum(threads)] if nodes is None else list(nodes)
         self._node_of = [0] * len(threads) if node_of_process is None else list(node_of_process)
@@ -113,7 +113,7 @@ class TraceWriter:
         units, rest = divmod(nanoseconds, UNITS[self._unit])
         if rest:
             raise UsageError(
-                f"{nanoseconds} ns is no whole number of microseconds",
+                f"{nanoseconds} ns is not a whole number of microseconds",
                 "write the trace in 'ns', or round its times",
             )
         return units

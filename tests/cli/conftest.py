@@ -22,10 +22,12 @@ __all__ = ["mpi", "programs", "traced"]
 MS = 1_000_000
 
 LEFT_OUT = (
-    "analysed: 0.05 s of 0.1 s, from MPI_Init to MPI_Finalize; left out: 0.04 s before, 0.01 s "
-    "after (--from-start counts all)"
+    "analysed 0.05 s of 0.1 s: MPI_Init to MPI_Finalize (left out: 0.04 s before, 0.01 s after; "
+    "--from-start includes them)"
 )
 """What is said of the trace ``started.prv``."""
+FEW_CALLS = "the analysed part has only 3 MPI calls: too little for reliable numbers"
+"""What is said of it next."""
 
 PCF = """\
 EVENT_TYPE

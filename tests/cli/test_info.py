@@ -64,14 +64,17 @@ def test_markdown(trace: str, popmodel: Call) -> None:
 def test_what_is_analysed_is_said_beside_the_whole(started: str, popmodel: Call) -> None:
     lines = popmodel("info", started)[1].splitlines()
     assert "runtime    100.0 ms" in lines
-    assert "analysed   0.04 s to 0.09 s, from MPI_Init to MPI_Finalize" in lines
+    assert "analysed   0.04 s to 0.09 s (MPI_Init to MPI_Finalize)" in lines
     document = json.loads(popmodel("info", started, "--format", "json")[1])
     assert document["runtime"] == 0.1
     assert document["analysed"] == {
         "begin": 0.04,
         "end": 0.09,
-        "left_out": {"before": 0.04, "after": 0.01},
-        "why": "from MPI_Init to MPI_Finalize",
+        "duration": 0.05,
+        "left_out": {"before": 0.04, "between": 0.0, "after": 0.01},
+        "region": None,
+        "occurrences": 1,
+        "why": "MPI_Init to MPI_Finalize",
     }
     rows = csv.DictReader(io.StringIO(popmodel("info", started, "--format", "csv")[1]))
     values = {row["name"]: row["value"] for row in rows if row["group"] == "analysed"}

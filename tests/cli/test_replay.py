@@ -13,7 +13,7 @@ import pytest
 from popmodel.machine.profile import load
 from popmodel.network.network import PRESETS, describe
 
-from .conftest import LEFT_OUT
+from .conftest import FEW_CALLS, LEFT_OUT
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -23,6 +23,9 @@ def test_one_network(trace: str, popmodel: Call) -> None:
     status, out, err = popmodel("replay", trace)
     assert (status, err) == (0, "")
     assert out.splitlines()[:-2] == [
+        "the analysed part lasts only 9.00 ms and has only 2 MPI",
+        "calls: too little for reliable numbers",
+        "",
         "trace      two.prv",
         "processes  2 on 1 node, 2 MPI operations",
         "measured   9.000 ms",
@@ -423,8 +426,8 @@ def test_the_program_is_replayed_and_what_is_left_out_said_first(
         out = popmodel("replay", started, "--format", form)[1]
         assert " ".join(out.split()).startswith(LEFT_OUT)
     document = json.loads(popmodel("replay", started, "--format", "json")[1])
-    assert document["caveats"][0] == LEFT_OUT
-    assert document["window"]["left_out"] == {"before": 0.04, "after": 0.01}
+    assert document["caveats"][:2] == [LEFT_OUT, FEW_CALLS]
+    assert document["window"]["left_out"] == {"before": 0.04, "between": 0.0, "after": 0.01}
     assert document["measured_runtime"] == 0.05
     assert document["runs"][0]["runtime"] == 0.025
     (row,) = csv.DictReader(io.StringIO(popmodel("replay", started, "--format", "csv")[1]))
@@ -434,7 +437,7 @@ def test_the_program_is_replayed_and_what_is_left_out_said_first(
 def test_the_whole_run_is_replayed_where_it_is_asked_for(started: str, popmodel: Call) -> None:
     document = json.loads(popmodel("replay", started, "--from-start", "--format", "json")[1])
     assert document["measured_runtime"] == 0.1
-    assert document["window"]["left_out"] == {"before": 0.0, "after": 0.0}
+    assert document["window"]["left_out"] == {"before": 0.0, "between": 0.0, "after": 0.0}
 
 
 def test_what_has_to_be_known_first_is_what_metrics_says(crowded: str, popmodel: Call) -> None:
@@ -444,6 +447,6 @@ def test_what_has_to_be_known_first_is_what_metrics_says(crowded: str, popmodel:
     ]
     first = said[0]["caveats"]
     assert first[0].startswith("more threads than processors: 2 threads may use only 1 processor")
-    assert first[-1].startswith("tests and probes that found nothing are left out of the trace")
+    assert first[-1].startswith("tests and probes that found nothing are not recorded")
     assert first == said[1]["runs"][0]["caveats"]
     assert popmodel("replay", crowded)[1].startswith("more threads than processors:")

@@ -28,6 +28,7 @@ COMMANDS = (
     "info tests/data/bt-mz.S.2x2.prv.gz",
     f"metrics {TRACE}",
     "metrics tests/data/comd.4.prv.gz tests/data/is.S.4.prv.gz",
+    f"metrics {TRACE} --by process",
     f"replay {TRACE} --latency 1us,2us",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "predict --procs 16 --threads 4",
@@ -48,13 +49,16 @@ COMMANDS = (
     f"machine diff sandybridge-fdr {TWO_CORES}",
 )
 RARE = {
-    # What takes a compiler, an MPI, more cores, a trace with places of its calls, or a mistake.
+    # What takes a compiler, an MPI, more cores, a trace with marked regions or places of its calls,
+    # or a mistake.
     "popmodel/trace/1": r".*",
     "popmodel/build/1": r".*",
-    "popmodel/metrics/1": r"runs\[\]\.(call_sites|warnings)\[\].*|advice\.steepest_fall\..*",
+    "popmodel/metrics/1": (
+        r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
+    ),
     "popmodel/replay/1": r"runs\[\]\.error",
     "popmodel/validate/1": r"ignored\[\].*",
-    "popmodel/info/1": r"(counters|caveats|warnings)\[\]",
+    "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/sweep/1": r"candidates\[\]\.validity\.reasons\[\]",
@@ -67,7 +71,10 @@ SHARED = {
     ),
     "interval": ("value", "low", "high", "why"),
     "parameter": ("value", "low", "high", "why", "origin", "source", "n"),
-    "window": ("begin", "end", "left_out.before", "left_out.after", "why"),
+    "window": (
+        *("begin", "end", "duration", "left_out.before", "left_out.between", "left_out.after"),
+        *("region", "occurrences", "why"),
+    ),
 }
 
 

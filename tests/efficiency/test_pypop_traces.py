@@ -18,6 +18,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.observables import Observables
 from popmodel.trace import read
+from popmodel.trace.part import Part
 
 RUNS = [
     ("epoch_1proc", "epoch", "1"),
@@ -49,7 +50,7 @@ def measured(real_trace: Callable[[str], Path]) -> Callable[[str], Observables]:
 
     def get(name: str) -> Observables:
         if name not in kept:
-            kept[name] = analyse(read(real_trace(name)), from_start=True).observables
+            kept[name] = analyse(read(real_trace(name)), part=Part(from_start=True)).observables
         return kept[name]
 
     return get

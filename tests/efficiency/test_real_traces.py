@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.trace import read
+from popmodel.trace.part import Part
+from popmodel.trace.window import splice
 
 TRACES = [
     "bt-mz.S.2x2",
@@ -31,7 +34,7 @@ TRACES = [
 def test_the_numbers_of_a_run_agree(
     name: str, from_start: bool, real_trace: Callable[[str], Path]
 ) -> None:
-    run = analyse(read(real_trace(name)), from_start=from_start)
+    run = analyse(read(real_trace(name)), part=Part(from_start=from_start))
     observed = run.observables
     if observed.has_mpi:
         assert observed.ideal_runtime is not None
@@ -50,7 +53,24 @@ def test_the_window_is_a_part_of_the_run(name: str, real_trace: Callable[[str], 
     trace = read(real_trace(name))
     window = analyse(trace).window
     assert window is not None
-    assert window.why == "from MPI_Init to MPI_Finalize"
+    assert window.why == "MPI_Init to MPI_Finalize"
     assert window.before > 0
     assert window.after > 0
     assert window.before + (window.end - window.begin) + window.after == trace.duration
+
+
+@pytest.mark.parametrize("name", ["bt-mz.S.2x2", "comd.4", "mixnbc.4", "epoch_4proc"])
+def test_stretches_of_a_run_have_the_times_of_their_windows(
+    name: str, real_trace: Callable[[str], Path]
+) -> None:
+    trace = read(real_trace(name))
+    edges = np.linspace(trace.begin, trace.end, 23).astype(np.int64)[1:-1]
+    part = splice(trace, edges[::3], edges[1::3])
+    whole = analyse(part)
+    alone = [analyse(trace.window(begin, end)) for begin, end in part.pieces or ()]
+    for quantity in ("useful", "omp_useful", "in_mpi", "serial_useful", "in_openmp"):
+        expected = np.sum([getattr(run.observables, quantity) for run in alone], axis=0)
+        assert getattr(whole.observables, quantity) == pytest.approx(expected, abs=1e-9)
+    sites = sum(site.time for run in alone for site in run.call_sites)
+    assert sum(site.time for site in whole.call_sites) == pytest.approx(sites)
+    assert "ideal_runtime" not in whole.observables.absent

@@ -17,8 +17,8 @@ def test_threads_that_call_mpi_are_named_and_led_to_a_family() -> None:
     run = observables([[8, 2, 2, 2], [8, 0, 0, 0]], 10, in_mpi=[0, 5, 6, 7, 0, 0, 0, 0])
     assert remarks(run) == [
         "rank 0: threads 1-3 call MPI but belong to no parallel region (6 s of useful time, "
-        "counted outside of regions, 18 s in MPI); mpi and mpi-additive see master threads only, "
-        "hybrid-additive and talp all"
+        "counted outside regions, 18 s in MPI); the families mpi and mpi-additive count master "
+        "threads only, hybrid-additive and talp all"
     ]
     assert apart(run)
 
@@ -34,7 +34,7 @@ def test_processes_with_other_threads_are_counted() -> None:
     run = observables([[8, 1, 0, 1], [8, 1, 0, 0], [8, 1]], 10, has_mpi=False)
     assert remarks(run) == [
         "rank 0: threads 1, 3 and others of 2 processes run but belong to no parallel region (4 s "
-        "of useful time, counted outside of regions)"
+        "of useful time, counted outside regions)"
     ]
 
 
@@ -43,7 +43,7 @@ def test_each_kind_has_its_sentence() -> None:
     first, second, third = remarks(run)
     assert first.startswith("rank 0: thread 3 calls MPI but belongs to no parallel region (2 s in")
     assert second.startswith("rank 0: thread 2 runs but belongs to no parallel region (1 s of")
-    assert third.startswith("rank 0: thread 1 runs beside its parallel regions as well (1 s of")
+    assert third.startswith("rank 0: thread 1 also runs outside its parallel regions (1 s of")
     assert [";" in each for each in (first, second, third)] == [False, False, True]
 
 

@@ -18,6 +18,7 @@ from popmodel.model.predict import predict
 from popmodel.model.signature import files as signature
 from popmodel.model.validate import Predicted, Row, compare, from_document, summary
 from popmodel.trace import read
+from popmodel.trace.part import Part
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 
@@ -45,7 +46,7 @@ def test_without_an_interval_nothing_is_covered_or_missed() -> None:
 
 
 def test_a_traced_run_has_all_metrics() -> None:
-    run = from_run(analyse(read(HYBRID), from_start=True))
+    run = from_run(analyse(read(HYBRID), part=Part(from_start=True)))
     assert (run.processes, run.threads) == (2, 2)
     assert run.runtime == pytest.approx(0.5210, rel=1e-3)
     assert run.metrics["hybrid-additive"]["parallel_efficiency"] == pytest.approx(0.426, abs=1e-3)

@@ -55,8 +55,8 @@ def test_what_cannot_be_paired_is_counted(tmp_path: Path) -> None:
     assert calls.entry.tolist() == [10, 20, 40]
     assert calls.exit.tolist() == [20, 30, 100]
     assert [(each.text, each.count) for each in calls.warnings] == [
-        ("MPI calls without an exit, ended at the next call or the end", 2),
-        ("exits from MPI without an entry, left out", 2),
+        ("MPI calls without an exit event (assumed to end with the next call or the trace)", 2),
+        ("MPI exit events without an entry (ignored)", 2),
     ]
 
 
@@ -92,8 +92,8 @@ def vectorised(trace: Trace) -> tuple[list[tuple], int, int]:
         calls.exit.tolist(),
         strict=True,
     )
-    counts = {each.text.split()[0]: each.count for each in calls.warnings}
-    return list(rows), counts.get("MPI", 0), counts.get("exits", 0)
+    counts = {" ".join(each.text.split()[:2]): each.count for each in calls.warnings}
+    return list(rows), counts.get("MPI calls", 0), counts.get("MPI exit", 0)
 
 
 @settings(max_examples=100, deadline=None)
@@ -136,7 +136,7 @@ def test_tables_for_pandas() -> None:
     with pytest.raises(UsageError) as caught:
         trace.to_dataframe("counters")
     assert caught.value.message == "a trace has no table 'counters'"
-    assert caught.value.hint == "take one of states, events, messages, calls"
+    assert caught.value.hint == "choose one of states, events, messages, calls"
 
 
 @settings(max_examples=60, deadline=None)

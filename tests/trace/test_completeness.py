@@ -12,7 +12,7 @@ from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data"
 HEADER = "#Paraver (x):1000_ns:1(4):1:3(1:1,1:1,1:1),0\n"
-UNENDED = "the last line has no line end, the last record may be cut"
+UNENDED = "no newline at the end of the file: the last record may be truncated"
 EARLY = "processes whose records end long before those of others: the file may be truncated"
 
 
@@ -105,7 +105,7 @@ def test_one_application_may_end_before_another(tmp_path: Path) -> None:
 
 def test_records_out_of_order_are_not_taken_for_a_cut(tmp_path: Path) -> None:
     text = HEADER + "1:1:1:1:1:500:1000:1\n" + states(500, 1000, 1000)
-    assert warnings(tmp_path / "x.prv", text) == [("states out of time order, sorted", 1, 3)]
+    assert warnings(tmp_path / "x.prv", text) == [("states out of time order (sorted)", 1, 3)]
 
 
 def test_an_empty_run_lacks_nothing(tmp_path: Path) -> None:

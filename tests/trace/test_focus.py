@@ -9,6 +9,7 @@ import pytest
 from popmodel.trace import read
 from popmodel.trace.focus import Focus, find, focused
 from popmodel.trace.labels import Labels
+from popmodel.trace.part import Part
 from popmodel.trace.trace import Trace
 from popmodel.trace.writer import TraceWriter
 
@@ -57,10 +58,10 @@ def test_from_the_last_init_to_the_first_finalize(tmp_path: Path) -> None:
     )
     found = find(trace)
     assert limits(found) == (3, 8, 3, 2)
-    assert found.why == "from MPI_Init to MPI_Finalize"
+    assert found.why == "MPI_Init to MPI_Finalize"
     assert found.caveats[0] == (
-        "analysed: 5 s of 10 s, from MPI_Init to MPI_Finalize; left out: 3 s before, 2 s after "
-        "(--from-start counts all)"
+        "analysed 5 s of 10 s: MPI_Init to MPI_Finalize (left out: 3 s before, 2 s after; "
+        "--from-start includes them)"
     )
     part, same = focused(trace)
     assert same == found
@@ -72,19 +73,22 @@ def test_seconds_for_programs(tmp_path: Path) -> None:
     assert found.to_dict() == {
         "begin": 2.0,
         "end": 9.0,
-        "left_out": {"before": 2.0, "after": 1.0},
-        "why": "from MPI_Init to MPI_Finalize",
+        "duration": 7.0,
+        "left_out": {"before": 2.0, "between": 0.0, "after": 1.0},
+        "region": None,
+        "occurrences": 1,
+        "why": "MPI_Init to MPI_Finalize",
     }
 
 
 def test_the_whole_run_when_asked_for(tmp_path: Path) -> None:
     trace = run(tmp_path, (0, INIT, 0, 2), (0, FINALIZE, 9, 10), processes=1)
-    part, focus = focused(trace, from_start=True)
+    part, focus = focused(trace, part=Part(from_start=True))
     assert part is trace
     assert limits(focus) == (0, 10, 0, 0)
     assert focus.caveats == (
-        "the whole run is analysed, with 2 s up to the end of MPI_Init and 1 s from MPI_Finalize "
-        "on",
+        "the whole run is analysed, including 2 s up to the end of MPI_Init and 1 s from "
+        "MPI_Finalize on",
     )
 
 
@@ -107,21 +111,21 @@ def test_a_window_that_was_given_is_kept(tmp_path: Path) -> None:
 def test_tracing_that_began_after_init(tmp_path: Path) -> None:
     found = find(run(tmp_path, (0, FINALIZE, 9, 10), (1, FINALIZE, 9, 10)))
     assert limits(found) == (0, 9, 0, 1)
-    assert found.why == "from the begin of the trace, which has no MPI_Init, to MPI_Finalize"
+    assert found.why == "start of the trace (no MPI_Init) to MPI_Finalize"
 
 
 def test_a_run_that_crashed(tmp_path: Path) -> None:
     found = find(run(tmp_path, (0, INIT, 0, 2), (1, INIT, 0, 2)))
     assert limits(found) == (2, 10, 2, 0)
-    assert found.why == "from MPI_Init to the end of the trace, which has no MPI_Finalize"
+    assert found.why == "MPI_Init to the end of the trace (no MPI_Finalize)"
 
 
 def test_a_rank_without_record_follows_the_others_and_is_named(tmp_path: Path) -> None:
     found = find(run(tmp_path, (0, INIT, 0, 2), (1, FINALIZE, 9, 10)))
     assert limits(found) == (2, 9, 2, 1)
     assert found.caveats[1:] == (
-        "1 process has no record of MPI_Init (first: rank 1); the window follows the others",
-        "1 process has no record of MPI_Finalize (first: rank 0); the window follows the others",
+        "1 process has no MPI_Init record (first: rank 1): the others decide what is analysed",
+        "1 process has no MPI_Finalize record (first: rank 0): the others decide what is analysed",
     )
 
 
@@ -130,10 +134,10 @@ def test_ranks_far_apart_are_named(tmp_path: Path) -> None:
         run(tmp_path, (0, INIT, 0, 1), (1, INIT, 0, 3), (0, FINALIZE, 9, 10), (1, FINALIZE, 6, 10))
     )
     assert found.caveats[1:] == (
-        "the ranks leave MPI_Init 2 s apart (first rank 0, last rank 1): what the first ones do "
+        "ranks leave MPI_Init up to 2 s apart (rank 0 first, rank 1 last): what early ranks do "
         "meanwhile is left out",
-        "the ranks reach MPI_Finalize 3 s apart (first rank 1, last rank 0): this imbalance is "
-        "left out, the window ends with the first",
+        "ranks reach MPI_Finalize up to 3 s apart (rank 1 first, rank 0 last): this imbalance is "
+        "left out, the analysis ends with the first",
     )
 
 
@@ -155,7 +159,7 @@ def test_nothing_but_the_start_or_the_end_is_taken_whole(tmp_path: Path, call: C
     part, focus = focused(run(tmp_path, call, processes=1))
     assert part.whole is None
     assert focus.caveats == (
-        "the whole run is analysed: there is nothing of it after MPI_Init or before MPI_Finalize",
+        "the whole run is analysed: nothing lies between MPI_Init and MPI_Finalize",
     )
 
 
@@ -170,7 +174,7 @@ def test_a_window_in_which_nothing_is_recorded_is_not_taken(tmp_path: Path) -> N
     part, focus = focused(read(tmp_path / "x.prv", cache=False))
     assert part.whole is None
     assert focus.caveats == (
-        "the whole run is analysed: nothing is recorded from MPI_Init to MPI_Finalize (2 s to 9 s)",
+        "the whole run is analysed: no states from MPI_Init to MPI_Finalize (2 s to 9 s)",
     )
 
 

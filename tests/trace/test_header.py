@@ -87,11 +87,11 @@ def test_more_than_65535_tasks() -> None:
         (START + "5:1(4):1:1(1:1),0 x", "the header lacks its end at column 49: found ' x'"),
         (
             START + "99999999999999999999:1",
-            "the header states a number for the duration at column 32 that does not fit 64 bits",
+            "the header states a number for the duration at column 32 that exceeds 64 bits",
         ),
         (
             START + "9999999999999999:1",
-            "the header states a duration that does not fit 64 bits in nanoseconds",
+            "the header states a duration that exceeds 64 bits in nanoseconds",
         ),
         (
             START + "5:1(4):2:1(16777216:1),0:1(1:1),0",

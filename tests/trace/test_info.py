@@ -50,21 +50,25 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
         "analysed": {
             "begin": 0.0,
             "end": 2.0,
-            "left_out": {"before": 0.0, "after": 0.0},
-            "why": "the trace has neither MPI_Init nor MPI_Finalize",
+            "duration": 2.0,
+            "left_out": {"before": 0.0, "between": 0.0, "after": 0.0},
+            "region": None,
+            "occurrences": 1,
+            "why": "the whole run (no MPI_Init, no MPI_Finalize)",
         },
         "caveats": [],
         "records": {"states": 5, "events": 19, "messages": 1, "communicators": 1},
         "calls": {"MPI_Barrier": 2, "MPI_Send": 1},
         "regions": {"function 4": 1, "parallel region": 1},
+        "user_regions": {},
         "counters": ["PAPI_TOT_INS", "event 42000999"],
         "warnings": [
             {
-                "text": "no .pcf file beside the trace, built-in names are used",
+                "text": "no .pcf file next to the trace: using built-in names",
                 "count": 1,
                 "line": None,
             },
-            {"text": "exits from MPI without an entry, left out", "count": 1, "line": None},
+            {"text": "MPI exit events without an entry (ignored)", "count": 1, "line": None},
         ],
     }
 
@@ -73,9 +77,9 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
     ("states", "runtime", "problem"),
     [
         ([(0, 100, 1), (100, 900, 14), (900, 950, 1)], 150e-9, None),
-        ([], None, "there is no state record of a running thread, so times cannot be summed"),
-        ([(0, 950, 14)], None, "tracing is disabled in all its states, so there is no time to sum"),
-        ([(950, 950, 1)], None, "all its states have length 0, so there is no time to sum"),
+        ([], None, "no state records: times cannot be measured"),
+        ([(0, 950, 14)], None, "tracing is disabled throughout: there is no time to measure"),
+        ([(950, 950, 1)], None, "all states have zero length: there is no time to measure"),
     ],
 )
 def test_the_runtime_is_that_of_the_metrics(

@@ -11,12 +11,12 @@ from popmodel.trace.left_out import LEFT_OUT, left_out
 from popmodel.trace.writer import TraceWriter
 
 TESTS = (
-    "tests and probes that found nothing are left out of the trace in 2 processes: their time "
-    "counts as the program's"
+    "tests and probes that found nothing are not recorded in 2 processes: their time "
+    "counts as useful"
 )
 CHUNKS = (
-    "requests for iterations of loops are left out of the trace in 1 process from 2 s on "
-    "(--max-rate): their time counts as the program's"
+    "requests for loop iterations are not recorded in 1 process from 2 s on "
+    "(--max-rate): their time counts as useful"
 )
 
 

@@ -17,6 +17,7 @@ from popmodel.trace import Trace, read
 from popmodel.trace.focus import find
 from popmodel.trace.info import info
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, describe, losses
+from popmodel.trace.part import Part
 from popmodel.trace.writer import TraceWriter
 
 OTHER, COLLECTIVE, INIT, BARRIER = 50000003, 50000002, 31, 8
@@ -52,10 +53,10 @@ def test_the_analysis_ends_with_the_first_loss(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 0, 6, KILLED), (1, 1, 6, KILLED), (0, 1, 4, FULL))
     found = find(trace)
     assert (found.begin, found.end) == (1 * S, 4 * S)
-    assert found.why == "from MPI_Init to the first loss of records"
+    assert found.why == "MPI_Init to the first loss of records"
     assert found.caveats[0] == (
-        "records are lost: 1 thread of rank 0 from 4 s on (no room on the disk), rank 1 from 6 s "
-        "on (killed or crashed); analysed is the part before, which all threads have"
+        "records lost: 1 thread of rank 0 from 4 s on (disk full), rank 1 from 6 s "
+        "on (killed or crashed); only the part before is analysed, which all threads have"
     )
     done = analyse(trace)
     assert done.caveats[0] == found.caveats[0]
@@ -67,15 +68,15 @@ def test_the_analysis_ends_with_the_first_loss(tmp_path: Path) -> None:
 
 def test_the_whole_run_says_what_is_lost(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 0, 6, ABORTED))
-    done = analyse(trace, from_start=True)
-    assert done.caveats[0] == "records are lost: rank 1 from 6 s on (ended by MPI_Abort)"
+    done = analyse(trace, part=Part(from_start=True))
+    assert done.caveats[0] == "records lost: rank 1 from 6 s on (ended by MPI_Abort)"
     assert done.observables.runtime == pytest.approx(10)
 
 
 def test_a_chosen_window_says_what_is_lost_in_it(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 0, 6, CUT))
     assert find(trace.window(5 * S, 8 * S)).caveats == (
-        "records are lost: 1 thread of rank 1 from 6 s on (files cut short)",
+        "records lost: 1 thread of rank 1 from 6 s on (truncated files)",
     )
     assert find(trace.window(1 * S, 5 * S)).caveats == ()
 
@@ -84,20 +85,20 @@ def test_a_loss_at_the_begin_leaves_nothing_to_cut(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 0, 1, KILLED))
     found = find(trace)
     assert (found.begin, found.end) == (0, 10 * S)
-    assert found.caveats[0] == "records are lost: rank 1 from 1 s on (killed or crashed)"
+    assert found.caveats[0] == "records lost: rank 1 from 1 s on (killed or crashed)"
 
 
 def test_many_losses_are_told_in_short(tmp_path: Path) -> None:
     trace = run(tmp_path, *((rank, 0, 9 - rank, KILLED) for rank in range(5)), processes=5)
     assert describe(losses(trace)) == (
-        "records are lost: rank 4 from 5 s on (killed or crashed), rank 3 from 6 s on (killed or "
+        "records lost: rank 4 from 5 s on (killed or crashed), rank 3 from 6 s on (killed or "
         "crashed), rank 2 from 7 s on (killed or crashed), 2 more"
     )
 
 
 def test_info_says_it_first(tmp_path: Path) -> None:
     result = info(run(tmp_path, (1, 0, 6, KILLED)))
-    text = "records are lost: rank 1 from 6 s on (killed or crashed)"
+    text = "records lost: rank 1 from 6 s on (killed or crashed)"
     assert result["caveats"] == [text]
     assert screen.screen(result, Style(80))[:2] == [text, ""]
     assert screen.markdown(result)[:2] == [text, ""]
@@ -114,5 +115,5 @@ def test_a_replay_that_stops_names_the_rank_that_ended_early(tmp_path: Path) -> 
     program = from_trace(read(tmp_path / "x.prv", cache=False))
     with pytest.raises(ReplayError) as caught:
         replay(program, PRESETS["ideal"])
-    assert caught.value.message.endswith("records are lost: rank 1 from 5 s on (killed or crashed)")
-    assert caught.value.hint == "take the part before the loss: leave --from-start out"
+    assert caught.value.message.endswith("records lost: rank 1 from 5 s on (killed or crashed)")
+    assert caught.value.hint == "analyse the part before the loss: leave out --from-start"

@@ -43,8 +43,8 @@ def test_more_threads_than_processors_are_said_first(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 2, 5, 5), (1, 2, 6, 4))
     text = (
         "more threads than processors: 2 threads may use only 1 processor (thread 0 of rank 0 is "
-        "one of them); they waited in 45 % of the time in which they could run; their times hold "
-        "what they waited for each other"
+        "one of them); they waited for one 45 % of the time that they were ready to run; the "
+        "measured times include this waiting"
     )
     assert crowding(trace) == [text]
     assert analyse(trace).caveats[0] == text
@@ -56,8 +56,7 @@ def test_threads_of_which_the_kernel_does_not_say_how_long_they_waited(tmp_path:
     trace = run(tmp_path, (1, 4, 0, 0), (4, 4, 0, 0))
     assert crowding(trace) == [
         "more threads than processors: 4 threads may use only 1 processor (thread 0 of rank 0 is "
-        "one of them; 1 of 2 threads share theirs); their times hold what they waited for each "
-        "other"
+        "one of them; 1 of 2 threads share a processor); the measured times include this waiting"
     ]
 
 
@@ -67,6 +66,7 @@ def test_threads_that_share_and_never_run_at_a_time_are_no_matter(tmp_path: Path
 
 def test_a_busy_machine(tmp_path: Path) -> None:
     assert crowding(run(tmp_path, (2, 2, 10, 0), (2, 2, 6, 4))) == [
-        "threads waited for a processor in 20 % of the time in which they could run (most: thread "
-        "0 of rank 1): other programs ran beside this one; its times hold this waiting"
+        "threads that were ready to run waited for a processor 20 % of that time (most: thread 0 "
+        "of rank 1): other programs ran on the same processors; the measured times include this "
+        "waiting"
     ]

@@ -150,13 +150,13 @@ def test_one_application_of_several(tmp_path: Path) -> None:
     assert second.states.offsets.tolist() == [0, 0, 1]
     assert first.applications == second.applications == 2
     assert len(first.messages.size) == 1
-    dropped = "communications with another application, left out"
+    dropped = "messages to or from another application (ignored)"
     for trace in (first, second):
         assert (dropped, 1, 6) in [(w.text, w.count, w.first_line) for w in trace.warnings]
     for wrong in (0, 3, -1):
         with pytest.raises(UsageError) as caught:
             read(path, application=wrong)
-        assert caught.value.message == f"{path}: there is no application {wrong}"
+        assert caught.value.message == f"{path}: no application {wrong}"
         assert caught.value.hint == "the trace has application 1 to 2"
 
 
@@ -171,8 +171,7 @@ def test_names_of_threads_belong_to_their_application(tmp_path: Path) -> None:
     trace = read(path, 1)
     assert trace.names is None
     assert (
-        trace.warnings[-1].text
-        == "x.row names another number of threads (3, not 4) and is not used"
+        trace.warnings[-1].text == "x.row names a different number of threads (3, not 4): not used"
     )
 
 
@@ -201,11 +200,11 @@ def test_records_out_of_order_are_sorted_and_counted(tmp_path: Path) -> None:
         assert rows(trace.events, "time", "value") == [(4, 2), (4, 4), (9, 1), (9, 3)]
         assert rows(trace.messages, "physical_send", "size") == [(6, 2), (7, 1)]
         assert [(w.text, w.count, w.first_line) for w in trace.warnings] == [
-            ("states out of time order, sorted", 1, 3),
-            ("events out of time order, sorted", 2, 5),
-            ("communications out of time order, sorted", 1, 9),
-            ("communicators that the header counts are not listed", 1, None),
-            ("no .pcf file beside the trace, built-in names are used", 1, None),
+            ("states out of time order (sorted)", 1, 3),
+            ("events out of time order (sorted)", 2, 5),
+            ("messages out of time order (sorted)", 1, 9),
+            ("communicators counted in the header but not listed", 1, None),
+            ("no .pcf file next to the trace: using built-in names", 1, None),
         ]
 
 
@@ -216,17 +215,17 @@ def test_other_warnings(tmp_path: Path) -> None:
     )
     trace = read(write(tmp_path / "x.prv", text))
     assert [(w.text, w.count, w.first_line) for w in trace.warnings] == [
-        ("comment lines, passed over", 1, 2),
+        ("comment lines (ignored)", 1, 2),
         (
-            "states that begin before the state before them ends, their common time counts twice",
+            "overlapping states: the overlap counts twice",
             1,
             4,
         ),
-        ("records after the end that the header states", 1, 4),
-        ("communicators listed again with other ranks, the last list counts", 1, 6),
-        ("intercommunicators, passed over", 1, 7),
-        ("the header states no nodes, all processes count as on one", 1, 1),
-        ("no .pcf file beside the trace, built-in names are used", 1, None),
+        ("records after the end time in the header", 1, 4),
+        ("communicators defined again with other ranks (the last definition counts)", 1, 6),
+        ("intercommunicators (ignored)", 1, 7),
+        ("the header lists no nodes: all processes are assumed to share one", 1, 1),
+        ("no .pcf file next to the trace: using built-in names", 1, None),
     ]
     assert trace.nodes == ()
     assert trace.node_of_location.tolist() == [0]
@@ -281,7 +280,7 @@ def message_of(path: Path, **options: bool) -> tuple[str, str | None]:
         ),
         (
             gzip.compress((HEADER + STATE * 100).encode(), mtime=0)[:-20],
-            ": the compressed file is truncated, or other bytes follow it",
+            ": the compressed file is truncated or followed by other data",
             "copy or compress the trace again",
         ),
     ],
@@ -321,7 +320,7 @@ def test_the_standard_library_stands_in_for_isal(
     message, _ = message_of(write(tmp_path / "x.prv.gz", damaged))
     assert message.startswith(": the compressed data are damaged: ")
     message, _ = message_of(write(tmp_path / "y.prv.gz", damaged[:2000]))
-    assert message == ": the compressed file is truncated, or other bytes follow it"
+    assert message == ": the compressed file is truncated or followed by other data"
 
 
 def test_a_missing_file_names_near_ones(tmp_path: Path) -> None:
@@ -333,7 +332,7 @@ def test_a_missing_file_names_near_ones(tmp_path: Path) -> None:
     assert message_of(tmp_path / "other") == (": no such file", f"there is 1 trace in {tmp_path}")
     assert message_of(tmp_path / "none" / "x.prv") == (
         ": no such file",
-        f"there is no folder {tmp_path / 'none'}",
+        f"no such folder: {tmp_path / 'none'}",
     )
 
 
@@ -363,7 +362,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     path = write(tmp_path / "x.prv", HEADER)
     monkeypatch.setattr(Path, "open", refuse)  # the tests may run as root, who may read all
-    assert message_of(path) == (": may not be read", "ask its owner for read access")
+    assert message_of(path) == (": permission denied", "ask its owner for read access")
 
 
 def test_a_name_that_cannot_be_opened(tmp_path: Path) -> None:
@@ -391,7 +390,7 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     assert message_of(Path("-")) == ("-: no such file".removeprefix("-"), hint)
     with pytest.raises(UsageError) as caught:
         read("")
-    assert caught.value.message == "the name of the trace is empty"
+    assert caught.value.message == "the name of the trace must not be empty"
     assert caught.value.hint == "give a .prv or .prv.gz file"
 
 
@@ -416,8 +415,8 @@ def test_what_follows_compressed_data(
     path = write(tmp_path / "x.prv.gz", gzip.compress((HEADER + STATE).encode()) + tail)
     message, hint = message_of(path)
     assert message in (
-        ": the compressed file is truncated, or other bytes follow it",
-        ": other bytes follow the compressed data",
+        ": the compressed file is truncated or followed by other data",
+        ": other data follow the compressed data",
         ": the compressed data are damaged: Unknown compression method",
     )
     assert hint == "copy or compress the trace again"
@@ -471,8 +470,8 @@ def test_files_of_names_that_give_none(tmp_path: Path, monkeypatch: pytest.Monke
         return [warning.text for warning in read(path).warnings]
 
     assert warnings() == [
-        "x.pcf names no event type, built-in names are used",
-        "x.row names no threads, they go by number",
+        "x.pcf defines no event types: using built-in names",
+        "x.row names no threads: they are numbered",
     ]
 
     def refuse(*_: object, **__: object) -> None:
@@ -481,16 +480,16 @@ def test_files_of_names_that_give_none(tmp_path: Path, monkeypatch: pytest.Monke
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_text", refuse)  # the tests may run as root, who may read all
         assert warnings() == [
-            "x.pcf cannot be read (permission denied), built-in names are used",
-            "x.row cannot be read (permission denied), threads go by number",
+            "x.pcf cannot be read (permission denied): using built-in names",
+            "x.row cannot be read (permission denied): threads are numbered",
         ]
     (tmp_path / "x.pcf").unlink()
     (tmp_path / "x.pcf").mkdir()
     (tmp_path / "x.row").unlink()
     os.mkfifo(tmp_path / "x.row")
     assert warnings() == [
-        "x.pcf cannot be read (not a file), built-in names are used",
-        "x.row cannot be read (not a file), threads go by number",
+        "x.pcf cannot be read (not a file): using built-in names",
+        "x.row cannot be read (not a file): threads are numbered",
     ]
 
 
@@ -611,7 +610,7 @@ def test_the_writer_refuses_what_it_cannot_write() -> None:
         TraceWriter([1], unit="ms")
     with pytest.raises(PopmodelError, match="at least one pair of type and value"):
         TraceWriter([1]).event(0, 0, 1, [])
-    with pytest.raises(PopmodelError, match="1500 ns is no whole number of microseconds"):
+    with pytest.raises(PopmodelError, match="1500 ns is not a whole number of microseconds"):
         TraceWriter([1], unit="us").state(0, 0, 1500, 2000, 1)
 
 

@@ -232,7 +232,7 @@ def test_a_cache_that_others_can_write_is_not_used(
         trace = read(path)
         assert trace.states.end.tolist() == [10]
         assert [each.text for each in trace.warnings][-1:] == [
-            f"the cache {folder} is writable by others (mode 777) and is not used"
+            f"the cache {folder} is writable by others (mode 777): not used"
         ]
     assert len(scans) == 3
     assert cached(folder).read_bytes() == b"planted"
@@ -274,8 +274,8 @@ else:
         (
             "ours",
             1,
-            "popmodel: error: a parsed trace in the cache was cut short, or can no longer be read, "
-            "while it was in use\nhint: give the same command again: the trace is read anew\n",
+            "popmodel: error: a cached trace was truncated, or became unreadable, "
+            "while it was in use\nhint: run the command again: it will read the trace itself\n",
         ),
         ("another's", -signal.SIGBUS, ""),
     ],

@@ -128,7 +128,7 @@ def test_windows_that_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         trace.window(100, 120)
     assert caught.value.message == f"{trace.path}: nothing lies between 100 ns and 120 ns"
-    assert caught.value.hint == "the trace covers 0 ns to 100 ns"
+    assert caught.value.hint == "the trace covers 0 s to 100 ns"
     assert (trace.window(50, 500).begin, trace.window(50, 500).end) == (50, 100)
 
 
@@ -260,7 +260,7 @@ def test_stretches_outside_of_the_trace(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         splice(trace, np.array([END, 30]), np.array([END + 5, 30]))
     assert caught.value.message == f"{trace.path}: nothing lies in 2 stretches of time"
-    assert caught.value.hint == "the trace covers 0 ns to 100 ns"
+    assert caught.value.hint == "the trace covers 0 s to 100 ns"
 
 
 stretches = st.lists(st.tuples(times, times).map(sorted), min_size=1, max_size=6)

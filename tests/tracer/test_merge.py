@@ -25,6 +25,7 @@ from popmodel.errors import TraceError, UsageError
 from popmodel.trace import Trace
 from popmodel.trace.calls import tally
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, Loss, losses
+from popmodel.trace.part import Part
 from popmodel.tracer import merge as merge_module
 from popmodel.tracer import messages, spool, states
 from popmodel.tracer.merge import Merged, merge
@@ -123,7 +124,7 @@ def check_states_tile(trace: Trace, plan: Plan) -> None:
 
 
 def check_times(trace: Trace, plan: Plan) -> None:
-    done = analyse(trace, from_start=True)
+    done = analyse(trace, part=Part(from_start=True))
     run = done.observables
     assert "ideal_runtime" not in run.absent, run.absent["ideal_runtime"]
     assert run.runtime == pytest.approx(max(plan.end(r) - BEGIN for r in range(plan.size)) / 1e9)

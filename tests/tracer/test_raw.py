@@ -224,7 +224,7 @@ def test_a_limit_of_size_is_told_and_marked(tmp_path: Path) -> None:
     merge(folder, tmp_path / "x.prv")
     (loss,) = losses(read_trace(tmp_path / "x.prv", cache=False))
     assert (loss.process, loss.reason) == (1, LIMITED)
-    assert describe([loss]).endswith("(limit of --max-size)")
+    assert describe([loss]).endswith("(--max-size reached)")
 
 
 def test_a_full_disk_that_the_tracer_met_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""What each process of a run does with its time: where to look when the load is not balanced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.efficiency.observables import Observables
+
+__all__ = ["UNITS", "Processes", "by_process"]
+
+UNITS = {
+    "useful": "s",
+    "mpi": "s",
+    "in_openmp": "s",
+    "serial_useful": "s",
+    "instructions": "instructions",
+    "ipc": "1",
+}
+"""Quantities of a process, with their units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Processes:
+    """Quantities of all processes of a run.
+
+    Attributes
+    ----------
+    node, threads : int64[P]
+        Node of each process, from 0, and its threads.
+    values : dict of str to float64[P]
+        By the names of `UNITS`; what the run does not have is not there. ``useful`` is the average
+        over the threads of a process, ``instructions`` the sum; ``mpi``, ``in_openmp`` (wall time
+        in parallel regions) and ``serial_useful`` are those of its master thread. ``ipc`` is the
+        instructions per cycle in useful time.
+    """
+
+    node: NDArray[np.int64]
+    threads: NDArray[np.int64]
+    values: dict[str, NDArray[np.float64]]
+
+
+def by_process(run: Observables) -> Processes:
+    """Sum up a run by process."""
+    masters = run.masters
+
+    def total(per_thread: NDArray[np.float64]) -> NDArray[np.float64]:
+        summed: NDArray[np.float64] = np.add.reduceat(per_thread, masters)
+        return summed
+
+    values = {"useful": total(run.useful) / run.threads}
+    if run.has_mpi:
+        values["mpi"] = run.in_mpi[masters]
+    if run.has_openmp:
+        values |= {"in_openmp": run.in_openmp, "serial_useful": run.serial_useful}
+    if run.instructions is not None and "instructions" not in run.absent:
+        instructions = total(run.instructions)
+        values["instructions"] = instructions
+        if run.cycles is not None and "cycles" not in run.absent:
+            cycles = total(run.cycles)
+            known = np.full(len(cycles), np.nan)
+            values["ipc"] = np.divide(instructions, cycles, out=known, where=cycles > 0)
+    return Processes(run.node.astype(np.int64), run.threads, values)

@@ -1,0 +1,217 @@
+"""The processes of runs, one line each: how unevenly they use their time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.efficiency.by_process import UNITS
+from popmodel.report.export import Record, markdown_table
+from popmodel.report.joint import joint_caveats
+from popmodel.report.names import run_names
+from popmodel.report.render import Document, Views
+from popmodel.report.terminal import Cell, Row, Style, paragraph, table
+from popmodel.report.warnings import caveat_lines
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.efficiency.by_process import Processes
+
+SHOWN = 20
+"""Processes on a screen; of more, those that differ most from the average."""
+_TIMES = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
+_COUNTS = (("1e12", 1e-12), ("1e9", 1e-9), ("1e6", 1e-6), ("1e3", 1e-3), ("", 1.0))
+_HEADS = {
+    "useful": ("", "useful"),
+    "useful_share": ("", "useful"),
+    "mpi": ("", "MPI"),
+    "in_openmp": ("in", "OpenMP"),
+    "serial_useful": ("serial", "useful"),
+    "instructions": ("instruc-", "tions"),
+    "ipc": ("", "IPC"),
+}
+_MOST, _LEAST = ">", "<"
+_MEANINGS = {
+    "useful": "useful: average over the threads of a process",
+    "instructions": "instructions: sum over its threads",
+    "in_openmp": "MPI, in OpenMP, serial useful: master thread",
+}
+
+Run = Mapping[str, Any]
+
+
+def document(processes: Processes) -> list[dict[str, Any]]:
+    """Processes of a run as plain data: one dict each, times in seconds, None for what is absent.
+
+    Keys are ``process``, ``node``, ``threads`` and those of `UNITS`.
+    """
+    columns = {
+        name: [None if np.isnan(value) else value for value in values.tolist()]
+        for name, values in processes.values.items()
+    }
+    return [
+        {
+            "process": process,
+            "node": int(processes.node[process]),
+            "threads": int(processes.threads[process]),
+            **{name: columns[name][process] if name in columns else None for name in UNITS},
+        }
+        for process in range(len(processes.threads))
+    ]
+
+
+def screen(document: Document, style: Style) -> list[str]:
+    """Caveats, then a table for each run."""
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
+    lines = caveat_lines(joint_caveats(runs, names), style)
+    for index, (run, name) in enumerate(zip(runs, names, strict=True)):
+        columns = _columns(run)
+        lines += [""] if index else []
+        title = f"processes of {name}" if len(runs) > 1 else "processes"
+        shown = _outliers(columns)
+        lines += table([one.head for one in columns], _rows(columns, shown), style, first=title)
+        if hidden := len(run["by_process"]) - len(shown):
+            text = f"and {plural(hidden, 'process', 'processes')} nearer to the average"
+            lines += paragraph(f"{text} (all with --format csv or json)", style)
+        lines += paragraph(_legend(columns, run["threads"]), style)
+    return lines
+
+
+def records(document: Document) -> list[Record]:
+    """One line per run, process and quantity."""
+    names = run_names([run["trace"] for run in document["runs"]])
+    return [
+        {
+            "run": name,
+            "trace": run["trace"],
+            "process": one["process"],
+            "node": one["node"],
+            "threads": one["threads"],
+            "quantity": quantity,
+            "unit": unit,
+            "value": one[quantity],
+        }
+        for name, run in zip(names, document["runs"], strict=True)
+        for one in run["by_process"]
+        for quantity, unit in UNITS.items()
+        if one[quantity] is not None
+    ]
+
+
+def markdown(document: Document) -> list[str]:
+    """The same tables as on the screen, with all processes."""
+    runs = document["runs"]
+    names = run_names([run["trace"] for run in runs])
+    lines = [line for caveat in joint_caveats(runs, names) for line in (caveat, "")]
+    for run, name in zip(runs, names, strict=True):
+        columns = _columns(run)
+        heads = [" ".join(one.head).strip().replace("- ", "") for one in columns]
+        every = np.arange(len(run["by_process"]))
+        rows = [
+            [row.label, *(cell.text.strip() for cell in row.cells)] for row in _rows(columns, every)
+        ]
+        lines += markdown_table([f"processes of {name}", *heads], rows)
+        lines += ["", _legend(columns, run["threads"]), ""]
+    return lines[:-1]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A quantity as it is printed: its head with the unit, its numbers in it, and decimals."""
+
+    name: str
+    head: list[str]
+    values: NDArray[np.float64]
+    decimals: int
+
+    def text(self, value: float) -> str:
+        return "-" if np.isnan(value) else f"{value:.{self.decimals}f}"
+
+
+def _columns(run: Run) -> list[_Column]:
+    """What any process has, in the order of the columns."""
+    processes = run["by_process"]
+    known = {name: np.array([one[name] for one in processes], np.float64) for name in UNITS}
+    known["useful_share"] = known["useful"] / run["runtime"]
+    unit, per_second = next(one for one in _TIMES if run["runtime"] * one[1] >= 1)
+    columns = []
+    for name, head in _HEADS.items():
+        values = known[name]
+        if np.isnan(values).all():
+            continue
+        if name == "useful_share":
+            made = _Column(name, [*head, "%"], 100 * values, 1)
+        elif name == "ipc":
+            made = _Column(name, [*head, ""], values, 3)
+        else:
+            largest = run["runtime"] if UNITS[name] == "s" else float(np.nanmax(values))
+            if UNITS[name] == "s":
+                text, factor = unit, per_second
+            else:
+                text, factor = next((u for u in _COUNTS if largest * u[1] >= 1), _COUNTS[-1])
+            made = _Column(name, [*head, text], values * factor, _decimals(largest * factor))
+        columns.append(made)
+    return columns
+
+
+def _decimals(largest: float) -> int:
+    """Decimals with which the largest number has four digits."""
+    return max(0, 3 - int(np.floor(np.log10(largest)))) if largest > 0 else 0
+
+
+def _legend(columns: Sequence[_Column], threads: int | Sequence[int]) -> str:
+    """What the marks and the columns mean that are there."""
+    names = {column.name for column in columns}
+    said = [f"highest of all processes marked {_MOST}, lowest {_LEAST}"]
+    if threads != 1:
+        said += [text for name, text in _MEANINGS.items() if name in names]
+    return "; ".join(said)
+
+
+def _rows(columns: Sequence[_Column], shown: NDArray[np.int64]) -> list[Row]:
+    """Lines of the processes that are shown, then the lowest, the average and the highest."""
+    rows = [
+        Row(f"rank {process}", tuple(_cell(column, process) for column in columns), depth=1)
+        for process in shown.tolist()
+    ]
+    for label, sum_up in (("lowest", np.nanmin), ("average", np.nanmean), ("highest", np.nanmax)):
+        texts = [column.text(float(sum_up(column.values))) for column in columns]
+        rows.append(Row(label, tuple(Cell(text + " ") for text in texts)))
+    return rows
+
+
+def _cell(column: _Column, process: int) -> Cell:
+    value, least, most = column.values[process], *_ends(column)
+    mark = " "
+    if least < most:
+        mark = _MOST if value == most else _LEAST if value == least else " "
+    share = value / 100 if column.name == "useful_share" else None
+    return Cell(column.text(value) + mark, share)
+
+
+def _ends(column: _Column) -> tuple[float, float]:
+    return float(np.nanmin(column.values)), float(np.nanmax(column.values))
+
+
+def _outliers(columns: Sequence[_Column]) -> NDArray[np.int64]:
+    """The processes at the ends of each column, then those furthest from the average useful time.
+
+    Ascending; all if there are no more than `SHOWN`.
+    """
+    useful = columns[0].values
+    if len(useful) <= SHOWN:
+        return np.arange(len(useful))
+    ends = [
+        int(choose(column.values)) for column in columns for choose in (np.nanargmin, np.nanargmax)
+    ]
+    far = np.argsort(-np.abs(useful - useful.mean()), kind="stable").tolist()
+    return np.sort(np.array(list(dict.fromkeys([*ends, *far]))[:SHOWN]))
+
+
+VIEWS = Views(screen, records, markdown)

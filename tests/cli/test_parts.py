@@ -1,0 +1,307 @@
+"""Parts of a run on the command line: windows, regions, and tables by process and by region."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import popmodel.api.metrics as api
+from popmodel.errors import UsageError
+from popmodel.trace.labels import Labels
+from popmodel.trace.writer import TraceWriter
+
+from .conftest import MS
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+COLLECTIVE, BARRIER, REGION = 50000002, 8, 60000019
+LABELS = Labels(
+    event_types={COLLECTIVE: "MPI Collective Comm", REGION: "User region"},
+    event_values={
+        COLLECTIVE: {0: "Outside MPI", BARRIER: "MPI_Barrier"},
+        REGION: {0: "End", 1: "step", 2: "output"},
+    },
+)
+STEPS = 10
+
+
+@pytest.fixture
+def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Two ranks with ten steps of 8 and 4 ms of work before a barrier; then rank 0 writes output.
+
+    A step takes 10 ms, as the barrier is left 2 ms after the last one has arrived; 10 ms lie
+    between two steps.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    duration = (20 * STEPS + 20) * MS
+    writer = TraceWriter([1, 1], labels=LABELS, communicators={1: [0, 1]}, duration=duration)
+    for rank, work in enumerate((8, 4)):
+        free = 0
+        for step in range(STEPS):
+            begin = 20 * step + 5
+            busy, leave = (begin + work) * MS, (begin + 10) * MS
+            writer.event(rank, 0, begin * MS, [(REGION, 1)])
+            writer.event(rank, 0, busy, [(COLLECTIVE, BARRIER), (50100004, 1)])
+            writer.event(rank, 0, leave, [(COLLECTIVE, 0), (REGION, 0)])
+            writer.state(rank, 0, free, busy, 1)
+            writer.state(rank, 0, busy, leave, 13)
+            free = leave
+        writer.state(rank, 0, free, duration, 1)
+    writer.event(0, 0, (20 * STEPS + 2) * MS, [(REGION, 2)])
+    writer.event(0, 0, (20 * STEPS + 7) * MS, [(REGION, 0)])
+    writer.write("steps.prv")
+    return "steps.prv"
+
+
+def run_of(out: str) -> dict:
+    (run,) = json.loads(out)["runs"]
+    return run
+
+
+def test_a_region_is_analysed_and_said_first(steps: str, popmodel: Call) -> None:
+    status, out, err = popmodel("metrics", steps, "--region", "step")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[:2] == [
+        "analysed 0.1 s of 0.22 s: region step, 10 occurrences (left",
+        "out: 0.005 s before, 0.09 s between, 0.025 s after)",
+    ]
+    run = run_of(popmodel("metrics", steps, "--region", "step", "--format", "json")[1])
+    assert run["runtime"] == 0.1
+    assert run["ideal_runtime"] == pytest.approx(0.08)
+    assert run["metrics"]["mpi"]["parallel_efficiency"] == pytest.approx(0.6)
+    assert run["metrics"]["mpi"]["load_balance"] == pytest.approx(0.75)
+    assert run["window"]["occurrences"] == STEPS
+
+
+def test_a_window_is_analysed(steps: str, popmodel: Call) -> None:
+    run = run_of(popmodel("metrics", steps, "--window", "5ms:15ms", "--format", "json")[1])
+    assert run["runtime"] == 0.01
+    assert run["metrics"]["mpi"]["parallel_efficiency"] == pytest.approx(0.6)
+    assert run["window"]["left_out"] == {"before": 0.005, "between": 0.0, "after": 0.205}
+    words = ("metrics", steps, "--region", "step", "--window", "0.1:", "--format", "json")
+    assert run_of(popmodel(*words)[1])["runtime"] == 0.05
+
+
+def test_a_part_is_replayed(steps: str, popmodel: Call) -> None:
+    document = json.loads(popmodel("replay", steps, "--region", "step", "--format", "json")[1])
+    assert document["measured_runtime"] == 0.1
+    assert document["runs"][0]["runtime"] == pytest.approx(0.08)
+    document = json.loads(popmodel("replay", steps, "--window", ":25ms", "--format", "json")[1])
+    assert document["measured_runtime"] == 0.025
+
+
+def test_a_part_is_compared_with_a_prediction(steps: str, popmodel: Call) -> None:
+    words = ("validate", "stencil3d", steps, "--set", "N=64", "--region", "step")
+    document = json.loads(popmodel(*words, "--format", "json")[1])
+    assert document["rows"][0]["measured"] == 0.1
+    assert document["measured"][0]["window"]["region"] == "step"
+
+
+def test_a_part_is_summarised(steps: str, popmodel: Call) -> None:
+    out = popmodel("info", steps, "--window", "0:0.05")[1]
+    assert out.startswith("analysed 0.05 s of 0.22 s: 0 s to 50 ms (left out: 0.17 s\nafter)")
+    document = json.loads(popmodel("info", steps, "--window", "0:0.05", "--format", "json")[1])
+    assert document["calls"] == {"MPI_Barrier": 5}
+    assert document["user_regions"] == {
+        "step": {
+            "occurrences": 6,
+            "processes": 2,
+            "threads": 2,
+            "time": pytest.approx(0.05),
+            "time_per_process": {"min": 0.025, "max": 0.025},
+        }
+    }
+
+
+def test_regions_of_the_user_are_listed(steps: str, popmodel: Call) -> None:
+    lines = popmodel("info", steps)[1].splitlines()
+    begin = lines.index("                                                    least of")
+    assert [line.split() for line in lines[begin + 1 : begin + 4]] == [
+        ["user", "regions", "times", "processes", "threads", "time", "a", "process"],
+        ["step", "20", "2", "2", "200.0", "ms", "100.0", "ms"],
+        ["output", "1", "1", "1", "5.000", "ms", "5.000", "ms"],
+    ]
+    assert (
+        "| step | 20 | 2 | 2 | 200.0 ms | 100.0 ms | 100.0 ms |"
+        in (popmodel("info", steps, "--format", "markdown")[1])
+    )
+    rows = csv.DictReader(io.StringIO(popmodel("info", steps, "--format", "csv")[1]))
+    values = {row["group"]: row["value"] for row in rows if row["name"] == "step"}
+    assert values == {
+        "user_regions.occurrences": "20",
+        "user_regions.processes": "2",
+        "user_regions.threads": "2",
+        "user_regions.time": "0.2",
+        "user_regions.time_min": "0.1",
+        "user_regions.time_max": "0.1",
+    }
+
+
+@pytest.mark.parametrize("verb", ["info", "metrics", "replay"])
+@pytest.mark.parametrize(
+    ("options", "status", "problem"),
+    [
+        (["--window", "5s:6s"], 2, "steps.prv: nothing lies between 5 s and 6 s"),
+        (["--window", "5s"], 2, "--window 5s: must be BEGIN:END"),
+        (["--window", "1:2", "--from-start"], 2, "--from-start cannot be combined with --window"),
+        (["--region", "stop"], 2, "steps.prv: no region 'stop'"),
+    ],
+)
+def test_parts_that_are_not_there(
+    steps: str, popmodel: Call, verb: str, options: list[str], status: int, problem: str
+) -> None:
+    found, out, err = popmodel(verb, steps, *options)
+    assert (found, out) == (status, "")
+    assert err.startswith(f"popmodel: error: {problem}\n")
+
+
+def test_a_part_of_a_table_of_runtimes(steps: str, popmodel: Call) -> None:
+    assert steps
+    Path("runs.csv").write_text("processes,threads,runtime\n2,1,0.1\n")
+    status, _, err = popmodel("validate", "stencil3d", "runs.csv", "--window", "1:2")
+    assert status == 2
+    assert err.startswith("popmodel: error: --window, --region and --from-start need a trace")
+
+
+def test_processes_one_by_one(steps: str, popmodel: Call) -> None:
+    out = popmodel("metrics", steps, "--region", "step", "--by", "process")[1]
+    lines = out.splitlines()
+    begin = lines.index("           useful  useful    MPI")
+    assert lines[begin : begin + 8] == [
+        "           useful  useful    MPI",
+        "processes      ms       %     ms",
+        " rank 0     80.0>   80.0>  20.0<",
+        " rank 1     40.0<   40.0<  60.0>",
+        "lowest      40.0    40.0   20.0",
+        "average     60.0    60.0   40.0",
+        "highest     80.0    80.0   60.0",
+        "highest of all processes marked >, lowest <",
+    ]
+    run = run_of(popmodel("metrics", steps, "--by", "process", "--format", "json")[1])
+    assert run["by_process"][1] == {
+        "process": 1,
+        "node": 0,
+        "threads": 1,
+        "useful": pytest.approx(0.16),
+        "mpi": pytest.approx(0.06),
+        "in_openmp": None,
+        "serial_useful": None,
+        "instructions": None,
+        "ipc": None,
+    }
+    text = popmodel("metrics", steps, "--by", "process", "--format", "csv")[1]
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["process"], row["quantity"], row["unit"]) for row in rows] == [
+        ("0", "useful", "s"),
+        ("0", "mpi", "s"),
+        ("1", "useful", "s"),
+        ("1", "mpi", "s"),
+    ]
+
+
+def test_regions_side_by_side(steps: str, popmodel: Call) -> None:
+    lines = popmodel("metrics", steps, "--by", "region", "--family", "mpi")[1].splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith("occurrences"))
+    assert [line.split() for line in lines[begin - 1 : begin + 8]] == [
+        ["steps", "step", "output"],
+        ["occurrences", "10", "1"],
+        ["runtime", "220.0", "ms", "100.0", "ms", "5.000", "ms"],
+        ["share", "of", "the", "runtime,", "%", "100.0", "45.5", "2.3"],
+        ["ideal", "runtime", "200.0", "ms", "80.00", "ms", "-[1]"],
+        [],
+        ["MPI", "(multiplicative),", "%", "steps", "step", "output"],
+        ["Global", "efficiency", "81.8", "60.0", "100.0"],
+        ["Parallel", "efficiency", "81.8", "60.0", "100.0"],
+    ]
+    text = " ".join(" ".join(lines).split())
+    assert "- 1 process of 2 never enters region output (first: rank 1)" in text
+    assert "- output: the analysed part lasts only 5.00 ms: too little" in text
+    markdown = popmodel("metrics", steps, "--by", "region", "--format", "markdown")[1]
+    assert "| &nbsp;&nbsp;Parallel efficiency | 81.8 | 60.0 | 100.0 |" in markdown
+
+
+def test_regions_for_programs(steps: str, popmodel: Call) -> None:
+    run = run_of(popmodel("metrics", steps, "--by", "region", "--format", "json")[1])
+    assert [one["region"] for one in run["by_region"]] == ["step", "output"]
+    alone = run_of(popmodel("metrics", steps, "--region", "step", "--format", "json")[1])
+    step = run["by_region"][0]
+    for key in ("runtime", "ideal_runtime", "window"):
+        assert step[key] == alone[key]
+    for family, values in step["metrics"].items():
+        assert values == alone["metrics"][family]
+    text = popmodel("metrics", steps, "--by", "region", "--format", "csv", "--family", "mpi")[1]
+    rows = list(csv.DictReader(io.StringIO(text)))
+    values = {row["region"]: row["value"] for row in rows if row["metric"] == "parallel_efficiency"}
+    assert {name: round(float(value), 3) for name, value in values.items()} == {
+        "": 0.818,
+        "step": 0.6,
+        "output": 1.0,
+    }
+
+
+def test_several_traces_have_a_block_each(steps: str, popmodel: Call) -> None:
+    Path("other.prv").write_bytes(Path(steps).read_bytes())
+    Path("other.pcf").write_bytes(Path("steps.pcf").read_bytes())
+    for by, head in (("process", "processes of other"), ("region", "other")):
+        out = popmodel("metrics", steps, "other.prv", "--by", by)[1]
+        assert head in out
+
+
+@pytest.mark.parametrize("width", ["40", "80", "132"])
+@pytest.mark.parametrize("by", ["process", "region"])
+def test_tables_fit_the_screen(
+    steps: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch, width: str, by: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    out = popmodel("metrics", steps, "--by", by)[1]
+    assert max(map(len, out.splitlines())) <= int(width)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem", "hint"),
+    [
+        (
+            ["--by", "region", "--region", "step"],
+            "--by region cannot be combined with --region",
+            "leave one of them out",
+        ),
+        (
+            ["--by", "region", "--window", "0:2ms"],
+            "steps.prv: no regions marked by the user",
+            "mark regions in the program (popmodel.h: popmodel_begin, popmodel_end)",
+        ),
+        (["--by", "rank"], "--by: unknown value 'rank'", "choose one of process, region"),
+    ],
+)
+def test_tables_that_are_not_possible(
+    steps: str, popmodel: Call, options: list[str], problem: str, hint: str
+) -> None:
+    status, out, err = popmodel("metrics", steps, *options)
+    assert (status, out) == (2, "")
+    assert err == f"popmodel: error: {problem}\nhint: {hint}\n"
+
+
+def test_windows_in_python_are_seconds_or_texts(steps: str) -> None:
+    runs = [
+        api.metrics([steps], window=window).runs[0]
+        for window in ((0.005, 0.015), "5ms:15ms", ("5ms", 0.015))
+    ]
+    assert {run.observables.runtime for run in runs} == {0.01}
+    assert api.metrics([steps], region="step").runs[0].observables.runtime == 0.1
+
+
+def test_processes_and_regions_in_python(steps: str) -> None:
+    table = api.metrics(steps, by="process").to_dataframe()
+    assert table["process"].tolist() == [0, 0, 1, 1]
+    assert "step" in str(api.metrics(steps, by="region"))
+    with pytest.raises(UsageError) as caught:
+        api.metrics(steps, by="rank")  # type: ignore[arg-type]
+    assert caught.value.message == "by: unknown value 'rank'"
+    assert caught.value.hint == "one of process, region"

@@ -1,0 +1,55 @@
+"""What is said first of a run that is analysed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from popmodel.trace import read
+from popmodel.trace.caveats import caveats, too_small
+from popmodel.trace.focus import focused
+from popmodel.trace.part import Part
+from popmodel.trace.writer import TraceWriter
+
+SEND, PARALLEL = 50000001, 60000001
+MS = 10**6
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "sends", "regions", "said"),
+    [
+        (20, 10, 0, None),
+        (20, 4, 6, None),
+        (20, 0, 0, None),  # a serial program has none
+        (9, 10, 0, "lasts only 9.00 ms"),
+        (20, 9, 0, "has only 9 MPI calls"),
+        (20, 1, 8, "has only 1 MPI call and 8 parallel regions"),
+        (20, 0, 1, "has only 1 parallel region"),
+        (9, 1, 0, "lasts only 9.00 ms and has only 1 MPI call"),
+    ],
+)
+def test_what_is_too_small_is_said(
+    tmp_path: Path, milliseconds: int, sends: int, regions: int, said: str | None
+) -> None:
+    writer = TraceWriter([1], duration=milliseconds * MS)
+    writer.state(0, 0, 0, milliseconds * MS, 1)
+    for number, type_ in enumerate([SEND] * sends + [PARALLEL] * regions):
+        writer.event(0, 0, 100 * number, [(type_, 1)])
+        writer.event(0, 0, 100 * number + 50, [(type_, 0)])
+    writer.write(tmp_path / "x.prv")
+    told = [] if said is None else [f"the analysed part {said}: too little for reliable numbers"]
+    trace = read(tmp_path / "x.prv", cache=False)
+    assert too_small(trace) == told
+    assert list(caveats(*focused(trace, Part(from_start=True)))) == told
+
+
+def test_what_is_analysed_is_said_before(tmp_path: Path) -> None:
+    writer = TraceWriter([1], duration=100 * MS)
+    writer.state(0, 0, 0, 100 * MS, 1)
+    writer.write(tmp_path / "x.prv")
+    trace = read(tmp_path / "x.prv", cache=False)
+    assert caveats(*focused(trace, Part(1 * MS, 3 * MS))) == (
+        "analysed 0.002 s of 0.1 s: 1 ms to 3 ms (left out: 0.001 s before, 0.097 s after)",
+        "the analysed part lasts only 2.00 ms: too little for reliable numbers",
+    )
