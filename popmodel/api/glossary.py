@@ -16,7 +16,7 @@ from popmodel.efficiency.explain import plain
 from popmodel.efficiency.observables import AGGREGATES
 from popmodel.machine.profile import part_of
 from popmodel.model import symbols
-from popmodel.model.changes import REMEDIES
+from popmodel.model.changes import REMEDIES, program_remedy
 from popmodel.values import dataclass
 
 FILE = Path(__file__).with_name("glossary.toml")
@@ -67,7 +67,7 @@ class Word:
 
 def find(wanted: str) -> list[Word]:
     """Every word of that name or spelling; those with the same capitals first."""
-    found = [*_by_name().get(plain(wanted), []), *_parameter(wanted)]
+    found = [*_by_name().get(plain(wanted), []), *_parameter(wanted), *_remedy(wanted)]
     exact = [word for word in found if wanted in (word.name, *word.also)]
     return list(dict.fromkeys(exact or found))
 
@@ -153,6 +153,15 @@ def _parameter(path: str) -> list[Word]:
                 measure = "" if part is None else f"popmodel bench --only {part}"
                 return [Word(path, word.topic, word.meaning, word.unit, measure=measure)]
     return []
+
+
+def _remedy(label: str) -> list[Word]:
+    """A change of a part of the program, such as ``parallelise NAME``."""
+    meaning = program_remedy(label)
+    if meaning is None:
+        return []
+    text = f"{meaning} The figure is the change of the predicted runtime."
+    return [Word(label, TOPICS["prediction"], text, "%", see=("what would help",))]
 
 
 _GRAMMAR = ("popmodel docs grammar",)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from popmodel.errors import PopmodelError
 from popmodel.expressions import parse
 from popmodel.model import changes
-from popmodel.model.changes import REMEDIES
+from popmodel.model.changes import PROGRAM_REMEDIES, REMEDIES
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.placement import Placement
 from popmodel.model.signature.program import (
@@ -98,24 +98,27 @@ def _edits(item: Item, threads: int) -> Iterator[tuple[str, Item]]:
     """What may make a part faster: what to do, and the part then."""
     match item:
         case Serial() if threads > 1:
-            yield f"parallelise {item.name}", _shared(item)
+            yield _label("share", item), _shared(item)
         case Halo():
             if item.pack == "serial" and threads > 1:
-                yield f"pack {item.name} in a parallel region", replace(item, pack="parallel")
+                yield _label("pack", item), replace(item, pack="parallel")
             if item.overlap != _ONE:
-                yield f"overlap {item.name} fully with computation", replace(item, overlap=_ONE)
+                yield _label("overlap", item), replace(item, overlap=_ONE)
         case Parallel():
             if item.critical is not None:
-                yield f"no critical section in {item.name}", replace(item, critical=None)
+                yield _label("critical", item), replace(item, critical=None)
             if item.shared_writes is not None:
-                yield f"no false sharing in {item.name}", replace(item, shared_writes=None)
+                yield _label("lines", item), replace(item, shared_writes=None)
             if item.schedule == "static" and threads > 1:
                 for kind in ("dynamic", "guided"):
-                    label = f"schedule({kind}) for {item.name}"
-                    yield label, replace(item, schedule=kind, chunk=None)
+                    yield _label(kind, item), replace(item, schedule=kind, chunk=None)
         case Pipeline():
             blocks = parse(f"2*({item.blocks.text})")
-            yield f"twice the blocks in {item.name}", replace(item, blocks=blocks)
+            yield _label("blocks", item), replace(item, blocks=blocks)
+
+
+def _label(remedy: str, item: Item) -> str:
+    return PROGRAM_REMEDIES[remedy][0].format(item.name)
 
 
 def _shared(item: Serial) -> Parallel:

@@ -109,6 +109,8 @@ def test_metrics_have_their_abbreviations() -> None:
         ("CPU factor", "CPU factor"),
         ("e_mp", "e_mp"),
         ("net.g", "net.g"),
+        ("parallelise wall, rows", "parallelise wall, rows"),
+        ("pack halo in a parallel region", "pack halo in a parallel region"),
         ("net.G", "net.G"),
     ],
 )

@@ -7,6 +7,7 @@ from model.demo import exact, machine, program
 
 from popmodel.machine import profile as profiles
 from popmodel.machine.profile import Profile
+from popmodel.model.changes import PROGRAM_REMEDIES, program_remedy
 from popmodel.model.predict import predict
 from popmodel.model.signature import files as signatures
 from popmodel.model.signature.program import Signature
@@ -122,3 +123,10 @@ def test_parts_of_one_name_change_together() -> None:
     )
     saved = [-one.remedies["parallelise setup"] * one.runtime.value for one in (once, twice)]
     assert saved[1] == pytest.approx(2 * saved[0], rel=0.01)
+
+
+def test_every_remedy_of_a_program_has_a_meaning() -> None:
+    for pattern, meaning in PROGRAM_REMEDIES.values():
+        assert program_remedy(pattern.format("wall, columns")) == meaning
+    assert program_remedy("parallelise ") is None
+    assert program_remedy("half the imbalance") is None

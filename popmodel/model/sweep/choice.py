@@ -220,7 +220,7 @@ def _doubt(
 
 
 def _value_of_measuring(one: Candidate, candidates: Sequence[Candidate]) -> float:
-    """By how much knowing the runtime of a split lessens the expected regret.
+    """By how much knowing the runtime of a split lessens the expected loss.
 
     The draws are sorted by that runtime into `_BINS` classes, in each of which the split with the
     least regret is taken: the expected value of partial perfect information, estimated from given
