@@ -187,7 +187,7 @@ def test_a_trace(popmodel: Call) -> None:
     status, out, _ = popmodel("validate", "stencil3d", HYBRID, *SMALL)
     assert status == 0
     assert max(map(len, out.splitlines())) <= 80
-    assert any(line.startswith("Serial region efficiency ") for line in out.splitlines())
+    assert any(line.startswith("  Serial region efficiency ") for line in out.splitlines())
     assert "MPI + OpenMP (additive): median error " in out
     others = popmodel("validate", "stencil3d", HYBRID, *SMALL, "--family", "talp")[1]
     assert "Serial region efficiency" not in others
