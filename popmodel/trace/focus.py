@@ -33,6 +33,8 @@ _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
 _NS = 1e9
 _APART = 0.05
 """Part of the window by which ranks may begin or end apart before it is worth a word."""
+_TINY = 1e-4
+"""Seconds below which a time is not written in seconds."""
 _WHOLE = "the whole run is analysed"
 _CUT_THERE = "; only the part before is analysed, which all threads have"
 
@@ -344,5 +346,8 @@ def _span(begin: int, end: int) -> str:
 
 
 def _seconds(nanoseconds: int) -> str:
-    # One unit for all, so that several runs can be told together.
-    return f"{nanoseconds / _NS:.3g} s"
+    # One unit for almost all, so that several runs can be told together.
+    seconds = nanoseconds / _NS
+    if _TINY <= seconds < 1:
+        return f"{seconds:.3g} s"
+    return format_time(seconds, digits=3, trim=True)
