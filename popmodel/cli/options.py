@@ -75,8 +75,8 @@ FromStartOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--from-start",
-        help="Analyse the whole run. Default: from the end of MPI_Init to the start of "
-        "MPI_Finalize.",
+        help="Analyse the whole run, or all of a region. Default: from the end of MPI_Init to "
+        "the start of MPI_Finalize.",
         show_default=False,
     ),
 ]
