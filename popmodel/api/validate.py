@@ -89,7 +89,7 @@ class Validation(Result):
         found = self.splits
         return {
             "schema": SCHEMA,
-            "verdict": list(verdict(found, self.defaults)),
+            "verdict": list(verdict(found, self.defaults, disturbed=self._disturbed)),
             "application": self.application,
             "machine": self.machine,
             "measured": [run.to_dict() for run in self.measured if run.window is not None],
@@ -102,6 +102,10 @@ class Validation(Result):
             "rows": [row.to_dict() for row in self.rows],
             "summary": summary(self.rows),
         }
+
+    @property
+    def _disturbed(self) -> bool:
+        return any(run.disturbed for run in self.measured)
 
     def __repr__(self) -> str:
         runtime = summary(self.rows)["runtime"]
