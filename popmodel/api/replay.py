@@ -70,7 +70,7 @@ class Replays(Result):
         Efficiencies of the measured run by family, where they were asked for.
     unknown : mapping of str to str
         Families whose efficiencies replays do not give, with the reason.
-    inputs : tuple of str
+    files : tuple of str
         The files that were read.
     """
 
@@ -84,7 +84,7 @@ class Replays(Result):
     notes: tuple[str, ...]
     evaluations: Evaluations
     unknown: Mapping[str, str]
-    inputs: tuple[str, ...]
+    files: tuple[str, ...]
 
     def __repr__(self) -> str:
         shown = [f"{one.network.name} {one.told()}" for one in self.outcomes[:_SHOWN]]
@@ -133,9 +133,6 @@ class Replays(Result):
         from popmodel.report.replay_plot import svg
 
         return svg(document)
-
-    def _inputs(self) -> tuple[str, ...]:
-        return self.inputs
 
 
 _SHOWN = 8

@@ -81,6 +81,12 @@ class Result:
     shows the same.
     """
 
+    if TYPE_CHECKING:  # subclasses hold it or derive it
+
+        @property
+        def files(self) -> tuple[str, ...]:
+            """The files that the result rests on."""
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Give the document of the verb, as ``--format json`` prints it, without provenance."""
@@ -99,10 +105,6 @@ class Result:
         if draw is None:
             raise NotImplementedError(f"{type(self).__name__} has no drawing")
         return draw(document)
-
-    def _inputs(self) -> Sequence[str]:
-        """Files that the result rests on."""
-        return ()
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Give the records that ``--format csv`` writes as a table, one value to a line."""
@@ -127,6 +129,6 @@ class Result:
 
     def _stamped(self) -> dict[str, Any]:
         """The document with where it comes from."""
-        stamp = provenance.collect((), filter(os.path.isfile, self._inputs()))
+        stamp = provenance.collect((), filter(os.path.isfile, self.files))
         command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
         return {**self._document(), "provenance": replace(stamp, command=command).to_dict()}
