@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -22,6 +21,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     import pandas
 
+    from popmodel.report.export import Record
     from popmodel.report.render import Views
 
 __all__ = ["Drawing", "Result"]
@@ -107,7 +107,11 @@ class Result:
         return draw(document)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Give the records that ``--format csv`` writes as a table, one value to a line."""
+        """Give the records that ``--format csv`` writes as a table.
+
+        Quantities are in SI units and efficiencies fractions. ``popmodel docs tables`` says what
+        the lines and columns of each result are.
+        """
         import pandas
 
         return pandas.DataFrame.from_records([dict(one) for one in self._records()])
@@ -124,7 +128,7 @@ class Result:
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
-    def _records(self) -> Sequence[Any]:
+    def _records(self) -> list[Record]:
         return self._views().records(self.to_dict())
 
     def _stamped(self) -> dict[str, Any]:
