@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from popmodel.report.plots import LINE, MARGIN, safe, sheet, text_width, words
+from popmodel.report.svg import LINE, MARGIN, safe, sheet, text_width, words
 from popmodel.values import dataclass
 
 _STEP = 22  # from one line to the next
