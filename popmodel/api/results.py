@@ -40,7 +40,7 @@ class Drawing:
     --------
     >>> import popmodel
     >>> popmodel.sweep(cores=64).plot()
-    <Drawing: SVG, 1001 x 445 pixels>
+    <Drawing: SVG, 788 x ... pixels>
     """
 
     svg: str

@@ -20,24 +20,28 @@ _TEXT, _HEADING = 12, 16  # sizes in pixels
 LINE = 17
 MARGIN = 20
 
-_STYLE = """\
-text { font: 12px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; fill: #222; }
-.heading { font-size: 16px; font-weight: bold; }
-.panel { font-weight: bold; }
-.end { text-anchor: end; }
-.middle { text-anchor: middle; }
-.faint { fill: #555; }
-.axis { stroke: #222; stroke-width: 1; fill: none; }
-.grid { stroke: #ddd; stroke-width: 1; }
-.band { fill: #e8f1f8; }
-.value { stroke: #e8f1f8; stroke-width: 4; paint-order: stroke; }
-.bar { stroke: #555; stroke-width: 1.5; fill: none; }
-.plain { fill: #fff; stroke: #555; stroke-width: 1.5; }
-.marked { fill: #0072b2; stroke: #0072b2; }
-.first { fill: #d55e00; stroke: #222; stroke-width: 1; }
-.room { fill: #e8f1f8; }
-.share { fill: #0072b2; }
-.worst { fill: #d55e00; }"""
+_RULES = (
+    'text { font: 12px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; fill: #222; }',
+    ".heading { font-size: 16px; font-weight: bold; }",
+    ".panel { font-weight: bold; }",
+    ".end { text-anchor: end; }",
+    ".middle { text-anchor: middle; }",
+    ".faint { fill: #555; }",
+    ".axis { stroke: #222; stroke-width: 1; fill: none; }",
+    ".grid { stroke: #ddd; stroke-width: 1; }",
+    ".band { fill: #e8f1f8; }",
+    ".value { stroke: #e8f1f8; stroke-width: 4; paint-order: stroke; }",
+    ".bar { stroke: #555; stroke-width: 1.5; fill: none; }",
+    ".plain { fill: #fff; stroke: #555; stroke-width: 1.5; }",
+    ".marked { fill: #0072b2; stroke: #0072b2; }",
+    ".first { fill: #d55e00; stroke: #222; stroke-width: 1; }",
+    ".room { fill: #e8f1f8; }",
+    ".share { fill: #0072b2; }",
+    ".exact { stroke: #222; stroke-width: 1; stroke-dasharray: 4 3; fill: none; }",
+    ".worst { fill: #d55e00; }",
+)
+# In a notebook, pictures share a page with other things that have rules.
+_STYLE = "\n".join(f".popmodel {rule}" for rule in _RULES)
 
 
 def sheet(
@@ -79,8 +83,8 @@ def sheet(
         [
             '<?xml version="1.0" encoding="UTF-8"?>',
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title">',
-            f'<title id="title">{safe(title)}</title>',
+            f'viewBox="0 0 {width} {height}" class="popmodel" role="img">',
+            f"<title>{safe(title)}</title>",
             f"<metadata>{safe(json.dumps(plain(stamp), ensure_ascii=True))}</metadata>",
             f"<style>\n{_STYLE}\n</style>",
             f'<rect width="{width}" height="{height}" fill="#fff"/>',
