@@ -110,15 +110,6 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     Run
         A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
         a run that cannot be replayed, too.
-
-    Examples
-    --------
-    >>> import popmodel
-    >>> run = popmodel.analyse(popmodel.read("tests/data/bt-mz.S.2x2.prv.gz"))
-    >>> family = popmodel.load_families()["hybrid-additive"]
-    >>> evaluation = family.evaluate(run.observables.aggregates(), run.observables.absent)
-    >>> round(evaluation.values["parallel_efficiency"], 3)
-    0.205
     """
     trace, window = focused(trace, part)
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)

@@ -117,6 +117,16 @@ def _varied(splits: Sequence[Split]) -> list[str]:
     return [name for name in first if any(one["parameters"][name] != first[name] for one in splits)]
 
 
+def described(splits: Sequence[Split]) -> list[str]:
+    """A name for each split: its size, and the parameters that differ."""
+    varied = _varied(splits)
+    return [_described(split, varied) for split in splits]
+
+
+def _described(split: Split, varied: Sequence[str]) -> str:
+    return " ".join([_size(split), *(f"{name}={split['parameters'][name]:g}" for name in varied)])
+
+
 def _size(split: Split) -> str:
     return f"{split['processes']} x {split['threads']}"
 
@@ -177,8 +187,7 @@ def _metrics(family: str, splits: Sequence[Split]) -> _Table:
     varied = _varied(splits)
     heads: list[tuple[str, str]] = []
     for split in splits:
-        told = [f"{name}={split['parameters'][name]:g}" for name in varied]
-        size = " ".join([_size(split), *told])
+        size = _described(split, varied)
         heads += [(size if name == names[0] else "", name) for name in names]
     rows: list[tuple[str, int, tuple[str, ...]]] = []
     for line in (line for walk in known.tree() for line in walk.rows):
@@ -204,11 +213,12 @@ def _share(one: Quantity | None, column: str) -> str:
     if column == "90 %":
         return _interval(one, lambda value: percent(value, 0))
     if column == "error":
-        return f"{100 * one['error']:+.1f}{_OUTSIDE if _outside(one) else ''}"
+        return f"{100 * one['error']:+.1f}{_OUTSIDE if is_outside(one) else ''}"
     return percent(one["mean" if column == "measured" else "predicted"])
 
 
-def _outside(one: Quantity) -> bool:
+def is_outside(one: Quantity) -> bool:
+    """Whether the interval misses the measured mean."""
     return one["low"] is not None and not one["low"] <= one["mean"] <= one["high"]
 
 
@@ -259,7 +269,7 @@ def _legend(document: Document, families: Sequence[str]) -> list[tuple[str, str]
         for family in families
         for one in split["metrics"].get(family, {}).values()
     ]
-    if any(map(_outside, shown)):
+    if any(map(is_outside, shown)):
         legend.append((_OUTSIDE.strip(), "measured outside the interval"))
     return legend
 

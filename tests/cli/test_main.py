@@ -67,10 +67,10 @@ def test_the_help_fits_the_terminal(
 def test_wrong_usage_without_a_hint_of_its_own_leads_to_the_help(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse() -> None:
+    def refuse(name: str | None) -> None:  # noqa: ARG001
         raise UsageError("this is not possible")
 
-    monkeypatch.setattr("popmodel.efficiency.hierarchy.load_families", refuse)
+    monkeypatch.setattr("popmodel.api.explain.explain", refuse)
     assert popmodel("explain") == (
         2,
         "",

@@ -60,7 +60,7 @@ def test_networks_of_several_names_are_described_above_the_table(
 ) -> None:
     lines = popmodel("replay", trace, "--network", "ideal,alpha-beta")[1].splitlines()
     assert "ideal       rules alpha-beta, no latency, infinite" in lines
-    assert "alpha-beta  rules alpha-beta, latency 2 us, bandwidth 10" in lines
+    assert "alpha-beta  rules alpha-beta, latency 2 us, bandwidth" in lines
     assert "run     network   runtime    run 1" in lines
 
 
