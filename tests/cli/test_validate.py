@@ -127,6 +127,12 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
         ),
         # what is missed comes before what cannot be checked
         (["--fail-over", "load_balance=3%", "--fail-over", "error=1%"], 3, "the runtime of "),
+        (
+            ["--fail-over", "error=20"],
+            2,
+            "--fail-over error=20: must be at most 1, or a percentage\nhint: write error=20%\n",
+        ),
+        (["--fail-over", "error=200%"], 0, ""),
         (["--fail-over", "error"], 2, "--fail-over error: no value\nhint: write NAME=VALUE, e.g. "),
         (["--fail-over", "error=x"], 2, "--fail-over error=x: 'x' is not a number"),
         (
