@@ -58,7 +58,7 @@ def explain(name: str | None = None) -> dict[str, Any]:
     known = {plain(id): id for family in families.values() for id in family.metrics}
     known |= {plain(id): id for id in families} | glossary.names()
     raise UsageError(
-        f"nothing is called {name!r}", near_names(name, known) or "popmodel explain lists all names"
+        f"unknown name {name!r}", near_names(name, known) or "popmodel explain lists all names"
     )
 
 

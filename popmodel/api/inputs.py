@@ -97,9 +97,7 @@ def whole_number(name: str, number: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         whole = 0
     if whole < 1 or whole != number or isinstance(number, bool):
-        raise UsageError(
-            f"{name}={number!r}: must be a whole number, at least 1", f"for example {name}=4"
-        )
+        raise UsageError(f"{name}={number!r}: must be a whole number, at least 1", f"try {name}=4")
     return whole
 
 
@@ -144,5 +142,5 @@ def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[st
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
-            raise UsageError(f"family: no family {name!r}", hint)
+            raise UsageError(f"family: unknown family {name!r}", hint)
     return tuple(dict.fromkeys(names))

@@ -173,7 +173,7 @@ def metrics(
         Analyse the occurrences of a region, one after the other.
     from_start : bool
         Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
-        to the begin of MPI_Finalize of the first.
+        to the start of MPI_Finalize of the first.
     by : {"process", "region"}, optional
         Also sum up each run by process, or analyse each region that the program marks.
     application : int

@@ -131,7 +131,7 @@ def predict(
     ['low', 'high', 'absent']
     """
     if procs is None:
-        raise UsageError("the number of processes is missing", "for example procs=16")
+        raise UsageError("the number of processes is missing", "try procs=16")
     found = carry_out(
         signature_of(application),
         profile_of(machine),

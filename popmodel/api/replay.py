@@ -170,8 +170,8 @@ def replay(
         Networks to start from; default, unless there is a machine: the ideal one, without latency
         and with infinite bandwidth.
     machine : str or Profile, or several of them, optional
-        Machine profiles (files, names of presets) whose networks follow, with the processes on
-        nodes as they were traced.
+        Machine profiles (files, names of presets) whose networks to use, with the placement of
+        processes on nodes as traced.
     latency : float or str, or several, optional
         Seconds, or a text such as ``"5us"``. Several values of any of these parameters give a
         replay for each combination.
@@ -196,7 +196,7 @@ def replay(
         Analyse the occurrences of a region, one after the other.
     from_start : bool
         Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
-        to the begin of MPI_Finalize of the first.
+        to the start of MPI_Finalize of the first.
     application : int
         Which application of the trace, from 1.
     cache : bool

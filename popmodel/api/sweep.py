@@ -150,9 +150,9 @@ def _check_changes(what_if: Mapping[str, float]) -> None:
     """Refuse a change of nothing, and by nothing."""
     for name, factor in what_if.items():
         if name not in WHAT_IF:
-            raise UsageError(f"what_if: nothing is called {name!r}", f"known: {', '.join(WHAT_IF)}")
+            raise UsageError(f"what_if: unknown name {name!r}", f"known: {', '.join(WHAT_IF)}")
         if not (isinstance(factor, int | float) and 0 < factor < math.inf):
             raise UsageError(
                 f"what_if: {name}={factor!r}: must be a number above 0",
-                'for example what_if={"latency": 0.5}',
+                'try what_if={"latency": 0.5}',
             )

@@ -159,7 +159,7 @@ def validate(
         Analyse the occurrences of a region, one after the other.
     from_start : bool
         Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
-        to the begin of MPI_Finalize of the first.
+        to the start of MPI_Finalize of the first.
     cache : bool
         Whether to keep parsed traces, and to use those that are kept.
 

@@ -93,7 +93,7 @@ class Run:
 def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = PROGRAM) -> Run:
     """Measure a run, and replay it on a network to get its ideal runtime.
 
-    The program is measured: from the end of MPI_Init of the last rank to the begin of MPI_Finalize
+    The program is measured: from the end of MPI_Init of the last rank to the start of MPI_Finalize
     of the first. All times and counts are those of this part of the run.
 
     Parameters

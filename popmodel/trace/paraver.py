@@ -32,7 +32,7 @@ FEW_THREADS = 1 << 16
 """Threads that cost little, whether there are records of them or not."""
 DAMAGED = "the line is damaged: copy the trace again, or merge it again (mpi2prv)"
 DAMAGED_GZIP = (
-    "if gzip -t says that the file is damaged, copy it again, else merge it again (mpi2prv)"
+    "check with gzip -t: copy the file again if it is damaged, else merge it again (mpi2prv)"
 )
 TRUNCATED = "the file ends in the middle of a record"
 
@@ -94,7 +94,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         facts, arrays = _stored(source_path, application, cache)
     except MemoryError:
         raise TraceError(
-            path, "there is not enough memory to read it", hint="use a machine with more memory"
+            path, "not enough memory to read it", hint="use a machine with more memory"
         ) from None
     labels, unlabelled = read_labels(source_path)
     names, unnamed = read_names(source_path, *facts["threads"])
@@ -126,7 +126,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
 def _distrust() -> list[TraceWarning]:
     """A warning where the cache is not used because others could have written what it holds."""
     why = doubt()
-    return [TraceWarning(f"the cache {why}: not used")] if why else []
+    return [TraceWarning(f"the cache {why} and is not used")] if why else []
 
 
 def _stored(path: Path, application: int, cache: bool) -> Stored:
@@ -257,7 +257,7 @@ def _advice(reason: str, source: Source) -> str:
     if reason == TRUNCATED:
         return "copy the trace or run the program again"
     if "is outside" in reason:
-        return "the header and the records do not belong together: merge the trace again (mpi2prv)"
+        return "header and records do not match: merge the trace again (mpi2prv)"
     return DAMAGED
 
 

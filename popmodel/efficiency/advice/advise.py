@@ -211,8 +211,8 @@ def _no_family(evaluations: Mapping[str, Evaluation]) -> str:
     """Why no family leads."""
     if evaluations.keys() - {_SCALING}:
         return (
-            "No advice: these families see nothing but MPI calls of master threads; "
-            "hybrid-additive sees all."
+            "No advice: these families see only the MPI calls of master threads; hybrid-additive "
+            "sees all threads."
         )
     return "No advice: a single run has no scaling."
 

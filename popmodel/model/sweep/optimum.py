@@ -401,7 +401,7 @@ def parameter(study: Study, name: str) -> float:
         known = ", ".join(study.params) or "none"
         raise UsageError(
             f"{study.signature.name} has no parameter {name!r} to tune",
-            f"did you mean {near[0]}?" if near else f"it has: {known}",
+            f"did you mean {near[0]}?" if near else f"its parameters: {known}",
         )
     return study.params[name].value
 

@@ -159,7 +159,7 @@ def sweep(
     largest: Largest | None = None
     if cores is None:
         if efficiency is None:
-            raise UsageError("neither a number of cores nor an efficiency", "give one of them")
+            raise UsageError("cores and efficiency are both missing", "give one of them")
         largest = optimum.largest_cores(study, efficiency, max_memory)
         cores = [largest.cores]
     drawn = study.sources()
