@@ -173,7 +173,7 @@ def against(
 def of_masters(
     values: Mapping[str, Number], absent: Mapping[str, str], *, threaded: bool
 ) -> tuple[dict[str, Number], dict[str, str]]:
-    """Give what the families of MPI alone take from the family ``scaling``.
+    """Return what the families of MPI alone take from the family ``scaling``.
 
     Parameters
     ----------

@@ -64,20 +64,19 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         A ``.prv`` file, plain or compressed with gzip; ``.pcf`` and ``.row`` files of the same
         name are used where they exist.
     application : int
-        Which application of the trace, from 1.
+        Number of the application in the trace, from 1.
     cache : bool
-        Keep the parsed trace in the user's cache directory and take it from there next time; the
-        records then stay on disk and are mapped, so that memory does not grow with the trace. A
-        directory that others can write is not used, which a warning of the trace says.
-        Otherwise nothing is kept: the records are held in memory, or those of a long trace in a
-        temporary file.
+        Keep the parsed trace in the user's cache directory and use it from there next time. The
+        records stay on disk and are memory-mapped, so that memory does not grow with the trace.
+        A directory that others can write to is not used (a warning of the trace says so).
+        Without the cache, records are held in memory, those of a long trace in a temporary file.
 
     Raises
     ------
     TraceError
-        The file cannot be read, is damaged, truncated or no trace.
+        If the file cannot be read, is damaged, truncated or not a trace.
     UsageError
-        There is no such application in the trace.
+        If the trace has no such application.
 
     Examples
     --------

@@ -125,18 +125,18 @@ def test_one_thing_is_a_list_of_one() -> None:
         ),
         (
             lambda: popmodel.replay(CG, machine="sandybridge-fdr", eager_threshold=1),
-            "eager threshold: a machine profile says this itself",
-            "leave it out, or name the network that it changes, such as ideal",
+            "eager threshold: already set by the machine profile",
+            "leave it out, or name a network as well, such as ideal",
         ),
         (
             lambda: popmodel.metrics(CG, family="tlp"),
             "family: unknown family 'tlp'",
             "did you mean talp?",
         ),
-        (lambda: popmodel.metrics([]), "there is no trace", "name at least one"),
+        (lambda: popmodel.metrics([]), "no trace given", "name at least one"),
         (
             lambda: popmodel.validate("stencil3d", []),
-            "there is no measured run",
+            "no measured run given",
             "name at least one trace or table",
         ),
     ],

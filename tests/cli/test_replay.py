@@ -215,8 +215,8 @@ def test_machines_take_what_their_profile_does_not_say(popmodel: Call) -> None:
     status, out, err = popmodel(*words, "--latency", "1us")
     assert (status, out) == (2, "")
     assert err == (
-        "popmodel: error: latency: a machine profile says this itself\n"
-        "hint: leave it out, or name the network that it changes, such as ideal\n"
+        "popmodel: error: latency: already set by the machine profile\n"
+        "hint: leave it out, or name a network as well, such as ideal\n"
     )
 
 

@@ -73,7 +73,7 @@ class Sweep:
     seed: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the document, schema ``popmodel/sweep/1``, without provenance."""
+        """Return the document, schema ``popmodel/sweep/1``, without provenance."""
         about = subject(self.signature, self.profile, self.settings)
         about["machine"]["cores_per_node"] = self.profile.topology.cores_per_node
         return {
