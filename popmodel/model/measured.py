@@ -77,7 +77,7 @@ def from_run(run: Run) -> Measurement:
     if len(threads) > 1:
         raise FileError(
             run.trace,
-            f"its processes have {threads[0]} to {threads[-1]} threads each; predictions have the "
+            f"its processes have {threads[0]} to {threads[-1]} threads each; predictions need the "
             "same number for all",
         )
     aggregates = observed.aggregates()
