@@ -24,6 +24,7 @@ FIRST = (
     "traces",
     "clusters",
     "json",
+    "tables",
     "extending",
 )
 """The order in which a new user needs the pages; others follow."""

@@ -121,7 +121,9 @@ class Metrics(Result):
 
         return svg(document)
 
-    def _inputs(self) -> tuple[str, ...]:
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
         return tuple(run.trace for run in self.runs)
 
 

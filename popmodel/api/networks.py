@@ -39,7 +39,9 @@ def networks(
         If a network is unknown or a value is invalid.
     """
     changes = combinations(**given)
-    return [base.with_(**change) for base in map(_network, several(network)) for change in changes]
+    return [
+        base.with_(**change) for base in map(network_of, several(network)) for change in changes
+    ]
 
 
 def combinations(**given: float | str | Iterable[float | str] | None) -> list[dict[str, object]]:
@@ -52,7 +54,14 @@ def combinations(**given: float | str | Iterable[float | str] | None) -> list[di
     return [dict(zip(changes, values, strict=True)) for values in product(*changes.values())]
 
 
-def _network(given: NetworkLike) -> Network:
+def network_of(given: NetworkLike) -> Network:
+    """Give a network: one as it is, or a preset by its name.
+
+    Raises
+    ------
+    UsageError
+        If there is no such preset.
+    """
     return given if isinstance(given, Network) else preset(given)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.api.inputs import (
     ProfileLike,
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Prediction", "predict"]
 
+Reference: TypeAlias = "tuple[int, int] | tuple[int, int, Mapping[str, float]]"
+"""Processes, threads, and parameters that differ."""
+
 
 class Prediction(model.Prediction, Result):
     """A predicted run, with the attributes of `popmodel.model.prediction.Prediction`."""
@@ -52,7 +55,9 @@ class Prediction(model.Prediction, Result):
 
         return svg(document)
 
-    def _inputs(self) -> tuple[str, ...]:
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
         return (self.application_path, self.machine_path)
 
 
@@ -74,7 +79,7 @@ def predict(
     *,
     nodes: int | None = None,
     cores_per_node: int | None = None,
-    reference: tuple[int, int] | None = None,
+    reference: Reference | None = None,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
 ) -> Prediction:
@@ -94,10 +99,10 @@ def predict(
     settings : mapping of str to float, optional
         Parameters of the application that replace those of the signature.
     nodes, cores_per_node : int, optional
-        Nodes to use, and cores to use on each; default: as few nodes as possible, all their cores.
-    reference : (int, int), optional
-        Processes and threads of the run that the scaling metrics compare with; default: 1 x 1, or
-        the smallest possible part of this run.
+        Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
+    reference : (int, int) or (int, int, mapping of str to float), optional
+        Processes and threads of the run that the scaling metrics compare with, and its parameters
+        that differ (weak scaling); default: 1 x 1, or the smallest possible part of this run.
     draws, seed : int, optional
         Number of Monte Carlo draws of the uncertain inputs, and their seed.
 
@@ -137,9 +142,16 @@ def predict(
         whole_number("procs", procs),
         whole_number("threads", threads),
         settings,
-        reference=None if reference is None else ReferenceRun(*reference),
+        reference=None if reference is None else _reference(*reference),
         allocation=allocation_of(nodes, cores_per_node),
         draws=draws,
         seed=seed,
     )
     return Prediction(**{one.name: getattr(found, one.name) for one in fields(found)})
+
+
+def _reference(
+    processes: int, threads: int, settings: Mapping[str, float] | None = None
+) -> ReferenceRun:
+    processes = whole_number("reference processes", processes)
+    return ReferenceRun(processes, whole_number("reference threads", threads), settings or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
 from popmodel.machine.profile import Profile
 from popmodel.network.network import Network
-from popmodel.report.replay import VIEWS
+from popmodel.report.replay import VIEWS, differences
 from popmodel.simulator import from_trace
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
@@ -34,6 +35,7 @@ from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
+    from popmodel.report.export import Record
     from popmodel.report.render import Views
 
 __all__ = ["Replays", "replay"]
@@ -68,8 +70,8 @@ class Replays(Result):
     evaluations : mapping of str to Evaluation
         Efficiencies of the measured run by family, if requested.
     unknown : mapping of str to str
-        Families that cannot be computed for replays, with the reason.
-    inputs : tuple of str
+        Families whose efficiencies replays do not give, with the reason.
+    files : tuple of str
         The files that were read.
     """
 
@@ -83,15 +85,19 @@ class Replays(Result):
     notes: tuple[str, ...]
     evaluations: Evaluations
     unknown: Mapping[str, str]
-    inputs: tuple[str, ...]
+    files: tuple[str, ...]
 
     def __repr__(self) -> str:
-        shown = [f"{one.network.name} {one.told()}" for one in self.outcomes[:_SHOWN]]
+        networks = {"runs": [{"network": one.network.to_dict()} for one in self.outcomes]}
+        shown = [
+            f"{differences(networks, number) or one.network.name}: {one.told()}"
+            for number, one in enumerate(self.outcomes[:_SHOWN], start=1)
+        ]
         if len(self.outcomes) > _SHOWN:
             shown.append("...")
         return cut(
             f"<Replays of {self.trace}: measured {format_time(self.measured)}, "
-            f"{plural(len(self.outcomes), 'replay')}: {', '.join(shown)}>"
+            f"{plural(len(self.outcomes), 'replay')}: {'; '.join(shown)}>"
         )
 
     @property
@@ -128,16 +134,21 @@ class Replays(Result):
     def _views(self) -> Views:
         return VIEWS
 
+    def _records(self) -> list[Record]:
+        """The records, in which no limit, for which documents have null, is infinity."""
+        return [
+            {**one, **{name: math.inf for name in _LIMITS if one[name] is None}}
+            for one in super()._records()
+        ]
+
     def _drawn(self, document: dict[str, Any]) -> str:
         from popmodel.report.replay_plot import svg
 
         return svg(document)
 
-    def _inputs(self) -> tuple[str, ...]:
-        return self.inputs
-
 
 _SHOWN = 8
+_LIMITS = ("network_bandwidth", "network_eager_threshold")
 _OF_NETWORKS = ("latency", "bandwidth", "eager_threshold")  # what the profile of a machine says
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -22,6 +21,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     import pandas
 
+    from popmodel.report.export import Record
     from popmodel.report.render import Views
 
 __all__ = ["Drawing", "Result"]
@@ -40,7 +40,7 @@ class Drawing:
     --------
     >>> import popmodel
     >>> popmodel.sweep(cores=64).plot()
-    <Drawing: SVG, 1001 x 445 pixels>
+    <Drawing: SVG, 788 x ... pixels>
     """
 
     svg: str
@@ -80,6 +80,12 @@ class Result:
     ``repr`` has one or a few lines; ``print`` and notebooks show the screen of the command.
     """
 
+    if TYPE_CHECKING:  # subclasses hold it or derive it
+
+        @property
+        def files(self) -> tuple[str, ...]:
+            """The files that the result rests on."""
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the document of the command (``--format json``) without provenance."""
@@ -99,12 +105,12 @@ class Result:
             raise NotImplementedError(f"{type(self).__name__} cannot be plotted")
         return draw(document)
 
-    def _inputs(self) -> Sequence[str]:
-        """Files that the result rests on."""
-        return ()
-
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return the records of ``--format csv`` as a pandas table, one value per row."""
+        """Give the records that ``--format csv`` writes as a table.
+
+        Quantities are in SI units and efficiencies fractions. ``popmodel docs tables`` says what
+        the lines and columns of each result are.
+        """
         import pandas
 
         return pandas.DataFrame.from_records([dict(one) for one in self._records()])
@@ -121,11 +127,11 @@ class Result:
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
-    def _records(self) -> Sequence[Any]:
+    def _records(self) -> list[Record]:
         return self._views().records(self.to_dict())
 
     def _stamped(self) -> dict[str, Any]:
         """The document with where it comes from."""
-        stamp = provenance.collect((), filter(os.path.isfile, self._inputs()))
+        stamp = provenance.collect((), filter(os.path.isfile, self.files))
         command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
         return {**self._document(), "provenance": replace(stamp, command=command).to_dict()}

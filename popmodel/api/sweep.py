@@ -28,6 +28,7 @@ from popmodel.units import count, parse_size
 from popmodel.values import cut
 
 if TYPE_CHECKING:
+    from popmodel.model.sweep.sweep import Step
     from popmodel.report.render import Views
 
 __all__ = ["Sweep", "sweep"]
@@ -54,7 +55,9 @@ class Sweep(model.Sweep, Result):
     def _views(self) -> Views:
         return VIEWS
 
-    def _inputs(self) -> tuple[str, ...]:
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
         return (self.signature.path, self.profile.path)
 
 
@@ -75,6 +78,7 @@ def sweep(
     tune: str | None = None,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
+    step: Step | None = None,
 ) -> Sweep:
     """Find the best split of cores into processes and threads.
 
@@ -100,7 +104,9 @@ def sweep(
     tune : str, optional
         Parameter of the application to optimise.
     draws, seed : int, optional
-        Number of Monte Carlo draws of the uncertain inputs, and their seed.
+        Draws of the uncertain inputs behind intervals and probabilities, and their seed.
+    step : callable, optional
+        Called after every split with the number of splits done and that of all: a progress bar.
 
     Returns
     -------
@@ -127,6 +133,15 @@ def sweep(
     >>> table = found.to_dataframe()[["processes", "threads", "runtime_value"]]
     >>> picture = found.plot()  # picture.save("sweep.svg")
     """
+    if cores is None and efficiency is None:
+        raise UsageError("the number of cores is missing", "for example cores=64")
+    if cores is not None and efficiency is not None:
+        raise UsageError("cores and efficiency cannot be combined", "leave one of them out")
+    if efficiency is not None and not 0 < number("efficiency", efficiency, float) <= 1:
+        raise UsageError(
+            f"efficiency={efficiency!r}: must be above 0 and at most 1",
+            "for example efficiency=0.8",
+        )
     _check_changes(what_if or {})
     counts = None if cores is None else [whole_number("cores", one) for one in several(cores)]
     found = model.sweep(
@@ -141,6 +156,7 @@ def sweep(
         tune=tune,
         draws=draws,
         seed=seed,
+        step=step,
     )
     return Sweep(**{one.name: getattr(found, one.name) for one in fields(found)})
 

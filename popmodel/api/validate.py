@@ -11,6 +11,7 @@ from popmodel.api.inputs import (
     ProfileLike,
     SignatureLike,
     TraceLike,
+    allocation_of,
     path_of,
     profile_of,
     several,
@@ -67,7 +68,7 @@ class Validation(Result):
         Parameters of the application left at their defaults.
     tables : tuple of RunTimes
         The tables that were read.
-    inputs : tuple of str
+    files : tuple of str
         The files that were read.
     """
 
@@ -77,7 +78,7 @@ class Validation(Result):
     rows: tuple[Row, ...]
     defaults: Mapping[str, float]
     tables: tuple[RunTimes, ...]
-    inputs: tuple[str, ...]
+    files: tuple[str, ...]
 
     @property
     def splits(self) -> tuple[Split, ...]:
@@ -89,7 +90,7 @@ class Validation(Result):
         found = self.splits
         return {
             "schema": SCHEMA,
-            "verdict": list(verdict(found, self.defaults)),
+            "verdict": list(verdict(found, self.defaults, disturbed=self._disturbed)),
             "application": self.application,
             "machine": self.machine,
             "measured": [run.to_dict() for run in self.measured if run.window is not None],
@@ -102,6 +103,10 @@ class Validation(Result):
             "rows": [row.to_dict() for row in self.rows],
             "summary": summary(self.rows),
         }
+
+    @property
+    def _disturbed(self) -> bool:
+        return any(run.disturbed for run in self.measured)
 
     def __repr__(self) -> str:
         runtime = summary(self.rows)["runtime"]
@@ -120,9 +125,6 @@ class Validation(Result):
 
         return svg(document)
 
-    def _inputs(self) -> tuple[str, ...]:
-        return self.inputs
-
 
 def validate(
     prediction: SignatureLike | Prediction,
@@ -130,7 +132,8 @@ def validate(
     *,
     machine: ProfileLike | None = None,
     settings: Mapping[str, float] | None = None,
-    allocation: Allocation = WHOLE,
+    nodes: int | None = None,
+    cores_per_node: int | None = None,
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
@@ -149,8 +152,8 @@ def validate(
         A machine profile: a file, the name of a preset, or a loaded one.
     settings : mapping of str to float, optional
         Parameters of the application.
-    allocation : Allocation
-        Nodes and cores that the runs may use.
+    nodes, cores_per_node : int, optional
+        Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
     window : str or pair, optional
         Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
         trace; an omitted end, or None, means that of the trace.
@@ -193,7 +196,7 @@ def validate(
             "leave them out, or name a trace",
         )
     changes = settings or {}
-    subject = _subject(prediction, machine, changes, allocation)
+    subject = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node))
     runs: list[Measurement] = []
     tables: list[RunTimes] = []
     for one in given:
@@ -213,7 +216,7 @@ def validate(
         compare(predictions, runs),
         {name: value for name, value in subject.defaults.items() if name not in in_tables},
         tuple(tables),
-        (*subject.inputs, *map(path_of, given)),
+        (*subject.files, *map(path_of, given)),
     )
 
 
@@ -225,7 +228,7 @@ class _Subject:
     ----------
     application, machine : str
         Their names.
-    inputs : tuple of str
+    files : tuple of str
         The files that say what they are.
     parameters : mapping of str to float
         Parameters of the application, where a run does not say otherwise.
@@ -237,7 +240,7 @@ class _Subject:
 
     application: str
     machine: str
-    inputs: tuple[str, ...]
+    files: tuple[str, ...]
     parameters: Mapping[str, float]
     defaults: Mapping[str, float]
     predict: Callable[[Sequence[Measurement]], list[Predicted]]

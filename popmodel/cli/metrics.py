@@ -134,7 +134,7 @@ def command(
     )
     if chosen is None:
         chosen = found.fitting if goal.format is Format.TABLE else tuple(known)
-    stamp = provenance.collect(ctx.obj, traces).to_dict()
+    stamp = provenance.collect(ctx.obj, found.files).to_dict()
     evaluated = dict(zip(found.names, found.evaluations, strict=True))
     goal.write(
         {**found.to_dict(chosen), "provenance": stamp},

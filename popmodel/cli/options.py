@@ -11,14 +11,11 @@ import math
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
 from popmodel.errors import UsageError
-
-if TYPE_CHECKING:
-    from popmodel.model.run.placement import Allocation
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -75,8 +72,8 @@ FromStartOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--from-start",
-        help="Analyse the whole run. Default: from the end of MPI_Init to the start of "
-        "MPI_Finalize.",
+        help="Analyse the whole run, or all of a region. Default: from the end of MPI_Init to "
+        "the start of MPI_Finalize.",
         show_default=False,
     ),
 ]
@@ -161,20 +158,9 @@ def whole_number(option: str, text: str, least: int = 1) -> int:
     )
 
 
-def allocation(nodes: str | None, cores_per_node: str | None) -> Allocation:
-    """What ``--nodes`` and ``--cores-per-node`` leave to a run.
-
-    Raises
-    ------
-    UsageError
-        If one is no whole number from 1.
-    """
-    from popmodel.model.run.placement import Allocation
-
-    return Allocation(
-        None if nodes is None else whole_number("--nodes", nodes),
-        None if cores_per_node is None else whole_number("--cores-per-node", cores_per_node),
-    )
+def optional_number(option: str, text: str | None) -> int | None:
+    """A whole number, if the option is given; raises as `whole_number`."""
+    return None if text is None else whole_number(option, text)
 
 
 def families(text: str, known: Sequence[str]) -> tuple[str, ...]:

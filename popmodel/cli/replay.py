@@ -143,7 +143,7 @@ def command(
         cache=not no_cache,
     )
     result = found.to_dict()
-    stamp = provenance.collect(ctx.obj, found.inputs).to_dict()
+    stamp = provenance.collect(ctx.obj, found.files).to_dict()
 
     def report_failures() -> None:
         if failures := found.failures:

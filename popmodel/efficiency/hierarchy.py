@@ -179,7 +179,7 @@ class _Reader:
             source=_one_line(table["source"]),
             top=table["top"],
             search=search,
-            metrics=MappingProxyType(metrics),
+            metrics=metrics,
             decompositions=decompositions,
             notes=notes,
             order=self.ordered(

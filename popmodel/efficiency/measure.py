@@ -107,17 +107,8 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     Returns
     -------
     Run
-        Quantities that cannot be measured are absent, with the reason; so is the ideal runtime of a
-        run that cannot be replayed.
-
-    Examples
-    --------
-    >>> import popmodel
-    >>> run = popmodel.analyse(popmodel.read("tests/data/bt-mz.S.2x2.prv.gz"))
-    >>> family = popmodel.load_families()["hybrid-additive"]
-    >>> evaluation = family.evaluate(run.observables.aggregates(), run.observables.absent)
-    >>> round(evaluation.values["parallel_efficiency"], 3)
-    0.205
+        A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
+        a run that cannot be replayed, too.
     """
     trace, window = focused(trace, part)
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)

@@ -126,6 +126,16 @@ class Profile:
         return "measured" if is_bench else "user"
 
     @property
+    def noisy(self) -> tuple[str, ...]:
+        """Sections that were measured while something disturbed the machine."""
+        qualities = self.document.get("quality", {}).items()
+        return tuple(
+            section
+            for section, quality in qualities
+            if isinstance(quality, Mapping) and quality.get("noisy")
+        )
+
+    @property
     def overlap(self) -> str:
         """How a core overlaps arithmetic and data transfer: ``none``, ``ecm`` or ``full``."""
         return str(self.document.get("core", {}).get("overlap", "none"))

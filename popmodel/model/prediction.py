@@ -146,6 +146,8 @@ class Prediction:
         Whether they came with popmodel.
     machine_origin : str
         ``measured``, ``preset`` or ``user``.
+    machine_noisy : tuple of str
+        Sections of the profile that were measured in noise.
     settings : dict of str to float
         Value of every parameter of the application.
     placement : Placement
@@ -210,6 +212,7 @@ class Prediction:
     application_is_bundled: bool
     machine_is_preset: bool
     machine_origin: str
+    machine_noisy: tuple[str, ...]
     settings: dict[str, float]
     placement: Placement
     grid: tuple[int, ...]
@@ -271,6 +274,7 @@ class Prediction:
                 "path": self.machine_path,
                 "preset": self.machine_is_preset,
                 "origin": self.machine_origin,
+                "noisy": list(self.machine_noisy),
             },
             "processes": self.placement.processes,
             "threads": self.placement.threads,

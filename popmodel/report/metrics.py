@@ -90,7 +90,9 @@ def records(document: Document) -> list[Record]:
             "run": name,
             "trace": run["trace"],
             "processes": run["processes"],
-            "threads": describe_team(run["threads"]),
+            "threads": run["threads"]
+            if isinstance(run["threads"], int)
+            else describe_team(run["threads"]),
             "outside_mpi": run["outside_mpi"],
         }
         basics = {"runtime": run["runtime"], "ideal_runtime": run["ideal_runtime"]}

@@ -76,6 +76,12 @@ def render(document: Document, views: Views, format: Format, style: Style) -> st
     return _text([*views.screen(document, style), "", *_footer(stamp, style)])
 
 
+def stamped(document: Document) -> str:
+    """The line at the foot of a drawing: the version, when, and the command."""
+    stamp = document["provenance"]
+    return f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}"
+
+
 def _text(lines: Iterable[str]) -> str:
     """Lines as a text, in which only those and the colours of popmodel control a terminal.
 

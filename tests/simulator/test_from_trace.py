@@ -11,9 +11,9 @@ import pytest
 from oracle.script import Script
 
 from popmodel.errors import ReplayError
-from popmodel.network.network import PRESETS
+from popmodel.network.network import PRESETS, READINGS
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import COLLECTIVES, Op, Program
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))
@@ -463,6 +463,26 @@ def test_a_window_keeps_the_turns_of_collectives(tmp_path: Path) -> None:
     assert program.collectives.members.tolist() == [1, 2]
     # From 140: 180 to go for rank 0, and 400 for rank 1 once it is out of the barrier.
     assert [round(t * 1e9) for t in replay(program, IDEAL).end] == [450, 450]
+
+
+@pytest.mark.parametrize("how", READINGS)
+def test_collectives_outside_the_window_are_not_part_of_the_program(
+    tmp_path: Path, how: str
+) -> None:
+    script = Script(2)
+    for p in range(2):
+        script.collective(p, "Barrier", length=20)
+        script.compute(p, 100 * (p + 1))
+        script.collective(p, "Allreduce", length=20)
+        script.compute(p, 200)
+        script.collective(p, "Barrier", length=20)
+    script.end()
+    program = from_trace(script.read(tmp_path).window(30, 330))
+    assert [COLLECTIVES[kind] for kind in program.collectives.kind] == ["allreduce"]
+    assert program.target.tolist() == [0, 0]
+    # Rank 1 arrives last, at 220; the window holds 190 of rank 0 after it, and 90 of rank 1.
+    end = replay(program, IDEAL.with_(collectives=how)).end
+    assert [round(t * 1e9) for t in end] == [190 + 190, 190 + 90]
 
 
 def test_a_collective_whose_root_lies_outside_the_window_waits_for_nobody(tmp_path: Path) -> None:

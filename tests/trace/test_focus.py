@@ -68,6 +68,11 @@ def test_from_the_last_init_to_the_first_finalize(tmp_path: Path) -> None:
     assert (part.begin, part.end, part.whole is trace) == (3 * S, 8 * S, True)
 
 
+def test_long_runs_are_written_without_exponents(tmp_path: Path) -> None:
+    trace = run(tmp_path, (0, INIT, 0, 3), processes=1, duration=36_000)
+    assert find(trace).caveats[0].startswith("analysed 35997 s of 36000 s: ")
+
+
 def test_seconds_for_programs(tmp_path: Path) -> None:
     found = find(run(tmp_path, (0, INIT, 0, 2), (0, FINALIZE, 9, 10), processes=1))
     assert found.to_dict() == {

@@ -148,6 +148,13 @@ def test_a_program_without_mpi_gets_no_advice_about_processes() -> None:
     )
 
 
+def test_a_program_without_mpi_and_openmp_gets_no_advice() -> None:
+    serial = run([[9.5]], 10.0, has_mpi=False)
+    assert advised(serial, families=["mpi"]) == Advised(
+        "No advice: neither MPI calls nor parallel regions were recorded."
+    )
+
+
 def test_a_program_without_openmp_gets_no_advice_about_threads() -> None:
     found = advised(run([[4], [9]], 10.0), families=["hybrid-additive", "talp"])
     assert {cause.metric for cause in found.advice} <= {
