@@ -1,10 +1,10 @@
 """popmodel: analytical performance model and what-if predictor for MPI + OpenMP programs.
 
-The names below are loaded when they are first used, so that ``import popmodel`` costs nothing.
+The public names are loaded on first use, which keeps ``import popmodel`` fast.
 
-`metrics`, `replay`, `predict`, `sweep` and `validate` do what the commands of the same names do.
-Their results have a short ``repr``; ``print`` shows the screen of the command, ``to_dict`` gives
-the document, ``to_dataframe`` a pandas table, ``plot`` a drawing. Quantities are in SI units.
+`metrics`, `replay`, `predict`, `sweep` and `validate` do the same as the commands. Their results
+have a short ``repr``; ``print`` shows the screen of the command, ``to_dict`` returns the document,
+``to_dataframe`` a pandas table, ``plot`` an SVG drawing. Quantities are in SI units.
 
 Examples
 --------
@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 from popmodel._version import __version__
 
 if TYPE_CHECKING:
+    from popmodel.api.analyse import analyse
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
     from popmodel.api.replay import replay
     from popmodel.api.sweep import sweep
     from popmodel.api.validate import validate
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.efficiency.measure import analyse
     from popmodel.errors import PopmodelError
     from popmodel.machine.profile import load as load_machine
     from popmodel.model.signature.files import load as load_signature
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.errors.PopmodelError",
-    "analyse": "popmodel.efficiency.measure.analyse",
+    "analyse": "popmodel.api.analyse.analyse",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
     "load_signature": "popmodel.model.signature.files.load",

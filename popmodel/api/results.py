@@ -1,4 +1,4 @@
-"""What every verb gives back in Python: a document that can be read, tabulated and drawn.
+"""The results of all commands in Python: documents that can be read, tabulated and plotted.
 
 A result has the same document, the same records and the same screen as the command line; nothing
 here computes a number.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -22,6 +21,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     import pandas
 
+    from popmodel.report.export import Record
     from popmodel.report.render import Views
 
 __all__ = ["Drawing", "Result"]
@@ -29,18 +29,18 @@ __all__ = ["Drawing", "Result"]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture as SVG, which notebooks show as it is.
+    """An SVG drawing, which notebooks display.
 
     Attributes
     ----------
     svg : str
-        The text of the file; ``str(drawing)`` is the same.
+        The SVG source, also given by ``str(drawing)``.
 
     Examples
     --------
     >>> import popmodel
     >>> popmodel.sweep(cores=64).plot()
-    <Drawing: SVG, 1001 x 445 pixels>
+    <Drawing: SVG, 788 x ... pixels>
     """
 
     svg: str
@@ -57,7 +57,7 @@ class Drawing:
         return self.svg[self.svg.index("<svg") :]  # a notebook puts it into a page
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the drawing to a file, replacing one that is there.
+        """Write the drawing to a file, replacing an existing one.
 
         Raises
         ------
@@ -68,22 +68,27 @@ class Drawing:
             write_bytes(Path(path), self.svg.encode())
         except OSError as error:
             problem = f"cannot be written: {error.strerror}"
-            raise FileError(path, problem, hint="choose another place") from error
+            raise FileError(path, problem, hint="choose another path") from error
 
 
 _SIDES = (" width", " height")
 
 
 class Result:
-    """What a verb gives back.
+    """The result of a command.
 
-    ``repr`` has one or a few lines, ``print`` shows the screen of the command line, and a notebook
-    shows the same.
+    ``repr`` has one or a few lines; ``print`` and notebooks show the screen of the command.
     """
+
+    if TYPE_CHECKING:  # subclasses hold it or derive it
+
+        @property
+        def files(self) -> tuple[str, ...]:
+            """The files that the result rests on."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Give the document of the verb, as ``--format json`` prints it, without provenance."""
+        """Return the document of the command (``--format json``) without provenance."""
 
     @abstractmethod
     def _views(self) -> Views:
@@ -97,21 +102,21 @@ class Result:
         """The document, which has its provenance, as SVG."""
         draw = self._views().svg
         if draw is None:
-            raise NotImplementedError(f"{type(self).__name__} has no drawing")
+            raise NotImplementedError(f"{type(self).__name__} cannot be plotted")
         return draw(document)
 
-    def _inputs(self) -> Sequence[str]:
-        """Files that the result rests on."""
-        return ()
-
     def to_dataframe(self) -> pandas.DataFrame:
-        """Give the records that ``--format csv`` writes as a table, one value to a line."""
+        """Give the records that ``--format csv`` writes as a table.
+
+        Quantities are in SI units and efficiencies fractions. ``popmodel docs tables`` says what
+        the lines and columns of each result are.
+        """
         import pandas
 
         return pandas.DataFrame.from_records([dict(one) for one in self._records()])
 
     def plot(self) -> Drawing:
-        """Draw the result; a notebook shows it, ``save(path)`` writes it."""
+        """Plot the result; notebooks display it, ``save(path)`` writes it."""
         return Drawing(self._drawn(self._stamped()))
 
     def __str__(self) -> str:
@@ -122,11 +127,11 @@ class Result:
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
-    def _records(self) -> Sequence[Any]:
+    def _records(self) -> list[Record]:
         return self._views().records(self.to_dict())
 
     def _stamped(self) -> dict[str, Any]:
         """The document with where it comes from."""
-        stamp = provenance.collect((), filter(os.path.isfile, self._inputs()))
+        stamp = provenance.collect((), filter(os.path.isfile, self.files))
         command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
         return {**self._document(), "provenance": replace(stamp, command=command).to_dict()}

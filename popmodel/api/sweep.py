@@ -28,13 +28,14 @@ from popmodel.units import count, parse_size
 from popmodel.values import cut
 
 if TYPE_CHECKING:
+    from popmodel.model.sweep.sweep import Step
     from popmodel.report.render import Views
 
 __all__ = ["Sweep", "sweep"]
 
 
 class Sweep(model.Sweep, Result):
-    """Splits of cores: all that `popmodel.model.sweep.sweep.Sweep` holds, to be looked at."""
+    """Splits of cores, with the attributes of `popmodel.model.sweep.sweep.Sweep`."""
 
     to_dict = model.Sweep.to_dict
 
@@ -54,7 +55,9 @@ class Sweep(model.Sweep, Result):
     def _views(self) -> Views:
         return VIEWS
 
-    def _inputs(self) -> tuple[str, ...]:
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
         return (self.signature.path, self.profile.path)
 
 
@@ -75,33 +78,35 @@ def sweep(
     tune: str | None = None,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
+    step: Step | None = None,
 ) -> Sweep:
     """Find the best split of cores into processes and threads.
 
     Parameters
     ----------
     application : str, path or Signature, optional
-        A signature's file, the name of a bundled one, or one that was loaded; default:
-        ``stencil3d``.
+        A signature: a file, the name of a bundled one, or a loaded one; default: ``stencil3d``.
     machine : str, path or Profile, optional
-        A profile's file, the name of a preset, or one that was loaded; default:
+        A machine profile: a file, the name of a preset, or a loaded one; default:
         ``sandybridge-fdr``.
     cores : int or iterable of int
-        Numbers of cores; leave it out to look for the largest number that keeps `efficiency`.
+        Numbers of cores; omit it to find the largest number that keeps `efficiency`.
     settings : mapping of str to float, optional
-        Parameters of the application that differ from those in the signature.
+        Parameters of the application that replace those of the signature.
     what_if : mapping of str to float, optional
         Factors on ``latency``, ``bandwidth``, ``memory``, ``clock``, ``openmp``, ``imbalance``.
     nodes, cores_per_node : int, optional
-        Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
+        Nodes to use, and cores to use on each; default: as few nodes as possible, all their cores.
     max_memory : float or str, optional
-        Memory that a process may take at most: bytes, or a text such as ``2GiB``.
+        Memory limit per process: bytes, or text such as ``"2GiB"``.
     efficiency : float, optional
         Parallel efficiency to keep, if `cores` is left out.
     tune : str, optional
-        Parameter of the application to find the best value of.
+        Parameter of the application to optimise.
     draws, seed : int, optional
         Draws of the uncertain inputs behind intervals and probabilities, and their seed.
+    step : callable, optional
+        Called after every split with the number of splits done and that of all: a progress bar.
 
     Returns
     -------
@@ -113,7 +118,7 @@ def sweep(
     FileError
         If a file cannot be read.
     UsageError
-        If no split is possible; the message says why the first is not.
+        If no split is possible; the message gives the reason for the first.
     MissingQuantity
         If the machine profile lacks a value that the application needs.
 
@@ -128,6 +133,15 @@ def sweep(
     >>> table = found.to_dataframe()[["processes", "threads", "runtime_value"]]
     >>> picture = found.plot()  # picture.save("sweep.svg")
     """
+    if cores is None and efficiency is None:
+        raise UsageError("the number of cores is missing", "for example cores=64")
+    if cores is not None and efficiency is not None:
+        raise UsageError("cores and efficiency cannot be combined", "leave one of them out")
+    if efficiency is not None and not 0 < number("efficiency", efficiency, float) <= 1:
+        raise UsageError(
+            f"efficiency={efficiency!r}: must be above 0 and at most 1",
+            "for example efficiency=0.8",
+        )
     _check_changes(what_if or {})
     counts = None if cores is None else [whole_number("cores", one) for one in several(cores)]
     found = model.sweep(
@@ -142,6 +156,7 @@ def sweep(
         tune=tune,
         draws=draws,
         seed=seed,
+        step=step,
     )
     return Sweep(**{one.name: getattr(found, one.name) for one in fields(found)})
 
@@ -150,9 +165,9 @@ def _check_changes(what_if: Mapping[str, float]) -> None:
     """Refuse a change of nothing, and by nothing."""
     for name, factor in what_if.items():
         if name not in WHAT_IF:
-            raise UsageError(f"what_if: nothing is called {name!r}", f"known: {', '.join(WHAT_IF)}")
+            raise UsageError(f"what_if: unknown name {name!r}", f"known: {', '.join(WHAT_IF)}")
         if not (isinstance(factor, int | float) and 0 < factor < math.inf):
             raise UsageError(
                 f"what_if: {name}={factor!r}: must be a number above 0",
-                'for example what_if={"latency": 0.5}',
+                'try what_if={"latency": 0.5}',
             )

@@ -1,4 +1,4 @@
-"""Predictions beside measured runs."""
+"""Predictions compared with measured runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from popmodel.api.inputs import (
     ProfileLike,
     SignatureLike,
     TraceLike,
+    allocation_of,
     path_of,
     profile_of,
     several,
@@ -53,7 +54,7 @@ __all__ = ["Validation", "validate"]
 
 @dataclass(frozen=True)
 class Validation(Result):
-    """Predicted beside measured; made by `validate`.
+    """Predictions compared with measurements, as returned by `validate`.
 
     Attributes
     ----------
@@ -62,12 +63,12 @@ class Validation(Result):
     measured : tuple of Measurement
         The measured runs.
     rows : tuple of Row
-        Every quantity of every run.
+        One row for every quantity of every run.
     defaults : mapping of str to float
-        Parameters of the application that nobody set.
+        Parameters of the application left at their defaults.
     tables : tuple of RunTimes
         The tables that were read.
-    inputs : tuple of str
+    files : tuple of str
         The files that were read.
     """
 
@@ -77,19 +78,19 @@ class Validation(Result):
     rows: tuple[Row, ...]
     defaults: Mapping[str, float]
     tables: tuple[RunTimes, ...]
-    inputs: tuple[str, ...]
+    files: tuple[str, ...]
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """Runs of the same split and parameters, taken together."""
+        """Runs grouped by split and parameters."""
         return splits(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the document, schema ``popmodel/validate/1``, without provenance."""
+        """Return the document, schema ``popmodel/validate/1``, without provenance."""
         found = self.splits
         return {
             "schema": SCHEMA,
-            "verdict": list(verdict(found, self.defaults)),
+            "verdict": list(verdict(found, self.defaults, disturbed=self._disturbed)),
             "application": self.application,
             "machine": self.machine,
             "measured": [run.to_dict() for run in self.measured if run.window is not None],
@@ -102,6 +103,10 @@ class Validation(Result):
             "rows": [row.to_dict() for row in self.rows],
             "summary": summary(self.rows),
         }
+
+    @property
+    def _disturbed(self) -> bool:
+        return any(run.disturbed for run in self.measured)
 
     def __repr__(self) -> str:
         runtime = summary(self.rows)["runtime"]
@@ -120,9 +125,6 @@ class Validation(Result):
 
         return svg(document)
 
-    def _inputs(self) -> tuple[str, ...]:
-        return self.inputs
-
 
 def validate(
     prediction: SignatureLike | Prediction,
@@ -130,7 +132,8 @@ def validate(
     *,
     machine: ProfileLike | None = None,
     settings: Mapping[str, float] | None = None,
-    allocation: Allocation = WHOLE,
+    nodes: int | None = None,
+    cores_per_node: int | None = None,
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
@@ -141,34 +144,33 @@ def validate(
     Parameters
     ----------
     prediction : path, str, Prediction or Signature
-        A prediction, as `predict` gives it or as it was saved (``.json``), or an application to
-        predict now.
+        A prediction returned by `predict` or saved as ``.json``, or an application to predict now.
     measured : path or Trace, or several of them
-        Traces, or tables of run times (``.csv``); columns of a table that are named like a
-        parameter of the application set it for each run.
+        Traces, or tables of run times (``.csv``); table columns named like a parameter of the
+        application set it for each run.
     machine : str, path or Profile, optional
-        A profile's file, the name of a preset, or one that was loaded.
+        A machine profile: a file, the name of a preset, or a loaded one.
     settings : mapping of str to float, optional
         Parameters of the application.
-    allocation : Allocation
-        Nodes and cores that the runs may use.
+    nodes, cores_per_node : int, optional
+        Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
     window : str or pair, optional
         Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
-        trace; an end that is left out, or None, is the trace's.
+        trace; an omitted end, or None, means that of the trace.
     region : str, optional
-        Analyse the occurrences of a region, one after the other.
+        Analyse all occurrences of a region, joined together.
     from_start : bool
-        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
-        to the begin of MPI_Finalize of the first.
+        Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
+        MPI_Finalize on the first.
     cache : bool
-        Whether to keep parsed traces, and to use those that are kept.
+        Whether to use and keep parsed copies of the traces.
 
     Raises
     ------
     FileError
-        If something cannot be read.
+        If a file cannot be read.
     UsageError
-        If a run was measured for whose size there is no prediction, or options contradict.
+        If there is no prediction for the size of a measured run, or options contradict each other.
 
     Examples
     --------
@@ -186,7 +188,7 @@ def validate(
     """
     given = several(measured)
     if not given:
-        raise UsageError("there is no measured run", "name at least one trace or table")
+        raise UsageError("no measured run given", "name at least one trace or table")
     part = Part.of(window, region, from_start)
     if part != PROGRAM and all(_is_table(one) for one in given):
         raise UsageError(
@@ -194,7 +196,7 @@ def validate(
             "leave them out, or name a trace",
         )
     changes = settings or {}
-    subject = _subject(prediction, machine, changes, allocation)
+    subject = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node))
     runs: list[Measurement] = []
     tables: list[RunTimes] = []
     for one in given:
@@ -214,7 +216,7 @@ def validate(
         compare(predictions, runs),
         {name: value for name, value in subject.defaults.items() if name not in in_tables},
         tuple(tables),
-        (*subject.inputs, *map(path_of, given)),
+        (*subject.files, *map(path_of, given)),
     )
 
 
@@ -226,7 +228,7 @@ class _Subject:
     ----------
     application, machine : str
         Their names.
-    inputs : tuple of str
+    files : tuple of str
         The files that say what they are.
     parameters : mapping of str to float
         Parameters of the application, where a run does not say otherwise.
@@ -238,7 +240,7 @@ class _Subject:
 
     application: str
     machine: str
-    inputs: tuple[str, ...]
+    files: tuple[str, ...]
     parameters: Mapping[str, float]
     defaults: Mapping[str, float]
     predict: Callable[[Sequence[Measurement]], list[Predicted]]

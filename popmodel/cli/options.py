@@ -11,14 +11,11 @@ import math
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
 from popmodel.errors import UsageError
-
-if TYPE_CHECKING:
-    from popmodel.model.run.placement import Allocation
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -67,8 +64,8 @@ RegionOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Analyse the occurrences of a region, one after the other: one that the program "
-        "marks, or a parallel region.",
+        help="Analyse all occurrences of a region, joined together: a user region or a parallel "
+        "region.",
     ),
 ]
 FromStartOption: TypeAlias = Annotated[
@@ -157,24 +154,13 @@ def whole_number(option: str, text: str, least: int = 1) -> int:
         return int(number)
     raise UsageError(
         f"{option}: must be a whole number, at least {least}, not '{text}'",
-        f"for example {option} 4",
+        f"try {option} 4",
     )
 
 
-def allocation(nodes: str | None, cores_per_node: str | None) -> Allocation:
-    """What ``--nodes`` and ``--cores-per-node`` leave to a run.
-
-    Raises
-    ------
-    UsageError
-        If one is no whole number from 1.
-    """
-    from popmodel.model.run.placement import Allocation
-
-    return Allocation(
-        None if nodes is None else whole_number("--nodes", nodes),
-        None if cores_per_node is None else whole_number("--cores-per-node", cores_per_node),
-    )
+def optional_number(option: str, text: str | None) -> int | None:
+    """A whole number, if the option is given; raises as `whole_number`."""
+    return None if text is None else whole_number(option, text)
 
 
 def families(text: str, known: Sequence[str]) -> tuple[str, ...]:
@@ -220,7 +206,7 @@ def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, floa
     if match is None:
         raise UsageError(
             f"{option} {text}: '{split}' must be PROCESSESxTHREADS",
-            f"for example {option} 1x1, or {option} 1x1,N=256",
+            f"try {option} 1x1, or {option} 1x1,N=256",
         )
     return int(match[1]), int(match[2]), _settings(option, rest)
 
@@ -230,9 +216,7 @@ def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
     for text in texts:
         name, sign, number = (part.strip() for part in text.partition("="))
         if not sign or not name:
-            raise UsageError(
-                f"{option} {text}: value missing", "write NAME=VALUE, for example N=4096"
-            )
+            raise UsageError(f"{option} {text}: value missing", "write NAME=VALUE, such as N=4096")
         if name in found:
             raise UsageError(f"{option} {text}: {name} is set twice", "leave one of them out")
         found[name] = _number(number, f"{option} {text}")
@@ -245,5 +229,5 @@ def _number(number: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError(f"{where}: must be a number, not '{number}'", "for example N=4096")
+        raise UsageError(f"{where}: must be a number, not '{number}'", "try N=4096")
     return value

@@ -16,8 +16,8 @@ from popmodel.cli.options import (
     OutputOption,
     PredictedFamilyOption,
     SetOption,
-    allocation,
     families,
+    optional_number,
     settings,
     split_and_settings,
     whole_number,
@@ -50,8 +50,8 @@ def command(
         str | None,
         typer.Option(
             metavar="PxT[,NAME=VALUE]",
-            help="Run that the family scaling compares with; NAME=VALUE for another problem size "
-            "(weak scaling). Default: 1x1, or the smallest possible part of the run.",
+            help="Reference run of the family scaling, such as 1x4 or 1x4,N=256 (another problem "
+            "size: weak scaling). Default: 1x1, or the smallest possible part of the run.",
         ),
     ] = None,
     formula: Annotated[
@@ -72,55 +72,57 @@ def command(
     90 % intervals, where the time goes, what would help, and how to launch the run.
     """
     from popmodel import provenance
+    from popmodel.api.predict import predict
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.machine import profile as profiles
-    from popmodel.model.predict import predict
     from popmodel.model.prediction import MAIN_FAMILY
-    from popmodel.model.scaling import ReferenceRun
-    from popmodel.model.signature import files as signatures
     from popmodel.report.predict import views
 
     goal = target(output, format, force=force)
     if procs is None:
-        raise UsageError("--procs is missing", "add for example --procs 16")
+        raise UsageError("--procs is missing", "try --procs 16")
     processes = whole_number("--procs", procs)
     per_process = whole_number("--threads", threads)
-    available = allocation(nodes, cores_per_node)
-    if formula is not None and family is not None:
-        raise UsageError(
-            "--formula and --family cannot be combined", "write --formula FAMILY.METRIC"
-        )
-    if formula is not None and reference is not None:
-        raise UsageError(
-            "--formula and --reference cannot be combined",
-            "a formula describes one run: leave one of them out",
-        )
-    shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
-    base = (
-        None if reference is None else ReferenceRun(*split_and_settings("--reference", reference))
-    )
-    signature = signatures.load(app or signatures.DEFAULT)
-    profile = profiles.load(machine or profiles.DEFAULT_PRESET)
+    on_nodes = optional_number("--nodes", nodes)
+    on_cores = optional_number("--cores-per-node", cores_per_node)
     changed = settings(set_ or [])
     if formula is not None:
-        from popmodel.model.formula import derivation as formulas
+        for option, given in (("--family", family), ("--reference", reference)):
+            if given is not None:
+                raise UsageError(f"--formula and {option} cannot be combined", _ALONE[option])
+        from popmodel.api.inputs import allocation_of, profile_of, signature_of
+        from popmodel.model.formula import derivation
         from popmodel.report.formula import VIEWS
 
-        written = formulas.formula(
-            signature, profile, processes, per_process, formula, changed, allocation=available
+        signature, profile = signature_of(app), profile_of(machine)
+        written = derivation.formula(
+            signature,
+            profile,
+            processes,
+            per_process,
+            formula,
+            changed,
+            allocation=allocation_of(on_nodes, on_cores),
         )
         stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
         goal.write({**written.to_dict(), "provenance": stamp}, VIEWS)
         return
-    prediction = predict(
-        signature,
-        profile,
+    shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
+    found = predict(
+        app,
+        machine,
         processes,
         per_process,
         changed,
-        reference=base,
-        allocation=available,
+        nodes=on_nodes,
+        cores_per_node=on_cores,
+        reference=None if reference is None else split_and_settings("--reference", reference),
     )
-    stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
-    goal.write({**prediction.to_dict(), "provenance": stamp}, views(shown, brief=family is None))
+    stamp = provenance.collect(ctx.obj, found.files).to_dict()
+    goal.write({**found.to_dict(), "provenance": stamp}, views(shown, brief=family is None))
+
+
+_ALONE = {
+    "--family": "write --formula FAMILY.METRIC",
+    "--reference": "a formula describes one run: leave one of them out",
+}

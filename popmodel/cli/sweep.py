@@ -17,7 +17,7 @@ from popmodel.cli.options import (
     MachineOption,
     NodesOption,
     SetOption,
-    allocation,
+    optional_number,
     settings,
     whole_number,
 )
@@ -56,7 +56,7 @@ def command(
         ),
     ] = None,
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Upper limit of the memory of a process.")
+        str | None, typer.Option(metavar="SIZE", help="Memory limit per process.")
     ] = None,
     efficiency: Annotated[
         str | None,
@@ -101,40 +101,34 @@ def command(
     best, recommends one, and says what the usual defaults would cost and how to launch it.
     """
     from popmodel import provenance
+    from popmodel.api.sweep import sweep
     from popmodel.cli.output import target
     from popmodel.cli.progress import counted
-    from popmodel.machine import profile as profiles
-    from popmodel.model.signature import files as signatures
-    from popmodel.model.sweep.sweep import sweep
     from popmodel.report.sweep import VIEWS
     from popmodel.units import parse_size
 
     goal = target(output, format, force=force, formats=SWEEP_FORMATS)
     if (cores is None) == (efficiency is None):
         if cores is None:
-            raise UsageError("--cores is missing", "add for example --cores 64")
+            raise UsageError("--cores is missing", "try --cores 64")
         raise UsageError("--cores and --efficiency cannot be combined", "leave one of them out")
     counts = None if cores is None else [whole_number("--cores", part) for part in cores.split(",")]
     goal_efficiency = None if efficiency is None else _fraction("--efficiency", efficiency)
-    available = allocation(nodes, cores_per_node)
-    changes = _changes(what_if)
-    limit = None if max_memory is None else parse_size(max_memory)
-    signature = signatures.load(app or signatures.DEFAULT)
-    profile = profiles.load(machine or profiles.DEFAULT_PRESET)
     with counted("splits") as step:
         found = sweep(
-            signature,
-            profile,
+            app,
+            machine,
             counts,
             settings(set_ or []),
-            what_if=changes,
-            allocation=available,
-            max_memory=limit,
+            what_if=_changes(what_if),
+            nodes=optional_number("--nodes", nodes),
+            cores_per_node=optional_number("--cores-per-node", cores_per_node),
+            max_memory=None if max_memory is None else parse_size(max_memory),
             efficiency=goal_efficiency,
             tune=tune,
             step=step,
         )
-    stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
+    stamp = provenance.collect(ctx.obj, found.files).to_dict()
     goal.write({**found.to_dict(), "provenance": stamp}, VIEWS)
 
 
@@ -148,7 +142,7 @@ def _fraction(option: str, text: str) -> float:
     if not 0 < value <= 1:
         raise UsageError(
             f"{option}: must be above 0 and at most 1, not '{text}'",
-            f"write for example {option} 0.8 or {option} 80%",
+            f"try {option} 0.8 or {option} 80%",
         )
     return value
 
@@ -182,6 +176,6 @@ def _factor(text: str, part: str) -> float:
     if not (math.isfinite(value) and value > 0):
         raise UsageError(
             f"--what-if {part}: must be a factor above 0, not '{text}'",
-            "write for example latency=0.5x",
+            "try latency=0.5x",
         )
     return value

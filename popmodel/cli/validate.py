@@ -19,8 +19,8 @@ from popmodel.cli.options import (
     RegionOption,
     SetOption,
     WindowOption,
-    allocation,
     families,
+    optional_number,
     settings,
 )
 
@@ -101,13 +101,14 @@ def command(
         measured,
         machine=machine,
         settings=settings(set_ or []),
-        allocation=allocation(nodes, cores_per_node),
+        nodes=optional_number("--nodes", nodes),
+        cores_per_node=optional_number("--cores-per-node", cores_per_node),
         window=window,
         region=region,
         from_start=from_start,
         cache=not no_cache,
     )
-    stamp = provenance.collect(ctx.obj, found.inputs).to_dict()
+    stamp = provenance.collect(ctx.obj, found.files).to_dict()
     compared = found.splits
     goal.write(
         {**found.to_dict(), "provenance": stamp},

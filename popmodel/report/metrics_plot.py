@@ -10,7 +10,7 @@ from popmodel.report.bars import Bar, Line, bars
 from popmodel.report.metrics import describe_team
 from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
-from popmodel.report.render import Document
+from popmodel.report.render import Document, stamped
 from popmodel.report.terminal import percent
 from popmodel.units import count, format_time
 
@@ -47,7 +47,7 @@ def svg(document: Document) -> str:
         lines,
         [
             "Orange: where the family loses most.",
-            f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}",
+            stamped(document),
         ],
         stamp,
         full=1.0,

@@ -1,53 +1,26 @@
 """Drawings as SVG: panels of points with intervals over categories.
 
-Plain functions from data to lines of SVG; nothing here knows what it shows. Text stays text, so
-that it can be searched and read aloud. Points differ by shape and filling and not by colour alone
-(the blue and the orange are of M. Okabe, K. Ito, Color Universal Design, 2008). As nothing here
-can measure text, a character counts as `_CHARACTER` of its size, which is more than the usual
-sans-serif fonts need on average; what is placed by that does not overlap.
+Plain functions from data to lines of SVG; nothing here knows what it shows. Points differ by shape
+and filling and not by colour alone (the blue and the orange are of M. Okabe, K. Ito, Color
+Universal Design, 2008).
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from html import escape
 from typing import Any
 
-from popmodel.report.export import plain
-from popmodel.report.terminal import Style, clean, display_width, paragraph
+from popmodel.report.svg import LINE, MARGIN, safe, sheet, text_width, words, wrapped
 from popmodel.values import dataclass
 
-_CHARACTER = 0.62
-_TEXT, _HEADING = 12, 16  # sizes in pixels
-LINE = 17
-MARGIN = 20
 _GAP = 36  # between panels side by side
 _PLOT_HEIGHT = 210
 _LEAST_SLOT = 58
 _LEAST_PLOT = 270
 _TICKS = 6
-
-_STYLE = """\
-text { font: 12px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; fill: #222; }
-.heading { font-size: 16px; font-weight: bold; }
-.panel { font-weight: bold; }
-.end { text-anchor: end; }
-.middle { text-anchor: middle; }
-.faint { fill: #555; }
-.axis { stroke: #222; stroke-width: 1; fill: none; }
-.grid { stroke: #ddd; stroke-width: 1; }
-.band { fill: #e8f1f8; }
-.value { stroke: #e8f1f8; stroke-width: 4; paint-order: stroke; }
-.bar { stroke: #555; stroke-width: 1.5; fill: none; }
-.plain { fill: #fff; stroke: #555; stroke-width: 1.5; }
-.marked { fill: #0072b2; stroke: #0072b2; }
-.first { fill: #d55e00; stroke: #222; stroke-width: 1; }
-.room { fill: #e8f1f8; }
-.share { fill: #0072b2; }
-.worst { fill: #d55e00; }"""
 
 
 class Mark(StrEnum):
@@ -175,56 +148,6 @@ def drawing(
     return sheet(title, facts, layout.width, draw, remarks, stamp)
 
 
-def sheet(
-    title: str,
-    facts: Sequence[str],
-    width: int,
-    draw: Callable[[float], tuple[list[str], float]],
-    remarks: Sequence[str],
-    stamp: Mapping[str, Any],
-) -> str:
-    """Put a picture between its title and its remarks, as a self-contained SVG.
-
-    Parameters
-    ----------
-    title, facts, remarks, stamp
-        As of `drawing`.
-    width : int
-        Width of the picture in pixels.
-    draw : callable
-        From the height at which the picture begins to its lines and the height at which it ends.
-    """
-    y: float = MARGIN
-    lines: list[str] = []
-    for text in _wrapped(title, width, _HEADING):
-        y += LINE + 3
-        lines.append(words(MARGIN, y, text, "heading"))
-    for fact in facts:
-        for text in _wrapped(fact, width, _TEXT):
-            y += LINE
-            lines.append(words(MARGIN, y, text))
-    drawn, y = draw(y)
-    lines += drawn
-    for remark in remarks:
-        for text in _wrapped(remark, width, _TEXT):
-            y += LINE
-            lines.append(words(MARGIN, y, text, "faint"))
-    height = y + MARGIN
-    return "\n".join(
-        [
-            '<?xml version="1.0" encoding="UTF-8"?>',
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title">',
-            f'<title id="title">{safe(title)}</title>',
-            f"<metadata>{safe(json.dumps(plain(stamp), ensure_ascii=True))}</metadata>",
-            f"<style>\n{_STYLE}\n</style>",
-            f'<rect width="{width}" height="{height}" fill="#fff"/>',
-            *lines,
-            "</svg>\n",
-        ]
-    )
-
-
 def ticks(low: float, high: float) -> list[float]:
     """Give round numbers, 1, 2 or 5 times a power of ten apart, from low to high.
 
@@ -239,11 +162,6 @@ def ticks(low: float, high: float) -> list[float]:
     digits = max(0, -math.floor(math.log10(step)))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, digits) for number in range(first, last + 1)]
-
-
-def text_width(text: str, size: int = _TEXT) -> float:
-    """Room for a text in pixels, rather more than it needs."""
-    return display_width(text) * size * _CHARACTER
 
 
 @dataclass(frozen=True)
@@ -318,7 +236,7 @@ def _band(band: Band, y: float, layout: _Layout) -> tuple[list[str], float]:
     rows = 3 if any(panel.below for panel in band.panels) else 2
     y += 8 + _PLOT_HEIGHT + rows * LINE + 4
     for remark in band.remarks:
-        for text in _wrapped(remark, layout.width, _TEXT):
+        for text in wrapped(remark, layout.width):
             y += LINE
             lines.append(words(MARGIN, y, text, "faint"))
     return lines, y
@@ -394,19 +312,3 @@ def _legend(entries: Sequence[tuple[Mark, str]], y: float, width: float) -> tupl
         lines += [_shape(mark, x + 6, y - 4), words(x + 18, y, meaning)]
         x += room + 16
     return lines, y
-
-
-def _wrapped(text: str, width: float, size: int) -> list[str]:
-    characters = int((width - 2 * MARGIN) / (size * _CHARACTER))
-    return paragraph(text, Style(characters))
-
-
-def words(x: float, y: float, text: str, kind: str = "") -> str:
-    """A text at a place, of a kind that the style knows."""
-    style = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}"{style}>{safe(text)}</text>'
-
-
-def safe(text: str) -> str:
-    """Text without control characters, which XML does not allow, and without markup."""
-    return escape(clean(text), quote=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from popmodel.report.bars import Bar, Line, bars
 from popmodel.report.heading import application
-from popmodel.report.render import Document
+from popmodel.report.render import Document, stamped
 from popmodel.report.terminal import percent
 from popmodel.units import format_time
 
@@ -38,7 +38,7 @@ def svg(document: Document) -> str:
         lines,
         [
             "Intervals: 90 %, reflecting parameter uncertainty, not model error.",
-            f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}",
+            stamped(document),
         ],
         stamp,
     )

@@ -1,52 +1,52 @@
-"""Replays of a trace as a drawing: the runtime on each network."""
+"""Replays of a trace as a drawing: the measured runtime, and that on each network."""
 
 from __future__ import annotations
 
-from popmodel.report.plots import Band, Mark, Panel, Point, drawing
-from popmodel.report.render import Document
+from collections.abc import Mapping
+from typing import Any
+
+from popmodel.report.bars import Bar, Line, bars
+from popmodel.report.render import Document, stamped
 from popmodel.report.replay import differences
 from popmodel.units import format_time
 
 
 def svg(document: Document) -> str:
-    """The runtime of each replay, in the order in which the networks were given."""
-    runs = document["runs"]
-    measured = document["measured_runtime"]
-    done = [(number, run) for number, run in enumerate(runs, start=1) if run["ranks"]]
-    longest = max((run["runtime"] for _, run in done), default=measured)
-    unit, factor = next(
-        ((unit, factor) for unit, factor in _UNITS if longest * factor >= 1), _UNITS[-1]
-    )
-    points = tuple(
-        Point(
-            name := differences(document, number) or run["network"]["name"],
-            run["runtime"] * factor,
-            None,
-            None,
-            f"{name}: {format_time(run['runtime'])}",
-            format_time(run["runtime"]),
-            Mark.PLAIN,
-        )
-        for number, run in done
-    )
-    stopped = [
-        f"No result: {differences(document, number)}: {run['error']}"
+    """A bar for the measured run and for each replay, in the order of the networks."""
+    runs, measured = document["runs"], document["measured_runtime"]
+    names = [
+        differences(document, number) or run["network"]["name"]
         for number, run in enumerate(runs, start=1)
-        if not run["ranks"]
     ]
-    panels = (Panel("runtime", f"Runtime ({unit})", points),) if points else ()
-    stamp = document["provenance"]
-    return drawing(
+    return bars(
         "Runtime on other networks",
-        [f"trace {runs[0]['trace']}", f"measured {format_time(measured)}"],
-        [],
-        [Band("", panels, "network", tuple(stopped))] if panels else [],
+        [f"trace {runs[0]['trace']}", _COMPARED[document["against"]["what"]]],
+        [""],
         [
-            *([] if panels else stopped),
-            f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}",
+            Line("measured", (Bar(measured, format_time(measured)),)),
+            *(Line(name, (_bar(run),)) for name, run in zip(names, runs, strict=True)),
         ],
-        stamp,
+        [
+            *(
+                f"No result: {name}: {run['error']}"
+                for name, run in zip(names, runs, strict=True)
+                if run["runtime"] is None
+            ),
+            stamped(document),
+        ],
+        document["provenance"],
     )
 
 
-_UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6))
+_COMPARED = {
+    "ideal": "changes relative to the ideal network",
+    "first": "changes relative to the first replay",
+    "measured": "changes relative to the measured run",
+}
+
+
+def _bar(run: Mapping[str, Any]) -> Bar | None:
+    if run["runtime"] is None:
+        return None
+    change = "" if run["change"] is None else f" ({100 * run['change']:+.1f} %)"
+    return Bar(run["runtime"], format_time(run["runtime"]) + change)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from popmodel.report.heading import application
 from popmodel.report.plots import Band, Mark, Panel, Point, drawing
-from popmodel.report.render import Document
+from popmodel.report.render import Document, stamped
 from popmodel.report.splits import Entry, cores, name, ordered, runs
 from popmodel.report.terminal import percent
 from popmodel.units import plural
@@ -44,7 +44,7 @@ def svg(document: Document) -> str:
         [
             "Bars: 90 % intervals; they reflect parameter uncertainty, not model error. Much of it "
             "is common to all splits, which are compared draw by draw. Axes do not start at 0.",
-            f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}",
+            stamped(document),
         ],
         stamp,
     )

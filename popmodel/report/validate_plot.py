@@ -1,66 +1,41 @@
-"""Predictions beside measurements as a drawing: predicted over measured runtime of each run."""
+"""Predictions beside measurements as a drawing: predicted over measured runtime of each split."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.report.plots import Band, Mark, Panel, Point, drawing
-from popmodel.report.render import Document
-from popmodel.units import format_time
+from popmodel.report.bars import Bar, Line, bars
+from popmodel.report.render import Document, stamped
+from popmodel.report.validate import described, is_outside
+from popmodel.units import format_time, plural
 
 
 def svg(document: Document) -> str:
-    """The runtimes that were measured, and the predicted ones over them: 1 is right."""
-    rows = sorted(
-        (row for row in document["rows"] if row["metric"] == "runtime"),
-        key=lambda row: (row["processes"], row["threads"]),
-    )
-    stamp = document["provenance"]
-    return drawing(
+    """A bar for each split: the predicted runtime over the mean of those measured."""
+    splits = document["splits"]
+    repeats = any(split["runs"] > 1 for split in splits)
+    return bars(
         f"{document['application']} on {document['machine']}: predicted over measured runtime",
-        ["1 is exact, above 1 the prediction is too slow"],
+        ["1 (dashed) is exact; above 1 the prediction is too long"],
+        [""],
         [
-            (Mark.MARKED, "the interval contains the measurement"),
-            (Mark.PLAIN, "it does not, or there is none"),
+            Line(f"{name} ({plural(one['runs'], 'run')})" if repeats else name, (_ratio(one),))
+            for name, one in zip(described(splits), splits, strict=True)
         ],
         [
-            Band(
-                "",
-                (
-                    Panel("ratio", "Predicted / measured", tuple(map(_ratio, rows))),
-                    Panel("measured", "Measured runtime (s)", tuple(map(_measured, rows))),
-                ),
-                "processes x threads",
-            )
+            "Orange: the measured runtime is outside the interval.",
+            "Intervals: 90 %, reflecting parameter uncertainty, not model error.",
+            stamped(document),
         ],
-        [
-            "Bars: 90 % intervals, reflecting parameter uncertainty, not model error. Axes do not "
-            "begin at 0.",
-            f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}",
-        ],
-        stamp,
+        document["provenance"],
+        exact=1.0,
     )
 
 
-def _ratio(row: Mapping[str, Any]) -> Point:
-    measured = row["measured"]
-    value = row["predicted"] / measured
-    low, high = (None if row[end] is None else row[end] / measured for end in ("low", "high"))
-    text = (
-        f"{row['source']}: predicted {format_time(row['predicted'])}, "
-        f"measured {format_time(measured)}"
-    )
-    mark = Mark.MARKED if row["covered"] else Mark.PLAIN
-    return Point(_split(row), value, low, high, text, f"{value:.3g}", mark)
-
-
-def _measured(row: Mapping[str, Any]) -> Point:
-    text = format_time(row["measured"])
-    return Point(
-        _split(row), row["measured"], None, None, f"{row['source']}: {text}", text, Mark.PLAIN
-    )
-
-
-def _split(row: Mapping[str, Any]) -> str:
-    return f"{row['processes']} x {row['threads']}"
+def _ratio(split: Mapping[str, Any]) -> Bar:
+    time = split["runtime"]
+    mean, predicted = time["mean"], time["predicted"]
+    low, high = (None if time[end] is None else time[end] / mean for end in ("low", "high"))
+    text = f"{predicted / mean:.3g} ({format_time(predicted)} / {format_time(mean)})"
+    return Bar(predicted / mean, text, low, high, is_worst=is_outside(time))

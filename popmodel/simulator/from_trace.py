@@ -103,7 +103,7 @@ def _ignored(calls: MasterCalls) -> list[str]:
     ]
     if not ignored:
         return []
-    return [f"calls that the replay does not model, taking no time in it: {', '.join(ignored)}"]
+    return [f"calls not modelled by the replay, assumed to take no time: {', '.join(ignored)}"]
 
 
 def _operations(

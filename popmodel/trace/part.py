@@ -16,7 +16,7 @@ Window: TypeAlias = "str | tuple[float | str | None, float | str | None]"
 None) is that of the trace."""
 
 _NS = 1e9
-_EXAMPLES = "write for example --window 1.5s:3s, --window :2s or --window 500ms:"
+_EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import popmodel
 from popmodel.api.inputs import number, several, whole_number
 from popmodel.api.metrics import Metrics
 from popmodel.errors import UsageError
+from popmodel.simulator import Execution
 from popmodel.units import parse_time
 
 from .conftest import CG, HYBRID, RUNS
@@ -57,6 +58,43 @@ def test_families_that_were_asked_for_are_shown() -> None:
     assert len(popmodel.metrics(HYBRID, family="all").to_dict()["runs"][0]["metrics"]) == 6
 
 
+@pytest.mark.parametrize("part", [{}, {"from_start": True}, {"window": (0.46, "480ms")}])
+def test_all_functions_take_the_same_part_of_a_trace(part: dict[str, Any]) -> None:
+    run = popmodel.analyse(CG, **part)
+    assert run.window is not None
+    assert run.observables.runtime == popmodel.metrics(CG, **part).runs[0].observables.runtime
+    assert popmodel.replay(CG, **part).measured == run.observables.runtime
+    assert popmodel.analyse(popmodel.read(CG), **part).window == run.window
+
+
+def test_the_ideal_runtime_is_that_on_the_given_network() -> None:
+    named = popmodel.analyse(CG, "dimemas").observables.ideal_runtime
+    replayed = popmodel.replay(CG, "dimemas").outcomes[0].found
+    assert isinstance(replayed, Execution)
+    assert named == replayed.runtime
+    assert named != popmodel.analyse(CG).observables.ideal_runtime
+
+
+def test_weak_scaling_compares_with_another_problem_size() -> None:
+    weak = popmodel.predict(procs=8, settings={"N": 512}, reference=(1, 1, {"N": 256}))
+    assert weak.to_dict()["reference"]["settings"]["N"] == 256
+
+
+def test_validation_takes_nodes_and_cores_as_predictions_do() -> None:
+    table = {"machine": "sandybridge-fdr", "settings": {"N": 256}}
+    alone = popmodel.predict("stencil3d", procs=2, nodes=2, cores_per_node=1, **table)
+    found = popmodel.validate("stencil3d", RUNS, nodes=1, cores_per_node=4, **table)
+    packed = popmodel.predict("stencil3d", procs=2, nodes=1, cores_per_node=4, **table)
+    row = next(row for row in found.rows if (row.processes, row.threads) == (2, 1))
+    assert row.predicted == packed.runtime.value != alone.runtime.value
+
+
+def test_a_sweep_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    popmodel.sweep(cores=4, draws=0, step=lambda done, total: told.append((done, total)))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
 def test_a_prediction_is_compared_with_runs_of_its_size() -> None:
     prediction = popmodel.predict(procs=2, threads=1, settings={"N": 256})
     with pytest.raises(UsageError, match="is a run of 1 x 1, the prediction is for 2 x 1"):
@@ -76,32 +114,32 @@ def test_one_thing_is_a_list_of_one() -> None:
         (
             lambda: popmodel.predict("stencil3d"),
             "the number of processes is missing",
-            "for example procs=16",
+            "try procs=16",
         ),
         (
             lambda: popmodel.predict(procs=2.5),  # type: ignore[arg-type]
             "procs=2.5: must be a whole number, at least 1",
-            "for example procs=4",
+            "try procs=4",
         ),
         (
             lambda: popmodel.predict(procs=4, nodes=0),
             "nodes=0: must be a whole number, at least 1",
-            "for example nodes=4",
+            "try nodes=4",
         ),
         (
             lambda: popmodel.sweep(cores=[64, "many"]),  # type: ignore[list-item]
             "cores='many': must be a whole number, at least 1",
-            "for example cores=4",
+            "try cores=4",
         ),
         (
             lambda: popmodel.sweep(cores=64, what_if={"memmory": 2}),
-            "what_if: nothing is called 'memmory'",
+            "what_if: unknown name 'memmory'",
             "known: latency, bandwidth, memory, clock, openmp, imbalance",
         ),
         (
             lambda: popmodel.sweep(cores=64, what_if={"memory": 0}),
             "what_if: memory=0: must be a number above 0",
-            'for example what_if={"latency": 0.5}',
+            'try what_if={"latency": 0.5}',
         ),
         (
             lambda: popmodel.sweep(cores=64, max_memory="2 cows"),
@@ -125,18 +163,48 @@ def test_one_thing_is_a_list_of_one() -> None:
         ),
         (
             lambda: popmodel.replay(CG, machine="sandybridge-fdr", eager_threshold=1),
-            "eager threshold: a machine profile says this itself",
-            "leave it out, or name the network that it changes, such as ideal",
+            "eager threshold: already set by the machine profile",
+            "leave it out, or name a network as well, such as ideal",
         ),
         (
             lambda: popmodel.metrics(CG, family="tlp"),
-            "family: no family 'tlp'",
+            "family: unknown family 'tlp'",
             "did you mean talp?",
+        ),
+        (
+            lambda: popmodel.sweep(),
+            "the number of cores is missing",
+            "for example cores=64",
+        ),
+        (
+            lambda: popmodel.sweep(cores=64, efficiency=0.8),
+            "cores and efficiency cannot be combined",
+            "leave one of them out",
+        ),
+        (
+            lambda: popmodel.sweep(efficiency=80),
+            "efficiency=80: must be above 0 and at most 1",
+            "for example efficiency=0.8",
+        ),
+        (
+            lambda: popmodel.predict(procs=4, reference=(1, 0)),
+            "reference threads=0: must be a whole number, at least 1",
+            None,
+        ),
+        (
+            lambda: popmodel.validate("stencil3d", RUNS, nodes=0),
+            "nodes=0: must be a whole number, at least 1",
+            "for example nodes=4",
+        ),
+        (
+            lambda: popmodel.analyse(CG, "idel"),
+            "unknown network 'idel'",
+            None,
         ),
         (lambda: popmodel.metrics([]), "there is no trace", "name at least one"),
         (
             lambda: popmodel.validate("stencil3d", []),
-            "there is no measured run",
+            "no measured run given",
             "name at least one trace or table",
         ),
     ],

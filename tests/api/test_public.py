@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import popmodel
+from popmodel.api.results import Drawing
 
 ROOT = Path(__file__).parent.parent.parent
 NAMES = [name for name in popmodel.__all__ if name != "__version__"]
@@ -24,12 +25,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         popmodel.predicts  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["", *NAMES])
+EXAMPLES = {"popmodel": popmodel, "Drawing": Drawing}
+EXAMPLES |= {name: getattr(popmodel, name) for name in NAMES}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)  # where the examples' traces lie
-    thing = getattr(popmodel, name) if name else popmodel
-    (found,) = doctest.DocTestFinder(recurse=False).find(thing, name or "popmodel", globs={})
-    assert found.examples, f"popmodel.{name} has no example"
+    (found,) = doctest.DocTestFinder(recurse=False).find(EXAMPLES[name], name, globs={})
+    assert found.examples, f"{name} has no example"
     output: list[str] = []
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     doctest.DocTestRunner(optionflags=flags).run(found, out=output.append)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+import pickle
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 
 import popmodel
 from popmodel.api.metrics import Metrics
+from popmodel.api.replay import Replays
 from popmodel.api.results import Drawing, Result
 from popmodel.api.sweep import Sweep
 from popmodel.cli import main
@@ -77,6 +80,28 @@ def test_tables_have_values_by_name(measured: Metrics) -> None:
     one = table[(table.run == "bt-mz.S.2x2") & (table.family == "hybrid-additive")]
     values = dict(zip(one.metric, one.value, strict=True))
     assert values == pytest.approx(measured.evaluations[1]["hybrid-additive"].values)
+
+
+def test_a_table_has_infinity_where_there_is_no_limit(replayed: Replays) -> None:
+    table = replayed.to_dataframe()
+    assert table.network_bandwidth.tolist() == [math.inf] * len(table)
+    assert replayed.to_dict()["runs"][0]["network"]["bandwidth"] is None
+
+
+def test_threads_are_numbers_unless_processes_differ(measured: Metrics) -> None:
+    assert measured.to_dataframe().threads.unique().tolist() == [1, 2]
+
+
+def test_results_can_be_sent_to_another_process(result: Result) -> None:
+    again = pickle.loads(pickle.dumps(result))
+    assert repr(again) == repr(result)
+    assert again.to_dict() == result.to_dict()
+
+
+def test_replays_are_told_apart(replayed: Replays) -> None:
+    shown = repr(replayed)
+    assert "latency 1 us: " in shown
+    assert "latency 20 us: " in shown
 
 
 def test_drawings_are_svg_that_says_where_it_comes_from(result: Result) -> None:

@@ -63,8 +63,8 @@ def test_the_screen_of_a_good_machine(found: Callable[..., None], popmodel: Call
     status, out, err = popmodel("doctor")
     assert (status, err) == (0, "")
     assert body(out) == [
-        "machine   Intel(R) Xeon(R) CPU E5-2680 0 @ 2.70GHz, 16",
-        "          cores, 2 sockets",
+        "machine   Intel(R) Xeon(R) CPU E5-2680 0 @ 2.70GHz,",
+        "          16 cores, 2 sockets",
         "",
         "compiler  ok      gcc (GCC) 12.2.0",
         "MPI       ok      Open MPI 4.1.6, ranks by mpirun, bound to",
@@ -141,7 +141,7 @@ def test_a_launcher_that_is_none(popmodel: Call) -> None:
     assert (status, out) == (2, "")
     assert err == (
         "popmodel: error: --launcher no-such-launcher: program no-such-launcher not found\n"
-        'hint: for example --launcher "mpirun --bind-to core"\n'
+        'hint: try --launcher "mpirun --bind-to core"\n'
     )
 
 

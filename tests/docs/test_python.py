@@ -10,6 +10,8 @@ from console import ROOT, documents
 
 PRINTED = {
     "extending": "parallel_efficiency 0.612\nbalance 0.899\nworking 0.681\nload balance 0.904\n",
+    "tables": " processes  threads source\n         8        8 replay\n"
+    "        32        2 replay\n",
 }
 """By page; what `python` prints there in all."""
 

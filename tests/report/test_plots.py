@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.report.plots import Band, Mark, Panel, Point, drawing, text_width, ticks
+from popmodel.report.plots import Band, Mark, Panel, Point, drawing, ticks
+from popmodel.report.svg import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 LEGEND = [(Mark.FIRST, "this one"), (Mark.MARKED, "or one of these"), (Mark.PLAIN, "others")]

@@ -212,8 +212,8 @@ def _no_family(runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -> st
         return "No advice: neither MPI calls nor parallel regions were recorded."
     if evaluations.keys() - {_SCALING}:
         return (
-            "No advice: these families see nothing but MPI calls of master threads; "
-            "hybrid-additive sees all."
+            "No advice: these families see only the MPI calls of master threads; hybrid-additive "
+            "sees all threads."
         )
     return "No advice: a single run has no scaling."
 

@@ -1,0 +1,73 @@
+"""One measured run: the times and counts from which all efficiencies follow."""
+
+from __future__ import annotations
+
+from popmodel.api.inputs import TraceLike, trace_of
+from popmodel.api.networks import NetworkLike, network_of
+from popmodel.efficiency import measure
+from popmodel.efficiency.measure import Run
+from popmodel.trace.part import Part, Window
+
+__all__ = ["analyse"]
+
+
+def analyse(
+    trace: TraceLike,
+    network: NetworkLike = "ideal",
+    *,
+    window: Window | None = None,
+    region: str | None = None,
+    from_start: bool = False,
+    application: int = 1,
+    cache: bool = True,
+) -> Run:
+    """Measure a run, and replay it on a network to get its ideal runtime.
+
+    Parameters
+    ----------
+    trace : path or Trace
+        The run.
+    network : str or Network, optional
+        The network whose runtime counts as ideal.
+    window : str or pair, optional
+        Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
+        trace; an end that is left out, or None, is the trace's.
+    region : str, optional
+        Analyse the occurrences of a region, one after the other.
+    from_start : bool
+        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
+        to the begin of MPI_Finalize of the first.
+    application : int
+        Which application of the trace, from 1.
+    cache : bool
+        Whether to keep the parsed trace, and to use one that is kept.
+
+    Returns
+    -------
+    Run
+        ``observables`` in SI units. A quantity that cannot be had is absent with its reason; so is
+        the ideal runtime of a run that cannot be replayed.
+
+    Raises
+    ------
+    FileError
+        If the trace cannot be read.
+    TraceError
+        If the trace has no time in states.
+    PartError
+        If the trace has no such window or region.
+    UsageError
+        If there is no such network, or the options contradict each other.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> run = popmodel.analyse("tests/data/bt-mz.S.2x2.prv.gz")
+    >>> family = popmodel.load_families()["hybrid-additive"]
+    >>> evaluation = family.evaluate(run.observables.aggregates(), run.observables.absent)
+    >>> round(evaluation.values["parallel_efficiency"], 3)
+    0.205
+    """
+    part = Part.of(window, region, from_start)
+    on = network_of(network)
+    return measure.analyse(trace_of(trace, application=application, cache=cache), on, part=part)
