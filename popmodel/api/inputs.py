@@ -1,4 +1,4 @@
-"""What functions take: names, paths or objects that were loaded; numbers or texts with units."""
+"""What functions accept: names, paths or loaded objects; numbers, or text with a unit."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def path_of(trace: TraceLike) -> str:
 
 
 def trace_of(trace: TraceLike, *, application: int = 1, cache: bool = True) -> Trace:
-    """Give a trace, read if it is a path; raises as `popmodel.trace.read`."""
+    """Return a trace, read if it is a path; raises as `popmodel.trace.read`."""
     if isinstance(trace, Trace):
         return trace
     return read(trace, application=application, cache=cache)
 
 
 def signature_of(application: SignatureLike | None) -> Signature:
-    """Give a signature: a loaded one, a file, a bundled one by its name, or the default one.
+    """Return a signature: loaded, read from a file, bundled (by name), or the default.
 
     Raises
     ------
     FileError
-        If the file cannot be read or is no valid signature.
+        If the file cannot be read or is not a valid signature.
     UsageError
-        If there is neither such a file nor such a bundled signature.
+        If neither a file nor a bundled signature has that name.
     """
     from popmodel.model.signature import files
     from popmodel.model.signature.program import Signature
@@ -58,14 +58,14 @@ def signature_of(application: SignatureLike | None) -> Signature:
 
 
 def profile_of(machine: ProfileLike | None) -> Profile:
-    """Give a machine profile: a loaded one, a file, a preset by its name, or the default one.
+    """Return a machine profile: loaded, read from a file, a preset (by name), or the default.
 
     Raises
     ------
     FileError
-        If the file cannot be read or is no valid profile.
+        If the file cannot be read or is not a valid profile.
     UsageError
-        If there is neither such a file nor such a preset.
+        If neither a file nor a preset has that name.
     """
     from popmodel.machine import profile
 
@@ -75,7 +75,7 @@ def profile_of(machine: ProfileLike | None) -> Profile:
 
 
 def allocation_of(nodes: int | None, cores_per_node: int | None) -> Allocation:
-    """What of a machine may be used."""
+    """The nodes and cores that may be used."""
     from popmodel.model.run.placement import Allocation
 
     for name, number in (("nodes", nodes), ("cores_per_node", cores_per_node)):
@@ -97,19 +97,17 @@ def whole_number(name: str, number: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         whole = 0
     if whole < 1 or whole != number or isinstance(number, bool):
-        raise UsageError(
-            f"{name}={number!r}: must be a whole number, at least 1", f"for example {name}=4"
-        )
+        raise UsageError(f"{name}={number!r}: must be a whole number, at least 1", f"try {name}=4")
     return whole
 
 
 def number(name: str, value: float | str, parse: Callable[[str], float]) -> float:
-    """Give a quantity in SI units: a number as it is, a text as the command line reads it.
+    """Return a quantity in SI units: a number as it is, text as the command line reads it.
 
     Raises
     ------
     UsageError
-        If it is no number and no quantity with a unit.
+        If it is neither a number nor text with a number and a unit.
     """
     if isinstance(value, str):
         try:
@@ -125,12 +123,12 @@ def number(name: str, value: float | str, parse: Callable[[str], float]) -> floa
 
 
 def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...] | None:
-    """Families of metrics: one, several, several in a text with commas, or ``all``.
+    """Families of metrics: one name, several, names separated by commas, or ``all``.
 
     Raises
     ------
     UsageError
-        If there is no such family.
+        If a family is unknown.
     """
     from difflib import get_close_matches
 
@@ -144,5 +142,5 @@ def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[st
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
-            raise UsageError(f"family: no family {name!r}", hint)
+            raise UsageError(f"family: unknown family {name!r}", hint)
     return tuple(dict.fromkeys(names))

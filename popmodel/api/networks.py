@@ -24,19 +24,19 @@ def networks(
     network: NetworkLike | Iterable[NetworkLike],
     **given: float | str | Iterable[float | str] | None,
 ) -> list[Network]:
-    """Give one network for each combination of the values.
+    """Return one network for each combination of the values.
 
     Parameters
     ----------
     network : str or Network, or several of them
         Names of presets or networks to start from.
     **given : float or str, or several of them, or None
-        Fields of `Network` to be changed: SI units, or texts with a unit; None leaves one as it is.
+        Fields of `Network` to change, in SI units or as text with a unit; None: unchanged.
 
     Raises
     ------
     UsageError
-        If there is no such network, or a value makes no sense.
+        If a network is unknown or a value is invalid.
     """
     changes = combinations(**given)
     return [
@@ -45,7 +45,7 @@ def networks(
 
 
 def combinations(**given: float | str | Iterable[float | str] | None) -> list[dict[str, object]]:
-    """Give each combination of the values: what is changed of `Network`; raises as `networks`."""
+    """Return each combination of values as changes of `Network`; raises as `networks`."""
     changes: Mapping[str, list[object]] = {
         name: [_value(name, value) for value in several(values)]
         for name, values in given.items()

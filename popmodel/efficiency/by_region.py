@@ -57,7 +57,7 @@ def by_region(trace: Trace, part: Part) -> tuple[RegionRun, ...]:
     names = list(marked_regions(window))
     if not names:
         raise PartError(trace.path, "no regions marked by the user", hint=MARK_REGIONS)
-    return tuple(_analysed(trace, replace(part, region=name, from_start=False)) for name in names)
+    return tuple(_analysed(trace, replace(part, region=name)) for name in names)
 
 
 def _analysed(trace: Trace, part: Part) -> RegionRun:

@@ -66,7 +66,7 @@ _TABLE = (
         "runtime",
         "runtime",
         "s",
-        "runtime of the program; of a trace from the end of MPI_Init to the begin of MPI_Finalize",
+        "runtime of the program; of a trace from the end of MPI_Init to the start of MPI_Finalize",
     ),
     Aggregate(
         "ideal_runtime",
@@ -163,12 +163,12 @@ _TABLE = (
     ),
     # MPI time of a process as the average over its threads, and idle threads, as TALP has them.
     Aggregate("mpi_mean", "Avg(MPI)", "s", "MPI time of the processes, weighted average"),
-    Aggregate("mpi_min", "min(MPI)", "s", "MPI time of the process with the least of it"),
+    Aggregate("mpi_min", "min(MPI)", "s", "smallest MPI time of a process"),
     Aggregate(
         "mpi_node_min",
         "min over nodes of Avg(MPI)",
         "s",
-        "MPI time of the node with the least of it, weighted average over its processes",
+        "smallest MPI time of a node, weighted average over its processes",
     ),
     Aggregate(
         "idle_serial",

@@ -175,7 +175,7 @@ def _noisy(profile: Profile) -> Iterator[Finding]:
             continue
         why = quality.get("why") or []
         reason = "; ".join(map(str, why)) if isinstance(why, list) else str(why)
-        if quality.get("noisy"):
+        if section in profile.noisy:
             text = f"{section}: noisy ({reason or 'no reason given'})"
             yield Finding("noisy", f"quality.{section}", text)
         elif reason:

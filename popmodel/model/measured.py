@@ -31,6 +31,8 @@ class Measurement:
         What of a trace was measured; None of a run time from a table.
     caveats : tuple of str
         What has to be known before the numbers are read.
+    disturbed : bool
+        Whether its threads waited for processors, as far as that is known.
     parameters : mapping of str to float
         Parameters of the application in this run, as far as they are known.
     line : int or None
@@ -44,6 +46,7 @@ class Measurement:
     metrics: Mapping[str, Mapping[str, float]]
     window: Focus | None = None
     caveats: tuple[str, ...] = ()
+    disturbed: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict)
     line: int | None = None
 
@@ -74,7 +77,7 @@ def from_run(run: Run) -> Measurement:
     if len(threads) > 1:
         raise FileError(
             run.trace,
-            f"its processes have {threads[0]} to {threads[-1]} threads each; predictions have the "
+            f"its processes have {threads[0]} to {threads[-1]} threads each; predictions need the "
             "same number for all",
         )
     aggregates = observed.aggregates()
@@ -90,4 +93,5 @@ def from_run(run: Run) -> Measurement:
         metrics,
         run.window,
         run.caveats,
+        run.evidence.crowd is not None or run.evidence.delayed,
     )

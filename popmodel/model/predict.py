@@ -80,6 +80,7 @@ def predict(
         application_is_bundled=signature.is_bundled,
         machine_is_preset=profile.is_preset,
         machine_origin=profile.origin,
+        machine_noisy=profile.noisy,
         settings={name: quantity.value for name, quantity in study.params.items()},
         placement=placement,
         grid=run.extent,

@@ -40,7 +40,7 @@ class Estimate:
     why: str = "no uncertain input acts on it"
 
     def to_dict(self) -> dict[str, Any]:
-        """Give value, low, high, and why there is no interval where there is none."""
+        """Return value, low, high, and why there is no interval where there is none."""
         entry: dict[str, Any] = {"value": self.value, "low": self.low, "high": self.high}
         if self.low is None:
             entry["why"] = self.why
@@ -76,7 +76,7 @@ class Reference:
     why: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the reference as JSON types."""
+        """Return the reference as JSON types."""
         return {
             "processes": self.processes,
             "threads": self.threads,
@@ -121,7 +121,7 @@ class Elasticity:
         return abs(self.rising - self.falling) <= SMOOTH * max(1.0, self.largest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the elasticity as JSON types."""
+        """Return the elasticity as JSON types."""
         return {
             "name": self.name,
             "label": self.label,
@@ -146,6 +146,8 @@ class Prediction:
         Whether they came with popmodel.
     machine_origin : str
         ``measured``, ``preset`` or ``user``.
+    machine_noisy : tuple of str
+        Sections of the profile that were measured in noise.
     settings : dict of str to float
         Value of every parameter of the application.
     placement : Placement
@@ -210,6 +212,7 @@ class Prediction:
     application_is_bundled: bool
     machine_is_preset: bool
     machine_origin: str
+    machine_noisy: tuple[str, ...]
     settings: dict[str, float]
     placement: Placement
     grid: tuple[int, ...]
@@ -250,14 +253,14 @@ class Prediction:
         return mpirun_line(self.placement, f"./{self.application}")
 
     def without_intervals(self, why: str) -> Prediction:
-        """Give the same prediction with best estimates only."""
+        """Return the same prediction with best estimates only."""
         return replace(
             self,
             **{one.name: _without_intervals(getattr(self, one.name), why) for one in fields(self)},
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the prediction as JSON types, schema ``popmodel/predict/1``."""
+        """Return the prediction as JSON types, schema ``popmodel/predict/1``."""
         return {
             "schema": SCHEMA,
             "application": {
@@ -271,6 +274,7 @@ class Prediction:
                 "path": self.machine_path,
                 "preset": self.machine_is_preset,
                 "origin": self.machine_origin,
+                "noisy": list(self.machine_noisy),
             },
             "processes": self.placement.processes,
             "threads": self.placement.threads,

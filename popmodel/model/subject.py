@@ -33,5 +33,6 @@ def subject(
             "path": profile.path,
             "preset": profile.is_preset,
             "origin": profile.origin,
+            "noisy": list(profile.noisy),
         },
     }

@@ -18,10 +18,12 @@ predictions are off by the same factor."""
 REPEATABLE = 2.0
 """Ratio of the longest to the shortest of several runs from which they are hardly repeats."""
 WRONG_PROBLEM = 1.5
-"""Factor from which another problem is more likely than an inaccurate model."""
+"""Factor from which other work or other conditions are more likely than an inaccurate model."""
 
 
-def verdict(splits: Sequence[Split], defaults: Mapping[str, float]) -> tuple[str, ...]:
+def verdict(
+    splits: Sequence[Split], defaults: Mapping[str, float], *, disturbed: bool = False
+) -> tuple[str, ...]:
     """Say how well the runtimes are predicted, and the likely reason where they are not.
 
     Parameters
@@ -30,6 +32,8 @@ def verdict(splits: Sequence[Split], defaults: Mapping[str, float]) -> tuple[str
         The runs, with their predictions.
     defaults : mapping of str to float
         Parameters of the application that nobody set.
+    disturbed : bool
+        Whether threads of a measured run waited for processors.
 
     Returns
     -------
@@ -37,7 +41,7 @@ def verdict(splits: Sequence[Split], defaults: Mapping[str, float]) -> tuple[str
         Sentences, the most important first.
     """
     said = [f"{_coverage(splits)}; {_errors(splits)}"]
-    if not agrees(splits) and (reason := _reason(splits, defaults)):
+    if not agrees(splits) and (reason := _reason(splits, defaults, disturbed)):
         said.append(reason)
     for split in splits:
         times = split.runtime.measured
@@ -99,10 +103,15 @@ def _errors(splits: Sequence[Split]) -> str:
     )
 
 
-def _reason(splits: Sequence[Split], defaults: Mapping[str, float]) -> str:
+def _reason(splits: Sequence[Split], defaults: Mapping[str, float], disturbed: bool) -> str:
     ratios = [split.runtime.predicted / split.runtime.mean for split in splits]
     factor = geometric_mean(ratios)
     everywhere = " everywhere" if len(splits) > 1 else ""
+    if disturbed and factor < 1:
+        return (
+            "the runs took longer than predicted, but their threads waited for processors: "
+            "measure again on nodes where nothing else runs"
+        )
     if math.log(max(ratios) / min(ratios)) > ALIKE * abs(math.log(factor)):
         worst = _name(max(splits, key=_factor), splits)
         return (
@@ -116,14 +125,14 @@ def _reason(splits: Sequence[Split], defaults: Mapping[str, float]) -> str:
             f"the predictions are about {100 * (size - 1):.2g} % too {direction}{everywhere}: "
             "the amount of work or a rate of the machine may be off by this factor"
         )
-    off = (
-        f"the predictions are {size:.3g} times too {direction}{everywhere}, as if the runs had "
-        "another problem size"
+    values = ", ".join(f"{name}={value:g}" for name, value in defaults.items())
+    assumed = f" (not set: {values})" if values else ""
+    # only other work makes a run shorter; busy cores or narrow binding also make it longer
+    cores = "" if factor > 1 else ", that each thread had a core of its own"
+    return (
+        f"the predictions are {size:.3g} times too {direction}{everywhere}: check the parameters "
+        f"of the application{assumed}{cores}, the unit of the run times and the machine"
     )
-    if defaults:
-        values = ", ".join(f"{name}={value:g}" for name, value in defaults.items())
-        return f"{off}: {values} {'is a default' if len(defaults) == 1 else 'are defaults'} (--set)"
-    return f"{off}: check the parameters, the unit of the run times and the machine"
 
 
 def _factor(split: Split) -> float:

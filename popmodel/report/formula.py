@@ -7,7 +7,7 @@ from typing import Any
 
 from popmodel.machine.quantity import Quantity
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.heading import application, title
+from popmodel.report.heading import application, machine, title
 from popmodel.report.machine_values import interval_text, value_text
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Cell, Row, Style, clean, pairs, paragraph, table
@@ -148,9 +148,7 @@ def _operators(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _setting(document: Document) -> list[tuple[str, str]]:
-    machine = document["machine"]
-    origin = "preset, not measured" if machine["preset"] else machine["origin"]
-    return [("machine", f"{machine['name']} ({origin})"), ("formula", document["metric"])]
+    return [("machine", machine(document)), ("formula", document["metric"])]
 
 
 def _size(document: Document) -> str:

@@ -1,4 +1,4 @@
-"""The first line of what is predicted: the application on the left, how large on the right."""
+"""What is predicted: the application on the left, how large on the right; and on which machine."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ def application(document: Document) -> str:
     bundled = " (bundled)" if one["bundled"] else ""
     settings = " ".join(f"{name}={value:g}" for name, value in one["settings"].items())
     return f"{one['name']}{bundled}  {settings}".rstrip()
+
+
+def machine(document: Document) -> str:
+    """Name of the machine, and how far its values were measured."""
+    one = document["machine"]
+    origin = "preset, not measured" if one["preset"] else one["origin"]
+    noisy = f"; noisy: {', '.join(one['noisy'])}" if one["noisy"] else ""
+    return f"{one['name']} ({origin}{noisy})"
 
 
 def title(document: Document, sizes: Sequence[str], style: Style) -> list[str]:

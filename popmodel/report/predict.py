@@ -14,7 +14,7 @@ from popmodel.model.symbols import not_modelled
 from popmodel.model.uncertainty import group
 from popmodel.model.validity import OUTSIDE, Validity
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.heading import application, title
+from popmodel.report.heading import application, machine, title
 from popmodel.report.launch import launch_lines
 from popmodel.report.predict_trees import efficiency_lines, trees
 from popmodel.report.reasons import Reasons
@@ -77,7 +77,8 @@ def screen(
     lines += ["", "notes"]
     for note in _notes(document):
         lines += paragraph(note, style, first=" - ")
-    return [*lines, "", *launch_lines(document["launch"], style.width)]
+    lines += ["", *launch_lines(document["launch"], style.width)]
+    return [*lines, "or", *launch_lines(document["launch_mpirun"], style.width)]
 
 
 def records(document: Document) -> list[Record]:
@@ -131,7 +132,9 @@ def markdown(document: Document, families: Sequence[str], *, brief: bool = False
         lines += ["", "```sh", document["measure"], "```"]
     for text in _notes(document):
         lines += ["", text]
-    return [*lines, "", "```sh", *document["launch"].split("\n"), "```"]
+    for launch in ("launch", "launch_mpirun"):
+        lines += ["", "```sh", *document[launch].split("\n"), "```"]
+    return lines
 
 
 def _sizes(document: Document) -> tuple[str, ...]:
@@ -146,8 +149,7 @@ def _sizes(document: Document) -> tuple[str, ...]:
 
 def _setting(document: Document) -> list[tuple[str, str]]:
     """The machine and how the run lies on it."""
-    machine, placement = document["machine"], document["placement"]
-    origin = "preset, not measured" if machine["preset"] else machine["origin"]
+    placement = document["placement"]
     place = (
         f"{plural(placement['nodes'], 'node')} x "
         f"{plural(placement['processes_per_node'], 'process', 'processes')} x "
@@ -155,7 +157,7 @@ def _setting(document: Document) -> list[tuple[str, str]]:
     )
     if placement["grid"]:
         place += f", grid {'x'.join(str(extent) for extent in placement['grid'])}"
-    facts = [("machine", f"{machine['name']} ({origin})"), ("place", place)]
+    facts = [("machine", machine(document)), ("place", place)]
     memory = document["memory_per_process"]
     if memory is not None:
         facts.append(("memory", f"{format_size(memory, digits=3)} per process"))
@@ -296,9 +298,10 @@ def _uncertainty(document: Document) -> list[str]:
 def _notes(document: Document) -> list[str]:
     """Remarks, the two ratios of the classical model, and what the prediction leaves out."""
     cores = document["processes"] * document["threads"]
+    hybrid = document["threads"] > 1  # else both compare the run with itself
     notes = [
-        *_multithreading(document["e_mt"]),
-        *_message_passing(document["e_mp"], cores),
+        *(_multithreading(document["e_mt"]) if hybrid else []),
+        *(_message_passing(document["e_mp"], cores) if hybrid else []),
         *_speedup(document, cores),
         *document["notes"],
     ]

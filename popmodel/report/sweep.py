@@ -7,7 +7,7 @@ from itertools import groupby
 
 from popmodel.model.validity import EXTRAPOLATED, OUTSIDE
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.heading import application, title
+from popmodel.report.heading import application, machine, title
 from popmodel.report.launch import launch_lines
 from popmodel.report.render import Document, Views
 from popmodel.report.splits import Entry, ordered, runs
@@ -121,7 +121,9 @@ def markdown(document: Document) -> list[str]:
         measure = command(choice)
         if measure is not None:
             lines += ["", how_to(measure, document["machine"]), "", "```sh", measure, "```"]
-        lines += ["", "```sh", *choice["launch"].split("\n"), "```", ""]
+        for launch in ("launch", "launch_mpirun"):
+            lines += ["", "```sh", *choice[launch].split("\n"), "```"]
+        lines.append("")
     return lines + [f"- {growth(one)}" for one in document["growth"]]
 
 
@@ -131,11 +133,8 @@ def _cores(document: Document) -> str:
 
 
 def _machine(document: Document) -> str:
-    machine = document["machine"]
-    return (
-        f"{machine['name']} ({machine['origin']}), {plural(machine['cores_per_node'], 'core')} "
-        "per node"
-    )
+    cores = document["machine"]["cores_per_node"]
+    return f"{machine(document)}, {plural(cores, 'core')} per node"
 
 
 def _what_if(document: Document) -> str:
@@ -166,7 +165,7 @@ def _table(document: Document, style: Style) -> list[str]:
     for text in _remarks(document):
         drawn += paragraph(text, style)
     if left_out:
-        drawn += paragraph(f"not shown on so few columns: {', '.join(left_out)}", style)
+        drawn += paragraph(f"not shown (terminal too narrow): {', '.join(left_out)}", style)
     return drawn
 
 

@@ -16,6 +16,7 @@ from popmodel.report.terminal import (
     Row,
     Style,
     display_width,
+    loses,
     pairs,
     paragraph,
     percent,
@@ -34,11 +35,14 @@ _OUTSIDE = " !"
 
 @dataclass(frozen=True)
 class _Table:
-    """One table, for any format: head of the labels, heads of columns in two lines, rows."""
+    """One table, for any format: head of the labels, heads of columns in two lines, rows.
+
+    A row has a label, its depth in the tree of metrics, and cells.
+    """
 
     first: str
     heads: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    rows: tuple[tuple[str, int, tuple[str, ...]], ...]
 
 
 def views(families: Sequence[str]) -> Views:
@@ -76,7 +80,7 @@ def _markdown(document: Document, families: Sequence[str]) -> list[str]:
     ]
     for one in found:
         heads = [" ".join(head).strip() for head in one.heads]
-        body = [[label, *cells] for label, cells in one.rows]
+        body = [["  " * depth + label, *cells] for label, depth, cells in one.rows]
         lines += ["", *markdown_table([one.first, *heads], body)]
     legend = [f"{name}: {meaning}" for name, meaning in _legend(document, families)]
     return lines + [line for text in (*_notes(document), *legend) for line in ("", text)]
@@ -144,7 +148,7 @@ def _runtimes(splits: Sequence[Split]) -> _Table:
             f"{100 * time['error']:+.1f} %",
             "-" if time["covered"] is None else f"{time['covered']} of {split['runs']}",
         ]
-        rows.append((_size(split), tuple(cells)))
+        rows.append((_size(split), 0, tuple(cells)))
     heads = tuple(("", head) for head in (*varied, *_TIME_HEADS))
     return _Table("P x T", heads, tuple(rows))
 
@@ -165,11 +169,13 @@ def _side_by_side(splits: Sequence[Split], family: str, style: Style) -> list[li
 
 def _width(found: _Table) -> int:
     """Columns that a table takes side by side."""
-    labels = max(display_width(text) for text in (found.first, *(row[0] for row in found.rows)))
+    labels = max(depth + display_width(label) for label, depth, _ in found.rows)
     columns = [
-        [*head, *(cells[at] for _, cells in found.rows)] for at, head in enumerate(found.heads)
+        [*head, *(cells[at] for _, _, cells in found.rows)] for at, head in enumerate(found.heads)
     ]
-    return labels + sum(2 + max(map(display_width, column)) for column in columns)
+    return max(labels, display_width(found.first)) + sum(
+        2 + max(map(display_width, column)) for column in columns
+    )
 
 
 def _metrics(family: str, splits: Sequence[Split]) -> _Table:
@@ -183,13 +189,21 @@ def _metrics(family: str, splits: Sequence[Split]) -> _Table:
     for split in splits:
         size = _described(split, varied)
         heads += [(size if name == names[0] else "", name) for name in names]
-    rows = []
-    for metric in known.metrics.values():
-        found = [split["metrics"][family].get(metric.id) for split in splits]
-        if any(found):
-            cells = [_share(one, name) for one in found for name in names]
-            rows.append((metric.name, tuple(cells)))
+    rows: list[tuple[str, int, tuple[str, ...]]] = []
+    for line in (line for walk in known.tree() for line in walk.rows):
+        found = [split["metrics"][family].get(line.metric) for split in splits]
+        if not any(found) or (line.view and not any(map(_has_loss, found))):
+            continue
+        label = known.metrics[line.metric].name
+        cells = [_share(one, name) for one in found for name in names]
+        rows.append((f"({label})" if line.view else label, line.depth, tuple(cells)))
+    top = min((depth for _, depth, _ in rows), default=0)  # what is above may have no value
+    rows = [(label, depth - top, cells) for label, depth, cells in rows]
     return _Table(known.title, tuple(heads), tuple(rows))
+
+
+def _has_loss(one: Quantity | None) -> bool:
+    return one is not None and (loses(one["mean"]) or loses(one["predicted"]))
 
 
 def _share(one: Quantity | None, column: str) -> str:
@@ -265,5 +279,5 @@ def _drawn(found: _Table, style: Style) -> list[str]:
     heads = [list(head) for head in found.heads]
     if not any(above for above, _ in found.heads):
         heads = [[head] for _, head in found.heads]
-    rows = [Row(label, tuple(map(Cell, cells))) for label, cells in found.rows]
+    rows = [Row(label, tuple(map(Cell, cells)), depth) for label, depth, cells in found.rows]
     return table(heads, rows, style, first=found.first)

@@ -103,7 +103,7 @@ def _ignored(calls: MasterCalls) -> list[str]:
     ]
     if not ignored:
         return []
-    return [f"calls that the replay does not model, taking no time in it: {', '.join(ignored)}"]
+    return [f"calls not modelled by the replay, assumed to take no time: {', '.join(ignored)}"]
 
 
 def _operations(
@@ -208,21 +208,20 @@ def _within(
     # What is completed after the window, or was before it, is not waited for.
     waits = np.isin(operations.kind, (Op.WAIT_SEND, Op.WAIT_COLLECTIVE))
     kept &= completes | ~waits
+    remaining, row = collectives.called_by(
+        members.astype(np.int32),
+        np.where(root_inside, everyone.root, -1).astype(np.int32),
+    )
+    target = operations.target.copy()
+    target[~about_message] = row[target[~about_message]]
     return (
         _Operations(
             operations.call[kept],
             operations.place[kept],
             operations.kind[kept],
-            operations.target[kept],
+            target[kept],
         ),
-        replace(
-            collectives,
-            collectives=replace(
-                everyone,
-                members=members.astype(np.int32),
-                root=np.where(root_inside, everyone.root, -1).astype(np.int32),
-            ),
-        ),
+        remaining,
         [f"{plural(cut, 'message')} across the edge of the window, assumed to take no time"]
         if cut
         else [],

@@ -61,6 +61,36 @@ class MatchedCollectives:
             differ[self.collective[own != largest[self.collective]]] = True
         return differ & (self.collectives.root < 0)
 
+    def called_by(
+        self, members: NDArray[np.int32], root: NDArray[np.int32]
+    ) -> tuple[MatchedCollectives, NDArray[np.int32]]:
+        """These collectives where only some of the members call them.
+
+        Parameters
+        ----------
+        members : int32[C]
+            How many call each; collectives of nobody are left out.
+        root : int32[C]
+            Process index of the root, or -1.
+
+        Returns
+        -------
+        MatchedCollectives
+        int32[C]
+            The row there of each collective here.
+        """
+        some = members > 0
+        row = (np.cumsum(some) - 1).astype(np.int32)
+        columns = {**vars(self.collectives), "members": members, "root": root}
+        calls = some[self.collective]
+        return MatchedCollectives(
+            Collectives(**{name: column[some] for name, column in columns.items()}),
+            self.call[calls],
+            row[self.collective[calls]],
+            self.sent[calls],
+            self.received[calls],
+        ), row
+
 
 def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
     """Group the calls of collectives by communicator and turn.

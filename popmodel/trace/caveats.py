@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from popmodel.trace.focus import Focus
     from popmodel.trace.trace import Trace
 
-__all__ = ["FEW", "SHORT", "caveats", "too_small"]
+__all__ = ["FEW", "MEASURABLE", "caveats", "too_small"]
 
-SHORT = 10_000_000
-"""Nanoseconds below which a measurement is mostly noise: a tick of the system's scheduler lasts 1
-to 10 ms."""
+MEASURABLE = 0.01
+"""Seconds below which a measurement is mostly noise: a tick of the system's scheduler lasts 1 to
+10 ms."""
 FEW = 10
 """MPI calls and parallel regions below which one unusual one decides the numbers."""
 
@@ -41,7 +41,7 @@ def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
 def too_small(trace: Trace) -> list[str]:
     """Say whether what is analysed is too short, or has too few calls, for firm numbers."""
     reasons = []
-    if trace.duration < SHORT:
+    if trace.duration < MEASURABLE * 1e9:
         reasons.append(f"lasts only {format_time(trace.duration / 1e9, digits=3)}")
     calls = len(trace.calls().entry)
     regions = _parallel_regions(trace) if calls < FEW else 0

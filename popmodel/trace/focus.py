@@ -33,6 +33,8 @@ _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
 _NS = 1e9
 _APART = 0.05
 """Part of the window by which ranks may begin or end apart before it is worth a word."""
+_TINY = 1e-4
+"""Seconds below which a time is not written in seconds."""
 _WHOLE = "the whole run is analysed"
 _CUT_THERE = "; only the part before is analysed, which all threads have"
 
@@ -125,20 +127,25 @@ def focused(trace: Trace, part: Part = PROGRAM) -> tuple[Trace, Focus]:
 
 def _window(trace: Trace, part: Part) -> tuple[Trace, Focus]:
     """A window of time that was asked for."""
-    window = trace.window(*_limits(trace, part))
+    window = trace.window(*_limits(trace, part)[:2])
     why = _span(window.begin, window.end)
     return window, _chosen(trace, window, window.begin, window.end, why)
 
 
 def _occurrences(trace: Trace, part: Part, region: str) -> tuple[Trace, Focus]:
     """The occurrences of a region that was asked for, one after the other."""
-    found = region_windows(trace, region, *_limits(trace, part))
+    since, until, where = _limits(trace, part)
+    found = region_windows(trace, region, since, until, where)
     spliced = splice(trace, found.begin, found.end)
     begin, end = int(found.begin.min()), int(found.end.max())
     why = f"region {region}, {plural(found.occurrences, 'occurrence')}"
+    hint = ""
     if part.has_window:
-        why += f" in {_span(*_limits(trace, part))}"
-    focus = _chosen(trace, spliced, begin, end, why)
+        why += f" in {where}"
+    elif found.cut:
+        why += f", {where}"
+        hint = "; --from-start includes all of the region"
+    focus = _chosen(trace, spliced, begin, end, why, hint)
     return spliced, replace(
         focus,
         caveats=(*focus.caveats, *found.caveats),
@@ -147,26 +154,29 @@ def _occurrences(trace: Trace, part: Part, region: str) -> tuple[Trace, Focus]:
     )
 
 
-def _limits(trace: Trace, part: Part) -> tuple[int, int]:
-    return (
-        trace.begin if part.begin is None else part.begin,
-        trace.end if part.end is None else part.end,
-    )
+def _limits(trace: Trace, part: Part) -> tuple[int, int, str]:
+    """The times between which a part lies, and what they are."""
+    if part.has_window or part.from_start:
+        begin = trace.begin if part.begin is None else part.begin
+        end = trace.end if part.end is None else part.end
+        return begin, end, _span(begin, end)
+    program = trace.derived("program", find)
+    return program.begin, program.end, program.why
 
 
-def _chosen(trace: Trace, chosen: Trace, begin: int, end: int, why: str) -> Focus:
+def _chosen(trace: Trace, chosen: Trace, begin: int, end: int, why: str, hint: str = "") -> Focus:
     before, after = begin - trace.begin, trace.end - end
     between = end - begin - chosen.duration
     lost = losses(chosen)
     said = [describe(lost)] if lost else []
-    said += _left_out(trace, (before, between, after), why)
+    said += _left_out(trace, (before, between, after), why, hint)
     return Focus(begin, end, before, after, why, tuple(said), between)
 
 
 def find(trace: Trace) -> Focus:
     """Find the window of analysis of a run.
 
-    It lasts from the end of MPI_Init of the last rank to the begin of MPI_Finalize of the first,
+    It lasts from the end of MPI_Init of the last rank to the start of MPI_Finalize of the first,
     whatever thread calls them, or to the first loss of records; of several sessions of a process
     the first begins and the last ends it. Where no rank has such a record, the trace's own begin or
     end counts. A window of a trace was chosen by somebody and is taken as it is.
@@ -336,5 +346,8 @@ def _span(begin: int, end: int) -> str:
 
 
 def _seconds(nanoseconds: int) -> str:
-    # One unit for all, so that several runs can be told together.
-    return f"{nanoseconds / _NS:.3g} s"
+    # One unit for almost all, so that several runs can be told together.
+    seconds = nanoseconds / _NS
+    if _TINY <= seconds < 1:
+        return f"{seconds:.3g} s"
+    return format_time(seconds, digits=3, trim=True)

@@ -16,7 +16,7 @@ Window: TypeAlias = "str | tuple[float | str | None, float | str | None]"
 None) is that of the trace."""
 
 _NS = 1e9
-_EXAMPLES = "write for example --window 1.5s:3s, --window :2s or --window 500ms:"
+_EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,10 @@ class Part:
     begin, end : int or None
         A window of time, ns; None for where the trace begins or ends.
     region : str or None
-        The occurrences of the region of this name; those inside the window where there is one.
+        The occurrences of the region of this name; those inside the window where there is one,
+        else those from MPI_Init to MPI_Finalize.
     from_start : bool
-        The whole run, with the start and the end of MPI.
+        The whole run, or all of the region, with the start and the end of MPI.
     """
 
     begin: int | None = None
@@ -55,17 +56,16 @@ class Part:
         region : str, optional
             Name of a region.
         from_start : bool
-            Whether the whole run is wanted.
+            Whether the start and the end of MPI are wanted, too.
 
         Raises
         ------
         UsageError
             If this is no window, or contradicts itself.
         """
-        if from_start and (window is not None or region is not None):
-            other = "--region" if window is None else "--window"
+        if from_start and window is not None:
             raise UsageError(
-                f"--from-start cannot be combined with {other}", "leave one of them out"
+                "--from-start cannot be combined with --window", "leave one of them out"
             )
         if window is None:
             return cls(region=region, from_start=from_start)

@@ -11,7 +11,7 @@ from popmodel.errors import PartError
 from popmodel.trace.pieces import joined
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.user_regions import user_regions
-from popmodel.units import count, plural
+from popmodel.units import count, format_time, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -38,15 +38,20 @@ class RegionWindows:
         How often a process enters the region; of the process that does so most often.
     caveats : tuple of str
         What has to be known about them, a sentence each.
+    cut : bool
+        Whether the run is in the region at other times, too, which are left out.
     """
 
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     occurrences: int
     caveats: tuple[str, ...]
+    cut: bool = False
 
 
-def region_windows(trace: Trace, name: str, since: int, until: int) -> RegionWindows:
+def region_windows(
+    trace: Trace, name: str, since: int, until: int, where: str = ""
+) -> RegionWindows:
     """Find when a run is in a region.
 
     A process is in it while any of its threads is. Where all processes that enter it do so equally
@@ -60,6 +65,8 @@ def region_windows(trace: Trace, name: str, since: int, until: int) -> RegionWin
         Of a region of the user's own (`user_regions`), else of a parallel region.
     since, until : int
         What lies outside these times is left out, ns.
+    where : str
+        What these times are, for errors.
 
     Raises
     ------
@@ -76,14 +83,27 @@ def region_windows(trace: Trace, name: str, since: int, until: int) -> RegionWin
     first, last = np.clip(windows, since, until)
     lasting = np.subtract(*reversed(joined(first, last))).sum()
     if not lasting:
-        where = "" if (since, until) == (trace.begin, trace.end) else " in the window"
-        raise PartError(trace.path, f"region {name} takes no time{where}")
+        if not np.any(windows[1] > windows[0]):
+            raise PartError(trace.path, f"region {name} takes no time")
+        first, last = (
+            format_time(int(time) / 1e9, digits=6, trim=True)
+            for time in (windows[0].min(), windows[1].max())
+        )
+        raise PartError(
+            trace.path,
+            f"region {name} takes no time in the analysed part ({where})",
+            hint=f"it lasts from {first} to {last}: choose a --window there",
+        )
     share = np.subtract(*np.clip([end, begin], since, until)).sum() / (lasting * trace.processes)
     inside = (end > since) & (begin < until)
     occurrences = np.bincount(process[inside]).max(initial=0)
     some = last > first
     return RegionWindows(
-        first[some], last[some], int(occurrences), tuple(_caveats(name, entered, float(share)))
+        first[some],
+        last[some],
+        int(occurrences),
+        tuple(_caveats(name, entered, float(share))),
+        cut=bool(np.any((first != windows[0]) | (last != windows[1]))),
     )
 
 

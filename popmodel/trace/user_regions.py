@@ -1,14 +1,16 @@
 """Regions that users mark in their programs, and how long each thread is inside.
 
-popmodel's tracer writes the innermost region that is open on a thread. Extrae's user functions
-(the same event type) open with their number and close the innermost with 0, so that two zeros
-follow one another where they nest: that tells the two apart. The value of any other event type of
-a user's own holds until the next one, 0 for nothing, as Paraver shows it.
+They open with their number and close the innermost with 0, as Extrae's user functions do (the same
+event type). Where a region goes on around the one that ends, popmodel's tracer writes its number
+again on the same line, for tools that show the last value. A region that ends before one that was
+begun inside it ends with it; that one begins again at the same time.
+The value of any other event type of a user's own holds until the next one, 0 for nothing, as
+Paraver shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,11 +115,10 @@ def _of_type(trace: Trace, type_: int) -> tuple[list[str], tuple[NDArray[np.int6
     location = location_of_row(offsets).astype(np.int64)
     follows = location[1:] == location[:-1]
     if type_ == USER_FUNCTION and np.any(follows & (value[1:] != 0) & (value[:-1] != 0)):
-        stacked = bool(np.any(follows & (value[1:] == 0) & (value[:-1] == 0)))
         nested = [
             (location, *each)
             for location, mine in enumerate(map(slice, offsets[:-1].tolist(), offsets[1:].tolist()))
-            for each in _nested(time[mine].tolist(), value[mine].tolist(), trace.end, stacked)
+            for each in _nested(time[mine].tolist(), value[mine].tolist(), trace.end)
         ]
         columns = np.array(nested, np.int64).reshape(-1, 4)
         location, open_, begin, end = columns.T
@@ -132,9 +133,7 @@ def _of_type(trace: Trace, type_: int) -> tuple[list[str], tuple[NDArray[np.int6
     return [_name(trace, type_, each) for each in values.tolist()], (index, location, begin, end)
 
 
-def _nested(
-    times: Sequence[int], values: Sequence[int], last: int, stacked: bool
-) -> Iterator[tuple[int, int, int]]:
+def _nested(times: Sequence[int], values: Sequence[int], last: int) -> list[tuple[int, int, int]]:
     """Value, begin and end of what is open on a thread; inside itself nothing is opened again.
 
     Parameters
@@ -143,23 +142,26 @@ def _nested(
         Of the events.
     last : int
         When what is still open ends.
-    stacked : bool
-        Whether 0 closes the innermost only; else it closes all, and the value below the innermost
-        closes that.
     """
+    found: dict[int, tuple[int, int, int]] = {}
     stack: list[int] = []
     since: dict[int, int] = {}
-    for time, value in zip((*times, last), (*values, 0), strict=True):
-        back = not stacked and len(stack) > 1 and value == stack[-2]
-        if value and not back:
+    now, ended = -1, dict[int, int]()  # what ended last, and the number of its end
+    for number, (time, value) in enumerate(zip(times, values, strict=True)):
+        if time != now:
+            now, ended = time, {}
+        newest = max(ended.values(), default=-1)
+        if not value and stack:
+            value = stack.pop()
+            ended[value] = number
+            if value not in stack:
+                found[number] = value, since.pop(value), time
+        elif value and not (stack and newest == number - 1 and value == stack[-1]):
+            if value not in since:
+                crossed = ended.get(value, newest) < newest
+                since[value] = found.pop(ended[value])[1] if crossed else time
             stack.append(value)
-            since.setdefault(value, time)
-            continue
-        kept = len(stack) - 1 if back or (stacked and time < last) else 0
-        closed, stack = stack[max(kept, 0) :], stack[: max(kept, 0)]
-        for each in dict.fromkeys(closed):
-            if each not in stack:
-                yield each, since.pop(each), time
+    return [*found.values(), *((value, begin, last) for value, begin in since.items())]
 
 
 def _name(trace: Trace, type_: int, value: int) -> str:

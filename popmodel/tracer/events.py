@@ -46,9 +46,9 @@ PAIR = np.dtype(
 )
 """One event; `joined` if it stands on the line of the one before it."""
 
-NESTED = "nested parallel regions, counted as part of the enclosing one"
-UNBEGUN = "ends of user regions without a begin, dropped"
-BACKWARDS = "hardware counters that decreased, set to 0"
+NESTED = "nested parallel regions (counted as part of the enclosing one)"
+UNBEGUN = "ends of user regions without a start (dropped)"
+BACKWARDS = "hardware counters that decreased (set to 0)"
 
 _WAITING, _LOCKED = 3, 6  # Extrae's values of critical sections and locks
 _CONSTRUCTS: Mapping[Construct, tuple[int, int]] = {
@@ -71,7 +71,7 @@ _SUMS: Mapping[Guard, int] = {
     Guard.CRITICALS: SUMMED_LOCKS["critical sections"],
     Guard.ATOMICS: SUMMED_LOCKS["atomic operations"],
 }
-_SLOTS = 16  # events of one record, at most
+_SLOTS = 1 << 16  # more than the events of one record
 
 Values = NDArray[np.int64] | NDArray[np.bool_] | int
 
@@ -239,6 +239,10 @@ class EventMaker:
             events.add(rows, 1, LINE, running)  # lines have the numbers of their functions
 
     def _add_regions(self, events: _Lines, records: NDArray[np.void]) -> None:
+        """Numbers of regions that begin; 0 where the innermost ends, then the one around it.
+
+        Tools that show the last value see the region that goes on.
+        """
         kind = records["kind"]
         rows = np.flatnonzero((kind == Kind.USER_BEGIN) | (kind == Kind.USER_END))
         if not len(rows):
@@ -247,30 +251,44 @@ class EventMaker:
         step = np.where(some["kind"] == Kind.USER_BEGIN, 1, -1).astype(np.int8)
         group = some["a"].astype(np.int64)
         stack = self._regions["a"].astype(np.int64)
-        if nests(step, group, stack):
-            number = _numbers(group, self._tables.regions)
-            running = after(step, number, _numbers(stack, self._tables.regions).tolist(), 0)
-            self._regions = still_open(some, Openings(step, group, number), self._regions)
-        else:
-            running = self._crossing_regions(some)
-        events.add(rows, 0, REGION, running)
+        if not nests(step, group, stack):
+            self._add_crossing_regions(events, rows, some)
+            return
+        number = _numbers(group, self._tables.regions)
+        around = after(step, number, _numbers(stack, self._tables.regions).tolist(), 0)
+        self._regions = still_open(some, Openings(step, group, number), self._regions)
+        events.add(rows, 0, REGION, np.where(step > 0, number, 0))
+        goes_on = (step < 0) & (around > 0)
+        events.add(rows[goes_on], 1, REGION, around[goes_on])
 
-    def _crossing_regions(self, records: NDArray[np.void]) -> NDArray[np.int64]:
-        """Regions that do not lie inside each other: the one that was begun last is shown."""
+    def _add_crossing_regions(
+        self, events: _Lines, rows: NDArray[np.int64], records: NDArray[np.void]
+    ) -> None:
+        """Regions that do not lie inside each other: one that others are in ends after them.
+
+        What was begun after it, and goes on, begins again on the same line.
+        """
         open_ = list(self._regions)
-        shown = np.zeros(len(records), np.int64)
-        for row, record in enumerate(records):
+        found: list[tuple[int, int, int]] = []
+        for row, record in zip(rows.tolist(), records, strict=True):
+            values: list[int] = []
             if record["kind"] == Kind.USER_BEGIN:
                 open_.append(record)
+                values.append(self._number(record))
+            elif mine := [i for i, each in enumerate(open_) if each["a"] == record["a"]]:
+                for depth in range(len(open_) - 1, mine[-1] - 1, -1):
+                    values += [0, *map(self._number, open_[:depth][-1:])]
+                values += map(self._number, open_[mine[-1] + 1 :])
+                del open_[mine[-1]]
             else:
-                mine = [i for i, each in enumerate(open_) if each["a"] == record["a"]]
-                self._counts[UNBEGUN] += not mine
-                if mine:
-                    del open_[mine[-1]]
-            if open_:
-                shown[row] = self._tables.regions[int(open_[-1]["a"])]
+                self._counts[UNBEGUN] += 1
+            found += [(row, slot, value) for slot, value in enumerate(values)]
         self._regions = np.array(open_, RECORD)
-        return shown
+        row, slot, value = np.array(found, np.int64).reshape(-1, 3).T
+        events.add(row, slot, REGION, value)
+
+    def _number(self, record: np.void) -> int:
+        return self._tables.regions[int(record["a"])]
 
     def _add_counters(self, events: _Lines, records: NDArray[np.void]) -> None:
         """Counts since the reading before, on the line of the record that they follow."""
@@ -309,7 +327,7 @@ class _Lines:
     def add(
         self,
         rows: NDArray[np.int64],
-        slot: int,
+        slot: NDArray[np.int64] | int,
         types: NDArray[np.int64] | int,
         values: Values,
         at: NDArray[np.int64] | None = None,

@@ -114,32 +114,32 @@ def test_one_thing_is_a_list_of_one() -> None:
         (
             lambda: popmodel.predict("stencil3d"),
             "the number of processes is missing",
-            "for example procs=16",
+            "try procs=16",
         ),
         (
             lambda: popmodel.predict(procs=2.5),  # type: ignore[arg-type]
             "procs=2.5: must be a whole number, at least 1",
-            "for example procs=4",
+            "try procs=4",
         ),
         (
             lambda: popmodel.predict(procs=4, nodes=0),
             "nodes=0: must be a whole number, at least 1",
-            "for example nodes=4",
+            "try nodes=4",
         ),
         (
             lambda: popmodel.sweep(cores=[64, "many"]),  # type: ignore[list-item]
             "cores='many': must be a whole number, at least 1",
-            "for example cores=4",
+            "try cores=4",
         ),
         (
             lambda: popmodel.sweep(cores=64, what_if={"memmory": 2}),
-            "what_if: nothing is called 'memmory'",
+            "what_if: unknown name 'memmory'",
             "known: latency, bandwidth, memory, clock, openmp, imbalance",
         ),
         (
             lambda: popmodel.sweep(cores=64, what_if={"memory": 0}),
             "what_if: memory=0: must be a number above 0",
-            'for example what_if={"latency": 0.5}',
+            'try what_if={"latency": 0.5}',
         ),
         (
             lambda: popmodel.sweep(cores=64, max_memory="2 cows"),
@@ -163,12 +163,12 @@ def test_one_thing_is_a_list_of_one() -> None:
         ),
         (
             lambda: popmodel.replay(CG, machine="sandybridge-fdr", eager_threshold=1),
-            "eager threshold: a machine profile says this itself",
-            "leave it out, or name the network that it changes, such as ideal",
+            "eager threshold: already set by the machine profile",
+            "leave it out, or name a network as well, such as ideal",
         ),
         (
             lambda: popmodel.metrics(CG, family="tlp"),
-            "family: no family 'tlp'",
+            "family: unknown family 'tlp'",
             "did you mean talp?",
         ),
         (
@@ -204,7 +204,7 @@ def test_one_thing_is_a_list_of_one() -> None:
         (lambda: popmodel.metrics([]), "there is no trace", "name at least one"),
         (
             lambda: popmodel.validate("stencil3d", []),
-            "there is no measured run",
+            "no measured run given",
             "name at least one trace or table",
         ),
     ],

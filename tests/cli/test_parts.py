@@ -148,7 +148,7 @@ def test_regions_of_the_user_are_listed(steps: str, popmodel: Call) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "problem"),
     [
-        (["--window", "5s:6s"], 2, "steps.prv: nothing lies between 5 s and 6 s"),
+        (["--window", "5s:6s"], 2, "steps.prv: the window 5 s to 6 s is outside the trace"),
         (["--window", "5s"], 2, "--window 5s: must be BEGIN:END"),
         (["--window", "1:2", "--from-start"], 2, "--from-start cannot be combined with --window"),
         (["--region", "stop"], 2, "steps.prv: no region 'stop'"),

@@ -61,8 +61,9 @@ RARE = {
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
-    "popmodel/sweep/1": r"candidates\[\]\.validity\.reasons\[\]",
-    "popmodel/predict/1": r"validity\.reasons\[\]",
+    "popmodel/sweep/1": r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]",
+    "popmodel/predict/1": r"validity\.reasons\[\]|machine\.noisy\[\]",
+    "popmodel/formula/1": r"machine\.noisy\[\]",
 }
 """Keys that the documents of these tests do not have on every machine, by schema."""
 SHARED = {

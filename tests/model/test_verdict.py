@@ -76,13 +76,29 @@ def test_a_constant_factor_points_to_defaults() -> None:
     first, reason = verdict(found, {"N": 8.0})
     assert first.startswith("0 of 2 runs inside the 90 % interval, fewer than expected; error ")
     assert reason == (
-        "the predictions are 7.1 times too slow everywhere, as if the runs had another "
-        "problem size: N=8 is a default (--set)"
+        "the predictions are 7.1 times too slow everywhere: check the parameters of the "
+        "application (not set: N=8), the unit of the run times and the machine"
     )
     (_, reason) = verdict(found, {"N": 8.0, "steps": 100.0})
-    assert reason.endswith("N=8, steps=100 are defaults (--set)")
+    assert "application (not set: N=8, steps=100), the unit" in reason
     (_, reason) = verdict(found, {})
-    assert reason.endswith("check the parameters, the unit of the run times and the machine")
+    assert "check the parameters of the application, the unit of the run times" in reason
+
+
+def test_only_runs_that_took_longer_may_have_shared_their_cores() -> None:
+    cores = "that each thread had a core of its own"
+    assert cores in verdict(runs((1, 1.0, [2.0]), (2, 0.5, [1.0])), {})[1]
+    assert cores not in verdict(runs((1, 2.0, [1.0]), (2, 1.0, [0.5])), {})[1]
+
+
+def test_runs_that_waited_for_processors_say_nothing_about_the_model() -> None:
+    slower = runs((1, 1.0, [2.0]), (2, 0.5, [0.8]), width=0.01)
+    assert verdict(slower, {"N": 8.0}, disturbed=True)[1:] == (
+        "the runs took longer than predicted, but their threads waited for processors: measure "
+        "again on nodes where nothing else runs",
+    )
+    faster = runs((1, 2.0, [1.0]), (2, 1.0, [0.5]))
+    assert verdict(faster, {}, disturbed=True) == verdict(faster, {})
 
 
 def test_a_small_constant_factor_is_one_of_work_or_machine() -> None:
@@ -113,7 +129,7 @@ def test_without_intervals_only_large_errors_are_remarked() -> None:
         "the predictions have no intervals; error -16.7 %",
     )
     assert verdict(runs((2, 1.0, [3.0]), width=None), {})[1].startswith(
-        "the predictions are 3 times too fast, as if"
+        "the predictions are 3 times too fast: check"
     )
 
 

@@ -75,6 +75,27 @@ def test_a_profile_of_a_file_is_measured_in_place(document: Document) -> None:
     assert " measure:" in shown({**own, "doubtful": {"memory.bsat": 0.5}})
 
 
+def test_sections_measured_in_noise_are_named_beside_the_machine(document: Document) -> None:
+    machine = {**document["machine"], "preset": False, "origin": "measured", "noisy": ["core"]}
+    assert any(
+        line.endswith("sandybridge-fdr (measured; noisy: core)")
+        for line in shown({**document, "machine": machine})
+    )
+
+
+def test_one_thread_is_not_compared_with_itself() -> None:
+    run = predict(
+        signature.load("stencil3d"), profile.load(profile.DEFAULT_PRESET), 8, 1, draws=0
+    ).to_dict()
+    assert not any("e_mt" in line or "e_mp" in line for line in shown(run))
+
+
+def test_the_run_can_be_launched_by_slurm_or_by_mpirun(document: Document) -> None:
+    for text in (markdown(document, ()), shown(document)):
+        assert any(line.startswith("srun -N ") for line in text)
+        assert any(line.startswith("mpirun -np 64 ") for line in text)
+
+
 def test_no_benchmark_measures_the_application(document: Document) -> None:
     inputs = document["inputs"] | {"imbalance.persistent_cv": {"value": 0.1, "origin": "user"}}
     lines = shown(

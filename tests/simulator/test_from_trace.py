@@ -11,9 +11,9 @@ import pytest
 from oracle.script import Script
 
 from popmodel.errors import ReplayError
-from popmodel.network.network import PRESETS
+from popmodel.network.network import PRESETS, READINGS
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import COLLECTIVES, Op, Program
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))
@@ -284,7 +284,7 @@ def test_one_sided_calls_are_local_and_counted(tmp_path: Path) -> None:
     script.call(0, "Put", 50)
     program = from_trace(script.read(tmp_path))
     assert replay(program, IDEAL).end.tolist() == [100e-9]
-    assert "calls that the replay does not model, taking no time in it: 1 MPI_Put" in program.notes
+    assert "calls not modelled by the replay, assumed to take no time: 1 MPI_Put" in program.notes
 
 
 # -- on purpose other than Dimemas -----------------------------------------------------------------
@@ -353,7 +353,7 @@ def test_a_lost_event_of_a_collective_ends_in_an_error(tmp_path: Path) -> None:
     script.collective(0, "Allreduce")
     with pytest.raises(ReplayError) as caught:
         ends(script, tmp_path)
-    assert "1 of 2 ranks wait for ever" in caught.value.message
+    assert "1 of 2 ranks wait forever" in caught.value.message
     assert "rank 0 in MPI_Allreduce at 0.000000110 s of the trace" in caught.value.message
     assert "allreduce of 2 members on communicator 1" in caught.value.message
 
@@ -463,6 +463,26 @@ def test_a_window_keeps_the_turns_of_collectives(tmp_path: Path) -> None:
     assert program.collectives.members.tolist() == [1, 2]
     # From 140: 180 to go for rank 0, and 400 for rank 1 once it is out of the barrier.
     assert [round(t * 1e9) for t in replay(program, IDEAL).end] == [450, 450]
+
+
+@pytest.mark.parametrize("how", READINGS)
+def test_collectives_outside_the_window_are_not_part_of_the_program(
+    tmp_path: Path, how: str
+) -> None:
+    script = Script(2)
+    for p in range(2):
+        script.collective(p, "Barrier", length=20)
+        script.compute(p, 100 * (p + 1))
+        script.collective(p, "Allreduce", length=20)
+        script.compute(p, 200)
+        script.collective(p, "Barrier", length=20)
+    script.end()
+    program = from_trace(script.read(tmp_path).window(30, 330))
+    assert [COLLECTIVES[kind] for kind in program.collectives.kind] == ["allreduce"]
+    assert program.target.tolist() == [0, 0]
+    # Rank 1 arrives last, at 220; the window holds 190 of rank 0 after it, and 90 of rank 1.
+    end = replay(program, IDEAL.with_(collectives=how)).end
+    assert [round(t * 1e9) for t in end] == [190 + 190, 190 + 90]
 
 
 def test_a_collective_whose_root_lies_outside_the_window_waits_for_nobody(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The window of analysis: from the end of MPI_Init to the begin of MPI_Finalize."""
+"""The window of analysis: from the end of MPI_Init to the start of MPI_Finalize."""
 
 from __future__ import annotations
 
@@ -66,6 +66,11 @@ def test_from_the_last_init_to_the_first_finalize(tmp_path: Path) -> None:
     part, same = focused(trace)
     assert same == found
     assert (part.begin, part.end, part.whole is trace) == (3 * S, 8 * S, True)
+
+
+def test_long_runs_are_written_without_exponents(tmp_path: Path) -> None:
+    trace = run(tmp_path, (0, INIT, 0, 3), processes=1, duration=36_000)
+    assert find(trace).caveats[0].startswith("analysed 35997 s of 36000 s: ")
 
 
 def test_seconds_for_programs(tmp_path: Path) -> None:

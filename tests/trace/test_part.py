@@ -10,7 +10,7 @@ from popmodel.errors import UsageError
 from popmodel.trace.part import PROGRAM, Part, Window
 
 S, MS = 10**9, 10**6
-EXAMPLES = "write for example --window 1.5s:3s, --window :2s or --window 500ms:"
+EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_a_time_that_is_none_is_named() -> None:
     assert caught.value.hint.startswith("give a number with ns, us, ms, s")
 
 
-@pytest.mark.parametrize(
-    ("asked", "other"),
-    [({"window": "1:2"}, "--window"), ({"region": "a"}, "--region")],
-)
-def test_contradictions(asked: dict[str, str], other: str) -> None:
+def test_a_window_cannot_be_from_the_start() -> None:
     with pytest.raises(UsageError) as caught:
-        Part.of(**asked, from_start=True)
-    assert caught.value.message == f"--from-start cannot be combined with {other}"
+        Part.of(window="1:2", from_start=True)
+    assert caught.value.message == "--from-start cannot be combined with --window"
     assert caught.value.hint == "leave one of them out"
+
+
+def test_a_region_can_be_taken_with_the_start_of_mpi() -> None:
+    assert Part.of(region="a", from_start=True) == Part(region="a", from_start=True)

@@ -62,8 +62,8 @@ def test_an_occurrence_lasts_from_the_first_begin_to_the_last_end(tmp_path: Path
     assert list(part.pieces or ()) == [(10, 20), (40, 50)]
     assert (part.begin, part.end) == (10, 30)
     assert focus.caveats == (
-        "analysed 2e-08 s of 1e-07 s: region solve, 2 occurrences "
-        "(left out: 1e-08 s before, 2e-08 s between, 5e-08 s after)",
+        "analysed 20 ns of 100 ns: region solve, 2 occurrences "
+        "(left out: 10 ns before, 20 ns between, 50 ns after)",
         "processes are inside region solve for 92.5 % of the analysed time",
     )
     assert focus.to_dict() == {
@@ -119,7 +119,53 @@ def test_only_what_lies_in_the_window(tmp_path: Path) -> None:
     assert focus.why == "region solve, 2 occurrences in 15 ns to 42 ns"
     with pytest.raises(PartError) as caught:
         windows(trace, begin=85)
-    assert caught.value.message == f"{trace.path}: region solve takes no time in the window"
+    assert caught.value.message == (
+        f"{trace.path}: region solve takes no time in the analysed part (85 ns to 100 ns)"
+    )
+    assert caught.value.hint == "it lasts from 10 ns to 80 ns: choose a --window there"
+
+
+def with_mpi(folder: Path, *spans: Span) -> Trace:
+    """A process that is in MPI_Init from 5 to 20 and in MPI_Finalize from 80 to 90."""
+    writer = TraceWriter([1], duration=END, labels=LABELS)
+    writer.state(0, 0, 0, END, 1)
+    for value, begin, end in ((31, 5, 20), (32, 80, 90)):
+        writer.event(0, 0, begin, [(50000003, value)])
+        writer.event(0, 0, end, [(50000003, 0)])
+    for begin, end in spans:
+        writer.event(0, 0, begin, [(REGION, 1)])
+        writer.event(0, 0, end, [(REGION, 0)])
+    writer.write(folder / "x.prv")
+    return read(folder / "x.prv", cache=False)
+
+
+def test_the_start_and_the_end_of_mpi_are_no_part_of_a_region(tmp_path: Path) -> None:
+    trace = with_mpi(tmp_path, (2, 95))
+    part, focus = focused(trace, Part(region="solve"))
+    assert list(part.pieces or ()) == [(20, 80)]
+    assert focus.caveats == (
+        "analysed 60 ns of 100 ns: region solve, 1 occurrence, MPI_Init to MPI_Finalize "
+        "(left out: 20 ns before, 20 ns after; --from-start includes all of the region)",
+    )
+    part, focus = focused(trace, Part(region="solve", from_start=True))
+    assert list(part.pieces or ()) == [(2, 95)]
+    assert focus.why == "region solve, 1 occurrence"
+
+
+def test_a_region_between_them_is_taken_as_it_is(tmp_path: Path) -> None:
+    _, focus = focused(with_mpi(tmp_path, (30, 50)), Part(region="solve"))
+    assert focus.why == "region solve, 1 occurrence"
+
+
+def test_a_region_before_the_end_of_mpi_init_says_where_it_lies(tmp_path: Path) -> None:
+    trace = with_mpi(tmp_path, (2, 4))
+    with pytest.raises(PartError) as caught:
+        focused(trace, Part(region="solve"))
+    assert caught.value.message == (
+        f"{trace.path}: region solve takes no time in the analysed part (MPI_Init to MPI_Finalize)"
+    )
+    assert caught.value.hint == "it lasts from 2 ns to 4 ns: choose a --window there"
+    assert list(focused(trace, Part(2, 4, "solve"))[0].pieces or ()) == [(2, 4)]
 
 
 def test_a_region_without_length(tmp_path: Path) -> None:
@@ -177,16 +223,17 @@ def test_a_trace_without_regions(tmp_path: Path) -> None:
 def test_a_window_outside_of_the_trace(tmp_path: Path) -> None:
     with pytest.raises(PartError) as caught:
         focused(traced(tmp_path, []), Part(200, 300))
-    assert caught.value.message == f"{tmp_path / 'x.prv'}: nothing lies between 200 ns and 300 ns"
+    assert (
+        caught.value.message
+        == f"{tmp_path / 'x.prv'}: the window 200 ns to 300 ns is outside the trace"
+    )
     assert caught.value.hint == "the trace covers 0 s to 100 ns"
 
 
 def test_a_window_says_what_it_leaves_out(tmp_path: Path) -> None:
     part, focus = focused(traced(tmp_path, []), Part(20, None))
     assert (part.begin, part.end) == (20, 100)
-    assert focus.caveats == (
-        "analysed 8e-08 s of 1e-07 s: 20 ns to 100 ns (left out: 2e-08 s before)",
-    )
+    assert focus.caveats == ("analysed 80 ns of 100 ns: 20 ns to 100 ns (left out: 20 ns before)",)
 
 
 def test_many_occurrences_take_one_pass(tmp_path: Path) -> None:

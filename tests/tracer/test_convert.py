@@ -11,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tracer.builder import NUMBER
 
+from popmodel.trace import read
+from popmodel.trace.user_regions import user_regions
+from popmodel.trace.writer import TraceWriter
 from popmodel.tracer.convert import NOT_RETURNED, Row
 from popmodel.tracer.events import BACKWARDS, UNBEGUN, Tables
 from popmodel.tracer.in_calls import CallTables
@@ -26,8 +29,8 @@ TABLES = Tables(
     {a: a for a in range(9)},
     np.zeros((1 << 16, 2), np.int64),
 )
-MENDED = "begins without a recorded end, ended at the next record that implies it"
-DROPPED = "ends without a recorded begin, dropped"
+MENDED = "calls and regions without a recorded end (ended at the next record that implies it)"
+DROPPED = "ends of calls and regions without a recorded start (dropped)"
 
 
 def records(*rows: tuple[int, ...]) -> np.ndarray:
@@ -257,19 +260,54 @@ def test_regions_inside_each_other_come_back_to_the_outer_one() -> None:
         (100, Kind.USER_BEGIN, 0, 1), (200, Kind.USER_BEGIN, 0, 2), (300, Kind.USER_END, 0, 2),
         (400, Kind.USER_END, 0, 1), step=1,
     )  # fmt: skip
-    assert [(time, value) for time, _, value in events] == [(100, 1), (200, 2), (300, 1), (400, 0)]
+    values = [(time, value) for time, _, value in events]
+    assert values == [(100, 1), (200, 2), (300, 0), (300, 1), (400, 0)]
     assert counts(row) == {}
 
 
 @pytest.mark.parametrize("step", [0, 1, 3])
-def test_regions_that_cross_show_the_one_begun_last(step: int) -> None:
+def test_of_regions_that_cross_the_inner_one_begins_again_where_the_outer_one_ends(
+    step: int,
+) -> None:
     _, events, row = convert(
         (100, Kind.USER_BEGIN, 0, 1), (200, Kind.USER_BEGIN, 0, 2), (300, Kind.USER_END, 0, 1),
         (400, Kind.USER_END, 0, 2), (500, Kind.USER_END, 0, 3), step=step,
     )  # fmt: skip
     values = [(time, value) for time, _, value in events]
-    assert values == [(100, 1), (200, 2), (300, 2), (400, 0), (500, 0)]
+    assert values == [(100, 1), (200, 2), (300, 0), (300, 1), (300, 0), (300, 2), (400, 0)]
     assert counts(row) == {UNBEGUN: 1}
+
+
+@pytest.mark.parametrize("step", [0, 5])
+@given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), max_size=30))
+def test_regions_come_back_from_the_trace_however_they_cross(
+    tmp_path_factory: pytest.TempPathFactory, step: int, steps: list[tuple[int, bool]]
+) -> None:
+    depth, since, expected = Counter[int](), {}, []
+    kept = [(0, Kind.USER_BEGIN, 0, 5)]
+    for time, (number, begins) in enumerate(steps, start=1):
+        if not (begins or depth[number]):
+            continue
+        kept.append((time, Kind.USER_BEGIN if begins else Kind.USER_END, 0, number))
+        depth[number] += 1 if begins else -1
+        if begins and depth[number] == 1:
+            since[number] = time
+        elif not depth[number]:
+            expected.append((number, since.pop(number), time))
+    expected += [(number, time, 1000) for number, time in {**since, 5: 0}.items()]
+    _, events, _ = convert(*kept, step=step)
+    writer = TraceWriter([1], duration=1000, labels=None)
+    writer.state(0, 0, 0, 1000, 1)
+    for time, type_, value in events:
+        writer.event(0, 0, time, [(type_, value)])
+    path = tmp_path_factory.mktemp("regions") / "x.prv"
+    writer.write(path)
+    found = user_regions(read(path, cache=False))
+    columns = (each.tolist() for each in (found.label, found.begin, found.end))
+    named = (
+        (int(found.names[label].split()[-1]), *span) for label, *span in zip(*columns, strict=True)
+    )
+    assert sorted(named) == sorted(expected)
 
 
 @pytest.mark.parametrize("step", [0, 3, 6])

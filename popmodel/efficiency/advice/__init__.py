@@ -2,7 +2,6 @@
 
 from popmodel.efficiency.advice.advise import (
     GOOD,
-    MEASURABLE,
     POP,
     Advice,
     Advised,
@@ -11,4 +10,4 @@ from popmodel.efficiency.advice.advise import (
     advise,
 )
 
-__all__ = ["GOOD", "MEASURABLE", "POP", "Advice", "Advised", "Fall", "advice_data", "advise"]
+__all__ = ["GOOD", "POP", "Advice", "Advised", "Fall", "advice_data", "advise"]

@@ -17,6 +17,7 @@ from popmodel.efficiency.advice.costs import Cost, costs, efficiency
 from popmodel.efficiency.advice.doubts import doubts
 from popmodel.efficiency.advice.remark import Loss, Remark, percent
 from popmodel.efficiency.workers import apart
+from popmodel.trace.caveats import FEW, MEASURABLE
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
@@ -25,17 +26,15 @@ if TYPE_CHECKING:
     from popmodel.efficiency.measure import Run
     from popmodel.efficiency.scaling import Scaling
 
-__all__ = ["GOOD", "MEASURABLE", "POP", "Advice", "Advised", "Fall", "advice_data", "advise"]
+__all__ = ["GOOD", "POP", "Advice", "Advised", "Fall", "advice_data", "advise"]
 
 GOOD = 0.95
 """Efficiency from which on nothing is advised."""
 POP = 0.8
 """Efficiency below which POP takes a metric for worth attention."""
-MEASURABLE = 0.01
-"""Runtime, s, below which a run is too short to advise on."""
 _EVENTS = "MPI calls and parallel regions"
-_FEW, _ENOUGH = 10, 1.0
-"""With fewer calls of MPI and instances of regions a run has to take this long, s."""
+_ENOUGH = 1.0
+"""With few calls of MPI and instances of regions a run has to take this long, s."""
 _WORTH = 0.05  # share of the core time from which on a second cause is named
 _MOST = 3
 _FELL = 0.01  # by which efficiency has to fall for the fall to be named
@@ -159,7 +158,7 @@ def advise(
     """
     family = _leading(runs, evaluations, compared=len(runs) > 1)
     if family is None:
-        return Advised(_no_family(evaluations[0]))
+        return Advised(_no_family(runs, evaluations[0]))
     compared = len(runs) > 1 and not scaling.doubts
     pairs = [
         (each[family], scaling.evaluations[index] if compared else None)
@@ -207,12 +206,14 @@ def _leading(
     return _SCALING if compared and _SCALING in evaluations[0] else None
 
 
-def _no_family(evaluations: Mapping[str, Evaluation]) -> str:
+def _no_family(runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -> str:
     """Why no family leads."""
+    if not any(run.observables.has_mpi or run.observables.has_openmp for run in runs):
+        return "No advice: neither MPI calls nor parallel regions were recorded."
     if evaluations.keys() - {_SCALING}:
         return (
-            "No advice: these families see nothing but MPI calls of master threads; "
-            "hybrid-additive sees all."
+            "No advice: these families see only the MPI calls of master threads; hybrid-additive "
+            "sees all threads."
         )
     return "No advice: a single run has no scaling."
 
@@ -224,7 +225,7 @@ def _too_short(run: Run) -> str | None:
         least = format_time(MEASURABLE, trim=True)
         return f"only {format_time(runtime, digits=3)} analysed, less than {least}"
     events = run.evidence.calls + sum(region.count for region in run.observables.regions)
-    if events < _FEW and runtime < _ENOUGH:
+    if events < FEW and runtime < _ENOUGH:
         return f"only {plural(events, 'MPI call or parallel region', _EVENTS)} analysed"
     return None
 

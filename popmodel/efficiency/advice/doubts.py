@@ -33,7 +33,7 @@ def crowd_doubt(run: Run) -> list[str]:
     if crowd is None and run.evidence.delayed:
         return [
             "Doubtful: threads waited for processors, which counts as loss or as useful time. "
-            "Trace again on nodes where nothing else runs."
+            "Trace again on otherwise idle nodes."
         ]
     if crowd is None:
         return []

@@ -143,8 +143,15 @@ def test_a_program_without_mpi_gets_no_advice_about_processes() -> None:
     assert cause.metric == "serial_region_efficiency"
     assert "processes" not in cause.why + cause.remedy
     assert advised(threads, families=["mpi"]) == Advised(
-        "No advice: these families see nothing but MPI calls of master threads; "
-        "hybrid-additive sees all."
+        "No advice: these families see only the MPI calls of master threads; hybrid-additive sees "
+        "all threads."
+    )
+
+
+def test_a_program_without_mpi_and_openmp_gets_no_advice() -> None:
+    serial = run([[9.5]], 10.0, has_mpi=False)
+    assert advised(serial, families=["mpi"]) == Advised(
+        "No advice: neither MPI calls nor parallel regions were recorded."
     )
 
 
@@ -209,10 +216,10 @@ def test_the_surplus_of_a_rank_with_threads_is_located() -> None:
     regions = [[2, 2], [6, 6]]
     hybrid = run([[4, 2], [8, 6]], 8.0, omp_useful=regions, in_openmp=[2, 6])
     cause = next(c for c in advised(hybrid).advice if c.metric == "process_load_balance")
-    assert cause.why.endswith("Its surplus lies in parallel regions.")
+    assert cause.why.endswith("The excess is in parallel regions.")
     serial = run([[4, 2], [8, 2]], 8.0, omp_useful=[[2, 2], [2, 2]], in_openmp=[2, 2])
     cause = next(c for c in advised(serial).advice if c.metric == "process_load_balance")
-    assert cause.why.endswith("Its surplus lies in serial code.")
+    assert cause.why.endswith("The excess is in serial code.")
 
 
 RECV = CallSite("MPI_Recv", "solve", "a.c:7", 100, 3.0, 0.15, 2.4)
