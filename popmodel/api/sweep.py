@@ -148,7 +148,9 @@ def sweep(
     _check_changes(changes)
     limit = None if max_memory is None else number("max_memory", max_memory, parse_size)
     if limit is not None and not limit >= 0:
-        raise UsageError(f"max_memory={max_memory!r}: must not be negative", "try max_memory='2GiB'")
+        raise UsageError(
+            f"max_memory={max_memory!r}: must not be negative", "try max_memory='2GiB'"
+        )
     counts = None if cores is None else [whole_number("cores", one) for one in several(cores)]
     found = model.sweep(
         signature_of(application),

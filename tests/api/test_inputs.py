@@ -174,7 +174,7 @@ def test_one_thing_is_a_list_of_one() -> None:
         (
             lambda: popmodel.sweep(),
             "the number of cores is missing",
-            "for example cores=64",
+            "try cores=64",
         ),
         (
             lambda: popmodel.sweep(cores=64, efficiency=0.8),
@@ -184,7 +184,7 @@ def test_one_thing_is_a_list_of_one() -> None:
         (
             lambda: popmodel.sweep(efficiency=80),
             "efficiency=80: must be above 0 and at most 1",
-            "for example efficiency=0.8",
+            "try efficiency=0.8",
         ),
         (
             lambda: popmodel.predict(procs=4, reference=(1, 0)),
@@ -201,7 +201,7 @@ def test_one_thing_is_a_list_of_one() -> None:
             "unknown network 'idel'",
             None,
         ),
-        (lambda: popmodel.metrics([]), "there is no trace", "name at least one"),
+        (lambda: popmodel.metrics([]), "no trace given", "name at least one"),
         (
             lambda: popmodel.metrics([CG, None]),  # type: ignore[list-item]
             "trace: must be a path or a trace that was read, not NoneType",
@@ -246,7 +246,7 @@ def test_one_thing_is_a_list_of_one() -> None:
         (
             lambda: popmodel.predict(procs=4, reference="1x4"),  # type: ignore[arg-type]
             "reference='1x4': must be processes and threads",
-            "for example reference=(1, 4)",
+            "try reference=(1, 4)",
         ),
         (
             lambda: popmodel.predict(procs=4, draws=-1),
@@ -265,7 +265,7 @@ def test_one_thing_is_a_list_of_one() -> None:
         ),
         (
             lambda: popmodel.replay(CG, latency=[]),
-            "latency: there is no value",
+            "latency: no value given",
             "give one or several, or leave it out",
         ),
         (lambda: popmodel.replay(CG, 5), "unknown network '5'", None),  # type: ignore[arg-type]
