@@ -273,5 +273,8 @@ def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
     if text.isdecimal() and 1 <= int(text) <= len(traces):
         return int(text) - 1
     raise UsageError(
-        f"--reference {text}: no such run", f"use 1 to {len(traces)} or one of {', '.join(names)}"
+        f"--reference {text}: no such run",
+        f"use 1 to {len(traces)} or one of {', '.join(names)}"
+        if len(traces) > 1
+        else f"the only run is {names[0]}",
     )

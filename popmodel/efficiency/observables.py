@@ -469,13 +469,6 @@ class Observables:
                 values[name] = float(value)
         return values
 
-    def region_efficiency(self, region: Region) -> float:
-        """Additive efficiency of one parallel region: one minus its share of all thread time.
-
-        The losses of all regions add up to that of the OpenMP parallel region efficiency.
-        """
-        return 1.0 - region.cost / (float(self.threads.sum()) * self.runtime)
-
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists, numbers and text, for JSON; times in seconds, None where absent."""
         arrays = ("threads", "node", *_PER_THREAD, *_PER_PROCESS)

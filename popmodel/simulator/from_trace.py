@@ -222,7 +222,10 @@ def _within(
             target[kept],
         ),
         remaining,
-        [f"{plural(cut, 'message')} across the edge of the window, assumed to take no time"]
+        [
+            f"{plural(cut, 'message')} across the edge of the window, assumed to take no time: "
+            "waiting there counts as transfer"
+        ]
         if cut
         else [],
     )

@@ -194,14 +194,14 @@ def test_one_thing_is_a_list_of_one() -> None:
         (
             lambda: popmodel.validate("stencil3d", RUNS, nodes=0),
             "nodes=0: must be a whole number, at least 1",
-            "for example nodes=4",
+            "try nodes=4",
         ),
         (
             lambda: popmodel.analyse(CG, "idel"),
             "unknown network 'idel'",
             None,
         ),
-        (lambda: popmodel.metrics([]), "there is no trace", "name at least one"),
+        (lambda: popmodel.metrics([]), "no trace given", "name at least one"),
         (
             lambda: popmodel.validate("stencil3d", []),
             "no measured run given",

@@ -127,8 +127,8 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
         ),
         # what is missed comes before what cannot be checked
         (["--fail-over", "load_balance=3%", "--fail-over", "error=1%"], 3, "the runtime of "),
-        (["--fail-over", "error"], 2, "--fail-over error: no value\nhint: write NAME=VALUE, e.g. "),
-        (["--fail-over", "error=x"], 2, "--fail-over error=x: 'x' is not a number"),
+        (["--fail-over", "error"], 2, "--fail-over error: value missing\nhint: write NAME=VALUE, e.g. "),
+        (["--fail-over", "error=x"], 2, "--fail-over error=x: must be a number, not 'x'"),
         (
             ["--fail-over", "coverage=0.8"],
             2,
@@ -145,7 +145,7 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
             "--fail-under load_balance=0.8: unknown name 'load_balance'\nhint: only coverage goes "
             "here; for the error of a metric write --fail-over load_balance=0.8\n",
         ),
-        (["--fail-over", "laod_balance=1%"], 2, "--fail-over laod_balance=1%: no metric"),
+        (["--fail-over", "laod_balance=1%"], 2, "--fail-over laod_balance=1%: unknown metric 'laod_balance'"),
     ],
 )
 def test_errors_and_coverage_have_limits(
