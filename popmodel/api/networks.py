@@ -55,7 +55,7 @@ def combinations(**given: float | str | Iterable[float | str] | None) -> list[di
 
 
 def network_of(given: NetworkLike) -> Network:
-    """Give a network: one as it is, or a preset by its name.
+    """Return a network: one as it is, or a preset by name.
 
     Raises
     ------

@@ -134,13 +134,13 @@ def sweep(
     >>> picture = found.plot()  # picture.save("sweep.svg")
     """
     if cores is None and efficiency is None:
-        raise UsageError("the number of cores is missing", "for example cores=64")
+        raise UsageError("the number of cores is missing", "try cores=64")
     if cores is not None and efficiency is not None:
         raise UsageError("cores and efficiency cannot be combined", "leave one of them out")
     if efficiency is not None and not 0 < number("efficiency", efficiency, float) <= 1:
         raise UsageError(
             f"efficiency={efficiency!r}: must be above 0 and at most 1",
-            "for example efficiency=0.8",
+            "try efficiency=0.8",
         )
     _check_changes(what_if or {})
     counts = None if cores is None else [whole_number("cores", one) for one in several(cores)]

@@ -174,7 +174,7 @@ def test_one_thing_is_a_list_of_one() -> None:
         (
             lambda: popmodel.sweep(),
             "the number of cores is missing",
-            "for example cores=64",
+            "try cores=64",
         ),
         (
             lambda: popmodel.sweep(cores=64, efficiency=0.8),
@@ -184,7 +184,7 @@ def test_one_thing_is_a_list_of_one() -> None:
         (
             lambda: popmodel.sweep(efficiency=80),
             "efficiency=80: must be above 0 and at most 1",
-            "for example efficiency=0.8",
+            "try efficiency=0.8",
         ),
         (
             lambda: popmodel.predict(procs=4, reference=(1, 0)),
