@@ -132,6 +132,12 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
             2,
             "--fail-over error: value missing\nhint: write NAME=VALUE, e.g. ",
         ),
+        (
+            ["--fail-over", "error=20"],
+            2,
+            "--fail-over error=20: must be at most 1, or a percentage\nhint: write error=20%\n",
+        ),
+        (["--fail-over", "error=200%"], 0, ""),
         (["--fail-over", "error=x"], 2, "--fail-over error=x: must be a number, not 'x'"),
         (
             ["--fail-over", "coverage=0.8"],
