@@ -107,7 +107,7 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
     out = " ".join(popmodel("validate", "stencil3d", sizes)[1].split())
     assert out.startswith("0 of 2 runs inside the 90 % interval, fewer than expected; error +")
     assert "times too slow everywhere: check the parameters of the application" in out
-    assert "(not set: N=512, steps=100), the unit of the run times and the machine" in out
+    assert "(not set: N=512, steps=100), the unit of the runtimes and the machine" in out
     set_ = " ".join(popmodel("validate", "stencil3d", sizes, "--set", "N=256")[1].split())
     assert "of the application (not set: steps=100)" in set_
 
@@ -123,14 +123,14 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
             ["--fail-over", "load_balance=3%"],
             1,
             "--fail-over load_balance=3% cannot be checked: no run has this metric measured and "
-            "predicted\nhint: leave it out, or give traces: tables have run times only\n",
+            "predicted\nhint: leave it out, or give traces: tables have runtimes only\n",
         ),
         # what is missed comes before what cannot be checked
         (["--fail-over", "load_balance=3%", "--fail-over", "error=1%"], 3, "the runtime of "),
         (
             ["--fail-over", "error"],
             2,
-            "--fail-over error: value missing\nhint: write NAME=VALUE",
+            "--fail-over error: value missing\nhint: write NAME=VALUE, e.g. ",
         ),
         (
             ["--fail-over", "error=20"],
@@ -158,7 +158,7 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
         (
             ["--fail-over", "laod_balance=1%"],
             2,
-            "--fail-over laod_balance=1%: unknown metric",
+            "--fail-over laod_balance=1%: unknown metric 'laod_balance'",
         ),
     ],
 )
