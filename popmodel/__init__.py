@@ -1,10 +1,10 @@
 """popmodel: analytical performance model and what-if predictor for MPI + OpenMP programs.
 
-The names below are loaded when they are first used, so that ``import popmodel`` costs nothing.
+The public names are loaded on first use, which keeps ``import popmodel`` fast.
 
-`metrics`, `replay`, `predict`, `sweep` and `validate` do what the commands of the same names do.
-Their results have a short ``repr``; ``print`` shows the screen of the command, ``to_dict`` gives
-the document, ``to_dataframe`` a pandas table, ``plot`` a drawing. Quantities are in SI units.
+`metrics`, `replay`, `predict`, `sweep` and `validate` do the same as the commands. Their results
+have a short ``repr``; ``print`` shows the screen of the command, ``to_dict`` returns the document,
+``to_dataframe`` a pandas table, ``plot`` an SVG drawing. Quantities are in SI units.
 
 Examples
 --------

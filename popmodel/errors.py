@@ -1,4 +1,4 @@
-"""The one family of errors that popmodel raises on purpose.
+"""The errors that popmodel raises on purpose.
 
 A `PopmodelError` is something a user can act on: the command line prints its message and its
 hint, each on one line and without a traceback, and ends with its exit status. Any other exception
@@ -11,7 +11,7 @@ import os
 
 
 class PopmodelError(Exception):
-    """A failure that the user can act on.
+    """An error that the user can act on.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class PopmodelError(Exception):
 
 
 class UsageError(PopmodelError):
-    """The command or call was given arguments that do not make sense."""
+    """Wrong usage: invalid or contradictory arguments."""
 
     exit_status = 2
 
 
 class ThresholdError(PopmodelError):
-    """A threshold asked for with ``--fail-under`` was missed."""
+    """A threshold set by ``--fail-under`` or ``--fail-over`` was missed."""
 
     exit_status = 3
 
@@ -89,7 +89,7 @@ class TraceError(FileError):
 
 
 class PartError(FileError, UsageError):
-    """A part of a trace was asked for that is not in it."""
+    """The requested part is not in the trace."""
 
 
 class ReplayError(PopmodelError):

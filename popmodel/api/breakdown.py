@@ -1,4 +1,4 @@
-"""What a run consists of: its processes, or the regions that the program marks."""
+"""Breakdown of a run by process or by user region."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ VIEWS: Mapping[By, Views] = {"process": processes_report.VIEWS, "region": region
 
 @dataclass(frozen=True)
 class Breakdown:
-    """What a run consists of, as far as asked for.
+    """The requested breakdown of a run.
 
     Attributes
     ----------
     processes : Processes or None
     regions : tuple of (RegionRun, mapping of str to Evaluation)
-        Each region with all families but scaling; none where nothing could be measured.
+        Each region with all families except scaling; empty where nothing could be measured.
     """
 
     processes: Processes | None = None
     regions: tuple[tuple[RegionRun, Mapping[str, Evaluation]], ...] = ()
 
     def to_dict(self, families: Iterable[str], caveats: Sequence[str]) -> dict[str, Any]:
-        """What is added to a run's document: ``by_process`` or ``by_region``.
+        """What the document of the run contains in addition: ``by_process`` or ``by_region``.
 
         Parameters
         ----------
         families : iterable of str
-            Which are given of regions.
+            Families to include for regions.
         caveats : sequence of str
-            What is said of the run itself.
+            The caveats of the run itself.
         """
         if self.processes is not None:
             return {"by_process": processes_report.document(self.processes)}
@@ -71,12 +71,12 @@ class Breakdown:
 def break_down(
     by: By | None, trace: Trace, run: Run, part: Part, outside_mpi: OutsideMPI
 ) -> Breakdown:
-    """Sum up a run by process, or analyse its regions.
+    """Break a run down by process, or analyse its regions.
 
     Raises
     ------
     PartError
-        If regions are asked for and none is marked.
+        If regions are requested but the program marks none.
     """
     if by == "process":
         return Breakdown(by_process(run.observables))

@@ -1,4 +1,4 @@
-"""The pages that ship with the package: which there are, and where each one's text is."""
+"""The documentation pages that ship with the package, and where their text is."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Page:
-    """A page: the name that ``popmodel docs NAME`` takes, its title, and the file of its text."""
+    """A page: its name for ``popmodel docs NAME``, its title and its file."""
 
     name: str
     title: str
     path: Path
 
     def text(self) -> str:
-        """Its Markdown."""
+        """The text of the page, as Markdown."""
         return self.path.read_text(encoding="utf-8")
 
 
 def pages() -> list[Page]:
-    """All pages, in the order of reading."""
+    """All pages, in reading order."""
     paths = {path.stem: path for path in sorted((PACKAGE / "docs").glob("*.md"))} | ELSEWHERE
     names = [name for name in FIRST if name in paths]
     names += [name for name in paths if name not in FIRST]
@@ -52,12 +52,12 @@ def pages() -> list[Page]:
 
 
 def find(name: str) -> Page:
-    """A page by its name.
+    """Find a page by its name.
 
     Raises
     ------
     UsageError
-        If there is no such page.
+        If the page is unknown.
     """
     known = {page.name: page for page in pages()}
     if name in known:
@@ -68,7 +68,7 @@ def find(name: str) -> Page:
 
 
 def terminal_markdown(page: Page) -> str:
-    """The text of a page, in which links to other pages are the commands that show them."""
+    """The text of a page, with links to other pages replaced by the commands that show them."""
     others = {other.path.resolve(): other.name for other in pages()}
 
     def shown(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a name on a screen means: a metric, a family of metrics, or another word."""
+"""What a name on a screen means: a metric, a family of metrics, or another term."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _UNITS = (", s", ", %", " %", " s", ", ratios", ",")
 
 
 def explain(name: str | None = None) -> dict[str, Any]:
-    """Explain a name, or list all.
+    """Explain a name, or list all names.
 
     Parameters
     ----------
     name : str, optional
         A metric, an abbreviation of one (``LB``), ``FAMILY.METRIC``, a family, a parameter of a
         machine (``memory.bsat``), a key of a signature (``parallel.trip``), a symbol, or any other
-        word of a screen (``expected loss``).
+        term on a screen (``expected loss``).
 
     Returns
     -------
@@ -36,7 +36,7 @@ def explain(name: str | None = None) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        If nothing has that name; the hint has near names.
+        If the name is unknown; the hint suggests similar names.
     """
     families = load_families()
     if name is None:
@@ -58,7 +58,7 @@ def explain(name: str | None = None) -> dict[str, Any]:
     known = {plain(id): id for family in families.values() for id in family.metrics}
     known |= {plain(id): id for id in families} | glossary.names()
     raise UsageError(
-        f"nothing is called {name!r}", near_names(name, known) or "popmodel explain lists all names"
+        f"unknown name {name!r}", near_names(name, known) or "popmodel explain lists all names"
     )
 
 

@@ -1,4 +1,4 @@
-"""Words of the screens that are not metrics: what each means, from its one definition.
+"""Terms on screens that are not metrics, each with its single definition.
 
 Quantities of a run, parameters of a machine, symbols and keys of a signature are defined where they
 are used; ``glossary.toml`` has the rest.

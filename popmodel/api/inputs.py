@@ -1,9 +1,10 @@
-"""What functions take: names, paths or objects that were loaded; numbers or texts with units."""
+"""What functions accept: names, paths or loaded objects; numbers, or text with a unit."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.errors import UsageError
@@ -28,54 +29,73 @@ def several(given: Any) -> list[Any]:
 
 
 def path_of(trace: TraceLike) -> str:
-    """Where a trace comes from."""
-    return trace.path if isinstance(trace, Trace) else os.fspath(trace)
+    """Where a trace comes from.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a trace nor a path.
+    """
+    if isinstance(trace, Trace):
+        return trace.path
+    return os.fspath(_path("trace", trace, "a path or a trace that was read"))
+
+
+def _path(name: str, given: Any, what: str) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"{name}: must be {what}, not {type(given).__name__}")
+    return given
 
 
 def trace_of(trace: TraceLike, *, application: int = 1, cache: bool = True) -> Trace:
-    """Give a trace, read if it is a path; raises as `popmodel.trace.read`."""
+    """Return a trace, read if it is a path; raises as `popmodel.trace.read`."""
     if isinstance(trace, Trace):
         return trace
-    return read(trace, application=application, cache=cache)
+    which = whole_number("application", application)
+    return read(path_of(trace), application=which, cache=cache)
 
 
 def signature_of(application: SignatureLike | None) -> Signature:
-    """Give a signature: a loaded one, a file, a bundled one by its name, or the default one.
+    """Return a signature: loaded, read from a file, bundled (by name), or the default.
 
     Raises
     ------
     FileError
-        If the file cannot be read or is no valid signature.
+        If the file cannot be read or is not a valid signature.
     UsageError
-        If there is neither such a file nor such a bundled signature.
+        If neither a file nor a bundled signature has that name.
     """
     from popmodel.model.signature import files
     from popmodel.model.signature.program import Signature
 
     if isinstance(application, Signature):
         return application
-    return files.load(files.DEFAULT if application is None else application)
+    if application is None:
+        return files.load(files.DEFAULT)
+    return files.load(_path("application", application, "a path, a name or a loaded signature"))
 
 
 def profile_of(machine: ProfileLike | None) -> Profile:
-    """Give a machine profile: a loaded one, a file, a preset by its name, or the default one.
+    """Return a machine profile: loaded, read from a file, a preset (by name), or the default.
 
     Raises
     ------
     FileError
-        If the file cannot be read or is no valid profile.
+        If the file cannot be read or is not a valid profile.
     UsageError
-        If there is neither such a file nor such a preset.
+        If neither a file nor a preset has that name.
     """
     from popmodel.machine import profile
 
     if isinstance(machine, profile.Profile):
         return machine
-    return profile.load(profile.DEFAULT_PRESET if machine is None else machine)
+    if machine is None:
+        return profile.load(profile.DEFAULT_PRESET)
+    return profile.load(_path("machine", machine, "a path, a name or a loaded profile"))
 
 
 def allocation_of(nodes: int | None, cores_per_node: int | None) -> Allocation:
-    """What of a machine may be used."""
+    """The nodes and cores that may be used."""
     from popmodel.model.run.placement import Allocation
 
     for name, number in (("nodes", nodes), ("cores_per_node", cores_per_node)):
@@ -84,32 +104,50 @@ def allocation_of(nodes: int | None, cores_per_node: int | None) -> Allocation:
     return Allocation(nodes, cores_per_node)
 
 
-def whole_number(name: str, number: Any) -> int:
+def whole_number(name: str, number: Any, least: int = 1) -> int:
     """A number of something.
 
     Raises
     ------
     UsageError
-        If it is not a whole number, or less than 1.
+        If it is not a whole number, or less than `least`.
     """
     try:
         whole = int(number)
     except (TypeError, ValueError, OverflowError):
-        whole = 0
-    if whole < 1 or whole != number or isinstance(number, bool):
+        whole = least - 1
+    if whole < least or whole != number or isinstance(number, bool):
         raise UsageError(
-            f"{name}={number!r}: must be a whole number, at least 1", f"for example {name}=4"
+            f"{name}={number!r}: must be a whole number, at least {least}", f"try {name}=4"
         )
     return whole
 
 
-def number(name: str, value: float | str, parse: Callable[[str], float]) -> float:
-    """Give a quantity in SI units: a number as it is, a text as the command line reads it.
+def numbers(name: str, given: Mapping[str, float] | None) -> dict[str, float]:
+    """Return numbers by name, empty if none are given.
 
     Raises
     ------
     UsageError
-        If it is no number and no quantity with a unit.
+        If it is not a mapping, or a value is not a number.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{name}: must be a dict of names and numbers, not {type(given).__name__}")
+    for key, value in given.items():
+        if not isinstance(value, Real) or isinstance(value, bool):
+            raise UsageError(f"{name}: {key}={value!r}: must be a number")
+    return dict(given)
+
+
+def number(name: str, value: float | str, parse: Callable[[str], float]) -> float:
+    """Return a quantity in SI units: a number as it is, text as the command line reads it.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a number nor text with a number and a unit.
     """
     if isinstance(value, str):
         try:
@@ -125,24 +163,24 @@ def number(name: str, value: float | str, parse: Callable[[str], float]) -> floa
 
 
 def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...] | None:
-    """Families of metrics: one, several, several in a text with commas, or ``all``.
+    """Families of metrics: one name, several, names separated by commas, or ``all``.
 
     Raises
     ------
     UsageError
-        If there is no such family.
+        If a family is unknown.
     """
     from difflib import get_close_matches
 
     if given is None:
         return None
-    names = given.split(",") if isinstance(given, str) else list(given)
-    names = [name.strip() for name in names]
+    names = given.split(",") if isinstance(given, str) else several(given)
+    names = [name.strip() if isinstance(name, str) else name for name in names]
     if names == ["all"]:
         return tuple(known)
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, 1)
+            near = get_close_matches(str(name), known, 1)
             hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
-            raise UsageError(f"family: no family {name!r}", hint)
+            raise UsageError(f"family: unknown family {name!r}", hint)
     return tuple(dict.fromkeys(names))

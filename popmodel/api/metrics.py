@@ -33,28 +33,28 @@ __all__ = ["Metrics", "metrics"]
 
 @dataclass(frozen=True)
 class Metrics(Result):
-    """Efficiencies of one or several runs; made by `metrics`.
+    """Efficiencies of one or several runs, as returned by `metrics`.
 
     Attributes
     ----------
     names : tuple of str
         A short name for each run.
     runs : tuple of Run
-        What was measured of each.
+        The measurements of each run.
     evaluations : tuple of mapping of str to Evaluation
-        For each run every family by id.
+        For each run, the evaluation of every family, by family id.
     scaling : Scaling
         The runs against their reference run.
     warnings : tuple of list of dict
-        For each run what is wrong with its trace.
+        For each run, the problems of its trace.
     outside_mpi : {"everywhere", "not-in-mpi"}
-        What was taken for time outside MPI.
+        What counts as time outside MPI.
     breakdowns : tuple of Breakdown
-        For each run what it consists of by process or by region, as far as asked for.
+        For each run, its processes or regions, if requested with `by`.
     families : tuple of str or None
-        The families that were asked for; None shows those that suit the runs.
+        The requested families; None: those that suit the runs.
     by : {"process", "region"} or None
-        What the runs were broken down by.
+        The requested breakdown.
     """
 
     names: tuple[str, ...]
@@ -80,7 +80,7 @@ class Metrics(Result):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The families on the screen: those asked for, else those that suit the runs."""
+        """The families on the screen: the requested ones, else those that suit the runs."""
         return self.families or self.fitting
 
     @property
@@ -90,13 +90,12 @@ class Metrics(Result):
         return ("hybrid-additive",) if threaded else ("mpi",)
 
     def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
-        """Give the document, schema ``popmodel/metrics/1``, without provenance.
+        """Return the document, schema ``popmodel/metrics/1``, without provenance.
 
         Parameters
         ----------
         families : sequence of str, optional
-            Families to give; by default those that were asked for, else all. The runs' scaling is
-            always there.
+            Families to include; default: the requested ones, else all. Scaling is always included.
         """
         given = families or self.families or tuple(load_families())
         chosen = dict.fromkeys([*given, SCALING])
@@ -108,7 +107,7 @@ class Metrics(Result):
 
     @property
     def views(self) -> Views:
-        """How the document is shown: with the processes or the regions if these were asked for."""
+        """How the document is shown: with processes or regions if requested."""
         return VIEWS if self.by is None else BREAKDOWNS[self.by]
 
     def _views(self) -> Views:
@@ -160,35 +159,36 @@ def metrics(
     traces : path or Trace, or several of them
         One trace per run.
     family : str or sequence of str, optional
-        Families of metrics to show, or ``"all"``; default: those that suit the runs. All are
-        computed in any case.
+        Families of metrics to show, or ``"all"``; default: those that suit the runs. All families
+        are computed in any case.
     scaling : {"strong", "weak"}, optional
-        Whether the runs do the same work or work that grows; default: detected automatically.
+        Whether all runs do the same work (strong) or the work grows with the cores (weak); default:
+        detected automatically.
     reference : int or str, optional
-        The run to compare with: its number from 1, its name or its path; default: the smallest.
+        The reference run: its number (from 1), name or path; default: the run on the fewest cores.
     outside_mpi : {"everywhere", "not-in-mpi"}
-        What time outside MPI is; acts on the family ``hybrid-multiplicative``.
+        What counts as time outside MPI; affects only the family ``hybrid-multiplicative``.
     window : str or pair, optional
         Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
-        trace; an end that is left out, or None, is the trace's.
+        trace; an omitted end, or None, means that of the trace.
     region : str, optional
-        Analyse the occurrences of a region, one after the other.
+        Analyse all occurrences of a region, joined together.
     from_start : bool
-        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
-        to the begin of MPI_Finalize of the first.
+        Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
+        MPI_Finalize on the first.
     by : {"process", "region"}, optional
-        Also sum up each run by process, or analyse each region that the program marks.
+        Also break each run down by process, or analyse each user region.
     application : int
-        Which application of the traces, from 1.
+        Number of the application in the traces, from 1.
     cache : bool
-        Whether to keep parsed traces, and to use those that are kept.
+        Whether to use and keep parsed copies of the traces.
 
     Raises
     ------
     FileError
-        If a trace cannot be read or analysed; names it.
+        If a trace cannot be read or analysed.
     UsageError
-        If there is no such reference run or no such family.
+        If the reference run or a family does not exist.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def metrics(
     given = several(traces)
     paths = [path_of(trace) for trace in given]
     if not paths:
-        raise UsageError("there is no trace", "name at least one")
+        raise UsageError("no trace given", "name at least one")
     names = run_names(paths)
     compared_with = None if reference is None else _index(str(reference), paths, names)
     if by is not None and by not in BREAKDOWNS:
@@ -273,5 +273,8 @@ def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
     if text.isdecimal() and 1 <= int(text) <= len(traces):
         return int(text) - 1
     raise UsageError(
-        f"--reference {text}: no such run", f"use 1 to {len(traces)} or one of {', '.join(names)}"
+        f"--reference {text}: no such run",
+        f"use 1 to {len(traces)} or one of {', '.join(names)}"
+        if len(traces) > 1
+        else f"the only run is {names[0]}",
     )

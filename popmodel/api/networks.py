@@ -7,6 +7,7 @@ from itertools import product
 from typing import TypeAlias
 
 from popmodel.api.inputs import number, several
+from popmodel.errors import UsageError
 from popmodel.network.network import Network, preset
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
@@ -24,19 +25,19 @@ def networks(
     network: NetworkLike | Iterable[NetworkLike],
     **given: float | str | Iterable[float | str] | None,
 ) -> list[Network]:
-    """Give one network for each combination of the values.
+    """Return one network for each combination of the values.
 
     Parameters
     ----------
     network : str or Network, or several of them
         Names of presets or networks to start from.
     **given : float or str, or several of them, or None
-        Fields of `Network` to be changed: SI units, or texts with a unit; None leaves one as it is.
+        Fields of `Network` to change, in SI units or as text with a unit; None: unchanged.
 
     Raises
     ------
     UsageError
-        If there is no such network, or a value makes no sense.
+        If a network is unknown or a value is invalid.
     """
     changes = combinations(**given)
     return [
@@ -45,24 +46,31 @@ def networks(
 
 
 def combinations(**given: float | str | Iterable[float | str] | None) -> list[dict[str, object]]:
-    """Give each combination of the values: what is changed of `Network`; raises as `networks`."""
+    """Return each combination of values as changes of `Network`; raises as `networks`."""
     changes: Mapping[str, list[object]] = {
-        name: [_value(name, value) for value in several(values)]
+        name: [_value(name, value) for value in _some(name, values)]
         for name, values in given.items()
         if values is not None
     }
     return [dict(zip(changes, values, strict=True)) for values in product(*changes.values())]
 
 
+def _some(name: str, given: float | str | Iterable[float | str]) -> list[float | str]:
+    values = several(given)
+    if not values:
+        raise UsageError(f"{name}: no value given", "give one or several, or leave it out")
+    return values
+
+
 def network_of(given: NetworkLike) -> Network:
-    """Give a network: one as it is, or a preset by its name.
+    """Return a network: one as it is, or a preset by name.
 
     Raises
     ------
     UsageError
         If there is no such preset.
     """
-    return given if isinstance(given, Network) else preset(given)
+    return given if isinstance(given, Network) else preset(str(given))
 
 
 def _value(name: str, value: float | str) -> object:

@@ -50,7 +50,7 @@ class Baseline:
     runtime: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the baseline as JSON types."""
+        """Return the baseline as JSON types."""
         return {"what": self.what, "runtime": self.runtime}
 
 
@@ -65,7 +65,7 @@ class Outcome:
     found : Execution or ReplayError
         What came out, or what stopped the replay.
     evaluations : mapping of str to Evaluation
-        Efficiencies by family, where they were asked for.
+        Efficiencies by family, if requested.
     """
 
     network: Network
@@ -80,7 +80,7 @@ class Outcome:
         return "stopped" if isinstance(self.found, ReplayError) else format_time(self.found.runtime)
 
     def to_dict(self, against: Baseline) -> dict[str, Any]:
-        """Give the replay as JSON types."""
+        """Return the replay as JSON types."""
         head = {"network": self.network.to_dict()}
         if isinstance(self.found, ReplayError):
             nothing = dict.fromkeys(("runtime", "operations", "change"))
@@ -114,7 +114,7 @@ def outcome(
     network : Network
         The network.
     observed : Observables or None
-        What was measured of the run, if efficiencies are asked for.
+        The measured run, if efficiencies are requested.
     unknown : mapping of str to str
         Families that replays do not give.
     alone : bool
@@ -148,7 +148,7 @@ def evaluate(run: Observables, unknown: Mapping[str, str]) -> dict[str, Evaluati
 
 
 def plain(evaluations: Evaluations) -> dict[str, dict[str, float]]:
-    """Give values by family and metric id."""
+    """Return values by family and metric id."""
     return {name: dict(evaluation.values) for name, evaluation in evaluations.items()}
 
 
@@ -167,13 +167,13 @@ def baseline(
     Parameters
     ----------
     against : {"ideal", "first", "measured"} or None
-        What was asked for; by default what shows a change of the network best.
+        The requested baseline; default: the one that best shows a change of the network.
     program : Program
         The program that was replayed.
     outcomes : sequence of Outcome
         Its replays.
     measured : float
-        Its runtime as measured, s.
+        Its measured runtime, s.
     """
     what = against or _usual([one.network for one in outcomes])
     if what == "measured":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,6 +10,7 @@ from popmodel.api.inputs import (
     ProfileLike,
     SignatureLike,
     allocation_of,
+    numbers,
     profile_of,
     signature_of,
     whole_number,
@@ -35,7 +36,7 @@ Reference: TypeAlias = "tuple[int, int] | tuple[int, int, Mapping[str, float]]"
 
 
 class Prediction(model.Prediction, Result):
-    """A predicted run: all that `popmodel.model.prediction.Prediction` holds, to be looked at."""
+    """A predicted run, with the attributes of `popmodel.model.prediction.Prediction`."""
 
     to_dict = model.Prediction.to_dict
 
@@ -88,24 +89,23 @@ def predict(
     Parameters
     ----------
     application : str, path or Signature, optional
-        A signature's file, the name of a bundled one, or one that was loaded; default:
-        ``stencil3d``.
+        A signature: a file, the name of a bundled one, or a loaded one; default: ``stencil3d``.
     machine : str, path or Profile, optional
-        A profile's file, the name of a preset, or one that was loaded; default:
+        A machine profile: a file, the name of a preset, or a loaded one; default:
         ``sandybridge-fdr``.
     procs : int
         Number of processes.
     threads : int, optional
         Threads per process, each on a core of its own.
     settings : mapping of str to float, optional
-        Parameters of the application that differ from those in the signature.
+        Parameters of the application that replace those of the signature.
     nodes, cores_per_node : int, optional
         Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
     reference : (int, int) or (int, int, mapping of str to float), optional
         Processes and threads of the run that the scaling metrics compare with, and its parameters
         that differ (weak scaling); default: 1 x 1, or the smallest possible part of this run.
     draws, seed : int, optional
-        Draws of the uncertain inputs behind the intervals, and their seed.
+        Number of Monte Carlo draws of the uncertain inputs, and their seed.
 
     Returns
     -------
@@ -118,8 +118,8 @@ def predict(
     FileError
         If a file cannot be read.
     UsageError
-        If there is no such parameter, or the application or the machine does not allow this split;
-        the hint names the nearest possible one.
+        If a parameter is unknown, or the application or the machine does not allow this split; the
+        hint names the nearest possible one.
     MissingQuantity
         If the machine profile lacks a value that the application needs.
 
@@ -136,23 +136,29 @@ def predict(
     ['low', 'high', 'absent']
     """
     if procs is None:
-        raise UsageError("the number of processes is missing", "for example procs=16")
+        raise UsageError("the number of processes is missing", "try procs=16")
     found = carry_out(
         signature_of(application),
         profile_of(machine),
         whole_number("procs", procs),
         whole_number("threads", threads),
-        settings,
-        reference=None if reference is None else _reference(*reference),
+        numbers("settings", settings),
+        reference=None if reference is None else _reference(reference),
         allocation=allocation_of(nodes, cores_per_node),
-        draws=draws,
-        seed=seed,
+        draws=whole_number("draws", draws, 0),
+        seed=whole_number("seed", seed, 0),
     )
     return Prediction(**{one.name: getattr(found, one.name) for one in fields(found)})
 
 
-def _reference(
-    processes: int, threads: int, settings: Mapping[str, float] | None = None
-) -> ReferenceRun:
-    processes = whole_number("reference processes", processes)
-    return ReferenceRun(processes, whole_number("reference threads", threads), settings or {})
+def _reference(given: Reference) -> ReferenceRun:
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (2, 3):
+        raise UsageError(
+            f"reference={given!r}: must be processes and threads", "try reference=(1, 4)"
+        )
+    processes, threads, *rest = given
+    return ReferenceRun(
+        whole_number("reference processes", processes),
+        whole_number("reference threads", threads),
+        numbers("reference settings", rest[0]) if rest else {},
+    )

@@ -49,27 +49,26 @@ NO_MPI = (
 
 @dataclass(frozen=True)
 class Replays(Result):
-    """A run replayed on one or several networks; made by `replay`.
+    """A run replayed on one or several networks, as returned by `replay`.
 
     Attributes
     ----------
     trace : str
         The trace.
     measured : float
-        Its runtime as measured, s.
+        Its measured runtime, s.
     nodes : int
-        Nodes that its processes were on, as they are in the replays.
+        Nodes of the traced processes, which the replays keep.
     outcomes : tuple of Outcome
-        For each network what came out.
+        The result on each network.
     against : Baseline
-        What the replays are compared with.
+        The baseline of the comparison.
     window : Focus
-        What of the trace was replayed.
+        The part of the trace that was replayed.
     caveats, notes : tuple of str
-        What has to be known before the numbers are read; what was left out or treated as
-        computation.
+        What limits the numbers; what was omitted or treated as computation.
     evaluations : mapping of str to Evaluation
-        Efficiencies of the measured run by family, where they were asked for.
+        Efficiencies of the measured run by family, if requested.
     unknown : mapping of str to str
         Families whose efficiencies replays do not give, with the reason.
     files : tuple of str
@@ -103,7 +102,7 @@ class Replays(Result):
 
     @property
     def failures(self) -> Mapping[int, ReplayError]:
-        """What stopped replays, by their number from 1."""
+        """Errors that stopped replays, by number from 1."""
         return {
             number: outcome.found
             for number, outcome in enumerate(self.outcomes, start=1)
@@ -111,7 +110,7 @@ class Replays(Result):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the document, schema ``popmodel/replay/1``, without provenance."""
+        """Return the document, schema ``popmodel/replay/1``, without provenance."""
         efficiencies = {}
         if self.evaluations:
             efficiencies = {
@@ -178,51 +177,53 @@ def replay(
     trace : path or Trace
         The trace.
     network : str or Network, or several of them, optional
-        Networks to start from; default, unless there is a machine: the ideal one, without latency
-        and with infinite bandwidth.
+        Base networks; default, unless `machine` is given: the ideal one, with no latency and
+        infinite bandwidth.
     machine : str or Profile, or several of them, optional
-        Machine profiles (files, names of presets) whose networks follow, with the processes on
-        nodes as they were traced.
+        Machine profiles (files, names of presets) whose networks to use, with the placement of
+        processes on nodes as traced.
     latency : float or str, or several, optional
-        Seconds, or a text such as ``"5us"``. Several values of any of these parameters give a
-        replay for each combination.
+        Seconds, or text such as ``"5us"``. Several values of any of these parameters give one
+        replay per combination.
     bandwidth : float or str, or several, optional
-        B/s, or a text such as ``"1GB/s"``.
+        B/s, or text such as ``"1GB/s"``.
     eager_threshold : float or str, or several, optional
-        Bytes from which a send waits for its receive, or a text such as ``"32KiB"``.
+        Smallest message whose blocking send waits for its receive: bytes, or text such as
+        ``"32KiB"``.
     collectives : str or several, optional
-        ``dimemas``, ``synchronising``, ``rooted`` or ``algorithm``: who waits for whom.
+        Which ranks wait for which: ``dimemas``, ``synchronising``, ``rooted`` or ``algorithm``.
     cpu_factor : float or several, optional
-        Speed of the processors; 2 is twice as fast.
+        CPU speed relative to the traced run; 2 is twice as fast.
     against : {"ideal", "first", "measured"}, optional
-        What runtimes are compared with: the replay on the ideal network, the first of the replays,
-        or the measured run, which a replay simplifies. Default: the first of several replays, the
-        ideal one for a single replay, and for that one itself the measured run.
+        The baseline: the replay on the ideal network, the first replay, or the measured run.
+        Default: the first of several replays; for a single replay the ideal network, or the
+        measured run if it is on the ideal network itself.
     metrics : bool
         Whether to compute the efficiencies of each replay.
     window : str or pair, optional
         Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
-        trace; an end that is left out, or None, is the trace's.
+        trace; an omitted end, or None, means that of the trace.
     region : str, optional
-        Analyse the occurrences of a region, one after the other.
+        Analyse all occurrences of a region, joined together.
     from_start : bool
-        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
-        to the begin of MPI_Finalize of the first.
+        Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
+        MPI_Finalize on the first.
     application : int
-        Which application of the trace, from 1.
+        Number of the application in the trace, from 1.
     cache : bool
-        Whether to keep the parsed trace, and to use one that is kept.
+        Whether to use and keep a parsed copy of the trace.
 
     Raises
     ------
     FileError
         If the trace or a profile cannot be read.
     ReplayError
-        If the only replay stops, for instance in a deadlock. Of several replays each has its own.
+        If the only replay stops, for instance in a deadlock. Of several replays, each keeps its own
+        error.
     MissingQuantity
-        If a machine's profile does not know the network between the processes.
+        If a machine profile lacks the network between the processes.
     UsageError
-        If there is no such network or baseline, or a value makes no sense.
+        If a network or the baseline is unknown, or a value is invalid.
 
     Examples
     --------
@@ -250,8 +251,8 @@ def replay(
         for name in _OF_NETWORKS:
             if given[name] is not None:
                 raise UsageError(
-                    f"{name.replace('_', ' ')}: a machine profile says this itself",
-                    "leave it out, or name the network that it changes, such as ideal",
+                    f"{name.replace('_', ' ')}: already set by the machine profile",
+                    "leave it out, or name a network as well, such as ideal",
                 )
     asked = [] if network is None and profiles else networks(network or "ideal", **given)
     whole = trace_of(trace, application=application, cache=cache)

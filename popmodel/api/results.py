@@ -1,4 +1,4 @@
-"""What every verb gives back in Python: a document that can be read, tabulated and drawn.
+"""The results of all commands in Python: documents that can be read, tabulated and plotted.
 
 A result has the same document, the same records and the same screen as the command line; nothing
 here computes a number.
@@ -29,12 +29,12 @@ __all__ = ["Drawing", "Result"]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture as SVG, which notebooks show as it is.
+    """An SVG drawing, which notebooks display.
 
     Attributes
     ----------
     svg : str
-        The text of the file; ``str(drawing)`` is the same.
+        The SVG source, also given by ``str(drawing)``.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Drawing:
         return self.svg[self.svg.index("<svg") :]  # a notebook puts it into a page
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the drawing to a file, replacing one that is there.
+        """Write the drawing to a file, replacing an existing one.
 
         Raises
         ------
@@ -68,17 +68,16 @@ class Drawing:
             write_bytes(Path(path), self.svg.encode())
         except OSError as error:
             problem = f"cannot be written: {error.strerror}"
-            raise FileError(path, problem, hint="choose another place") from error
+            raise FileError(path, problem, hint="choose another path") from error
 
 
 _SIDES = (" width", " height")
 
 
 class Result:
-    """What a verb gives back.
+    """The result of a command.
 
-    ``repr`` has one or a few lines, ``print`` shows the screen of the command line, and a notebook
-    shows the same.
+    ``repr`` has one or a few lines; ``print`` and notebooks show the screen of the command.
     """
 
     if TYPE_CHECKING:  # subclasses hold it or derive it
@@ -89,7 +88,7 @@ class Result:
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Give the document of the verb, as ``--format json`` prints it, without provenance."""
+        """Return the document of the command (``--format json``) without provenance."""
 
     @abstractmethod
     def _views(self) -> Views:
@@ -103,21 +102,21 @@ class Result:
         """The document, which has its provenance, as SVG."""
         draw = self._views().svg
         if draw is None:
-            raise NotImplementedError(f"{type(self).__name__} has no drawing")
+            raise NotImplementedError(f"{type(self).__name__} cannot be plotted")
         return draw(document)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Give the records that ``--format csv`` writes as a table.
+        """Return the records of ``--format csv`` as a pandas table.
 
         Quantities are in SI units and efficiencies fractions. ``popmodel docs tables`` says what
-        the lines and columns of each result are.
+        the rows and columns of each result are.
         """
         import pandas
 
         return pandas.DataFrame.from_records([dict(one) for one in self._records()])
 
     def plot(self) -> Drawing:
-        """Draw the result; a notebook shows it, ``save(path)`` writes it."""
+        """Plot the result; notebooks display it, ``save(path)`` writes it."""
         return Drawing(self._drawn(self._stamped()))
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from popmodel.api.inputs import (
@@ -12,6 +13,7 @@ from popmodel.api.inputs import (
     SignatureLike,
     allocation_of,
     number,
+    numbers,
     profile_of,
     several,
     signature_of,
@@ -35,7 +37,7 @@ __all__ = ["Sweep", "sweep"]
 
 
 class Sweep(model.Sweep, Result):
-    """Splits of cores: all that `popmodel.model.sweep.sweep.Sweep` holds, to be looked at."""
+    """Splits of cores, with the attributes of `popmodel.model.sweep.sweep.Sweep`."""
 
     to_dict = model.Sweep.to_dict
 
@@ -85,25 +87,24 @@ def sweep(
     Parameters
     ----------
     application : str, path or Signature, optional
-        A signature's file, the name of a bundled one, or one that was loaded; default:
-        ``stencil3d``.
+        A signature: a file, the name of a bundled one, or a loaded one; default: ``stencil3d``.
     machine : str, path or Profile, optional
-        A profile's file, the name of a preset, or one that was loaded; default:
+        A machine profile: a file, the name of a preset, or a loaded one; default:
         ``sandybridge-fdr``.
     cores : int or iterable of int
-        Numbers of cores; leave it out to look for the largest number that keeps `efficiency`.
+        Numbers of cores; omit it to find the largest number that keeps `efficiency`.
     settings : mapping of str to float, optional
-        Parameters of the application that differ from those in the signature.
+        Parameters of the application that replace those of the signature.
     what_if : mapping of str to float, optional
         Factors on ``latency``, ``bandwidth``, ``memory``, ``clock``, ``openmp``, ``imbalance``.
     nodes, cores_per_node : int, optional
-        Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
+        Nodes to use, and cores to use on each; default: as few nodes as possible, all their cores.
     max_memory : float or str, optional
-        Memory that a process may take at most: bytes, or a text such as ``2GiB``.
+        Memory limit per process: bytes, or text such as ``"2GiB"``.
     efficiency : float, optional
         Parallel efficiency to keep, if `cores` is left out.
     tune : str, optional
-        Parameter of the application to find the best value of.
+        Parameter of the application to optimise.
     draws, seed : int, optional
         Draws of the uncertain inputs behind intervals and probabilities, and their seed.
     step : callable, optional
@@ -119,7 +120,7 @@ def sweep(
     FileError
         If a file cannot be read.
     UsageError
-        If no split is possible; the message says why the first is not.
+        If no split is possible; the message gives the reason for the first.
     MissingQuantity
         If the machine profile lacks a value that the application needs.
 
@@ -134,29 +135,35 @@ def sweep(
     >>> table = found.to_dataframe()[["processes", "threads", "runtime_value"]]
     >>> picture = found.plot()  # picture.save("sweep.svg")
     """
-    if cores is None and efficiency is None:
-        raise UsageError("the number of cores is missing", "for example cores=64")
+    if efficiency is None and (cores is None or not several(cores)):
+        raise UsageError("the number of cores is missing", "try cores=64")
     if cores is not None and efficiency is not None:
         raise UsageError("cores and efficiency cannot be combined", "leave one of them out")
-    if efficiency is not None and not 0 < number("efficiency", efficiency, float) <= 1:
+    if efficiency is not None and not (isinstance(efficiency, Real) and 0 < efficiency <= 1):
         raise UsageError(
             f"efficiency={efficiency!r}: must be above 0 and at most 1",
-            "for example efficiency=0.8",
+            "try efficiency=0.8",
         )
-    _check_changes(what_if or {})
+    changes = numbers("what_if", what_if)
+    _check_changes(changes)
+    limit = None if max_memory is None else number("max_memory", max_memory, parse_size)
+    if limit is not None and not limit >= 0:
+        raise UsageError(
+            f"max_memory={max_memory!r}: must not be negative", "try max_memory='2GiB'"
+        )
     counts = None if cores is None else [whole_number("cores", one) for one in several(cores)]
     found = model.sweep(
         signature_of(application),
         profile_of(machine),
         counts,
-        settings,
-        what_if=what_if,
+        numbers("settings", settings),
+        what_if=changes,
         allocation=allocation_of(nodes, cores_per_node),
-        max_memory=None if max_memory is None else number("max_memory", max_memory, parse_size),
+        max_memory=limit,
         efficiency=efficiency,
         tune=tune,
-        draws=draws,
-        seed=seed,
+        draws=whole_number("draws", draws, 0),
+        seed=whole_number("seed", seed, 0),
         step=step,
     )
     return Sweep(**{one.name: getattr(found, one.name) for one in fields(found)})
@@ -166,9 +173,9 @@ def _check_changes(what_if: Mapping[str, float]) -> None:
     """Refuse a change of nothing, and by nothing."""
     for name, factor in what_if.items():
         if name not in WHAT_IF:
-            raise UsageError(f"what_if: nothing is called {name!r}", f"known: {', '.join(WHAT_IF)}")
-        if not (isinstance(factor, int | float) and 0 < factor < math.inf):
+            raise UsageError(f"what_if: unknown name {name!r}", f"known: {', '.join(WHAT_IF)}")
+        if not 0 < factor < math.inf:
             raise UsageError(
                 f"what_if: {name}={factor!r}: must be a number above 0",
-                'for example what_if={"latency": 0.5}',
+                'try what_if={"latency": 0.5}',
             )

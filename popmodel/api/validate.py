@@ -1,4 +1,4 @@
-"""Predictions beside measured runs."""
+"""Predictions compared with measured runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from popmodel.api.inputs import (
     SignatureLike,
     TraceLike,
     allocation_of,
+    numbers,
     path_of,
     profile_of,
     several,
@@ -54,7 +55,7 @@ __all__ = ["Validation", "validate"]
 
 @dataclass(frozen=True)
 class Validation(Result):
-    """Predicted beside measured; made by `validate`.
+    """Predictions compared with measurements, as returned by `validate`.
 
     Attributes
     ----------
@@ -63,9 +64,9 @@ class Validation(Result):
     measured : tuple of Measurement
         The measured runs.
     rows : tuple of Row
-        Every quantity of every run.
+        One row for every quantity of every run.
     defaults : mapping of str to float
-        Parameters of the application that nobody set.
+        Parameters of the application left at their defaults.
     tables : tuple of RunTimes
         The tables that were read.
     files : tuple of str
@@ -82,11 +83,11 @@ class Validation(Result):
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """Runs of the same split and parameters, taken together."""
+        """Runs grouped by split and parameters."""
         return splits(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the document, schema ``popmodel/validate/1``, without provenance."""
+        """Return the document, schema ``popmodel/validate/1``, without provenance."""
         found = self.splits
         return {
             "schema": SCHEMA,
@@ -144,34 +145,33 @@ def validate(
     Parameters
     ----------
     prediction : path, str, Prediction or Signature
-        A prediction, as `predict` gives it or as it was saved (``.json``), or an application to
-        predict now.
+        A prediction returned by `predict` or saved as ``.json``, or an application to predict now.
     measured : path or Trace, or several of them
-        Traces, or tables of run times (``.csv``); columns of a table that are named like a
-        parameter of the application set it for each run.
+        Traces, or tables of runtimes (``.csv``); table columns named like a parameter of the
+        application set it for each run.
     machine : str, path or Profile, optional
-        A profile's file, the name of a preset, or one that was loaded.
+        A machine profile: a file, the name of a preset, or a loaded one.
     settings : mapping of str to float, optional
         Parameters of the application.
     nodes, cores_per_node : int, optional
         Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
     window : str or pair, optional
         Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
-        trace; an end that is left out, or None, is the trace's.
+        trace; an omitted end, or None, means that of the trace.
     region : str, optional
-        Analyse the occurrences of a region, one after the other.
+        Analyse all occurrences of a region, joined together.
     from_start : bool
-        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
-        to the begin of MPI_Finalize of the first.
+        Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
+        MPI_Finalize on the first.
     cache : bool
-        Whether to keep parsed traces, and to use those that are kept.
+        Whether to use and keep parsed copies of the traces.
 
     Raises
     ------
     FileError
-        If something cannot be read.
+        If a file cannot be read.
     UsageError
-        If a run was measured for whose size there is no prediction, or options contradict.
+        If there is no prediction for the size of a measured run, or options contradict each other.
 
     Examples
     --------
@@ -189,14 +189,14 @@ def validate(
     """
     given = several(measured)
     if not given:
-        raise UsageError("there is no measured run", "name at least one trace or table")
+        raise UsageError("no measured run given", "name at least one trace or table")
     part = Part.of(window, region, from_start)
     if part != PROGRAM and all(_is_table(one) for one in given):
         raise UsageError(
-            "--window, --region and --from-start need a trace, not tables of run times",
+            "--window, --region and --from-start need a trace, not tables of runtimes",
             "leave them out, or name a trace",
         )
-    changes = settings or {}
+    changes = numbers("settings", settings)
     subject = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node))
     runs: list[Measurement] = []
     tables: list[RunTimes] = []
@@ -259,7 +259,7 @@ def _subject(
 ) -> _Subject:
     if isinstance(source, Signature):
         return _application(source, machine, changes, allocation)
-    if not isinstance(source, Prediction) and not os.fspath(source).lower().endswith(".json"):
+    if not isinstance(source, Prediction) and not str(source).lower().endswith(".json"):
         return _application(signature_of(source), machine, changes, allocation)
     if machine is not None or changes or allocation != WHOLE:
         raise UsageError(

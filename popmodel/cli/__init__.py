@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _show_traceback_if_asked()
         complain(
             "not enough memory",
-            "use a machine with more memory, or analyse a part of the run",
+            "use a machine with more memory, or analyse part of the run",
         )
         return 1
     except Exception as error:  # a defect of popmodel: say so in one line, keep the details near

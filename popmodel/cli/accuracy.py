@@ -150,7 +150,7 @@ def _missed_metric(
         raise PopmodelError(
             f"{OVER} {threshold.text} cannot be checked: no run has this metric measured and "
             "predicted",
-            "leave it out, or give traces: tables have run times only",
+            "leave it out, or give traces: tables have runtimes only",
         )
     missed = []
     for family in sorted(families.intersection(shown) or families):

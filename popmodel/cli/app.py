@@ -86,8 +86,8 @@ class Verbs(TyperGroup):
         """The verb that the arguments begin with; a misspelt one is answered by near names."""
         if args[0] not in VERBS and not args[0].startswith("-"):
             near = get_close_matches(args[0], VERBS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"the verbs are {', '.join(VERBS)}"
-            raise UsageError(f"unknown verb '{args[0]}'", hint)
+            hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(VERBS)}"
+            raise UsageError(f"unknown command '{args[0]}'", hint)
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -188,18 +188,21 @@ def run(arguments: Sequence[str]) -> int:
     )
     app.callback(
         invoke_without_command=True,
-        subcommand_metavar="VERB ...",
+        subcommand_metavar="COMMAND ...",
         context_settings={
             "help_option_names": ["-h", "--help"],
             "terminal_width": _help_width(),
         },
-        epilog="For the options of a verb: popmodel VERB --help",
+        epilog="Options of a command: popmodel COMMAND --help",
     )(_callback)
     program = get_command(app)
+    for parameter in program.params:  # typer's own text is in American spelling
+        if parameter.name == "show_completion":
+            parameter.help = "Print the completion script for the current shell."  # type: ignore[attr-defined]
     if COMPLETING in os.environ:
         program.main(prog_name="popmodel")
     verb = " ".join(["popmodel", *(word for word in arguments[:1] if word in VERBS)])
-    help_on_it = f"{verb} --help explains the options"
+    help_on_it = f"see {verb} --help"
     try:
         with program.make_context("popmodel", list(arguments), obj=tuple(arguments)) as context:
             program.invoke(context)

@@ -211,8 +211,7 @@ def _write_script(
     if using.mpi is not None and using.mpi.origin == "wheel":
         remark(
             "warning: this MPI is a Python package; srun may not be able to start its programs: "
-            "load "
-            "the MPI module of the cluster"
+            "load the cluster's MPI module"
         )
     folder = run_directory.beside(output, request.parts if partly else ())
     with run_directory.held(folder):

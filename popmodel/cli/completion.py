@@ -82,7 +82,7 @@ def files(incomplete: str, suffixes: Sequence[str]) -> list[str]:
     begin = incomplete[: len(incomplete) - len(name)]
     try:
         entries = sorted(Path(typed or ("/" if begin else ".")).expanduser().iterdir())
-    except OSError:  # no such folder: there is nothing to complete
+    except OSError:  # no such directory: there is nothing to complete
         return []
     shown = [one for one in entries if name.startswith(".") or not one.name.startswith(".")]
     return [

@@ -25,7 +25,7 @@ def command(
         typer.Argument(
             metavar="[NAME]",
             help="A metric or its abbreviation, FAMILY.METRIC, a FAMILY, a parameter of a machine, "
-            "a key of a signature, or any word of a screen. Default: list all.",
+            "a key of a signature, or any term on a screen. Default: list all.",
             show_default=False,
         ),
     ] = None,
@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Explain a metric, a parameter or another name on a screen.
 
-    Of a metric: formula, source, parts, and what to look at when it is low. Of a family: when to
-    use it, and its metrics in a line each.
+    For a metric: formula, source, parts, and what to check when it is low. For a family: when to
+    use it, and its metrics, one per line.
     """
     from popmodel import provenance
     from popmodel.api.explain import explain

@@ -47,27 +47,30 @@ def command(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Families of metrics, separated by commas, or all. Default: the one that fits the "
-            "run in a table, all in other formats.",
+            help="Families of metrics, separated by commas, or all. Default: tables show the one "
+            "that fits the run, other formats contain all.",
         ),
     ] = None,
     scaling: Annotated[
         str,
         typer.Option(
             metavar="|".join(SCALING_MODES),
-            help="Whether the runs do the same work or work that grows.",
+            help="Whether all runs do the same work (strong) or the work grows with the cores "
+            "(weak); auto: detect it.",
         ),
     ] = "auto",
     reference: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="The run to compare with, by number from 1 or by name."),
+        typer.Option(
+            metavar="RUN", help="Reference run for scaling, by its number (from 1) or name."
+        ),
     ] = None,
     outside_mpi: Annotated[
         str,
         typer.Option(
             metavar="|".join(READINGS),
-            help="What time outside MPI is: useful code and OpenMP, or all outside of calls. Acts "
-            "on the family hybrid-multiplicative.",
+            help="What counts as outside MPI: useful code and parallel regions, or all time "
+            "outside MPI calls. Affects only the family hybrid-multiplicative.",
         ),
     ] = "everywhere",
     fail_under: Annotated[
@@ -90,8 +93,7 @@ def command(
         str | None,
         typer.Option(
             metavar="|".join(BREAKDOWNS),
-            help="Show a table of the processes, or a column for each region that the program "
-            "marks.",
+            help="Show a table of the processes, or a column for each user region.",
         ),
     ] = None,
 ) -> None:

@@ -64,8 +64,8 @@ RegionOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Analyse the occurrences of a region, one after the other: one that the program "
-        "marks, or a parallel region.",
+        help="Analyse all occurrences of a region, joined together: a user region or a parallel "
+        "region.",
     ),
 ]
 FromStartOption: TypeAlias = Annotated[
@@ -154,7 +154,7 @@ def whole_number(option: str, text: str, least: int = 1) -> int:
         return int(number)
     raise UsageError(
         f"{option}: must be a whole number, at least {least}, not '{text}'",
-        f"for example {option} 4",
+        f"try {option} 4",
     )
 
 
@@ -222,7 +222,7 @@ def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, floa
     if match is None:
         raise UsageError(
             f"{option} {text}: '{split}' must be PROCESSESxTHREADS",
-            f"for example {option} 1x1, or {option} 1x1,N=256",
+            f"try {option} 1x1, or {option} 1x1,N=256",
         )
     return int(match[1]), int(match[2]), _settings(option, rest)
 
@@ -232,9 +232,7 @@ def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
     for text in texts:
         name, sign, number = (part.strip() for part in text.partition("="))
         if not sign or not name:
-            raise UsageError(
-                f"{option} {text}: value missing", "write NAME=VALUE, for example N=4096"
-            )
+            raise UsageError(f"{option} {text}: value missing", "write NAME=VALUE, such as N=4096")
         if name in found:
             raise UsageError(f"{option} {text}: {name} is set twice", "leave one of them out")
         found[name] = _number(number, f"{option} {text}")
@@ -248,6 +246,6 @@ def _number(number: str, where: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         several = "," in number and "=" in number
-        hint = "give the option once for each NAME=VALUE" if several else "for example N=4096"
+        hint = "give the option once for each NAME=VALUE" if several else "try N=4096"
         raise UsageError(f"{where}: must be a number, not '{number}'", hint)
     return value

@@ -50,8 +50,8 @@ def command(
         str | None,
         typer.Option(
             metavar="PxT[,NAME=VALUE]",
-            help="Run that the family scaling compares with; NAME=VALUE for another problem size "
-            "(weak scaling). Default: 1x1, or the smallest possible part of the run.",
+            help="Reference run of the family scaling, such as 1x4 or 1x4,N=256 (another problem "
+            "size: weak scaling). Default: 1x1, or the smallest possible part of the run.",
         ),
     ] = None,
     formula: Annotated[
@@ -80,7 +80,7 @@ def command(
 
     goal = target(output, format, force=force)
     if procs is None:
-        raise UsageError("--procs is missing", "add for example --procs 16")
+        raise UsageError("--procs is missing", "try --procs 16")
     processes = whole_number("--procs", procs)
     per_process = whole_number("--threads", threads)
     on_nodes = optional_number("--nodes", nodes)

@@ -46,7 +46,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help=f"Network to start from: {_PRESETS}. Default: ideal, unless --machine is given.",
+            help=f"Base network: {_PRESETS}. Default: ideal, unless --machine is given.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +55,7 @@ def command(
         typer.Option(
             metavar="PROFILE,...",
             help="Replay on the network of a machine profile (.json) or preset, with the "
-            "processes on nodes as they were traced.",
+            "placement of processes on nodes as traced.",
         ),
     ] = None,
     latency: Annotated[
@@ -74,14 +74,13 @@ def command(
     collectives: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,...", help=f"Who waits for whom in collectives: {', '.join(READINGS)}."
+            metavar="NAME,...",
+            help=f"Which ranks wait for which in collectives: {', '.join(READINGS)}.",
         ),
     ] = None,
     cpu_factor: Annotated[
         str | None,
-        typer.Option(
-            metavar="FACTOR,...", help="Speed of the processors relative to the traced ones."
-        ),
+        typer.Option(metavar="FACTOR,...", help="CPU speed relative to the traced run."),
     ] = None,
     against: Annotated[
         str | None,
@@ -110,10 +109,10 @@ def command(
 
     Replays what every process did: computation takes as long as it was traced, MPI as long as it
     would on the network. By default the network is ideal: no latency, infinite bandwidth. Options
-    of the network take several values, separated by commas: one replay for each combination. Times
-    count from the end of MPI_Init of the last rank to the begin of MPI_Finalize of the first.
+    of the network take several values, separated by commas: one replay for each combination. The
+    replay covers the end of MPI_Init on the last rank to the start of MPI_Finalize on the first.
 
-    In JSON what is infinite is null (in CSV an empty field).
+    In JSON, infinite values are null (in CSV, empty fields).
     """
     from popmodel import provenance
     from popmodel.api.outcomes import BASELINES
@@ -182,10 +181,12 @@ def _parse_factor(text: str) -> float:
     try:
         factor = float(text)
     except ValueError:
-        raise UsageError(f"'{text}' is not a number", "write a number such as 0.5 or 2") from None
+        raise UsageError(
+            f"must be a number, not '{text}'", "write a number such as 0.5 or 2"
+        ) from None
     if not 0 < factor < math.inf:
         raise UsageError(
-            f"'{text}': a CPU factor must be above 0 and finite",
-            "write 2 for processors twice as fast as the traced ones",
+            f"must be above 0 and finite, not '{text}'",
+            "write 2 for CPUs twice as fast as in the trace",
         )
     return factor

@@ -129,7 +129,7 @@ def _check(
         raise SignatureError(
             checked.path,
             plural(len(checked.mistakes), "mistake"),
-            hint=f"begin with the one{where}: others may follow from it"
+            hint=f"correct the mistake{where} first: the others may follow from it"
             if len(checked.mistakes) > 1
             else f"correct it{where}",
         )

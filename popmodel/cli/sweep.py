@@ -57,7 +57,7 @@ def command(
         ),
     ] = None,
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Upper limit of the memory of a process.")
+        str | None, typer.Option(metavar="SIZE", help="Memory limit per process.")
     ] = None,
     efficiency: Annotated[
         str | None,
@@ -110,7 +110,7 @@ def command(
     goal = target(output, format, force=force, formats=SWEEP_FORMATS)
     if (cores is None) == (efficiency is None):
         if cores is None:
-            raise UsageError("--cores is missing", "add for example --cores 64")
+            raise UsageError("--cores is missing", "try --cores 64")
         raise UsageError("--cores and --efficiency cannot be combined", "leave one of them out")
     counts = None if cores is None else [whole_number("--cores", part) for part in cores.split(",")]
     goal_efficiency = None if efficiency is None else _fraction("--efficiency", efficiency)
@@ -142,7 +142,7 @@ def _fraction(option: str, text: str) -> float:
     if not 0 < value <= 1:
         raise UsageError(
             f"{option}: must be above 0 and at most 1, not '{text}'",
-            f"write for example {option} 0.8 or {option} 80%",
+            f"try {option} 0.8 or {option} 80%",
         )
     return value
 
@@ -176,6 +176,6 @@ def _factor(text: str, part: str) -> float:
     if not (math.isfinite(value) and value > 0):
         raise UsageError(
             f"--what-if {part}: must be a factor above 0, not '{text}'",
-            "write for example latency=0.5x",
+            "try latency=0.5x",
         )
     return value

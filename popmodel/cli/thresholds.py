@@ -36,7 +36,7 @@ def parse(text: str, families: Mapping[str, Family], option: str = "--fail-under
     where = f"{option} {text}"
     family, dot, metric = name.rpartition(".")
     if dot and family not in families:
-        raise UsageError(f"{where}: no family '{family}'", f"families: {', '.join(families)}")
+        raise UsageError(f"{where}: unknown family '{family}'", f"families: {', '.join(families)}")
     ids = dict.fromkeys(
         known
         for key, member in families.items()
@@ -46,7 +46,7 @@ def parse(text: str, families: Mapping[str, Family], option: str = "--fail-under
     if metric not in ids:
         near = get_close_matches(metric, ids, 1)
         hint = f"did you mean {near[0]}?" if near else "popmodel explain lists the metrics"
-        raise UsageError(f"{where}: no metric '{metric}'", hint)
+        raise UsageError(f"{where}: unknown metric '{metric}'", hint)
     return Threshold(text, family or None, metric, limit)
 
 
@@ -61,7 +61,7 @@ def name_and_limit(text: str, option: str, example: str) -> tuple[str, float]:
     name, sign, number = text.partition("=")
     where = f"{option} {text}"
     if not sign:
-        raise UsageError(f"{where}: no value", f"write {example}")
+        raise UsageError(f"{where}: value missing", f"write {example}")
     return name.strip(), _limit(number, where)
 
 
@@ -127,7 +127,7 @@ def _limit(text: str, where: str) -> float:
     try:
         limit = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
     except ValueError:
-        raise UsageError(f"{where}: '{number}' is not a number", hint) from None
+        raise UsageError(f"{where}: must be a number, not '{number}'", hint) from None
     if not math.isfinite(limit) or limit < 0:
         raise UsageError(f"{where}: must be at least 0 and finite", hint)
     return limit

@@ -46,14 +46,18 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[--] COMMAND... | merge DIR",
-            help="The command as without popmodel; everything after it is passed on. merge: make a "
+            help="The command to run, as without popmodel; everything after it is passed on. "
+            "merge: make a "
             "trace from the raw files in a directory.",
             show_default=False,
         ),
     ] = None,
     counters: Annotated[
         bool,
-        typer.Option("--counters", help="Also record instructions and cycles, where permitted."),
+        typer.Option(
+            "--counters",
+            help="Also record hardware counters (instructions, cycles), where permitted.",
+        ),
     ] = False,
     openmp: Annotated[
         str,
@@ -257,7 +261,7 @@ def _recorded_window(text: str | None, *, after_init: bool) -> str | None:
             "--after-init and --window are mutually exclusive: a window begins after MPI_Init",
             "leave --after-init out",
         )
-    example = "for example --window 10s:20s, or --window 10s: to record to the end"
+    example = "try --window 10s:20s, or --window 10s: to record to the end"
     begin, colon, end = text.partition(":")
     if not colon:
         raise UsageError(f"--window {text}: must be FROM:TO", example)
@@ -285,5 +289,5 @@ def _recorded_size(text: str | None) -> int | None:
         return None
     most = size("--max-size", text)
     if not _LEAST_SIZE <= most < 2**63:
-        raise UsageError(f"--max-size {text}: must be at least 1MiB", "for example --max-size 1GiB")
+        raise UsageError(f"--max-size {text}: must be at least 1MiB", "try --max-size 1GiB")
     return int(most)

@@ -77,8 +77,7 @@ def write_script(
     if library.mpi is not None and library.mpi.origin == "wheel":
         remark(
             "warning: this MPI is a Python package; srun may not be able to start its programs: "
-            "load "
-            "the MPI module of the cluster"
+            "load the cluster's MPI module"
         )
     job = script.Job(
         command,

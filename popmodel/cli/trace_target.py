@@ -35,7 +35,7 @@ def checked(name: str, *, force: bool) -> Path:
 
     path = Path(plain(name, "-o"))
     if not name.endswith(SUFFIXES) or path.name in SUFFIXES:
-        raise UsageError(f"-o {name}: must end in .prv or .prv.gz", "for example -o app.prv.gz")
+        raise UsageError(f"-o {name}: must end in .prv or .prv.gz", "try -o app.prv.gz")
     try:
         for suffix in (path.name.removeprefix(stem(path)), ".pcf", ".row"):
             there = path.with_name(f"{stem(path)}{suffix}")

@@ -86,9 +86,7 @@ def explain(metric: str, families: Mapping[str, Family]) -> Explanation:
     """
     within, separator, rest = metric.partition(".")
     if separator and within not in families:
-        raise UsageError(
-            f"no family of metrics is called {within!r}", f"families: {', '.join(families)}"
-        )
+        raise UsageError(f"unknown family {within!r}", f"families: {', '.join(families)}")
     chosen = {within: families[within]} if separator else families
     id = _find(rest if separator else metric, chosen)
     return Explanation(
@@ -125,7 +123,7 @@ def _find(wanted: str, families: Mapping[str, Family]) -> str:
         return known[plain(wanted)]
     hint = near_names(wanted, known | {plain(family): family for family in families})
     raise UsageError(
-        f"no metric is called {wanted!r}", hint or "popmodel explain lists families and metrics"
+        f"unknown metric {wanted!r}", hint or "popmodel explain lists families and metrics"
     )
 
 

@@ -432,6 +432,6 @@ def _contradictions(family: Family, values: Mapping[str, float]) -> Iterator[str
         else:
             continue
         yield (
-            f"{metric.name} is {value:.6g}, {bound}, which cannot be:"
-            " the times of the run contradict each other."
+            f"{metric.name} is {value:.6g}, {bound}, which is impossible: the times of the run "
+            "are inconsistent."
         )

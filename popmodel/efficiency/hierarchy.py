@@ -93,7 +93,7 @@ _Keys = Mapping[str, tuple[tuple[type, ...], bool]]
 
 @functools.cache
 def load_families() -> Mapping[str, Family]:
-    """The families that come with the program, by id, in the order in which to show them.
+    """Return the bundled families by id, in display order.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def load_families() -> Mapping[str, Family]:
 
 
 def read_family(path: str | os.PathLike[str]) -> Family:
-    """Read one family and check that it makes sense.
+    """Read a family and check it.
 
     Parameters
     ----------

@@ -62,20 +62,19 @@ class Run:
     Attributes
     ----------
     trace : str
-        Where it comes from.
+        Path of the trace.
     observables : Observables
-        What was measured and replayed.
+        The measured and replayed quantities.
     notes : tuple of str
-        What the replay took as local or left out, one line each.
+        What the replay treated as computation or omitted, one line each.
     caveats : tuple of str
-        What has to be known before the numbers are read, the most important first, a sentence
-        each: shown above them.
+        What limits the numbers, the most important first, one sentence each; shown above them.
     window : Focus or None
-        The window of analysis; None of a run that is not from a trace.
+        The analysed window; None if the run is not from a trace.
     call_sites : tuple of CallSite
-        Where MPI is called, the most time first.
+        Call sites of MPI, by descending time.
     evidence : Evidence
-        What else is known about the causes of losses.
+        Further evidence about the causes of losses.
     """
 
     trace: str
@@ -91,19 +90,19 @@ class Run:
 
 
 def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = PROGRAM) -> Run:
-    """Measure a run, and replay it on a network to get its ideal runtime.
+    """Measure a run, and replay it on an ideal network for its ideal runtime.
 
-    The program is measured: from the end of MPI_Init of the last rank to the begin of MPI_Finalize
-    of the first. All times and counts are those of this part of the run.
+    By default from the end of MPI_Init on the last rank to the start of MPI_Finalize on the first;
+    all times and counts are those of this part of the run.
 
     Parameters
     ----------
     trace : Trace
-        The run; a part of a run is measured as it is.
+        The run; a trace that is already a part of a run is measured as it is.
     network : Network, optional
         The network whose runtime counts as ideal.
     part : Part, optional
-        Measure another part: a window of time, a region or the whole run.
+        The part to measure: a window of time, a region or the whole run.
 
     Returns
     -------

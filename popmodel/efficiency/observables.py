@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import PopmodelError
+from popmodel.errors import PopmodelError, UsageError
 from popmodel.units import format_time, team
 from popmodel.values import dataclass
 
@@ -66,7 +66,7 @@ _TABLE = (
         "runtime",
         "runtime",
         "s",
-        "runtime of the program; of a trace from the end of MPI_Init to the begin of MPI_Finalize",
+        "runtime of the program; of a trace from the end of MPI_Init to the start of MPI_Finalize",
     ),
     Aggregate(
         "ideal_runtime",
@@ -163,12 +163,12 @@ _TABLE = (
     ),
     # MPI time of a process as the average over its threads, and idle threads, as TALP has them.
     Aggregate("mpi_mean", "Avg(MPI)", "s", "MPI time of the processes, weighted average"),
-    Aggregate("mpi_min", "min(MPI)", "s", "MPI time of the process with the least of it"),
+    Aggregate("mpi_min", "min(MPI)", "s", "smallest MPI time of a process"),
     Aggregate(
         "mpi_node_min",
         "min over nodes of Avg(MPI)",
         "s",
-        "MPI time of the node with the least of it, weighted average over its processes",
+        "smallest MPI time of a node, weighted average over its processes",
     ),
     Aggregate(
         "idle_serial",
@@ -203,7 +203,7 @@ _TABLE = (
         "cycles_sum",
         "sum(cycles)",
         "cycles",
-        "processor cycles in useful time, sum over all threads",
+        "CPU cycles in useful time, sum over all threads",
         ("cycles",),
     ),
     # What a comparison with a reference run adds (popmodel.efficiency.scaling).
@@ -242,7 +242,7 @@ _TABLE = (
         "reference_cycles_sum",
         "sum(cycles)_ref",
         "cycles",
-        "processor cycles of the reference run",
+        "CPU cycles of the reference run",
         ("reference", "reference_cycles"),
     ),
 )
@@ -429,7 +429,9 @@ class Observables:
             reason under the name of the quantity that the aggregate needs.
         """
         if outside_mpi not in ("everywhere", "not-in-mpi"):
-            raise ValueError(f"unknown reading of outside MPI: {outside_mpi!r}")
+            raise UsageError(
+                f"outside_mpi: unknown value {outside_mpi!r}", "choose everywhere or not-in-mpi"
+            )
         total = float(self.threads.sum())
 
         def weighted(per_process: Times) -> float:
@@ -468,13 +470,6 @@ class Observables:
             if value is not None and name not in self.absent:
                 values[name] = float(value)
         return values
-
-    def region_efficiency(self, region: Region) -> float:
-        """Additive efficiency of one parallel region: one minus its share of all thread time.
-
-        The losses of all regions add up to that of the OpenMP parallel region efficiency.
-        """
-        return 1.0 - region.cost / (float(self.threads.sum()) * self.runtime)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists, numbers and text, for JSON; times in seconds, None where absent."""

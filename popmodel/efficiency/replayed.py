@@ -19,7 +19,7 @@ FAMILIES = ("mpi", "hybrid-additive")
 
 
 def of_execution(measured: Observables, execution: Execution, ideal: Execution) -> Observables:
-    """Give what was measured of a run as it would be on another network.
+    """Return what was measured of a run as it would be on another network.
 
     Time outside MPI is as measured, divided by the CPU factor; the time in MPI, the runtime and the
     ideal runtime are those of the replays. Workers of a team wait while their master is in MPI.

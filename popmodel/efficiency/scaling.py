@@ -92,7 +92,7 @@ COMPARABLE = 5.0
 """Ratio of useful times that cache effects or contention hardly explain in runs of one program."""
 _NAME = "computation_scaling"
 _OF_ALL_THREADS = (
-    "processes have several threads: the family scaling has the global efficiency of all of them"
+    "processes have several threads: the family scaling has the global efficiency of all threads"
 )
 
 
@@ -173,7 +173,7 @@ def against(
 def of_masters(
     values: Mapping[str, Number], absent: Mapping[str, str], *, threaded: bool
 ) -> tuple[dict[str, Number], dict[str, str]]:
-    """Give what the families of MPI alone take from the family ``scaling``.
+    """Return what the families of MPI alone take from the family ``scaling``.
 
     Parameters
     ----------

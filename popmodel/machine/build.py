@@ -346,7 +346,7 @@ def _words(variable: str, environment: Mapping[str, str]) -> list[str]:
         return shlex.split(environment.get(variable, ""))
     except ValueError as error:
         problem = str(error).lower()
-        hint = f"for example {variable}='-O3 -g'"
+        hint = f"try {variable}='-O3 -g'"
         raise BuildError(f"${variable}: {problem}", hint) from None
 
 

@@ -43,7 +43,7 @@ _PARTS = {
 
 
 class MissingQuantity(PopmodelError):
-    """A computation needs something that the profile does not know."""
+    """A computation needs a value that the profile lacks."""
 
     def needed_by(self, what: str) -> MissingQuantity:
         """Make the same error with what needs it."""
@@ -57,17 +57,17 @@ class Profile:
     Attributes
     ----------
     name : str
-        Name that reports print.
+        Name in reports.
     path : str
         File it was read from.
     is_preset : bool
-        Whether it was bundled with popmodel rather than given by the user.
+        Whether it ships with popmodel.
     topology : Topology
-        What the hardware is.
+        The hardware.
     document : mapping
         The profile as JSON types.
     quantities : mapping of str to Quantity
-        Every quantity by its path, such as ``memory.b1`` or ``net.inter.classes[0].alpha``.
+        Every parameter by its path, such as ``memory.b1`` or ``net.inter.classes[0].alpha``.
     """
 
     name: str
@@ -81,11 +81,11 @@ class Profile:
         nodes, cores = self.topology.nodes, self.topology.cores_per_node
         size = f"{plural(nodes, 'node')} of {plural(cores, 'core')}"
         return cut(
-            f"<Profile {self.name}: {size}, {len(self.quantities)} quantities, {self.origin}>"
+            f"<Profile {self.name}: {size}, {len(self.quantities)} parameters, {self.origin}>"
         )
 
     def get(self, path: str) -> Quantity:
-        """Give a quantity by its path.
+        """Return a quantity by its path.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class Profile:
         return MissingQuantity(problem, hint)
 
     def absent(self, path: str) -> str | None:
-        """Give the reason why a quantity, or the table it is in, could not be measured."""
+        """Return the reason why a quantity, or the table it is in, could not be measured."""
         reasons: Mapping[str, str] = self.document.get("absent", {})
         return next((why for key, why in reasons.items() if _begins(path, key)), None)
 
@@ -141,25 +141,25 @@ class Profile:
         return str(self.document.get("core", {}).get("overlap", "none"))
 
     def tiers(self) -> list[str]:
-        """Give the tiers of the network that are known."""
+        """Return the tiers of the network that are known."""
         return [tier for tier in TIERS if tier in self.document.get("net", {})]
 
     def constructs(self) -> list[str]:
-        """Give the OpenMP constructs whose overhead is known."""
+        """Return the OpenMP constructs whose overhead is known."""
         return sorted(self.document.get("openmp", {}))
 
     def thread_counts(self, construct: str) -> list[int]:
-        """Give the thread counts for which the overhead of a construct is known."""
+        """Return the thread counts for which the overhead of a construct is known."""
         if construct not in self.document.get("openmp", {}):
             raise self.missing(f"openmp.{construct}")
         return list(self.document["openmp"][construct]["T"])
 
     def active_counts(self) -> list[int]:
-        """Give the numbers of active cores for which the clock is known, rising."""
+        """Return the numbers of active cores for which the clock is known, rising."""
         return self._counts("core", "freq")
 
     def bandwidth_counts(self) -> list[int]:
-        """Give the numbers of active cores for which the memory bandwidth is known, rising."""
+        """Return the numbers of active cores for which the memory bandwidth is known, rising."""
         return self._counts("memory", "by_cores")
 
     def _counts(self, section: str, table: str) -> list[int]:
@@ -169,7 +169,7 @@ class Profile:
         return sorted(int(key) for key in known)
 
     def size_classes(self, tier: str) -> int:
-        """Give the number of message size classes of a tier of the network."""
+        """Return the number of message size classes of a tier of the network."""
         if tier not in self.document.get("net", {}):
             raise self.missing(f"net.{tier}")
         return len(self.document["net"][tier]["classes"])
@@ -199,7 +199,7 @@ _BUNDLED = Bundled(
 
 
 def presets() -> list[str]:
-    """Give the names of the bundled profiles."""
+    """Return the names of the bundled profiles."""
     return _BUNDLED.names()
 
 
@@ -209,21 +209,21 @@ def load(source: str | os.PathLike[str]) -> Profile:
     Parameters
     ----------
     source : path or str
-        A file, or one of `presets`.
+        A file, or the name of a preset (`presets`).
 
     Raises
     ------
     ProfileError
-        If the file cannot be read or is no profile; the message names the key.
+        If the file cannot be read or is not a valid profile; the message names the key.
     UsageError
-        If there is neither such a file nor such a preset.
+        If neither a file nor a preset has that name.
 
     Examples
     --------
     >>> import popmodel
     >>> machine = popmodel.load_machine("sandybridge-fdr")
     >>> machine
-    <Profile sandybridge-fdr: 64 nodes of 16 cores, 35 quantities, preset>
+    <Profile sandybridge-fdr: 64 nodes of 16 cores, 35 parameters, preset>
     >>> machine.get("memory.bsat").value  # B/s
     39400000000.0
     """

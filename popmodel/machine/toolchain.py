@@ -196,7 +196,7 @@ def _named(variable: str, environment: Environment) -> Words:
     except ValueError as error:
         raise ToolchainError(
             f"${variable} is not a command: {str(error).lower()}",
-            f"for example {variable}=gcc",
+            f"try {variable}=gcc",
         ) from None
 
 
@@ -389,7 +389,7 @@ def _launchers(compiler: Words, origin: str, environment: Environment) -> tuple[
 
 
 def _given_launcher(given: str, environment: Environment) -> Words:
-    example = 'for example --launcher "mpirun --bind-to core"'
+    example = 'try --launcher "mpirun --bind-to core"'
     try:
         words = tuple(shlex.split(given))
     except ValueError as error:

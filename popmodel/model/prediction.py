@@ -40,7 +40,7 @@ class Estimate:
     why: str = "no uncertain input acts on it"
 
     def to_dict(self) -> dict[str, Any]:
-        """Give value, low, high, and why there is no interval where there is none."""
+        """Return value, low, high, and why there is no interval where there is none."""
         entry: dict[str, Any] = {"value": self.value, "low": self.low, "high": self.high}
         if self.low is None:
             entry["why"] = self.why
@@ -76,7 +76,7 @@ class Reference:
     why: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the reference as JSON types."""
+        """Return the reference as JSON types."""
         return {
             "processes": self.processes,
             "threads": self.threads,
@@ -121,7 +121,7 @@ class Elasticity:
         return abs(self.rising - self.falling) <= SMOOTH * max(1.0, self.largest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the elasticity as JSON types."""
+        """Return the elasticity as JSON types."""
         return {
             "name": self.name,
             "label": self.label,
@@ -253,14 +253,14 @@ class Prediction:
         return mpirun_line(self.placement, f"./{self.application}")
 
     def without_intervals(self, why: str) -> Prediction:
-        """Give the same prediction with best estimates only."""
+        """Return the same prediction with best estimates only."""
         return replace(
             self,
             **{one.name: _without_intervals(getattr(self, one.name), why) for one in fields(self)},
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the prediction as JSON types, schema ``popmodel/predict/1``."""
+        """Return the prediction as JSON types, schema ``popmodel/predict/1``."""
         return {
             "schema": SCHEMA,
             "application": {

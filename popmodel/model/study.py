@@ -427,7 +427,7 @@ def with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[s
             known = ", ".join(params) or "none"
             raise UsageError(
                 f"{signature.name} has no parameter {name!r}",
-                f"did you mean {near[0]}?" if near else f"it has: {known}",
+                f"did you mean {near[0]}?" if near else f"its parameters: {known}",
             )
         if not (np.isfinite(value) and value > 0):
             raise UsageError(f"parameter {name} must be a number above 0, not {value:g}")

@@ -93,7 +93,7 @@ class Row:
         return gap / self.measured if self.metric == RUNTIME else 100 * gap
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the row as JSON types."""
+        """Return the row as JSON types."""
         return {
             "source": self.source,
             "family": self.family,
@@ -242,7 +242,7 @@ def _row(
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """Give how far predictions are off, and how often their intervals hold the measurement.
+    """Return how far predictions are off, and how often their intervals hold the measurement.
 
     Returns
     -------

@@ -40,7 +40,7 @@ def barrier_dissemination(
     beta: Value,  # noqa: ARG001
     gamma: Value,  # noqa: ARG001
 ) -> Value:
-    """Give ``ceil(log2 P) alpha`` (Hensgen et al. 1988)."""
+    """Return ``ceil(log2 P) alpha`` (Hensgen et al. 1988)."""
     return ceiling_log2(processes) * alpha
 
 
@@ -51,7 +51,7 @@ def bcast_binomial(
     beta: Value,
     gamma: Value,  # noqa: ARG001 - all algorithms share one signature
 ) -> Value:
-    """Give ``ceil(log2 P) (alpha + beta m)`` (Thakur et al. 2005)."""
+    """Return ``ceil(log2 P) (alpha + beta m)`` (Thakur et al. 2005)."""
     return ceiling_log2(processes) * (alpha + beta * size)
 
 
@@ -62,7 +62,7 @@ def bcast_scatter_allgather(
     beta: Value,
     gamma: Value,  # noqa: ARG001 - all algorithms share one signature
 ) -> Value:
-    """Give ``(ceil(log2 P) + P - 1) alpha + 2 (P-1)/P beta m`` (Thakur et al. 2005).
+    """Return ``(ceil(log2 P) + P - 1) alpha + 2 (P-1)/P beta m`` (Thakur et al. 2005).
 
     A binomial scatter of the P parts of the vector, then a ring that gathers them everywhere.
     """
@@ -77,7 +77,7 @@ def bcast_chain(
     beta: Value,
     gamma: Value,  # noqa: ARG001 - all algorithms share one signature
 ) -> Value:
-    """Give ``(P - 2 + n) (alpha + beta m / n)``, the vector sent along a chain in n segments.
+    """Return ``(P - 2 + n) (alpha + beta m / n)``, the vector sent along a chain in n segments.
 
     n is near its optimum ``sqrt((P - 2) beta m / alpha)`` and at least 1 (Chan et al. 2007).
     """
@@ -90,14 +90,14 @@ def bcast_chain(
 def reduce_binomial(
     processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
 ) -> Value:
-    """Give ``ceil(log2 P) (alpha + beta m + gamma m)`` (Thakur et al. 2005)."""
+    """Return ``ceil(log2 P) (alpha + beta m + gamma m)`` (Thakur et al. 2005)."""
     return ceiling_log2(processes) * (alpha + beta * size + gamma * size)
 
 
 def reduce_rabenseifner(
     processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
 ) -> Value:
-    """Give ``2 k alpha + (p-1)/p (2 beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
+    """Return ``2 k alpha + (p-1)/p (2 beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
 
     Recursive halving leaves every process a part of the result, which a binomial tree gathers.
     Processes beyond p hand their vector over before: one more message and reduction.
@@ -110,7 +110,7 @@ def reduce_rabenseifner(
 def allreduce_recursive_doubling(
     processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
 ) -> Value:
-    """Give ``k (alpha + beta m + gamma m)``, k = floor(log2 P) (Thakur et al. 2005).
+    """Return ``k (alpha + beta m + gamma m)``, k = floor(log2 P) (Thakur et al. 2005).
 
     When P is no power of two, the surplus processes hand their data over before and receive the
     result after: two more messages and one more reduction.
@@ -123,7 +123,7 @@ def allreduce_recursive_doubling(
 def allreduce_rabenseifner(
     processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
 ) -> Value:
-    """Give ``2 k alpha + (p-1)/p (2 beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
+    """Return ``2 k alpha + (p-1)/p (2 beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
 
     Recursive halving, then recursive doubling of the parts; the surplus of a P that is no power
     of two folds in and out as in recursive doubling.
@@ -134,14 +134,14 @@ def allreduce_rabenseifner(
 
 
 def allreduce_ring(processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value) -> Value:
-    """Give ``2 (P-1) alpha + (P-1)/P (2 beta + gamma) m`` (Patarasuk and Yuan 2009)."""
+    """Return ``2 (P-1) alpha + (P-1)/P (2 beta + gamma) m`` (Patarasuk and Yuan 2009)."""
     return 2 * (processes - 1) * alpha + _others(processes) * (2 * beta + gamma) * size
 
 
 def reduce_scatter_recursive_halving(
     processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
 ) -> Value:
-    """Give ``k alpha + (p-1)/p (beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
+    """Return ``k alpha + (p-1)/p (beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
 
     The surplus of a P that is no power of two hands its vector over before and receives its part
     after: ``2 alpha + (1 + 1/P) beta m + gamma m`` more.
@@ -155,7 +155,7 @@ def reduce_scatter_recursive_halving(
 def reduce_scatter_pairwise(
     processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
 ) -> Value:
-    """Give ``(P-1) alpha + (P-1)/P (beta + gamma) m`` (Thakur et al. 2005)."""
+    """Return ``(P-1) alpha + (P-1)/P (beta + gamma) m`` (Thakur et al. 2005)."""
     return (processes - 1) * alpha + _others(processes) * (beta + gamma) * size
 
 
@@ -166,7 +166,7 @@ def allgather_ring(
     beta: Value,
     gamma: Value,  # noqa: ARG001 - all algorithms share one signature
 ) -> Value:
-    """Give ``(P-1) (alpha + beta m)`` (Thakur et al. 2005)."""
+    """Return ``(P-1) (alpha + beta m)`` (Thakur et al. 2005)."""
     return (processes - 1) * (alpha + beta * size)
 
 
@@ -177,7 +177,7 @@ def allgather_bruck(
     beta: Value,
     gamma: Value,  # noqa: ARG001 - all algorithms share one signature
 ) -> Value:
-    """Give ``ceil(log2 P) alpha + (P-1) beta m`` (Bruck et al. 1997)."""
+    """Return ``ceil(log2 P) alpha + (P-1) beta m`` (Bruck et al. 1997)."""
     return ceiling_log2(processes) * alpha + (processes - 1) * beta * size
 
 
@@ -188,7 +188,7 @@ def rooted_binomial(
     beta: Value,
     gamma: Value,  # noqa: ARG001 - all algorithms share one signature
 ) -> Value:
-    """Give ``ceil(log2 P) alpha + (P-1) beta m``, of gather and scatter (Chan et al. 2007)."""
+    """Return ``ceil(log2 P) alpha + (P-1) beta m``, of gather and scatter (Chan et al. 2007)."""
     return ceiling_log2(processes) * alpha + (processes - 1) * beta * size
 
 
@@ -199,7 +199,7 @@ def rooted_linear(
     beta: Value,
     gamma: Value,  # noqa: ARG001 - all algorithms share one signature
 ) -> Value:
-    """Give ``(P-1) (alpha + beta m)``: the root serves one process after the other."""
+    """Return ``(P-1) (alpha + beta m)``: the root serves one process after the other."""
     return (processes - 1) * (alpha + beta * size)
 
 
@@ -210,7 +210,7 @@ def alltoall_pairwise(
     beta: Value,
     gamma: Value,  # noqa: ARG001 - all algorithms share one signature
 ) -> Value:
-    """Give ``(P-1) (alpha + beta m)`` (Thakur et al. 2005)."""
+    """Return ``(P-1) (alpha + beta m)`` (Thakur et al. 2005)."""
     return (processes - 1) * (alpha + beta * size)
 
 
@@ -221,7 +221,7 @@ def alltoall_bruck(
     beta: Value,
     gamma: Value,  # noqa: ARG001 - all algorithms share one signature
 ) -> Value:
-    """Give ``ceil(log2 P) (alpha + P/2 beta m)`` (Bruck et al. 1997).
+    """Return ``ceil(log2 P) (alpha + P/2 beta m)`` (Bruck et al. 1997).
 
     Exact when P is a power of two, else an upper bound. Copies inside a process are not counted.
     """
@@ -231,7 +231,7 @@ def alltoall_bruck(
 def scan_recursive_doubling(
     processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
 ) -> Value:
-    """Give ``ceil(log2 P) (alpha + beta m + gamma m)``."""
+    """Return ``ceil(log2 P) (alpha + beta m + gamma m)``."""
     return ceiling_log2(processes) * (alpha + beta * size + gamma * size)
 
 
@@ -241,7 +241,7 @@ def _others(processes: Value) -> Value:
 
 
 def _surplus(processes: Value, cost: Value) -> Value:
-    """Give the cost if the number of processes is no power of two, else 0."""
+    """Return the cost if the number of processes is no power of two, else 0."""
     return choose(2 ** floor_log2(processes) < processes, cost, 0 * cost)
 
 
@@ -304,7 +304,7 @@ def over_nodes(
     between: Value,
     reduction: Value,
 ) -> Value:
-    """Give the time of an algorithm whose partners are 1, 2, 4, ... ranks apart, over nodes.
+    """Return the time of an algorithm whose partners are 1, 2, 4, ... ranks apart, over nodes.
 
     Ranks are placed in blocks, so partners nearer than ``per_node`` are taken to share a node.
 

@@ -1,4 +1,4 @@
-"""Networks: the parameters and rules that a replay charges for communication."""
+"""Networks: parameters and rules of communication in replays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe"
 #:     A message takes latency + size / bandwidth; a rendezvous transfer starts when both sides
 #:     are ready and both end with it.
 #: ``dimemas``
-#:     The latency is processor time of the sender and again of the receiver; a rendezvous sender
+#:     The latency is CPU time of the sender and again of the receiver; a rendezvous sender
 #:     waits until the receive is posted and goes on; the wait for an isend is free. A nonblocking
 #:     collective costs the latency in its call and again in its wait.
 RULES = ("alpha-beta", "dimemas")
@@ -50,29 +50,29 @@ COST_FACTORS = ("constant", "linear", "logarithmic")
 
 @dataclass(frozen=True)
 class Network:
-    """A network without shared resources, as the replay sees it.
+    """A network for replays, without contention for shared resources.
 
     Attributes
     ----------
     name : str
-        The preset it was made from.
+        The preset it is based on.
     rules : str
         One of `RULES`.
     latency : float
-        Seconds a message takes beside its size.
+        Time of a message that does not depend on its size, s.
     bandwidth : float
-        B/s of one message; infinite means that size costs nothing.
+        Bandwidth of one message, B/s; infinite: the size costs nothing.
     eager_threshold : float
-        Bytes from which a blocking send waits for its receive to be posted.
+        Smallest message, B, whose blocking send waits for its receive to be posted.
     collectives : str
         One of `READINGS`.
     collective_cost : str
         One of `COST_FACTORS`.
     cpu_factor : float
-        Speed of the processors relative to the traced ones: 2 halves every compute burst.
+        CPU speed relative to the traced run; 2 halves the time between MPI calls.
     tiers : Tiers or None
-        What messages inside a node and between nodes cost, by size. They count instead of
-        `latency`, `bandwidth` and `eager_threshold`, which are those of the longest distance then.
+        Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`
+        and `eager_threshold`, which are then those of the longest distance.
 
     Messages of a process to itself take no time.
 
@@ -112,11 +112,11 @@ class Network:
             raise UsageError(f"CPU factor must be above 0 and finite, not {self.cpu_factor:g}")
 
     def with_(self, **changes: Any) -> Network:
-        """The same network with other values."""
+        """Return a copy of the network with other values."""
         return replace(self, **changes)
 
     def ideal(self) -> Network:
-        """The same network without latency and with infinite bandwidth."""
+        """Return the same network with no latency and infinite bandwidth."""
         return self.with_(latency=0.0, bandwidth=math.inf, tiers=None)
 
     def to_dict(self) -> dict[str, Any]:

@@ -34,17 +34,17 @@ class SizeClass:
 
 
 def transfer_time(size: Value, latency: Value, bandwidth: Value) -> Value:
-    """Give ``latency + size / bandwidth``; an infinite bandwidth costs nothing per byte."""
+    """Return ``latency + size / bandwidth``; an infinite bandwidth costs nothing per byte."""
     return latency + size / bandwidth
 
 
 def hockney(size: Value, alpha: Value, beta: Value) -> Value:
-    """Give ``alpha + beta size`` (Hockney 1994)."""
+    """Return ``alpha + beta size`` (Hockney 1994)."""
     return alpha + beta * size
 
 
 def by_size(size: Value, classes: Sequence[SizeClass]) -> Value:
-    """Give the Hockney time of a message in its size class.
+    """Return the Hockney time of a message in its size class.
 
     A message never takes less time than the largest one of the class below: where measured
     classes do not quite meet, the curve is flat up to the point where the upper one is reached.
@@ -71,7 +71,7 @@ def by_size(size: Value, classes: Sequence[SizeClass]) -> Value:
 
 
 def contended(classes: Sequence[SizeClass], flows: Value, shared_gap: Value) -> list[SizeClass]:
-    """Give the classes of a message that shares a resource with others.
+    """Return the classes of a message that shares a resource with others.
 
     ``G_eff = max(G, flows * G_shared)``: alone, a message is limited by its own path; with enough
     flows, by the shared adapter or memory.
@@ -92,12 +92,12 @@ def contended(classes: Sequence[SizeClass], flows: Value, shared_gap: Value) -> 
 
 
 def exchange(forward: Value, backward: Value) -> Value:
-    """Give the time of a send and a receive at once on a full-duplex network (MPI_Sendrecv)."""
+    """Return the time of a send and a receive at once on a full-duplex network (MPI_Sendrecv)."""
     return maximum(forward, backward)
 
 
 def ring_of_blocking_sends(one: Value, processes: Value, is_eager: Value) -> Value:
-    """Give the time of a periodic shift by a blocking send followed by a receive.
+    """Return the time of a periodic shift by a blocking send followed by a receive.
 
     While messages are eager all processes send at once. Beyond the eager threshold every send
     waits for its receive; the ring is broken at one process only and the messages follow each

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.joint import joint_caveats
+from popmodel.report.joint import joint_caveats, without_numbers
 from popmodel.report.names import run_names
 from popmodel.report.reasons import Reasons
 from popmodel.report.render import Document, Views
@@ -43,6 +43,7 @@ def document(
         "problem": region.problem or None,
         "window": None if run is None or run.window is None else run.window.to_dict(),
         "caveats": [] if run is None else [text for text in run.caveats if text not in caveats],
+        "notes": [] if run is None else list(run.notes),
         "runtime": None if run is None else float(run.observables.runtime),
         "ideal_runtime": None if run is None or ideal else run.observables.ideal_runtime,
         "metrics": {name: dict(evaluation.values) for name, evaluation in families.items()},
@@ -169,12 +170,16 @@ def _value(column: Run, family: str, metric: str) -> tuple[float | None, str]:
 
 
 def _notes(run: Run) -> list[str]:
-    """What has to be known about single regions; what is left out between them is not repeated."""
+    """What has to be known about single regions; what is left out between them is not repeated.
+
+    Nor is what differs in numbers only from what is known of the run.
+    """
+    known = {without_numbers(text) for text in run["notes"]}
     return [
         text if f"region {column['region']}" in text else f"{column['region']}: {text}"
         for column in run["by_region"]
-        for text in column["caveats"]
-        if not text.startswith("analysed ")
+        for text in (*column["caveats"], *column["notes"])
+        if not text.startswith("analysed ") and without_numbers(text) not in known
     ]
 
 

@@ -153,6 +153,11 @@ def _about(group: Sequence[tuple[str, str]], names: Sequence[str]) -> str:
     return text if named or len(where) == len(names) else f"{', '.join(where)}: {text}"
 
 
+def without_numbers(text: str) -> str:
+    """What remarks have in common that differ in numbers only."""
+    return _NUMBER.sub("#", text)
+
+
 def _alike(
     said: Iterable[tuple[str, Remark]], text_of: Callable[[Remark], str]
 ) -> list[list[tuple[str, Remark]]]:
@@ -163,7 +168,7 @@ def _alike(
     groups: dict[tuple[str, int], list[tuple[str, Remark]]] = {}
     seen: dict[tuple[str, str], int] = {}
     for name, remark in said:
-        pattern = _NUMBER.sub("#", text_of(remark))
+        pattern = without_numbers(text_of(remark))
         turn = seen.get((name, pattern), 0)
         seen[name, pattern] = turn + 1
         groups.setdefault((pattern, turn), []).append((name, remark))

@@ -66,7 +66,7 @@ def screen(document: Document, style: Style) -> list[str]:
             lines += paragraph(text, style, first=" - ")
     rows = [Row(label, tuple(map(Cell, cells)), depth=1) for label, cells in _outside(document)]
     if rows:
-        lines += ["", *table(_HEADS, rows, style, first="different beyond the intervals")]
+        lines += ["", *table(_HEADS, rows, style, first="differ beyond the intervals")]
     for title, names in _alone(document):
         lines += ["", title, *paragraph(_listed(names), style, first=" ")]
     return lines
@@ -92,7 +92,7 @@ def markdown(document: Document) -> list[str]:
     if texts := _hosts(document):
         lines += ["", f"**{_DIFFERING}**", "", *(f"- {text}" for text in texts)]
     if rows := [(label, *cells) for label, cells in _outside(document)]:
-        heads = ["different beyond the intervals", *(" ".join(head) for head in _HEADS)]
+        heads = ["differ beyond the intervals", *(" ".join(head) for head in _HEADS)]
         lines += ["", *markdown_table(heads, rows)]
     for title, names in _alone(document):
         lines += ["", f"{title}: {_listed(names)}"]

@@ -193,7 +193,7 @@ def _reading(runs: Sequence[Run]) -> list[str]:
         )
     ]
     return [
-        "time outside MPI: all time that is not in a call (not-in-mpi); this acts on "
+        "time outside MPI: all time outside MPI calls (not-in-mpi); affects "
         f"{', '.join(families)} only"
     ]
 
@@ -242,7 +242,7 @@ def _widest_label(families: Sequence[Family]) -> int:
 def _legend(family: Family, style: Style) -> list[str]:
     if not any(metric.view_of for metric in family.metrics.values()):
         return []
-    text = "in brackets: other views of the same loss; they overlap and do not add up"
+    text = "in parentheses: other views of the same loss; they overlap and do not add up"
     return paragraph(text, style, first=" ")
 
 

@@ -71,7 +71,7 @@ def render(document: Document, views: Views, format: Format, style: Style) -> st
         return _text([*views.markdown(document), "", footer])
     if format is Format.SVG:
         if views.svg is None:
-            raise ValueError(f"{document['schema']} has no drawing")
+            raise ValueError(f"{document['schema']} cannot be plotted")
         return views.svg(document)
     return _text([*views.screen(document, style), "", *_footer(stamp, style)])
 

@@ -165,7 +165,7 @@ def _table(document: Document, style: Style) -> list[str]:
     for text in _remarks(document):
         drawn += paragraph(text, style)
     if left_out:
-        drawn += paragraph(f"not shown on so few columns: {', '.join(left_out)}", style)
+        drawn += paragraph(f"not shown (terminal too narrow): {', '.join(left_out)}", style)
     return drawn
 
 

@@ -156,7 +156,7 @@ def _deadlock(
     named = [_waiting(program, p, int(stuck_at[p]), float(clock[p])) for p in stuck[:4].tolist()]
     more = f"; and {len(stuck) - 4} more ranks" if len(stuck) > 4 else ""
     return ReplayError(
-        f"deadlock in the replay: {len(stuck)} of {program.processes} ranks wait for ever: "
+        f"deadlock in the replay: {len(stuck)} of {program.processes} ranks wait forever: "
         + "; ".join(named)
         + more
         + (f"; {program.lost}" if program.lost else ""),

@@ -176,7 +176,7 @@ def _chosen(trace: Trace, chosen: Trace, begin: int, end: int, why: str, hint: s
 def find(trace: Trace) -> Focus:
     """Find the window of analysis of a run.
 
-    It lasts from the end of MPI_Init of the last rank to the begin of MPI_Finalize of the first,
+    It lasts from the end of MPI_Init of the last rank to the start of MPI_Finalize of the first,
     whatever thread calls them, or to the first loss of records; of several sessions of a process
     the first begins and the last ends it. Where no rank has such a record, the trace's own begin or
     end counts. A window of a trace was chosen by somebody and is taken as it is.

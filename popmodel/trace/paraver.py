@@ -32,7 +32,7 @@ FEW_THREADS = 1 << 16
 """Threads that cost little, whether there are records of them or not."""
 DAMAGED = "the line is damaged: copy the trace again, or merge it again (mpi2prv)"
 DAMAGED_GZIP = (
-    "if gzip -t says that the file is damaged, copy it again, else merge it again (mpi2prv)"
+    "check with gzip -t: copy the file again if it is damaged, else merge it again (mpi2prv)"
 )
 TRUNCATED = "the file ends in the middle of a record"
 
@@ -64,20 +64,19 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         A ``.prv`` file, plain or compressed with gzip; ``.pcf`` and ``.row`` files of the same
         name are used where they exist.
     application : int
-        Which application of the trace, from 1.
+        Number of the application in the trace, from 1.
     cache : bool
-        Keep the parsed trace in the user's cache directory and take it from there next time; the
-        records then stay on disk and are mapped, so that memory does not grow with the trace. A
-        directory that others can write is not used, which a warning of the trace says.
-        Otherwise nothing is kept: the records are held in memory, or those of a long trace in a
-        temporary file.
+        Keep the parsed trace in the user's cache directory and use it from there next time. The
+        records stay on disk and are memory-mapped, so that memory does not grow with the trace.
+        A directory that others can write to is not used (a warning of the trace says so).
+        Without the cache, records are held in memory, those of a long trace in a temporary file.
 
     Raises
     ------
     TraceError
-        The file cannot be read, is damaged, truncated or no trace.
+        If the file cannot be read, is damaged, truncated or not a trace.
     UsageError
-        There is no such application in the trace.
+        If the trace has no such application.
 
     Examples
     --------
@@ -94,7 +93,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         facts, arrays = _stored(source_path, application, cache)
     except MemoryError:
         raise TraceError(
-            path, "there is not enough memory to read it", hint="use a machine with more memory"
+            path, "not enough memory to read it", hint="use a machine with more memory"
         ) from None
     labels, unlabelled = read_labels(source_path)
     names, unnamed = read_names(source_path, *facts["threads"])
@@ -126,7 +125,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
 def _distrust() -> list[TraceWarning]:
     """A warning where the cache is not used because others could have written what it holds."""
     why = doubt()
-    return [TraceWarning(f"the cache {why}: not used")] if why else []
+    return [TraceWarning(f"the cache {why} and is not used")] if why else []
 
 
 def _stored(path: Path, application: int, cache: bool) -> Stored:
@@ -257,7 +256,7 @@ def _advice(reason: str, source: Source) -> str:
     if reason == TRUNCATED:
         return "copy the trace or run the program again"
     if "is outside" in reason:
-        return "the header and the records do not belong together: merge the trace again (mpi2prv)"
+        return "header and records do not match: merge the trace again (mpi2prv)"
     return DAMAGED
 
 

@@ -61,7 +61,7 @@ def open_source(path: Path) -> Iterator[Source]:
         raise TraceError(path, "no such file", hint=_near(path)) from None
     except IsADirectoryError:
         raise TraceError(
-            path, "is a folder, not a trace", hint="name one .prv or .prv.gz file in it"
+            path, "is a directory, not a trace", hint="name one .prv or .prv.gz file in it"
         ) from None
     except PermissionError:
         raise TraceError(path, "permission denied", hint="ask its owner for read access") from None
@@ -116,11 +116,11 @@ def _near(path: Path) -> str:
         return NO_PIPE
     folder = path.parent
     if not folder.is_dir():
-        return f"no such folder: {folder}"
+        return f"no such directory: {folder}"
     try:
         entries = [entry.name for entry in folder.iterdir()]
     except OSError as error:
-        return f"the folder {folder} cannot be listed: {reason(error)}"
+        return f"cannot list the directory {folder}: {reason(error)}"
     names = [name for name in entries if name.endswith((".prv", ".prv.gz"))]
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
     if near:

@@ -205,12 +205,13 @@ def explained(path: Path, where: Path, *, cached: bool) -> Iterator[None]:
         yield
     except OSError as error:
         way_out = (
-            "use --no-cache (cache=False) or name another folder in POPMODEL_CACHE_DIR"
+            "use --no-cache (cache=False) or set POPMODEL_CACHE_DIR to another directory"
             if cached
-            else "name another folder in TMPDIR"
+            else "set TMPDIR to another directory"
         )
         if error.errno in _FULL:
-            problem = f"no room for its records in {where}: {os.strerror(error.errno).lower()}"
+            why = os.strerror(error.errno).lower()
+            problem = f"not enough space for its records in {where}: {why}"
             raise TraceError(path, problem, hint=f"free some space there, {way_out}") from None
         problem = f"its records cannot be written to {where}: {error.strerror or error}"
         raise TraceError(path, problem, hint=way_out) from None

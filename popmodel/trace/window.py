@@ -49,7 +49,7 @@ def cut(trace: Trace, begin: int, end: int) -> Trace:
     if end <= trace.begin or begin >= trace.end:
         raise PartError(
             trace.path,
-            f"nothing lies between {_seconds(begin)} and {_seconds(end)}",
+            f"the window {_seconds(begin)} to {_seconds(end)} is outside the trace",
             hint=_covers(trace),
         )
     return _taken(trace, Pieces.window(max(begin, trace.begin), min(end, trace.end)))
@@ -76,7 +76,7 @@ def splice(trace: Trace, begin: Int64, end: Int64) -> Trace:
     first, last = joined(*(np.clip(time, trace.begin, trace.end) for time in (begin, end)))
     if not len(first):
         stretches = plural(len(begin), "stretch", "stretches")
-        raise PartError(trace.path, f"nothing lies in {stretches} of time", hint=_covers(trace))
+        raise PartError(trace.path, f"{stretches} of time outside the trace", hint=_covers(trace))
     return _taken(trace, Pieces.in_a_row(first, last))
 
 

@@ -184,7 +184,7 @@ def _missing(word: str) -> tuple[str, str]:
                 f"{word}: is not executable",
                 f"chmod +x {word}, or give the interpreter that runs it",
             )
-    return f"program {word} not found", f"for example {EXAMPLE}"
+    return f"program {word} not found", f"try {EXAMPLE}"
 
 
 def _path_of(environment: Mapping[str, str]) -> str:

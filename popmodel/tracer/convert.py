@@ -28,8 +28,8 @@ __all__ = ["STATE", "Converted", "Load", "Row"]
 
 STATE = np.dtype([("begin", np.int64), ("end", np.int64), ("state", np.int64)])
 
-NOT_RETURNED = "MPI calls that had not returned when their thread ended: ended there"
-UNNUMBERED = "receives without a number, dropped"
+NOT_RETURNED = "MPI calls that had not returned when their thread ended (assumed to end there)"
+UNNUMBERED = "receives without a number (dropped)"
 
 
 @dataclass(frozen=True)

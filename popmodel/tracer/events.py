@@ -46,9 +46,9 @@ PAIR = np.dtype(
 )
 """One event; `joined` if it stands on the line of the one before it."""
 
-NESTED = "nested parallel regions, counted as part of the enclosing one"
-UNBEGUN = "ends of user regions without a begin, dropped"
-BACKWARDS = "hardware counters that decreased, set to 0"
+NESTED = "nested parallel regions (counted as part of the enclosing one)"
+UNBEGUN = "ends of user regions without a start (dropped)"
+BACKWARDS = "hardware counters that decreased (set to 0)"
 
 _WAITING, _LOCKED = 3, 6  # Extrae's values of critical sections and locks
 _CONSTRUCTS: Mapping[Construct, tuple[int, int]] = {

@@ -18,8 +18,8 @@ from popmodel.tracer.records import RECORD, Kind
 
 __all__ = ["closing", "mend"]
 
-_UNENDED = "begins without a recorded end, ended at the next record that implies it"
-_UNBEGUN = "ends without a recorded begin, dropped"
+_UNENDED = "calls and regions without a recorded end (ended at the next record that implies it)"
+_UNBEGUN = "ends of calls and regions without a recorded start (dropped)"
 
 
 def closing(open_: NDArray[np.void], time: int) -> NDArray[np.void]:

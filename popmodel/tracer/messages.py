@@ -56,10 +56,10 @@ MESSAGE = np.dtype(
     ]
 )
 
-UNTRACED = "messages with one end where tracing was off, dropped"
-UNSENT = "receives without a matching send, dropped"
-UNRECEIVED = "sends without a matching receive, dropped"
-OUTSIDE = "messages to or from processes of other jobs (spawned or connected), dropped"
+UNTRACED = "messages with one end where tracing was off (dropped)"
+UNSENT = "receives without a matching send (dropped)"
+UNRECEIVED = "sends without a matching receive (dropped)"
+OUTSIDE = "messages to or from processes of other jobs, spawned or connected (dropped)"
 UNEQUAL = "messages whose sender and receiver state different sizes: some may be mismatched"
 EARLY = "messages received before they were sent: clocks differ, or some are mismatched"
 

@@ -181,7 +181,7 @@ def read_meta(path: Path) -> tuple[Meta | None, list[TraceWarning]]:
     *lines, rest = text.split(b"\n")
     warnings = []
     if rest:  # each line is one write: a process can be killed in it, on a full disk for instance
-        text_ = "processes with an incomplete last line in their .meta file, dropped"
+        text_ = "processes whose .meta file ends in an incomplete line (line dropped)"
         warnings.append(TraceWarning(text_))
     meta: Meta | None = None
     for number, line in enumerate(lines, start=1):
@@ -199,7 +199,7 @@ def read_meta(path: Path) -> tuple[Meta | None, list[TraceWarning]]:
             problem = f"damaged line: {error}"
             raise TraceError(path, problem, line=number, hint=AGAIN) from None
     if meta is None:
-        text_ = "processes with an empty .meta file (disk full?), dropped"
+        text_ = "processes with an empty .meta file (dropped; disk full?)"
         return None, [TraceWarning(text_)]
     return meta, warnings
 

@@ -71,7 +71,7 @@ class RawThread:
             self._check_header(file, size)
             self.count = self._whole(file, (size - HEADER.size) // RECORD.itemsize)
         if (size - HEADER.size) % RECORD.itemsize:
-            self.surplus = "threads with an incomplete last record, dropped"
+            self.surplus = "threads with an incomplete last record (record dropped)"
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
@@ -341,8 +341,8 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
             "program calls MPI_Init or enters a parallel region",
         )
     warnings: Counter[str] = Counter()
-    warnings["files not written by the tracer, ignored"] += aliens
-    warnings["processes without a .meta file, dropped"] += len(files.keys() - metas.keys())
+    warnings["files not written by the tracer (ignored)"] += aliens
+    warnings["processes without a .meta file (dropped)"] += len(files.keys() - metas.keys())
     found: list[Candidate] = []
     for name, path in sorted(metas.items()):
         meta, said = read_meta(path)
@@ -353,11 +353,11 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
         # A file is made before there is room for its first records, and disks are full.
         written = {n: path for n, path in files.get(name, {}).items() if not _is_blank(path)}
         if blank := len(files.get(name, {})) - len(written):
-            warnings["threads without records (disk full?), dropped"] += blank
+            warnings["threads without records (dropped; disk full?)"] += blank
         if written:
             found.append(Candidate(meta, written, _last(meta, written)))
         else:
-            warnings["processes without records, dropped"] += 1
+            warnings["processes without records (dropped)"] += 1
     if not found:
         raise TraceError(folder, "contains no records of any process", hint="trace the run again")
     with_mpi = [each for each in found if each.meta.rank is not None]
@@ -368,7 +368,7 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
             text = "programs without MPI, treated as processes in the order of their start"
             warnings[text] += len(found)
         return (_run(folder, found, len(found), warnings),)
-    warnings["processes without MPI beside those with it, dropped"] += len(found) - len(with_mpi)
+    warnings["processes without MPI in a run with MPI (dropped)"] += len(found) - len(with_mpi)
     runs = split(folder, with_mpi)
     made = []
     for number, members in enumerate(runs):

@@ -137,13 +137,13 @@ def test_a_family_is_known_by_its_title() -> None:
 
 
 def test_errors_of_one_family_name_it() -> None:
-    with pytest.raises(UsageError, match="no metric is called 'speedup'"):
+    with pytest.raises(UsageError, match="unknown metric 'speedup'"):
         explain("talp.speedup")
 
 
 def test_unknown_names_have_near_ones() -> None:
     with pytest.raises(UsageError) as caught:
         explain("paralel.trip")
-    assert caught.value.message == "nothing is called 'paralel.trip'"
+    assert caught.value.message == "unknown name 'paralel.trip'"
     assert caught.value.hint is not None
     assert "parallel.trip" in caught.value.hint

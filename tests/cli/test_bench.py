@@ -655,7 +655,7 @@ def test_a_script_with_the_mpi_of_a_python_package_is_doubted(
     err = popmodel("bench", "--script", "slurm")[2]
     assert err.startswith(
         "popmodel: warning: this MPI is a Python package; srun may not be able to start its "
-        "programs: load the MPI module of the cluster\n"
+        "programs: load the cluster's MPI module\n"
     )
 
 
@@ -706,7 +706,7 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
         (["--only", "opnmp"], "--only opnmp: unknown part 'opnmp'\nhint: did you mean openmp?"),
         (
             ["--ranks", "0"],
-            "--ranks: must be a whole number, at least 1, not '0'\nhint: for example --ranks 4",
+            "--ranks: must be a whole number, at least 1, not '0'\nhint: try --ranks 4",
         ),
         (
             ["--ranks", "8"],

@@ -141,7 +141,7 @@ def test_a_launcher_that_is_none(popmodel: Call) -> None:
     assert (status, out) == (2, "")
     assert err == (
         "popmodel: error: --launcher no-such-launcher: program no-such-launcher not found\n"
-        'hint: for example --launcher "mpirun --bind-to core"\n'
+        'hint: try --launcher "mpirun --bind-to core"\n'
     )
 
 

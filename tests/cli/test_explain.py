@@ -90,12 +90,12 @@ def test_other_formats(popmodel: Call) -> None:
 def test_an_unknown_name_is_answered_by_near_ones(popmodel: Call) -> None:
     status, out, err = popmodel("explain", "load_balanc")
     assert (status, out) == (2, "")
-    assert err.startswith("popmodel: error: nothing is called 'load_balanc'\nhint: did you mean ")
+    assert err.startswith("popmodel: error: unknown name 'load_balanc'\nhint: did you mean ")
     assert "load_balance" in err
     assert "hint: did you mean memory.bsat" in popmodel("explain", "memory.bsut")[2]
     _, _, err = popmodel("explain", "xyzzy")
     assert err == (
-        "popmodel: error: nothing is called 'xyzzy'\nhint: popmodel explain lists all names\n"
+        "popmodel: error: unknown name 'xyzzy'\nhint: popmodel explain lists all names\n"
     )
 
 

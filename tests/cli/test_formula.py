@@ -119,7 +119,7 @@ def test_a_constant_has_neither_symbols_nor_effects(popmodel: Call) -> None:
     [
         (
             ("--formula", "runtme"),
-            "--formula: no metric is called 'runtme'\nhint: did you mean runtime?",
+            "--formula: unknown metric 'runtme'\nhint: did you mean runtime?",
         ),
         (
             ("--formula", "runtime", "--family", "mpi"),

@@ -69,7 +69,7 @@ def test_diff_counts_what_is_within_the_intervals(popmodel: Call) -> None:
     compared = json.loads(popmodel("machine", "diff", "a.json", "b.json", "--format", "json")[1])
     total = compared["summary"]["compared"]
     assert summary == f"equal within intervals {total - 3} of {total}"
-    start = lines.index("different beyond the intervals a b b / a")
+    start = lines.index("differ beyond the intervals a b b / a")
     assert lines[start + 1 : start + 4] == [
         "core.loop_cycles 1 cycles 0 cycles 0.000",
         "memory.bsat 24 GB/s 48 GB/s 2.000",

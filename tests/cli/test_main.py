@@ -31,7 +31,7 @@ def test_the_version_is_that_of_the_package(popmodel: Call) -> None:
 def test_without_a_verb_the_help_is_shown_as_wrong_usage(popmodel: Call) -> None:
     status, out, err = popmodel()
     assert (status, out) == (2, "")
-    assert err.startswith("Usage: popmodel [OPTIONS] VERB ...\n")
+    assert err.startswith("Usage: popmodel [OPTIONS] COMMAND ...\n")
     for verb in app.VERBS:
         assert f"\n  {verb}" in err
 
@@ -74,8 +74,7 @@ def test_wrong_usage_without_a_hint_of_its_own_leads_to_the_help(
     assert popmodel("explain") == (
         2,
         "",
-        "popmodel: error: this is not possible\n"
-        "hint: popmodel explain --help explains the options\n",
+        "popmodel: error: this is not possible\nhint: see popmodel explain --help\n",
     )
 
 
@@ -83,12 +82,12 @@ def test_a_misspelt_verb_is_answered_by_the_right_one(popmodel: Call) -> None:
     assert popmodel("metric") == (
         2,
         "",
-        "popmodel: error: unknown verb 'metric'\nhint: did you mean metrics?\n",
+        "popmodel: error: unknown command 'metric'\nhint: did you mean metrics?\n",
     )
     assert popmodel("xyzzy") == (
         2,
         "",
-        f"popmodel: error: unknown verb 'xyzzy'\nhint: the verbs are {', '.join(app.VERBS)}\n",
+        f"popmodel: error: unknown command 'xyzzy'\nhint: commands: {', '.join(app.VERBS)}\n",
     )
 
 
@@ -110,7 +109,7 @@ def test_wrong_usage_is_one_line_and_a_hint(
     assert (status, out) == (2, "")
     first, second = err.splitlines()
     assert first.startswith(f"popmodel: error: {message}")
-    assert second == f"hint: {verb} --help explains the options"
+    assert second == f"hint: see {verb} --help"
 
 
 def test_a_missing_trace_is_one_line_and_status_1(popmodel: Call, tmp_path: Path) -> None:
@@ -156,8 +155,8 @@ def test_too_little_memory_is_one_line(popmodel: Call, monkeypatch: pytest.Monke
     assert popmodel("info") == (
         1,
         "",
-        "popmodel: error: not enough memory\nhint: use a machine with more memory, or "
-        "analyse a part of the run\n",
+        "popmodel: error: not enough memory\n"
+        "hint: use a machine with more memory, or analyse part of the run\n",
     )
 
 

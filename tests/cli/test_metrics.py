@@ -188,7 +188,7 @@ def test_a_metric_whose_parts_are_absent_is_not_to_be_split(trace: str, popmodel
         ]
     Path(trace).write_text("\n".join(lines) + "\n")
     run = json.loads(popmodel("metrics", trace, "--format", "json")[1])["runs"][0]
-    assert "wait for ever" in run["absent"]["mpi"]["transfer_efficiency"]
+    assert "wait forever" in run["absent"]["mpi"]["transfer_efficiency"]
     lowest = run["lowest"]["mpi"]
     assert lowest["metric"] == "communication_efficiency"
     assert lowest["advice"].startswith("Its parts are unknown: deadlock in the replay: 2 of 2")
@@ -268,7 +268,7 @@ def test_the_second_reading_of_a_family_has_its_heading(trace: str, popmodel: Ca
 def test_views_stand_in_brackets_and_are_explained(trace: str, popmodel: Call) -> None:
     out = popmodel("metrics", trace, "--family", "hybrid-additive")[1]
     assert "\n   (OpenMP load balance)                   100.0\n" in out
-    assert "\n in brackets: other views of the same loss" in out
+    assert "\n in parentheses: other views of the same loss" in out
 
 
 def test_the_reference_is_chosen_by_number_name_or_path(runs: list[str], popmodel: Call) -> None:
@@ -311,7 +311,7 @@ def test_the_reading_of_outside_mpi_is_chosen(popmodel: Call) -> None:
 
 def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) -> None:
     label = (
-        "time outside MPI: all time that is not in a call (not-in-mpi); this acts on "
+        "time outside MPI: all time outside MPI calls (not-in-mpi); affects "
         "hybrid-multiplicative only"
     )
     for form in ("table", "markdown"):
@@ -341,30 +341,31 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
         ),
         (
             ["--reference", "3"],
-            "--reference 3: no such run\nhint: use 1 to 1 or one of two",
+            "--reference 3: no such run\nhint: the only run is two",
         ),
         (
             ["--fail-under", "load_balance"],
-            "--fail-under load_balance: no value\n"
+            "--fail-under load_balance: value missing\n"
             "hint: write METRIC=VALUE, e.g. parallel_efficiency=0.8",
         ),
         (
             ["--fail-under", "load_balnce=0.8"],
-            "--fail-under load_balnce=0.8: no metric 'load_balnce'\n"
+            "--fail-under load_balnce=0.8: unknown metric 'load_balnce'\n"
             "hint: did you mean load_balance?",
         ),
         (
             ["--fail-under", "xyzzy=0.8"],
-            "--fail-under xyzzy=0.8: no metric 'xyzzy'\nhint: popmodel explain lists the metrics",
+            "--fail-under xyzzy=0.8: unknown metric 'xyzzy'\n"
+            "hint: popmodel explain lists the metrics",
         ),
         (
             ["--fail-under", "pop.load_balance=0.8"],
-            "--fail-under pop.load_balance=0.8: no family 'pop'\n"
+            "--fail-under pop.load_balance=0.8: unknown family 'pop'\n"
             f"hint: families: {', '.join(FAMILIES)}",
         ),
         (
             ["--fail-under", "load_balance=good"],
-            "--fail-under load_balance=good: 'good' is not a number\nhint: write a "
+            "--fail-under load_balance=good: must be a number, not 'good'\nhint: write a "
             "fraction such as 0.8 or a percentage such as 80%",
         ),
         (
@@ -503,8 +504,8 @@ Parallel efficiency                         20.5
    (OpenMP scheduling efficiency)           73.6
    (OpenMP MPI efficiency)                 100.0
   Serial region efficiency                  99.5
- in brackets: other views of the same loss; they overlap and
- do not add up
+ in parentheses: other views of the same loss; they overlap
+ and do not add up
 
 -> Parallel efficiency is 20.5 %, below the 80 % that POP
    considers good.
@@ -520,7 +521,7 @@ Parallel efficiency                         20.5
       of the core time. z_solve_ causes 26 % of the loss in
       parallel regions, 97 % of it by scheduling, fork and
       join; an instance takes 90.3 us. Such short regions do
-      not pay: merge them, or parallelise an outer loop.
+      not pay off: merge them, or parallelise an outer loop.
 
 parallel regions
 times  PE %  LB %      lost

@@ -82,18 +82,17 @@ def test_a_file_that_exists_is_kept_unless_forced(trace: str, popmodel: Call) ->
         ),
         (
             ["--application", "0"],
-            "--application: must be a whole number, at least 1, not '0'\nhint: for example "
-            "--application 4",
+            "--application: must be a whole number, at least 1, not '0'\nhint: try --application 4",
         ),
         (
             ["--application", "one"],
-            "--application: must be a whole number, at least 1, not 'one'\nhint: for example "
+            "--application: must be a whole number, at least 1, not 'one'\nhint: try "
             "--application 4",
         ),
         (
             ["--application", "9" * 5000],
             f"--application: must be a whole number, at least 1, not '{'9' * 5000}'\n"
-            "hint: for example --application 4",
+            "hint: try --application 4",
         ),
     ],
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from oracle.script import Script
 
 import popmodel.api.metrics as api
 from popmodel.errors import UsageError
@@ -148,7 +149,7 @@ def test_regions_of_the_user_are_listed(steps: str, popmodel: Call) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "problem"),
     [
-        (["--window", "5s:6s"], 2, "steps.prv: nothing lies between 5 s and 6 s"),
+        (["--window", "5s:6s"], 2, "steps.prv: the window 5 s to 6 s is outside the trace"),
         (["--window", "5s"], 2, "--window 5s: must be BEGIN:END"),
         (["--window", "1:2", "--from-start"], 2, "--from-start cannot be combined with --window"),
         (["--region", "stop"], 2, "steps.prv: no region 'stop'"),
@@ -244,6 +245,33 @@ def test_regions_for_programs(steps: str, popmodel: Call) -> None:
         "step": 0.6,
         "output": 1.0,
     }
+
+
+def test_messages_that_cross_the_edge_of_a_region_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel: Call
+) -> None:
+    """Rank 1 waits in the region for a message that rank 0 sends after it."""
+    monkeypatch.chdir(tmp_path)
+    script = Script(2)
+    script.compute(0, 500)
+    sent = script.call(0, "Send")
+    script.compute(1, 100)
+    received = script.call(1, "Recv", 600)
+    script.message(sent, received, received)
+    for rank in range(2):
+        script.writer.event(rank, 0, 10, [(REGION, 1)])
+        script.writer.event(rank, 0, 400, [(REGION, 0)])
+    script.end()
+    script.read(tmp_path)
+    text = " ".join(popmodel("metrics", "script.prv", "--by", "region")[1].split())
+    told = (
+        "1 message across the edge of the window, assumed to take no time: waiting there counts as "
+        "transfer"
+    )
+    assert f"- user function 1: {told}" in text
+    run = run_of(popmodel("metrics", "script.prv", "--by", "region", "--format", "json")[1])
+    assert run["by_region"][0]["notes"] == [told]
+    assert told not in run["notes"]
 
 
 def test_several_traces_have_a_block_each(steps: str, popmodel: Call) -> None:

@@ -145,23 +145,23 @@ def test_csv_and_markdown(popmodel: Call) -> None:
     [
         (
             ["predict"],
-            "--procs is missing\nhint: add for example --procs 16",
+            "--procs is missing\nhint: try --procs 16",
         ),
         (
             ["predict", "--procs", "few"],
-            "--procs: must be a whole number, at least 1, not 'few'\nhint: for example --procs 4",
+            "--procs: must be a whole number, at least 1, not 'few'\nhint: try --procs 4",
         ),
         (
             ["predict", "--procs", "4", "--threads", "0"],
-            "--threads: must be a whole number, at least 1, not '0'\nhint: for example --threads 4",
+            "--threads: must be a whole number, at least 1, not '0'\nhint: try --threads 4",
         ),
         (
             [*RUN, "--nodes", "two"],
-            "--nodes: must be a whole number, at least 1, not 'two'\nhint: for example --nodes 4",
+            "--nodes: must be a whole number, at least 1, not 'two'\nhint: try --nodes 4",
         ),
         (
             [*RUN, "--cores-per-node", "0"],
-            "--cores-per-node: must be a whole number, at least 1, not '0'\nhint: for example "
+            "--cores-per-node: must be a whole number, at least 1, not '0'\nhint: try "
             "--cores-per-node 4",
         ),
         (
@@ -177,15 +177,15 @@ def test_csv_and_markdown(popmodel: Call) -> None:
         ),
         (
             [*RUN, "--set", "N"],
-            "--set N: value missing\nhint: write NAME=VALUE, for example N=4096",
+            "--set N: value missing\nhint: write NAME=VALUE, such as N=4096",
         ),
         (
             [*RUN, "--set", "=4"],
-            "--set =4: value missing\nhint: write NAME=VALUE, for example N=4096",
+            "--set =4: value missing\nhint: write NAME=VALUE, such as N=4096",
         ),
         (
             [*RUN, "--set", "N=big"],
-            "--set N=big: must be a number, not 'big'\nhint: for example N=4096",
+            "--set N=big: must be a number, not 'big'\nhint: try N=4096",
         ),
         (
             [*RUN, "--set", "N=64,steps=10"],
@@ -194,7 +194,7 @@ def test_csv_and_markdown(popmodel: Call) -> None:
         ),
         (
             [*RUN, "--set", "N=inf"],
-            "--set N=inf: must be a number, not 'inf'\nhint: for example N=4096",
+            "--set N=inf: must be a number, not 'inf'\nhint: try N=4096",
         ),
         (
             [*RUN, "--set", "N=4", "--set", "N=5"],
@@ -206,17 +206,17 @@ def test_csv_and_markdown(popmodel: Call) -> None:
         ),
         (
             [*RUN, "--reference", "4"],
-            "--reference 4: '4' must be PROCESSESxTHREADS\nhint: for example --reference "
+            "--reference 4: '4' must be PROCESSESxTHREADS\nhint: try --reference "
             "1x1, or --reference 1x1,N=256",
         ),
         (
             [*RUN, "--reference", "0x4"],
-            "--reference 0x4: '0x4' must be PROCESSESxTHREADS\nhint: for example --reference "
+            "--reference 0x4: '0x4' must be PROCESSESxTHREADS\nhint: try --reference "
             "1x1, or --reference 1x1,N=256",
         ),
         (
             [*RUN, "--reference", "1x1,N=big"],
-            "--reference N=big: must be a number, not 'big'\nhint: for example N=4096",
+            "--reference N=big: must be a number, not 'big'\nhint: try N=4096",
         ),
         (
             [*RUN, "--reference", "1x32"],

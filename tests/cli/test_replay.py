@@ -215,8 +215,8 @@ def test_machines_take_what_their_profile_does_not_say(popmodel: Call) -> None:
     status, out, err = popmodel(*words, "--latency", "1us")
     assert (status, out) == (2, "")
     assert err == (
-        "popmodel: error: latency: a machine profile says this itself\n"
-        "hint: leave it out, or name the network that it changes, such as ideal\n"
+        "popmodel: error: latency: already set by the machine profile\n"
+        "hint: leave it out, or name a network as well, such as ideal\n"
     )
 
 
@@ -311,7 +311,7 @@ def mutual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "mutual.prv"
 
 
-STOPS = "deadlock in the replay: 2 of 2 ranks wait for ever: rank 0 in MPI_Send at "
+STOPS = "deadlock in the replay: 2 of 2 ranks wait forever: rank 0 in MPI_Send at "
 
 
 def test_a_deadlock_on_one_network_leaves_the_others(mutual: str, popmodel: Call) -> None:
@@ -388,15 +388,15 @@ def test_a_deadlock_on_the_only_network_is_an_error(mutual: str, popmodel: Call)
         (["--eager-threshold", "big"], "--eager-threshold: 'big' is not a size\nhint: give"),
         (
             ["--cpu-factor", "x"],
-            ("--cpu-factor: 'x' is not a number\nhint: write a number such"),
+            ("--cpu-factor: must be a number, not 'x'\nhint: write a number such"),
         ),
         (
             ["--cpu-factor", "0"],
-            "--cpu-factor: '0': a CPU factor must be above 0 and finite\nhint: write 2 for",
+            "--cpu-factor: must be above 0 and finite, not '0'\nhint: write 2",
         ),
         (
             ["--cpu-factor", "nan"],
-            "--cpu-factor: 'nan': a CPU factor must be above 0 and finite\nhint: write 2 for",
+            "--cpu-factor: must be above 0 and finite, not 'nan'\nhint: write 2",
         ),
         (["--network", "idel"], "--network: unknown network 'idel'\nhint: did you mean ideal?"),
         (["--against", "mesured"], "--against: unknown value 'mesured'\nhint: did you mean meas"),
@@ -446,7 +446,7 @@ def test_what_has_to_be_known_first_is_what_metrics_says(crowded: str, popmodel:
         for words in (("replay",), ("metrics",))
     ]
     first = said[0]["caveats"]
-    assert first[0].startswith("more threads than processors: 2 threads may use only 1 processor")
+    assert first[0].startswith("more threads than CPUs: 2 threads may use only 1 CPU")
     assert first[-1].startswith("tests and probes that found nothing are not recorded")
     assert first == said[1]["runs"][0]["caveats"]
-    assert popmodel("replay", crowded)[1].startswith("more threads than processors:")
+    assert popmodel("replay", crowded)[1].startswith("more threads than CPUs:")

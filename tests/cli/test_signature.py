@@ -62,7 +62,7 @@ def test_several_mistakes(popmodel: Call) -> None:
     assert "\nbad.toml:4: unknown key 'limit'\n  hint: did you mean limits?\n" in out
     assert err == (
         "popmodel: error: bad.toml: 2 mistakes\n"
-        "hint: begin with the one in line 4: others may follow from it\n"
+        "hint: correct the mistake in line 4 first: the others may follow from it\n"
     )
 
 
@@ -113,7 +113,7 @@ def test_set_and_bundled(popmodel: Call) -> None:
     assert popmodel("signature", "check", "good.toml", "--set", "M=3") == (
         2,
         "",
-        "popmodel: error: demo has no parameter 'M'\nhint: it has: N\n",
+        "popmodel: error: demo has no parameter 'M'\nhint: its parameters: N\n",
     )
 
 

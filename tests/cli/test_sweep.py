@@ -78,7 +78,7 @@ def test_a_narrow_screen_leaves_out_columns_and_says_so(
     out = popmodel(*RUN)[1]
     (head,) = [line for line in out.splitlines() if line.startswith("  P x T")]
     assert head.split() == ["P", "x", "T", "runtime", "s", "PE", "%", "best"]
-    assert "not shown on so few columns: mem/proc,\n90 %\n" in out
+    assert "not shown (terminal too narrow):\nmem/proc, 90 %\n" in out
 
 
 def test_many_splits_refused_for_one_reason_share_a_line(popmodel: Call) -> None:
@@ -312,7 +312,7 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (("sweep",), "--cores is missing", "add for example --cores 64"),
+        (("sweep",), "--cores is missing", "try --cores 64"),
         (
             (*RUN, "--efficiency", "0.8"),
             "--cores and --efficiency cannot be combined",
@@ -321,7 +321,7 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
         (
             ("sweep", "--efficiency", "80"),
             "--efficiency: must be above 0 and at most 1, not '80'",
-            "write for example --efficiency 0.8 or --efficiency 80%",
+            "try --efficiency 0.8 or --efficiency 80%",
         ),
         (
             (*RUN, "--tune", "step"),
@@ -348,7 +348,7 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
         (
             (*RUN, "--what-if", "clock=0x"),
             "--what-if clock=0x: must be a factor above 0, not '0x'",
-            "write for example latency=0.5x",
+            "try latency=0.5x",
         ),
         (
             (*RUN, "--what-if", "clock=2,clock=3"),
@@ -360,7 +360,7 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
             "-o x.pdf: cannot tell the format from the suffix",
             "use .json, .csv, .md, .txt or .svg, or give --format",
         ),
-        ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "it has: N, steps"),
+        ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "its parameters: N, steps"),
         ((*RUN, "--max-memory", "lots"), "--max-memory: 'lots'", None),
         (
             (*RUN, "--max-memory", "1KiB"),

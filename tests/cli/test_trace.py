@@ -48,24 +48,24 @@ def test_nothing_is_overwritten_unasked(
         (
             ["-o", "x.txt", "sh"],
             "-o x.txt: must end in .prv or .prv.gz",
-            ("for example -o app.prv.gz"),
+            ("try -o app.prv.gz"),
         ),
         (
             ["-o", ".prv", "sh"],
             "-o .prv: must end in .prv or .prv.gz",
-            ("for example -o app.prv.gz"),
+            ("try -o app.prv.gz"),
         ),
-        (["-o", "-", "sh"], "-o -: must end in .prv or .prv.gz", ("for example -o app.prv.gz")),
+        (["-o", "-", "sh"], "-o -: must end in .prv or .prv.gz", ("try -o app.prv.gz")),
         (["--openmp", "omt", "sh"], "--openmp: unknown value 'omt'", "did you mean ompt?"),
         (
             ["--window", "5s", "sh"],
             "--window 5s: must be FROM:TO",
-            "for example --window 10s:20s, or --window 10s: to record to the end",
+            "try --window 10s:20s, or --window 10s: to record to the end",
         ),
         (
             ["--window", "5s:3s", "sh"],
             "--window 5s:3s: must begin before it ends",
-            "for example --window 10s:20s, or --window 10s: to record to the end",
+            "try --window 10s:20s, or --window 10s: to record to the end",
         ),
         (
             ["--window", "x:3s", "sh"],
@@ -85,12 +85,12 @@ def test_nothing_is_overwritten_unasked(
         (
             ["--max-rate", "0", "sh"],
             "--max-rate: must be a whole number, at least 1, not '0'",
-            "for example --max-rate 4",
+            "try --max-rate 4",
         ),
         (
             ["--max-size", "1kB", "sh"],
             "--max-size 1kB: must be at least 1MiB",
-            "for example --max-size 1GiB",
+            "try --max-size 1GiB",
         ),
         (["--locks", "all", "sh"], "--locks: unknown value 'all'", "choose one of sum, each"),
         (
@@ -122,7 +122,7 @@ def test_nothing_is_overwritten_unasked(
         (
             ["--script", "slurm", "--nodes", "none", "sh"],
             "--nodes: must be a whole number, at least 1, not 'none'",
-            "for example --nodes 4",
+            "try --nodes 4",
         ),
         (
             ["merge"],

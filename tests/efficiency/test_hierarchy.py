@@ -298,10 +298,10 @@ def test_contradicting_times_are_said_aloud() -> None:
         "The replay on the ideal network takes longer than the measured run, so transfer efficiency"
         " exceeds 1: an assumption of the replay does not hold for this run; its notes name which."
         " The value is not clipped.",
-        "Communication efficiency is 1.16667, above 1, which cannot be:"
-        " the times of the run contradict each other.",
-        "Serialisation efficiency is 1.07692, above 1, which cannot be:"
-        " the times of the run contradict each other.",
+        "Communication efficiency is 1.16667, above 1, which is impossible: the times of the run "
+        "are inconsistent.",
+        "Serialisation efficiency is 1.07692, above 1, which is impossible: the times of the run "
+        "are inconsistent.",
     )
     negative = observables([[1]], 12, in_openmp=[14], has_openmp=True)
     notes = load_families()["hybrid-additive"].evaluate(negative.aggregates()).notes

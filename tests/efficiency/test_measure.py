@@ -288,10 +288,10 @@ def test_a_run_that_cannot_be_replayed_keeps_its_other_quantities(tmp_path: Path
     script.collective(0, "Allreduce")
     run = measured(script, tmp_path).observables
     assert run.ideal_runtime is None
-    assert "1 of 2 ranks wait for ever" in run.absent["ideal_runtime"]
+    assert "1 of 2 ranks wait forever" in run.absent["ideal_runtime"]
     assert run.not_in_mpi == pytest.approx(seconds(100, 100))
     evaluation = load_families()["mpi"].evaluate(run.aggregates(), run.absent)
-    assert "wait for ever" in evaluation.absent["transfer_efficiency"]
+    assert "wait forever" in evaluation.absent["transfer_efficiency"]
     assert evaluation.values["load_balance"] == 1
 
 
@@ -310,7 +310,7 @@ def test_notes_of_the_replay_are_kept(tmp_path: Path) -> None:
     script.compute(0, 100)
     script.call(0, "Put")
     assert measured(script, tmp_path).notes == (
-        "calls that the replay does not model, taking no time in it: 1 MPI_Put",
+        "calls not modelled by the replay, assumed to take no time: 1 MPI_Put",
     )
 
 

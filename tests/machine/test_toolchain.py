@@ -127,7 +127,7 @@ def test_a_compiler_that_is_named_and_not_there(environment: Environment) -> Non
 def test_a_compiler_that_is_no_command(environment: Environment) -> None:
     assert message(lambda: find_compiler(environment={**environment, "CC": "gcc 'x"})) == (
         "$CC is not a command: no closing quotation",
-        "for example CC=gcc",
+        "try CC=gcc",
     )
 
 
@@ -241,7 +241,7 @@ def test_a_launcher_that_is_none(
     with pytest.raises(UsageError) as raised:
         find_mpi(given, environment)
     assert raised.value.message == problem
-    assert raised.value.hint == 'for example --launcher "mpirun --bind-to core"'
+    assert raised.value.hint == 'try --launcher "mpirun --bind-to core"'
 
 
 def test_the_identity_tells_installations_apart(bin: Path, environment: Environment) -> None:

@@ -292,7 +292,7 @@ def test_no_comparison_with_pure_mpi_where_it_cannot_run(
     [
         (12, 4, {}, "cannon cannot run with 12 processes", "possible: 9 x 4 or 16 x 4 ("),
         (4, 32, {}, "a node has 16 cores", "possible: 4 x 16 ("),
-        (16, 4, {"M": 3.0}, "cannon has no parameter 'M'", "it has: N, w"),
+        (16, 4, {"M": 3.0}, "cannon has no parameter 'M'", "its parameters: N, w"),
         (16, 4, {"NN": 3.0}, "cannon has no parameter 'NN'", "did you mean N?"),
         (16, 4, {"N": -1.0}, "parameter N must be a number above 0, not -1", None),
         (

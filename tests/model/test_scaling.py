@@ -120,7 +120,7 @@ def test_a_reference_can_be_asked_for() -> None:
         (
             ReferenceRun(1, 1, {"M": 2.0}),
             "reference: demo has no parameter 'M'",
-            "it has: N",
+            "its parameters: N",
         ),
         (
             ReferenceRun(3, 1),

@@ -47,7 +47,7 @@ _POLLS = re.compile(r"MPI_(Test(all|any|some)?|Im?probe|Wait(any|some)|Request_g
 """Calls of which a program makes as many as it has time for: no two runs have the same number."""
 
 _NESTED = re.compile(
-    r"nested parallel regions, counted as part of the enclosing one(?: \(([\d,]+)\))?"
+    r"nested parallel regions (counted as part of the enclosing one)(?: \(([\d,]+)\))?"
 )
 
 # Extrae's numbers, which the trace has, do not tell these apart.

@@ -211,7 +211,7 @@ def test_an_all_to_all_that_lacks_a_member_is_named() -> None:
         program.do(p, Op.COLLECTIVE, c)
     with pytest.raises(ReplayError) as caught:
         replay(program.build(), NETWORK)
-    assert "5 of 6 ranks wait for ever" in caught.value.message
+    assert "5 of 6 ranks wait forever" in caught.value.message
     assert "alltoall of 6 members on all ranks" in caught.value.message
 
 

@@ -124,7 +124,7 @@ def test_a_deadlock_names_ranks_operations_and_partners() -> None:
         program.do(p, Op.SEND, second)
     with pytest.raises(ReplayError) as caught:
         replay(program.build(), IDEAL)
-    assert "2 of 3 ranks wait for ever" in caught.value.message
+    assert "2 of 3 ranks wait forever" in caught.value.message
     assert "rank 0 in receive" in caught.value.message
     assert "replayed 0.250000000 s" in caught.value.message
     assert "for 64 B, tag 8 from rank 1" in caught.value.message

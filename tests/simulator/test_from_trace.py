@@ -284,7 +284,7 @@ def test_one_sided_calls_are_local_and_counted(tmp_path: Path) -> None:
     script.call(0, "Put", 50)
     program = from_trace(script.read(tmp_path))
     assert replay(program, IDEAL).end.tolist() == [100e-9]
-    assert "calls that the replay does not model, taking no time in it: 1 MPI_Put" in program.notes
+    assert "calls not modelled by the replay, assumed to take no time: 1 MPI_Put" in program.notes
 
 
 # -- on purpose other than Dimemas -----------------------------------------------------------------
@@ -353,7 +353,7 @@ def test_a_lost_event_of_a_collective_ends_in_an_error(tmp_path: Path) -> None:
     script.collective(0, "Allreduce")
     with pytest.raises(ReplayError) as caught:
         ends(script, tmp_path)
-    assert "1 of 2 ranks wait for ever" in caught.value.message
+    assert "1 of 2 ranks wait forever" in caught.value.message
     assert "rank 0 in MPI_Allreduce at 0.000000110 s of the trace" in caught.value.message
     assert "allreduce of 2 members on communicator 1" in caught.value.message
 

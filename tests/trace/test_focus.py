@@ -1,4 +1,4 @@
-"""The window of analysis: from the end of MPI_Init to the begin of MPI_Finalize."""
+"""The window of analysis: from the end of MPI_Init to the start of MPI_Finalize."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from popmodel.errors import UsageError
 from popmodel.trace.part import PROGRAM, Part, Window
 
 S, MS = 10**9, 10**6
-EXAMPLES = "write for example --window 1.5s:3s, --window :2s or --window 500ms:"
+EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ def message_of(path: Path, **options: bool) -> tuple[str, str | None]:
         (
             (HEADER + STATE + "1:1:1:9:1:0:1:1\n").encode(),
             ":3: task 9 is outside application 1, which has 2",
-            "the header and the records do not belong together: merge the trace again (mpi2prv)",
+            "header and records do not match: merge the trace again (mpi2prv)",
         ),
         (
             gzip.compress((HEADER + STATE * 100).encode(), mtime=0)[:-20],
@@ -332,7 +332,7 @@ def test_a_missing_file_names_near_ones(tmp_path: Path) -> None:
     assert message_of(tmp_path / "other") == (": no such file", f"there is 1 trace in {tmp_path}")
     assert message_of(tmp_path / "none" / "x.prv") == (
         ": no such file",
-        f"no such folder: {tmp_path / 'none'}",
+        f"no such directory: {tmp_path / 'none'}",
     )
 
 
@@ -345,13 +345,13 @@ def test_a_missing_file_in_a_folder_that_may_not_be_listed(
     monkeypatch.setattr(Path, "iterdir", refuse)  # the tests may run as root, who may list all
     assert message_of(tmp_path / "x.prv") == (
         ": no such file",
-        f"the folder {tmp_path} cannot be listed: permission denied",
+        f"cannot list the directory {tmp_path}: permission denied",
     )
 
 
 def test_a_folder_is_no_trace(tmp_path: Path) -> None:
     assert message_of(tmp_path) == (
-        ": is a folder, not a trace",
+        ": is a directory, not a trace",
         "name one .prv or .prv.gz file in it",
     )
 
@@ -423,7 +423,7 @@ def test_what_follows_compressed_data(
 
 
 def test_a_wrong_record_of_a_compressed_file_may_be_damage(tmp_path: Path) -> None:
-    hint = "if gzip -t says that the file is damaged, copy it again, else merge it again (mpi2prv)"
+    hint = "check with gzip -t: copy the file again if it is damaged, else merge it again (mpi2prv)"
     text = (HEADER + STATE + "1:1:1:1\n").encode()
     message = ":3: a state record has 8 fields, this line has 4 fields"
     assert message_of(write(tmp_path / "x.prv.gz", gzip.compress(text))) == (message, hint)
@@ -451,7 +451,7 @@ def test_too_little_memory_names_the_trace(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(paraver, "scan", fail)
     assert message_of(write(tmp_path / "x.prv", HEADER)) == (
-        ": there is not enough memory to read it",
+        ": not enough memory to read it",
         "use a machine with more memory",
     )
 

@@ -223,7 +223,10 @@ def test_a_trace_without_regions(tmp_path: Path) -> None:
 def test_a_window_outside_of_the_trace(tmp_path: Path) -> None:
     with pytest.raises(PartError) as caught:
         focused(traced(tmp_path, []), Part(200, 300))
-    assert caught.value.message == f"{tmp_path / 'x.prv'}: nothing lies between 200 ns and 300 ns"
+    assert (
+        caught.value.message
+        == f"{tmp_path / 'x.prv'}: the window 200 ns to 300 ns is outside the trace"
+    )
     assert caught.value.hint == "the trace covers 0 s to 100 ns"
 
 

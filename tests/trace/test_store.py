@@ -232,7 +232,7 @@ def test_a_cache_that_others_can_write_is_not_used(
         trace = read(path)
         assert trace.states.end.tolist() == [10]
         assert [each.text for each in trace.warnings][-1:] == [
-            f"the cache {folder} is writable by others (mode 777): not used"
+            f"the cache {folder} is writable by others (mode 777) and is not used"
         ]
     assert len(scans) == 3
     assert cached(folder).read_bytes() == b"planted"
@@ -402,7 +402,7 @@ def test_files_without_a_name_are_not_needed(
     assert cached(folder).suffix == ".trace"
     os.utime(path, ns=(1, 1))
     fail_with(errno.ENOSPC, monkeypatch)
-    with pytest.raises(TraceError, match="no room for its records"):
+    with pytest.raises(TraceError, match="not enough space for its records"):
         read(path)
     cached(folder)  # the old one
 
@@ -567,9 +567,9 @@ def test_a_full_disk_is_one_clear_error_and_leaves_nothing(
     )
     assert done.returncode == 1, done.stderr
     assert done.stdout.splitlines() == [
-        f"{path}: no room for its records in {folder}: file too large",
-        "free some space there, use --no-cache (cache=False) or name another folder in "
-        "POPMODEL_CACHE_DIR",
+        f"{path}: not enough space for its records in {folder}: file too large",
+        "free some space there, use --no-cache (cache=False) or set POPMODEL_CACHE_DIR to another "
+        "directory",
     ]
     assert list(folder.iterdir()) == []
 
@@ -599,16 +599,16 @@ def test_other_failures_to_write(
     with pytest.raises(TraceError) as caught:
         read(path)
     assert caught.value.message == (
-        f"{path}: no room for its records in {tmp_path}: no space left on device"
+        f"{path}: not enough space for its records in {tmp_path}: no space left on device"
     )
-    assert caught.value.hint == "free some space there, name another folder in TMPDIR"
+    assert caught.value.hint == "free some space there, set TMPDIR to another directory"
 
 
 def test_a_disk_too_full_for_the_folder_is_said(
     folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse_files(monkeypatch, errno.ENOSPC)
-    with pytest.raises(TraceError, match=f"no room for its records in {folder}"):
+    with pytest.raises(TraceError, match=f"not enough space for its records in {folder}"):
         read(path)
     assert read(path, cache=False).states.end.tolist() == [10]
 

@@ -127,7 +127,7 @@ def test_windows_that_make_no_sense(tmp_path: Path) -> None:
     assert caught.value.hint == "give the earlier time first"
     with pytest.raises(UsageError) as caught:
         trace.window(100, 120)
-    assert caught.value.message == f"{trace.path}: nothing lies between 100 ns and 120 ns"
+    assert caught.value.message == f"{trace.path}: the window 100 ns to 120 ns is outside the trace"
     assert caught.value.hint == "the trace covers 0 s to 100 ns"
     assert (trace.window(50, 500).begin, trace.window(50, 500).end) == (50, 100)
 
@@ -259,7 +259,7 @@ def test_stretches_outside_of_the_trace(tmp_path: Path) -> None:
     trace = traced(tmp_path, writer)
     with pytest.raises(UsageError) as caught:
         splice(trace, np.array([END, 30]), np.array([END + 5, 30]))
-    assert caught.value.message == f"{trace.path}: nothing lies in 2 stretches of time"
+    assert caught.value.message == f"{trace.path}: 2 stretches of time outside the trace"
     assert caught.value.hint == "the trace covers 0 s to 100 ns"
 
 

@@ -29,8 +29,8 @@ TABLES = Tables(
     {a: a for a in range(9)},
     np.zeros((1 << 16, 2), np.int64),
 )
-MENDED = "begins without a recorded end, ended at the next record that implies it"
-DROPPED = "ends without a recorded begin, dropped"
+MENDED = "calls and regions without a recorded end (ended at the next record that implies it)"
+DROPPED = "ends of calls and regions without a recorded start (dropped)"
 
 
 def records(*rows: tuple[int, ...]) -> np.ndarray:

@@ -208,7 +208,7 @@ def test_a_killed_process_ends_where_its_records_end() -> None:
     with merged(run) as (trace, told):
         assert [(w.text, w.count) for w in told.warnings] == [
             ("processes that were killed or crashed: their trace ends there", 1),
-            ("MPI calls that had not returned when their thread ended: ended there", 1),
+            ("MPI calls that had not returned when their thread ended (assumed to end there)", 1),
         ]
         assert tally(trace) == ({"MPI_Barrier": 1, "MPI_Init": 1}, [])
         assert trace.end == 500
@@ -330,7 +330,7 @@ def test_threads_that_are_no_team_follow_it() -> None:
         assert {(w.text, w.count) for w in told.warnings} == {
             ("threads that the program created itself, listed after those of the team", 1),
             ("threads of nested parallel regions, listed after those of the team", 1),
-            ("nested parallel regions, counted as part of the enclosing one", 1),
+            ("nested parallel regions (counted as part of the enclosing one)", 1),
         }
         is_parallel = trace.events.type == 60000001
         assert rows_of(trace.events, "time", "value")[: len(is_parallel)] != []

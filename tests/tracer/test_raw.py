@@ -100,9 +100,9 @@ def test_a_file_that_ends_inside_a_record(folder: Path) -> None:
     path = first_file(folder, ".raw")
     os.truncate(path, path.stat().st_size - 5)
     assert told(folder) == {
-        "threads with an incomplete last record, dropped": 1,
+        "threads with an incomplete last record (record dropped)": 1,
         "records that were written but are missing from the files": 1,
-        "MPI calls that had not returned when their thread ended: ended there": 1,
+        "MPI calls that had not returned when their thread ended (assumed to end there)": 1,
     }
 
 
@@ -164,9 +164,9 @@ def test_other_files_are_passed_over(folder: Path) -> None:
     (folder / "node1.7.t0.raw").write_bytes(first_file(folder, ".raw").read_bytes())
     (folder / "node1.8.meta").write_text(first_file(folder, ".meta").read_text())
     assert told(folder) == {
-        "files not written by the tracer, ignored": 1,
-        "processes without a .meta file, dropped": 1,
-        "processes without records, dropped": 1,
+        "files not written by the tracer (ignored)": 1,
+        "processes without a .meta file (dropped)": 1,
+        "processes without records (dropped)": 1,
     }
 
 
@@ -212,7 +212,7 @@ def test_processes_without_mpi_beside_those_with_it_are_left_out(tmp_path: Path)
     helper.thread().put(10, Kind.PARALLEL_BEGIN)
     helper.end(100)
     assert told(run.write(tmp_path / "raw")) == {
-        "processes without MPI beside those with it, dropped": 1
+        "processes without MPI in a run with MPI (dropped)": 1
     }
 
 
@@ -248,7 +248,7 @@ def test_a_description_that_was_cut_is_used_up_to_there(folder: Path) -> None:
     path = first_file(folder, ".meta")
     path.write_text(path.read_text()[:-10])
     assert told(folder) == {
-        "processes with an incomplete last line in their .meta file, dropped": 1,
+        "processes whose .meta file ends in an incomplete line (line dropped)": 1,
         "processes that were killed or crashed: their trace ends there": 1,
     }
 
@@ -290,15 +290,15 @@ def test_damaged_descriptions_are_named_by_line(
 @pytest.mark.parametrize("text", ["", '{"event":"start","ver'])
 def test_a_process_that_could_not_describe_itself_is_left_out(folder: Path, text: str) -> None:
     first_file(folder, ".meta").write_text(text)
-    assert told(folder)["processes with an empty .meta file (disk full?), dropped"] == 1
+    assert told(folder)["processes with an empty .meta file (dropped; disk full?)"] == 1
     assert [process.rank for process in raw.read(folder)[0].processes] == [1]
 
 
 def test_a_disk_without_room_for_one_process_keeps_the_others(folder: Path) -> None:
     first_file(folder, ".raw").write_bytes(b"")
     warnings = told(folder)
-    assert warnings["threads without records (disk full?), dropped"] == 1
-    assert warnings["processes without records, dropped"] == 1
+    assert warnings["threads without records (dropped; disk full?)"] == 1
+    assert warnings["processes without records (dropped)"] == 1
     assert raw.read(folder)[0].missing == (0,)
 
 

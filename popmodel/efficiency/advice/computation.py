@@ -27,8 +27,8 @@ def computation(loss: Loss) -> Remark:
     return Remark(
         f"The useful time of all threads is {format_time(useful)} against {format_time(before)} in "
         f"{loss.reference_name}" + (f" ({'; '.join(lacking)})." if lacking else "."),
-        "Trace with counters (popmodel trace --counters; Extrae: PAPI_TOT_INS, PAPI_TOT_CYC): they "
-        "tell whether the code does more, runs at a lower IPC, or at a lower clock.",
+        "Trace with counters (popmodel trace --counters; Extrae: PAPI_TOT_INS, PAPI_TOT_CYC): "
+        "they show whether the run executes more instructions, at a lower IPC or at a lower clock.",
     )
 
 

@@ -32,8 +32,8 @@ def crowd_doubt(run: Run) -> list[str]:
     crowd = run.evidence.crowd
     if crowd is None and run.evidence.delayed:
         return [
-            "Doubtful: threads waited for processors, which counts as loss or as useful time. "
-            "Trace again on nodes where nothing else runs."
+            "Doubtful: threads waited for CPUs, which counts as loss or as useful time. "
+            "Trace again on otherwise idle nodes."
         ]
     if crowd is None:
         return []

@@ -73,12 +73,12 @@ def _where(run: Observables, rank: int) -> Remark:
     regions = float(run.in_openmp[rank] - run.in_openmp.mean())
     if regions > serial:
         return Remark(
-            "Its surplus lies in parallel regions.",
+            "The excess is in parallel regions.",
             "Check the placement of its threads first, then move work between processes.",
         )
     return Remark(
-        "Its surplus lies in serial code.",
-        "See what this rank does alone, and share it with the others.",
+        "The excess is in serial code.",
+        "Find what only this rank does and distribute it.",
     )
 
 

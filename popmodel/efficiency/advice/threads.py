@@ -65,7 +65,8 @@ def _locks(_: Loss, __: Region) -> tuple[str, str]:
 def _barriers(_: Loss, __: Region) -> tuple[str, str]:
     return (
         "barriers",
-        "Remove barriers between independent loops (nowait), balance what is between.",
+        "Remove barriers between independent loops (nowait) and balance the work between the "
+        "others.",
     )
 
 
@@ -82,7 +83,7 @@ def _overhead(loss: Loss, region: Region) -> tuple[str, str]:
     if crowd_doubt(loss.run) or region_doubt(loss.run):
         return what, ""
     if wall < _SHORT:
-        return what, "Such short regions do not pay: merge them, or parallelise an outer loop."
+        return what, "Such short regions do not pay off: merge them, or parallelise an outer loop."
     return what, "Use larger chunks with a dynamic schedule, and fewer constructs inside."
 
 

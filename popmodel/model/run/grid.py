@@ -87,7 +87,7 @@ def _check_grid(
         )
     if any(size > count for size, count in zip(extent, cells, strict=False)):
         raise ImpossibleSplit(
-            f"{signature.name}: its grid of {shown} processes has more of them than cells, "
+            f"{signature.name}: its grid of {shown} processes has more processes than cells: "
             f"{' x '.join(f'{count:g}' for count in cells)}"
         )
 

@@ -206,7 +206,7 @@ class Model:
             if not np.all(np.isfinite(np.asarray(value, float))):
                 raise UsageError(
                     f"{self.signature.name}: the time of {item.name!r} at {self._point} is too "
-                    "large to be a number",
+                    "large to represent",
                     "use smaller parameters, or check its counts and sizes",
                 )
 

@@ -78,8 +78,8 @@ def check(
     bad = float(np.ravel(value)[np.flatnonzero(~np.ravel(holds))[0]])
     drawn = "" if not np.ravel(holds)[0] else ", in a draw of the uncertain inputs"
     raise UsageError(
-        f"{what} is {_text(expression)} = {bad:g} at {_point(values)}{drawn}; "
-        f"must be {domain.text}",
+        f"{what} is {_text(expression)} = {bad:g} at {_point(values)}{drawn}; must be "
+        f"{domain.text}",
         _advice(expression, values),
     )
 

@@ -39,12 +39,12 @@ _BUNDLED = Bundled(
 
 
 def bundled() -> list[str]:
-    """Give the names of the bundled signatures."""
+    """Return the names of the bundled signatures."""
     return _BUNDLED.names()
 
 
 def summaries() -> list[dict[str, Any]]:
-    """Give name, description, parameters and path of each bundled signature."""
+    """Return name, description, parameters and path of each bundled signature."""
     found = []
     for name in bundled():
         path, _, text = read(name)
@@ -61,9 +61,9 @@ def load(source: str | os.PathLike[str]) -> Signature:
     Raises
     ------
     SignatureError
-        If the file cannot be read or is no valid signature; the message has file and line.
+        If the file cannot be read or is not a valid signature; the message names file and line.
     UsageError
-        If there is neither such a file nor such a bundled signature.
+        If neither a file nor a bundled signature has that name.
 
     Examples
     --------

@@ -116,7 +116,7 @@ class _Scanner:
         while True:
             self._skip_blank()
             match = _STRING.match(self.text, self.at) or _BARE.match(self.text, self.at)
-            assert match is not None, "the text is no TOML"
+            assert match is not None, "the text is not TOML"
             token = match[0]
             quoted = token[0] in "\"'"
             parts.append(str(tomllib.loads(f"key = {token}")["key"]) if quoted else token)

@@ -94,7 +94,7 @@ class Candidate:
         return self.placement.processes, self.placement.threads
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the candidate as JSON types."""
+        """Return the candidate as JSON types."""
         return {
             "processes": self.placement.processes,
             "threads": self.placement.threads,
@@ -168,7 +168,7 @@ def is_compared(one: Evaluated, found: Sequence[Evaluated]) -> bool:
 
 
 def estimated(value: Value, validity: Validity) -> Estimate:
-    """Give an estimate, without interval where the draws say too little about the result."""
+    """Return an estimate, without interval where the draws say too little about the result."""
     found = estimate(value)
     return found if validity.has_interval else Estimate(found.value, why=validity.text)
 

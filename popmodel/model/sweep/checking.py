@@ -40,7 +40,7 @@ class Check:
         return REPLAY if self.gaps else CLOSED_FORM
 
     def to_dict(self) -> dict[str, Any]:
-        """Give JSON types."""
+        """Return JSON types."""
         largest = max(self.gaps, key=lambda split: abs(self.gaps[split]), default=None)
         return {
             "replayed": [list(split) for split in self.gaps],

@@ -50,7 +50,7 @@ class Default:
     loss: Estimate | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the default as JSON types."""
+        """Return the default as JSON types."""
         return {
             "name": self.name,
             "split": list(self.split),
@@ -75,7 +75,7 @@ class Doubt:
     measure: tuple[int, int]
 
     def to_dict(self, profile: Profile) -> dict[str, Any]:
-        """Give the doubt as JSON types, with the command that measures the first input."""
+        """Return the doubt as JSON types, with the command that measures the first input."""
         first = next(iter(self.inputs), None)
         return {
             "inputs": dict(self.inputs),
@@ -115,7 +115,7 @@ class Choice:
     doubt: Doubt | None
 
     def to_dict(self, program: str, profile: Profile) -> dict[str, Any]:
-        """Give the choice as JSON types, with the commands to launch a program and to measure."""
+        """Return the choice as JSON types, with the commands to launch a program and to measure."""
         return {
             "cores": self.cores,
             "take": list(self.taken.split),

@@ -31,7 +31,7 @@ class Growth:
     efficiency: tuple[float, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the comparison as JSON types."""
+        """Return the comparison as JSON types."""
         return {
             "cores": list(self.cores),
             "speedup": self.speedup.to_dict(),

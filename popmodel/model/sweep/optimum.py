@@ -63,7 +63,7 @@ class Largest:
     beyond: tuple[int, float] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the number as JSON types."""
+        """Return the number as JSON types."""
         cores, efficiency = self.beyond or (None, None)
         return {
             "parallel_efficiency": self.target,
@@ -106,7 +106,7 @@ class Tuned:
     good: tuple[float, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the value as JSON types."""
+        """Return the value as JSON types."""
         return {
             "name": self.name,
             "cores": self.split[0] * self.split[1],
@@ -366,7 +366,7 @@ def _split(placement: Placement) -> tuple[int, int]:
 
 
 def _change(before: Study, after: Study, placement: Placement, source: str) -> Estimate:
-    """Give the change of the runtime from one study to the other."""
+    """Return the change of the runtime from one study to the other."""
     runs = [
         study.outcome(placement, study.sources()).run
         if source == REPLAY
@@ -389,7 +389,7 @@ def _good(known: Mapping[float, float], best: float) -> tuple[float, float]:
 
 
 def parameter(study: Study, name: str) -> float:
-    """Give the value of a parameter of the application.
+    """Return the value of a parameter of the application.
 
     Raises
     ------
@@ -401,7 +401,7 @@ def parameter(study: Study, name: str) -> float:
         known = ", ".join(study.params) or "none"
         raise UsageError(
             f"{study.signature.name} has no parameter {name!r} to tune",
-            f"did you mean {near[0]}?" if near else f"it has: {known}",
+            f"did you mean {near[0]}?" if near else f"its parameters: {known}",
         )
     return study.params[name].value
 

@@ -47,7 +47,7 @@ class Refused:
     why: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the split as JSON types."""
+        """Return the split as JSON types."""
         return {"processes": self.processes, "threads": self.threads, "why": self.why}
 
 
@@ -118,7 +118,7 @@ def evaluate(
 def evaluated(
     study: Study, placement: Placement, run: Evaluation, source: str = CLOSED_FORM
 ) -> Evaluated:
-    """Give what an evaluation of the model says of a split.
+    """Return what an evaluation of the model says of a split.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def evaluated(
 
 
 def divisors(number: int) -> list[int]:
-    """Give the divisors of a number of cores, rising.
+    """Return the divisors of a number of cores, rising.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def _short(message: str) -> str:
 def impossible(
     study: Study, count: int, refused: Sequence[Refused], max_memory: float | None = None
 ) -> UsageError:
-    """Give the error for cores none of whose splits is possible, with the nearest that have one."""
+    """Return the error for cores without a possible split, with the nearest that have one."""
     near = [str(n) for n in nearest_possible(study, count, max_memory)]
     limited = [one for one in refused if one.why == UNKNOWN_MEMORY or one.why.startswith(NEEDS)]
     if limited:
@@ -212,7 +212,7 @@ def is_possible(study: Study, cores: int, max_memory: float | None = None) -> bo
 
 
 def nearest_possible(study: Study, count: int, max_memory: float | None = None) -> list[int]:
-    """Give the nearest numbers of cores below and above of which some split is possible."""
+    """Return the nearest numbers of cores below and above of which some split is possible."""
     top = math.prod(study.allocation.available(study.profile.topology))
     start = min(count - 1, top)
     below = range(start, max(start - _REACH, 0), -1)

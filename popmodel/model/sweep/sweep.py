@@ -73,7 +73,7 @@ class Sweep:
     seed: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the document, schema ``popmodel/sweep/1``, without provenance."""
+        """Return the document, schema ``popmodel/sweep/1``, without provenance."""
         about = subject(self.signature, self.profile, self.settings)
         about["machine"]["cores_per_node"] = self.profile.topology.cores_per_node
         return {
@@ -159,7 +159,7 @@ def sweep(
     largest: Largest | None = None
     if cores is None:
         if efficiency is None:
-            raise UsageError("neither a number of cores nor an efficiency", "give one of them")
+            raise UsageError("cores and efficiency are both missing", "give one of them")
         largest = optimum.largest_cores(study, efficiency, max_memory)
         cores = [largest.cores]
     drawn = study.sources()

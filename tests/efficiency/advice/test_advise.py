@@ -143,8 +143,8 @@ def test_a_program_without_mpi_gets_no_advice_about_processes() -> None:
     assert cause.metric == "serial_region_efficiency"
     assert "processes" not in cause.why + cause.remedy
     assert advised(threads, families=["mpi"]) == Advised(
-        "No advice: these families see nothing but MPI calls of master threads; "
-        "hybrid-additive sees all."
+        "No advice: these families see only the MPI calls of master threads; hybrid-additive sees "
+        "all threads."
     )
 
 
@@ -216,10 +216,10 @@ def test_the_surplus_of_a_rank_with_threads_is_located() -> None:
     regions = [[2, 2], [6, 6]]
     hybrid = run([[4, 2], [8, 6]], 8.0, omp_useful=regions, in_openmp=[2, 6])
     cause = next(c for c in advised(hybrid).advice if c.metric == "process_load_balance")
-    assert cause.why.endswith("Its surplus lies in parallel regions.")
+    assert cause.why.endswith("The excess is in parallel regions.")
     serial = run([[4, 2], [8, 2]], 8.0, omp_useful=[[2, 2], [2, 2]], in_openmp=[2, 2])
     cause = next(c for c in advised(serial).advice if c.metric == "process_load_balance")
-    assert cause.why.endswith("Its surplus lies in serial code.")
+    assert cause.why.endswith("The excess is in serial code.")
 
 
 RECV = CallSite("MPI_Recv", "solve", "a.c:7", 100, 3.0, 0.15, 2.4)
@@ -366,7 +366,7 @@ def test_threads_that_share_cores_come_before_everything_else() -> None:
 
 def test_threads_that_wait_for_other_programs_are_a_doubt() -> None:
     found = advised(run([[5], [5]], 10.0, evidence=Evidence(1000, delayed=True)))
-    assert found.doubts[0].startswith("Doubtful: threads waited for processors")
+    assert found.doubts[0].startswith("Doubtful: threads waited for CPUs")
 
 
 def test_causes_of_a_slower_computation_have_numbers() -> None:

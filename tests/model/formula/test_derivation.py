@@ -306,9 +306,9 @@ def test_what_may_be_asked_for(asked: str, chosen: tuple[str | None, str]) -> No
 @pytest.mark.parametrize(
     ("asked", "message", "hint"),
     [
-        ("runtim", "--formula: no metric is called 'runtim'", "did you mean runtime?"),
-        ("mpi.lod_balance", "--formula: no metric is called 'lod_balance'", "did you mean load"),
-        ("tulp.x", "--formula: no family of metrics is called 'tulp'", "families: mpi, "),
+        ("runtim", "--formula: unknown metric 'runtim'", "did you mean runtime?"),
+        ("mpi.lod_balance", "--formula: unknown metric 'lod_balance'", "did you mean load"),
+        ("tulp.x", "--formula: unknown family 'tulp'", "families: mpi, "),
     ],
 )
 def test_unknown_names_have_a_suggestion(asked: str, message: str, hint: str) -> None:

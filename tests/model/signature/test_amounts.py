@@ -134,7 +134,7 @@ ADVICE = "choose another split or other parameters, or correct the formula"
         ),
         (
             "parallel = { trip = 1e200, inner = 1e200, flops = 1 }",
-            "demo: the time of 'parallel' at P=16 T=4 is too large to be a number",
+            "demo: the time of 'parallel' at P=16 T=4 is too large to represent",
             "use smaller parameters, or check its counts and sizes",
         ),
         (

@@ -128,7 +128,7 @@ def test_the_sweep_is_that_of_the_number_found() -> None:
 
 
 def test_neither_cores_nor_an_efficiency() -> None:
-    with pytest.raises(UsageError, match="neither a number of cores nor an efficiency"):
+    with pytest.raises(UsageError, match="cores and efficiency are both missing"):
         sweep(STENCIL, PRESET, None)
 
 
