@@ -25,7 +25,7 @@ computes them.
 
 An efficiency is a fraction of 1; screens show per cent. In an additive family the losses
 (1 - efficiency) of the parts add up to the loss of the whole. In a multiplicative family the
-efficiencies of the parts multiply to it. Where tools read a definition differently,
+efficiencies of the parts multiply to give it. Where tools read a definition differently,
 [definitions](definitions.md) says what popmodel does.
 
 Which family?

@@ -223,3 +223,10 @@ def test_importing_the_module_imports_neither_sympy_nor_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("text", ["2 ms", "2ms", "1.5e3 B", "10 GB/s"])
+def test_a_number_with_a_unit_is_told_to_stand_alone(text: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        parse(text)
+    assert caught.value.hint == "write the number without its unit"

@@ -12,6 +12,7 @@ from popmodel.api.inputs import (
     SignatureLike,
     TraceLike,
     allocation_of,
+    numbers,
     path_of,
     profile_of,
     several,
@@ -146,7 +147,7 @@ def validate(
     prediction : path, str, Prediction or Signature
         A prediction returned by `predict` or saved as ``.json``, or an application to predict now.
     measured : path or Trace, or several of them
-        Traces, or tables of run times (``.csv``); table columns named like a parameter of the
+        Traces, or tables of runtimes (``.csv``); table columns named like a parameter of the
         application set it for each run.
     machine : str, path or Profile, optional
         A machine profile: a file, the name of a preset, or a loaded one.
@@ -192,10 +193,10 @@ def validate(
     part = Part.of(window, region, from_start)
     if part != PROGRAM and all(_is_table(one) for one in given):
         raise UsageError(
-            "--window, --region and --from-start need a trace, not tables of run times",
+            "--window, --region and --from-start need a trace, not tables of runtimes",
             "leave them out, or name a trace",
         )
-    changes = settings or {}
+    changes = numbers("settings", settings)
     subject = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node))
     runs: list[Measurement] = []
     tables: list[RunTimes] = []
@@ -258,7 +259,7 @@ def _subject(
 ) -> _Subject:
     if isinstance(source, Signature):
         return _application(source, machine, changes, allocation)
-    if not isinstance(source, Prediction) and not os.fspath(source).lower().endswith(".json"):
+    if not isinstance(source, Prediction) and not str(source).lower().endswith(".json"):
         return _application(signature_of(source), machine, changes, allocation)
     if machine is not None or changes or allocation != WHOLE:
         raise UsageError(

@@ -229,5 +229,7 @@ def _number(number: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError(f"{where}: must be a number, not '{number}'", "try N=4096")
+        several = "," in number and "=" in number
+        hint = "give the option once for each NAME=VALUE" if several else "try N=4096"
+        raise UsageError(f"{where}: must be a number, not '{number}'", hint)
     return value

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import PopmodelError
+from popmodel.errors import PopmodelError, UsageError
 from popmodel.units import format_time, team
 from popmodel.values import dataclass
 
@@ -203,7 +203,7 @@ _TABLE = (
         "cycles_sum",
         "sum(cycles)",
         "cycles",
-        "processor cycles in useful time, sum over all threads",
+        "CPU cycles in useful time, sum over all threads",
         ("cycles",),
     ),
     # What a comparison with a reference run adds (popmodel.efficiency.scaling).
@@ -242,7 +242,7 @@ _TABLE = (
         "reference_cycles_sum",
         "sum(cycles)_ref",
         "cycles",
-        "processor cycles of the reference run",
+        "CPU cycles of the reference run",
         ("reference", "reference_cycles"),
     ),
 )
@@ -429,7 +429,9 @@ class Observables:
             reason under the name of the quantity that the aggregate needs.
         """
         if outside_mpi not in ("everywhere", "not-in-mpi"):
-            raise ValueError(f"unknown reading of outside MPI: {outside_mpi!r}")
+            raise UsageError(
+                f"outside_mpi: unknown value {outside_mpi!r}", "choose everywhere or not-in-mpi"
+            )
         total = float(self.threads.sum())
 
         def weighted(per_process: Times) -> float:
@@ -468,13 +470,6 @@ class Observables:
             if value is not None and name not in self.absent:
                 values[name] = float(value)
         return values
-
-    def region_efficiency(self, region: Region) -> float:
-        """Additive efficiency of one parallel region: one minus its share of all thread time.
-
-        The losses of all regions add up to that of the OpenMP parallel region efficiency.
-        """
-        return 1.0 - region.cost / (float(self.threads.sum()) * self.runtime)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists, numbers and text, for JSON; times in seconds, None where absent."""

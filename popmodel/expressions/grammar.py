@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import difflib
 import math
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 
 from popmodel.errors import PopmodelError
 
 MAX_LENGTH = 2000  # characters; the longest formula anybody should want to read is far shorter
+_WITH_UNIT = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?\s*[a-zA-Z]+(?:/[a-zA-Z]+)?")
 MAX_DEPTH = 100  # nested operations, so that the walk never meets Python's recursion limit
 
 # name -> (least, most) number of arguments; None is any number
@@ -120,7 +122,8 @@ def read_tree(text: str, functions: Mapping[str, int]) -> tuple[ast.expr, set[st
         # Python gives 0 when the text ends too early
         column = leading + error.offset if error.offset else len(flat.rstrip()) + 1
         problem = error.msg or "cannot be read"
-        raise ExpressionError(text, f"syntax error ({problem})", column=column) from None
+        hint = "write the number without its unit" if _WITH_UNIT.fullmatch(flat.strip()) else None
+        raise ExpressionError(text, f"syntax error ({problem})", column=column, hint=hint) from None
     except (MemoryError, RecursionError):
         raise ExpressionError(text, "is nested too deeply") from None
     known = dict(FUNCTIONS) | {name: (n, n) for name, n in functions.items()}

@@ -74,10 +74,6 @@ class Topology:
             return 0
         return last_level_bytes(last.bytes, last.shared_by, self.cores_per_domain)
 
-    def active_per_domain(self, busy_cores: int) -> int:
-        """Give the busy cores of the fullest memory domain, processes spread over the domains."""
-        return max(1, min(self.cores_per_domain, math.ceil(busy_cores / self.domains)))
-
     def processes_per_cache(self, cache: Cache, processes: int, threads: int) -> int:
         """Give how many processes of a node share one instance of a cache.
 

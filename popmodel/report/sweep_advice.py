@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from popmodel.model.sweep.candidate import WITHIN
+from popmodel.model.sweep.choice import SURE
 from popmodel.model.sweep.optimum import LEAST_GAIN
 from popmodel.report.render import Document
 from popmodel.report.splits import Entry
@@ -123,6 +124,8 @@ def _replayed(checked: Entry) -> str:
 
 def _uncertainty(choice: Entry, taken: Entry) -> str:
     doubt = choice["doubt"]
+    if doubt is None and taken["probability_best"] < SURE:
+        return f"none that matters: measuring would save {percent(choice['regret'], 2)} % at most"
     if doubt is None:
         sure = percentage(taken["probability_best"])
         return f"none that matters: {split_name(choice['take'])} is the best in {sure} of the draws"

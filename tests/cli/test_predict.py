@@ -188,6 +188,11 @@ def test_csv_and_markdown(popmodel: Call) -> None:
             "--set N=big: must be a number, not 'big'\nhint: try N=4096",
         ),
         (
+            [*RUN, "--set", "N=64,steps=10"],
+            "--set N=64,steps=10: must be a number, not '64,steps=10'\n"
+            "hint: give the option once for each NAME=VALUE",
+        ),
+        (
             [*RUN, "--set", "N=inf"],
             "--set N=inf: must be a number, not 'inf'\nhint: try N=4096",
         ),

@@ -12,6 +12,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from popmodel.model.sweep import choice
+
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
 WAVE = """
@@ -63,8 +65,7 @@ def test_the_screen_has_all_splits_and_what_to_take(
     assert any(line.startswith("defaults      all MPI (64 x 1): +") for line in lines)
     assert "              one process per socket (8 x 8): recommended" in lines
     assert any(line.startswith("replay        5 splits; closed form up to 2.") for line in lines)
-    assert any(line.startswith("uncertainty   memory bandwidth of one core (mem") for line in lines)
-    assert "  popmodel bench -o machine.json" in lines
+    assert any(line.startswith("uncertainty   none that matters: measuring") for line in lines)
     assert any(line.startswith("OMP_NUM_THREADS=8 ") for line in lines)
     assert any(line.startswith("srun -N 4 -n 8 ") for line in lines)
     assert any(line.startswith("mpirun -np 8 ") for line in lines)
@@ -132,8 +133,18 @@ def test_markdown(popmodel: Call) -> None:
     assert "| P x T | runtime s | 90 % | PE % | best | mem/proc |\n" in out
     assert "- recommended: 8 x 8, expected loss" in out
     assert out.count("- defaults: ") == 3
-    assert "```sh\npopmodel bench -o machine.json\n```" in out
     assert "```sh\nOMP_NUM_THREADS=8" in out
+
+
+def test_what_to_measure_is_told_where_the_choice_may_cost_much(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "WORTH", 0.001)
+    lines = popmodel(*RUN)[1].splitlines()
+    assert any(line.startswith("uncertainty   memory bandwidth of one core (mem") for line in lines)
+    assert "              measure a run of 32 x 2 to decide" in lines
+    assert "  popmodel bench -o machine.json" in lines
+    assert "```sh\npopmodel bench -o machine.json\n```" in popmodel(*RUN, "--format", "markdown")[1]
 
 
 def test_a_drawing(popmodel: Call, tmp_path: Path) -> None:

@@ -61,7 +61,9 @@ RARE = {
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
-    "popmodel/sweep/1": r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]",
+    "popmodel/sweep/1": (
+        r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*"
+    ),
     "popmodel/predict/1": r"validity\.reasons\[\]|machine\.noisy\[\]",
     "popmodel/formula/1": r"machine\.noisy\[\]",
 }

@@ -9,8 +9,8 @@ import pytest
 from efficiency.builders import observables, runs
 from hypothesis import given, settings
 
-from popmodel.efficiency.observables import AGGREGATES, REASONS, Observables, Region
-from popmodel.errors import PopmodelError
+from popmodel.efficiency.observables import AGGREGATES, REASONS, Observables
+from popmodel.errors import PopmodelError, UsageError
 
 
 @pytest.mark.parametrize("runtime", [0.0, -1.0, float("nan"), float("inf")])
@@ -41,7 +41,7 @@ def test_shapes_are_checked() -> None:
 
 
 def test_an_unknown_reading_of_outside_mpi_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown reading of outside MPI: 'bsc'"):
+    with pytest.raises(UsageError, match="outside_mpi: unknown value 'bsc'"):
         observables([[1.0]], 10).aggregates("bsc")  # type: ignore[arg-type]
 
 
@@ -95,18 +95,6 @@ def test_counters_of_a_part_of_the_threads_are_absent() -> None:
 def test_a_thread_too_short_to_count_does_not_spoil_the_counters() -> None:
     run = observables([[8], [0.0], [1e-6]], 12, instructions=[1e9, 0, 0])
     assert run.aggregates()["instructions_sum"] == 1e9
-
-
-def test_losses_of_regions_add_up_to_the_region_efficiency() -> None:
-    run = observables(
-        [[13, 9, 6]],
-        16,
-        omp_useful=[[9, 9, 6]],
-        in_openmp=[12],
-        regions=(Region("a", 2, 8.0, 0.75, 1.0, 6.0), Region("b", 1, 4.0, 0.5, 0.75, 6.0)),
-    )
-    losses = sum(1 - run.region_efficiency(region) for region in run.regions)
-    assert losses == pytest.approx(0.25)
 
 
 def test_every_aggregate_is_described() -> None:

@@ -337,7 +337,7 @@ def test_flags_that_are_no_words(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BuildError) as raised:
         build("hello-openmp", fake(tmp_path, COPIES), {**os.environ, "CFLAGS": "-D'x"})
     assert raised.value.message == "$CFLAGS: no closing quotation"
-    assert raised.value.hint == "for example CFLAGS='-O3 -g'"
+    assert raised.value.hint == "try CFLAGS='-O3 -g'"
     assert not folder.exists()
 
 

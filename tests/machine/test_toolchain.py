@@ -127,7 +127,7 @@ def test_a_compiler_that_is_named_and_not_there(environment: Environment) -> Non
 def test_a_compiler_that_is_no_command(environment: Environment) -> None:
     assert message(lambda: find_compiler(environment={**environment, "CC": "gcc 'x"})) == (
         "$CC is not a command: no closing quotation",
-        "for example CC=gcc",
+        "try CC=gcc",
     )
 
 

@@ -22,11 +22,6 @@ def test_cores() -> None:
     assert Topology(1, 4, 1, 1, ()).last_level_cache is None
 
 
-@pytest.mark.parametrize(("busy", "active"), [(1, 1), (2, 1), (3, 2), (16, 8), (32, 8)])
-def test_active_cores_spread_over_domains(busy: int, active: int) -> None:
-    assert NODE.active_per_domain(busy) == active
-
-
 @pytest.mark.parametrize(
     ("processes", "threads", "sharing"),
     [(1, 1, 1), (2, 1, 1), (4, 4, 2), (16, 1, 8), (2, 8, 1), (1, 16, 1), (3, 4, 2)],

@@ -138,23 +138,27 @@ _ALGORITHMS: dict[str, Callable[[int, int, int], Iterator[Exchange]]] = {
 
 
 def message_bytes(collectives: Collectives) -> NDArray[np.int64]:
-    """Bytes that the shares of a collective's messages refer to.
+    """Bytes that the shares of each collective's messages refer to."""
+    columns = (collectives.kind, collectives.sent, collectives.received)
+    found = [
+        _bytes(COLLECTIVES[kind], sent, received)
+        for kind, sent, received in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    return np.array(found, dtype=np.int64)
 
-    The whole buffer of Bcast, Reduce, Allreduce, Scan and Reduce_scatter, the part of one rank of
-    Gather, Scatter and Allgather, the part for one peer of Alltoall.
-    """
-    largest = np.maximum(collectives.sent, collectives.received)
-    smallest = np.minimum(collectives.sent, collectives.received)
-    sizes = largest.copy()
-    for kind, size in (
-        ("gather", collectives.sent),
-        ("scatter", collectives.received),
-        ("allgather", collectives.sent),
-        ("alltoall", smallest),
-    ):
-        mine = collectives.kind == COLLECTIVES.index(kind)
-        sizes[mine] = size[mine]
-    return sizes
+
+def _bytes(kind: str, sent: int, received: int) -> int:
+    match kind:
+        case "gather" | "allgather":
+            return sent  # what one rank contributes
+        case "scatter":
+            return received  # what one rank gets
+        case "alltoall":
+            return min(sent, received)  # what one rank has for one peer
+        case _:
+            return max(
+                sent, received
+            )  # the whole buffer, which ranks that only send do not receive
 
 
 class _Pattern(NamedTuple):
@@ -257,21 +261,18 @@ def carry_out(program: Program) -> Program:
 
 def _members(program: Program, process: NDArray[np.int64]) -> list[NDArray[np.int32]]:
     """Processes of each collective, in the order of their ranks."""
-    collectives = program.collectives
-    everyone = np.arange(program.processes, dtype=np.int32)
-    about = np.flatnonzero(program.kind >= Op.COLLECTIVE)
-    about = about[np.argsort(program.target[about], kind="stable")]
-    bound = np.searchsorted(program.target[about], np.arange(len(collectives) + 1))
-    found: list[NDArray[np.int32]] = []
-    for c, (communicator, count) in enumerate(
-        zip(collectives.communicator.tolist(), collectives.members.tolist(), strict=True)
-    ):
-        known = program.communicators.get(communicator)
-        if known is None or len(known) != count:
-            known = everyone
-            if count != program.processes:
-                known = np.unique(process[about[bound[c] : bound[c + 1]]]).astype(np.int32)
-        found.append(known)
+    callers: dict[int, set[int]] = {}
+    for row in np.flatnonzero(program.kind >= Op.COLLECTIVE).tolist():
+        callers.setdefault(int(program.target[row]), set()).add(int(process[row]))
+    found = []
+    for number, communicator in enumerate(program.collectives.communicator.tolist()):
+        count = program.collectives.members[number]
+        members = program.communicators.get(communicator, ())
+        if len(members) != count and count == program.processes:
+            members = range(count)
+        elif len(members) != count:
+            members = sorted(callers[number])
+        found.append(np.array(members, dtype=np.int32))
     return found
 
 

@@ -102,8 +102,8 @@ def test_the_value_of_an_option_is_not_taken_for_the_program(environment: dict[s
     ("line", "message", "hint"),
     [
         ("", "trace: no command given", commands.EXAMPLE),
-        ("absent 1", "program absent not found", f"for example {commands.EXAMPLE}"),
-        ("./absent", "program ./absent not found", f"for example {commands.EXAMPLE}"),
+        ("absent 1", "program absent not found", f"try {commands.EXAMPLE}"),
+        ("./absent", "program ./absent not found", f"try {commands.EXAMPLE}"),
         ("app 7", "program app not found in PATH", "write ./app"),
         ("./bin", "./bin: is a directory, not a program", commands.EXAMPLE),
         (

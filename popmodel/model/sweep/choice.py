@@ -25,6 +25,8 @@ LIKELY = 0.1
 """Probability of being as good as the best from which a split counts as equally good."""
 SURE = 0.95
 """Probability of being the best from which nothing more need be measured."""
+WORTH = 0.005
+"""Expected loss below which nothing more need be measured: no measurement can save more."""
 
 _BINS = 10
 
@@ -101,8 +103,8 @@ class Choice:
     defaults : tuple of Default
         Usual choices.
     doubt : Doubt or None
-        None if the split does not matter, or `taken` is the best with a probability of at least
-        `SURE`.
+        None if the split does not matter, if `taken` is the best with a probability of at least
+        `SURE`, or if its expected loss is below `WORTH`.
     """
 
     cores: int
@@ -211,6 +213,8 @@ def _doubt(
     """What decides between the first and the second choice, and what to measure."""
     taken = ranked[0]
     if len(ranked) == 1 or (taken.probability_best or 0) >= SURE:
+        return None
+    if taken.regret is not None and taken.regret < WORTH:
         return None
     second = ranked[1]
     rivals = tied if len(tied) > 1 else (taken, second)

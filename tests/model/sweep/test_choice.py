@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from popmodel.machine.topology import Topology
 from popmodel.model.run.placement import place
 from popmodel.model.sweep.candidate import Candidate, Evaluated, judge
-from popmodel.model.sweep.choice import choose
+from popmodel.model.sweep.choice import SURE, WORTH, choose
 from popmodel.model.sweep.growth import growth
 from popmodel.model.validity import Validity
 
@@ -66,6 +66,15 @@ def test_nothing_is_doubtful_about_a_sure_choice() -> None:
     choice = choose(candidates(varied, 2 * varied), TOPOLOGY, {"x": scores(1)})
     assert choice.taken.probability_best == 1.0
     assert choice.tied == (choice.taken,)
+    assert choice.doubt is None
+
+
+def test_a_small_expected_loss_is_not_worth_a_measurement() -> None:
+    varied = 1 + 0.004 * scores(1)
+    choice = choose(candidates(varied, 2 - varied, np.full(DRAWS + 1, 2.0)), TOPOLOGY, {})
+    assert (choice.taken.probability_best or 0) < SURE
+    assert choice.taken.regret is not None
+    assert 0 < choice.taken.regret < WORTH
     assert choice.doubt is None
 
 
