@@ -21,7 +21,7 @@ def analyse(
     application: int = 1,
     cache: bool = True,
 ) -> Run:
-    """Measure a run, and replay it on a network to get its ideal runtime.
+    """Measure a run, and replay it on an ideal network for its ideal runtime.
 
     Parameters
     ----------
@@ -31,22 +31,22 @@ def analyse(
         The network whose runtime counts as ideal.
     window : str or pair, optional
         Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
-        trace; an end that is left out, or None, is the trace's.
+        trace; an omitted end, or None, means that of the trace.
     region : str, optional
-        Analyse the occurrences of a region, one after the other.
+        Analyse all occurrences of a region, joined together.
     from_start : bool
-        Analyse the whole run. By default it is the part from the end of MPI_Init of the last rank
-        to the begin of MPI_Finalize of the first.
+        Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
+        MPI_Finalize on the first.
     application : int
-        Which application of the trace, from 1.
+        Number of the application in the trace, from 1.
     cache : bool
-        Whether to keep the parsed trace, and to use one that is kept.
+        Whether to use and keep a parsed copy of the trace.
 
     Returns
     -------
     Run
-        ``observables`` in SI units. A quantity that cannot be had is absent with its reason; so is
-        the ideal runtime of a run that cannot be replayed.
+        ``observables`` in SI units. Quantities that cannot be measured are absent, with the reason;
+        so is the ideal runtime of a run that cannot be replayed.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def analyse(
     PartError
         If the trace has no such window or region.
     UsageError
-        If there is no such network, or the options contradict each other.
+        If the network is unknown, or options contradict each other.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from typing import Any
 
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.explain import plain
-from popmodel.machine.profile import part_of
+from popmodel.machine import remeasure
 from popmodel.model import symbols
 from popmodel.model.changes import REMEDIES, program_remedy
 from popmodel.values import dataclass
@@ -132,8 +132,7 @@ def _of_the_model() -> Iterator[Word]:
 
 def _symbol(symbol: symbols.Symbol, name: str, also: tuple[str, ...] = ()) -> Word:
     topic = TOPICS["machine" if symbol.source == "machine" else "model"]
-    part = part_of(name) if symbol.source == "machine" else None
-    measure = "" if part is None else f"popmodel bench --only {part}"
+    measure = (remeasure.first(name) if symbol.source == "machine" else None) or ""
     return Word(name, topic, symbol.meaning, symbol.unit, also, measure=measure)
 
 
@@ -149,8 +148,7 @@ def _parameter(path: str) -> list[Word]:
     for name in (*(f"{first}.{step}" for step in reversed(steps)), first):
         for word in _by_name().get(plain(name), []):
             if word.topic == TOPICS["machine"] and name in (word.name, *word.also):
-                part = part_of(path)
-                measure = "" if part is None else f"popmodel bench --only {part}"
+                measure = remeasure.first(path) or ""
                 return [Word(path, word.topic, word.meaning, word.unit, measure=measure)]
     return []
 

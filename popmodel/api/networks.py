@@ -63,7 +63,7 @@ def _some(name: str, given: float | str | Iterable[float | str]) -> list[float |
 
 
 def network_of(given: NetworkLike) -> Network:
-    """Give a network: one as it is, or a preset by its name.
+    """Return a network: one as it is, or a preset by name.
 
     Raises
     ------

@@ -193,7 +193,7 @@ def replay(
     collectives : str or several, optional
         Which ranks wait for which: ``dimemas``, ``synchronising``, ``rooted`` or ``algorithm``.
     cpu_factor : float or several, optional
-        Speed of the processors relative to the traced ones; 2 is twice as fast.
+        CPU speed relative to the traced run; 2 is twice as fast.
     against : {"ideal", "first", "measured"}, optional
         The baseline: the replay on the ideal network, the first replay, or the measured run.
         Default: the first of several replays; for a single replay the ideal network, or the

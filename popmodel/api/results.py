@@ -106,10 +106,10 @@ class Result:
         return draw(document)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Give the records that ``--format csv`` writes as a table.
+        """Return the records of ``--format csv`` as a pandas table.
 
         Quantities are in SI units and efficiencies fractions. ``popmodel docs tables`` says what
-        the lines and columns of each result are.
+        the rows and columns of each result are.
         """
         import pandas
 

@@ -147,7 +147,7 @@ def validate(
     prediction : path, str, Prediction or Signature
         A prediction returned by `predict` or saved as ``.json``, or an application to predict now.
     measured : path or Trace, or several of them
-        Traces, or tables of run times (``.csv``); table columns named like a parameter of the
+        Traces, or tables of runtimes (``.csv``); table columns named like a parameter of the
         application set it for each run.
     machine : str, path or Profile, optional
         A machine profile: a file, the name of a preset, or a loaded one.
@@ -193,7 +193,7 @@ def validate(
     part = Part.of(window, region, from_start)
     if part != PROGRAM and all(_is_table(one) for one in given):
         raise UsageError(
-            "--window, --region and --from-start need a trace, not tables of run times",
+            "--window, --region and --from-start need a trace, not tables of runtimes",
             "leave them out, or name a trace",
         )
     changes = numbers("settings", settings)

@@ -51,6 +51,9 @@ def limits(over: Sequence[str], under: Sequence[str], families: Mapping[str, Fam
     for option, texts in ((OVER, over), (UNDER, under)):
         for text in texts:
             name, limit = name_and_limit(text, option, _EXAMPLE[option])
+            if option == OVER and limit > 1 and not text.rstrip().endswith("%"):
+                # 20 for 20 % would be a limit that nothing exceeds
+                _refuse(f"{OVER} {text}: must be at most 1, or a percentage", f"{text.strip()}%")
             if option == OVER and name == COVERAGE:
                 _refuse(f"{OVER} {text}: coverage is bad when it is low", f"{UNDER} {text}")
             elif option == OVER and name == ERROR:
@@ -147,7 +150,7 @@ def _missed_metric(
         raise PopmodelError(
             f"{OVER} {threshold.text} cannot be checked: no run has this metric measured and "
             "predicted",
-            "leave it out, or give traces: tables have run times only",
+            "leave it out, or give traces: tables have runtimes only",
         )
     missed = []
     for family in sorted(families.intersection(shown) or families):

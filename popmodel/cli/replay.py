@@ -80,9 +80,7 @@ def command(
     ] = None,
     cpu_factor: Annotated[
         str | None,
-        typer.Option(
-            metavar="FACTOR,...", help="Speed of the processors relative to the traced ones."
-        ),
+        typer.Option(metavar="FACTOR,...", help="CPU speed relative to the traced run."),
     ] = None,
     against: Annotated[
         str | None,
@@ -189,6 +187,6 @@ def _parse_factor(text: str) -> float:
     if not 0 < factor < math.inf:
         raise UsageError(
             f"must be above 0 and finite, not '{text}'",
-            "write 2 for processors twice as fast as the traced ones",
+            "write 2 for CPUs twice as fast as in the trace",
         )
     return factor

@@ -45,7 +45,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="TRACE_OR_TABLE",
-            help="Traces (.prv, .prv.gz), or tables of run times (.csv): columns processes, "
+            help="Traces (.prv, .prv.gz), or tables of runtimes (.csv): columns processes, "
             "threads, runtime (seconds), and any parameter of the application, such as N.",
         ),
     ],

@@ -203,7 +203,7 @@ _TABLE = (
         "cycles_sum",
         "sum(cycles)",
         "cycles",
-        "processor cycles in useful time, sum over all threads",
+        "CPU cycles in useful time, sum over all threads",
         ("cycles",),
     ),
     # What a comparison with a reference run adds (popmodel.efficiency.scaling).
@@ -242,7 +242,7 @@ _TABLE = (
         "reference_cycles_sum",
         "sum(cycles)_ref",
         "cycles",
-        "processor cycles of the reference run",
+        "CPU cycles of the reference run",
         ("reference", "reference_cycles"),
     ),
 )

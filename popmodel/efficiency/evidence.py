@@ -99,7 +99,7 @@ class Evidence:
     crowd : Crowd or None
         None where threads have enough processors, or nothing is known about that.
     delayed : bool
-        Whether threads waited for processors noticeably, for whatever reason.
+        Whether threads waited for CPUs noticeably, for whatever reason.
     """
 
     calls: int = 0

@@ -251,7 +251,7 @@ def check_noise(now: disturbance.Disturbance) -> Check:
     found = (
         f"other programs use {100 * now.foreign:.0f} % of the CPU time, steal "
         f"{100 * now.steal:.0f} %, "
-        f"run times vary by {100 * now.spread:.0f} %, load {now.load:.1f}"
+        f"runtimes vary by {100 * now.spread:.0f} %, load {now.load:.1f}"
     )
     loud = now.foreign > FOREIGN or now.steal > STEAL or now.spread > SPREAD
     status: Status = "warn" if loud else "ok"

@@ -16,6 +16,7 @@ from popmodel.machine.profile import Profile, part_of
 OWN = "machine.json"
 """Where the profile of the user's own machine is written."""
 
+_BETWEEN_NODES = ("net.inter", "net.nic_G")
 _MESSAGES = ("p2p", "collectives", "overlap", "threads")
 
 
@@ -41,7 +42,7 @@ def command(profile: Profile, path: str) -> str | None:
     origins = {one.origin for name, one in profile.quantities.items() if beginning.match(name)}
     longer = ["--full"] if "measured" in origins else []  # quicker has been done
     between_nodes = part in _MESSAGES and (
-        path.startswith(("net.inter", "net.nic_G")) or "inter" in profile.tiers()
+        path.startswith(_BETWEEN_NODES) or "inter" in profile.tiers()
     )
     nodes = ["--script", "slurm", "--nodes", "2"] if between_nodes else []
     file = PurePath(profile.path)
@@ -52,6 +53,25 @@ def command(profile: Profile, path: str) -> str | None:
         return shell.join(["popmodel", "bench", *longer, *nodes, "-o", _argument(new)])
     words = ["popmodel", "bench", *longer, "--only", part, "-o", _argument(file), "--force"]
     return shell.join(words)
+
+
+def first(path: str) -> str | None:
+    """Give the command that measures a quantity in a profile of the user's own, all parts at once.
+
+    Parameters
+    ----------
+    path : str
+        Quantity.
+
+    Returns
+    -------
+    str or None
+        None if no benchmark measures it.
+    """
+    if part_of(path) is None:
+        return None
+    nodes = ["--script", "slurm", "--nodes", "2"] if path.startswith(_BETWEEN_NODES) else []
+    return shell.join(["popmodel", "bench", *nodes, "-o", OWN])
 
 
 def file_of(command: str) -> str:

@@ -32,7 +32,7 @@ class Measurement:
     caveats : tuple of str
         What has to be known before the numbers are read.
     disturbed : bool
-        Whether its threads waited for processors, as far as that is known.
+        Whether its threads waited for CPUs, as far as that is known.
     parameters : mapping of str to float
         Parameters of the application in this run, as far as they are known.
     line : int or None

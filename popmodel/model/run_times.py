@@ -1,4 +1,4 @@
-"""Measured run times in a table that people write or a script appends to: CSV."""
+"""Measured runtimes in a table that people write or a script appends to: CSV."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _HEADER = f"the first line names the columns: {','.join(COLUMNS)}"
 
 
 class TableError(FileError):
-    """A table of run times is damaged."""
+    """A table of runtimes is damaged."""
 
 
 @dataclass(frozen=True)
 class RunTimes:
-    """A table of run times.
+    """A table of runtimes.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class RunTimes:
 
 
 def read_table(path: str | os.PathLike[str], parameters: Iterable[str] = ()) -> RunTimes:
-    """Read run times from a CSV file with the columns processes, threads and runtime (seconds).
+    """Read runtimes from a CSV file with the columns processes, threads and runtime (seconds).
 
     Parameters
     ----------

@@ -109,8 +109,8 @@ def _reason(splits: Sequence[Split], defaults: Mapping[str, float], disturbed: b
     everywhere = " everywhere" if len(splits) > 1 else ""
     if disturbed and factor < 1:
         return (
-            "the runs took longer than predicted, but their threads waited for processors: "
-            "measure again on nodes where nothing else runs"
+            "the runs took longer than predicted, but their threads waited for CPUs: "
+            "measure again on otherwise idle nodes"
         )
     if math.log(max(ratios) / min(ratios)) > ALIKE * abs(math.log(factor)):
         worst = _name(max(splits, key=_factor), splits)
@@ -131,7 +131,7 @@ def _reason(splits: Sequence[Split], defaults: Mapping[str, float], disturbed: b
     cores = "" if factor > 1 else ", that each thread had a core of its own"
     return (
         f"the predictions are {size:.3g} times too {direction}{everywhere}: check the parameters "
-        f"of the application{assumed}{cores}, the unit of the run times and the machine"
+        f"of the application{assumed}{cores}, the unit of the runtimes and the machine"
     )
 
 

@@ -23,7 +23,7 @@ __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe"
 #:     A message takes latency + size / bandwidth; a rendezvous transfer starts when both sides
 #:     are ready and both end with it.
 #: ``dimemas``
-#:     The latency is processor time of the sender and again of the receiver; a rendezvous sender
+#:     The latency is CPU time of the sender and again of the receiver; a rendezvous sender
 #:     waits until the receive is posted and goes on; the wait for an isend is free. A nonblocking
 #:     collective costs the latency in its call and again in its wait.
 RULES = ("alpha-beta", "dimemas")
@@ -69,7 +69,7 @@ class Network:
     collective_cost : str
         One of `COST_FACTORS`.
     cpu_factor : float
-        Speed of the processors relative to the traced ones; 2 halves the time between MPI calls.
+        CPU speed relative to the traced run; 2 halves the time between MPI calls.
     tiers : Tiers or None
         Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`
         and `eager_threshold`, which are then those of the longest distance.

@@ -20,8 +20,10 @@ _TITLES = {
     "wide": "wide intervals",
     "preset": "not measured",
     "age": "may be outdated",
-    "unused": "not used by the model",
+    "unused": "measured, but not used by the model",
 }
+
+_REPEATED = {"unused": "not used: "}
 
 
 def checked(profile: Profile, found: Sequence[Finding]) -> dict[str, Any]:
@@ -66,7 +68,13 @@ def markdown(document: Document) -> list[str]:
 
 
 def _texts(document: Document, kind: str) -> list[str]:
-    return [finding["text"] for finding in document["findings"] if finding["kind"] == kind]
+    """The findings of a kind, without the words that its title repeats."""
+    repeated = _REPEATED.get(kind, "")
+    return [
+        finding["text"].removeprefix(repeated)
+        for finding in document["findings"]
+        if finding["kind"] == kind
+    ]
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:

@@ -197,7 +197,7 @@ def _overhead(document: Document) -> str:
     how = "measured here" if given["measured"] else "typical value"
     each = format_time(given["per_record"], digits=2)
     share = _percent(given["low"], given["high"])
-    return f"{share} of the run time: {number} at about {each} each ({how})"
+    return f"{share} of the runtime: {number} at about {each} each ({how})"
 
 
 def _percent(low: float, high: float) -> str:

@@ -9,7 +9,7 @@ runtime of real traces equals Dimemas' to the nanosecond:
   whose exit its record says so;
 - Sendrecv posts its receive, sends blocking, then waits;
 - a Waitall waits for its messages in the order in which they left (their physical sends), which
-  matters where waiting for a message takes processor time of its own;
+  matters where waiting for a message takes CPU time of its own;
 - a trace does not say which isend or nonblocking collective a Wait completes: a Wait (or a
   successful Test) that completes no receive takes the oldest outstanding one, a Waitall (Testall)
   takes all of them;

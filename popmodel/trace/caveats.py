@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from popmodel.trace.focus import Focus
     from popmodel.trace.trace import Trace
 
-__all__ = ["FEW", "MEASURABLE", "caveats", "too_small"]
+__all__ = ["ENOUGH", "FEW", "MEASURABLE", "caveats", "too_small"]
 
 MEASURABLE = 0.01
 """Seconds below which a measurement is mostly noise: a tick of the system's scheduler lasts 1 to
 10 ms."""
 FEW = 10
 """MPI calls and parallel regions below which one unusual one decides the numbers."""
+ENOUGH = 1.0
+"""Seconds from which on so few calls and regions are no matter."""
 
 
 def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
@@ -43,7 +45,8 @@ def too_small(trace: Trace) -> list[str]:
     reasons = []
     if trace.duration < MEASURABLE * 1e9:
         reasons.append(f"lasts only {format_time(trace.duration / 1e9, digits=3)}")
-    calls = len(trace.calls().entry)
+    short = trace.duration < ENOUGH * 1e9
+    calls = len(trace.calls().entry) if short else FEW
     regions = _parallel_regions(trace) if calls < FEW else 0
     if 0 < calls + regions < FEW:
         numbers = ((calls, "MPI call"), (regions, "parallel region"))

@@ -24,17 +24,17 @@ CPUS, SHARING, USED, WAITED = 40009002, 40009003, 40009004, 40009005
 """Event types: processors that a thread may use, threads of the run that may use no others; ns that
 it was on one, and waited for one."""
 LABELS = {
-    CPUS: "Processors that the thread may use",
-    SHARING: "Threads that may use these processors only",
-    USED: "Time on a processor, ns",
-    WAITED: "Time waiting for a processor, ns",
+    CPUS: "CPUs that the thread may use",
+    SHARING: "Threads that may use only these CPUs",
+    USED: "Time on a CPU, ns",
+    WAITED: "Time waiting for a CPU, ns",
 }
 _NOTEWORTHY = 0.02  # of the time of all threads
 _HARMLESS = 0.005
 
 
 def crowding(trace: Trace) -> list[str]:
-    """Say whether threads waited for processors; a sentence each.
+    """Say whether threads waited for CPUs; a sentence each.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def crowding(trace: Trace) -> list[str]:
     if share >= _NOTEWORTHY:
         most = int(np.argmax(waited))
         return [
-            f"threads that were ready to run waited for a processor {_percent(share)} of that time "
-            f"(most: {_who(whole, most)}): other programs ran on the same processors; the measured "
+            f"threads waited for a CPU {_percent(share)} of the time that they were ready to run "
+            f"(most: {_who(whole, most)}): other programs ran on the same CPUs; the measured "
             "times include this waiting"
         ]
     return []
@@ -68,14 +68,14 @@ def _crowded(
 ) -> str:
     worst = int(crowded[np.argmax(sharing[crowded] / cpus[crowded])])
     text = (
-        f"more threads than processors: {int(sharing[worst])} threads may use only "
-        f"{plural(int(cpus[worst]), 'processor')} ({_who(trace, worst)} is one of them"
+        f"more threads than CPUs: {int(sharing[worst])} threads may use only "
+        f"{plural(int(cpus[worst]), 'CPU')} ({_who(trace, worst)} is one of them"
     )
     if len(crowded) < trace.locations:
-        text += f"; {len(crowded)} of {trace.locations} threads share a processor"
+        text += f"; {len(crowded)} of {trace.locations} threads share a CPU"
     text += ")"
     if share is not None:
-        text += f"; they waited for one {_percent(share)} of the time that they were ready to run"
+        text += f"; they waited for a CPU {_percent(share)} of the time that they were ready to run"
     return text + "; the measured times include this waiting"
 
 

@@ -2,7 +2,7 @@
 
 ``python tests/benchmarks/tracer.py -- COMMAND...`` runs a program of one's own instead, and
 compares what tracing added to it with the range that popmodel states for it: exits with status 1
-where that does not hold it. What counts is processor time: other programs disturb it less than the
+where that does not hold it. What counts is CPU time: other programs disturb it less than the
 clock.
 
 One process with one thread, so that nothing but the work of the call itself hides what the tracer

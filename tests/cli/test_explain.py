@@ -108,7 +108,7 @@ def test_a_word_of_a_screen(popmodel: Call) -> None:
     assert (document["metric"], document["definitions"]) == (None, [])
     (word,) = document["words"]
     assert (word["name"], word["unit"]) == ("memory.bsat", "B/s")
-    assert word["measure"] == "popmodel bench --only memory"
+    assert word["measure"] == "popmodel bench -o machine.json"
     rows = list(csv.DictReader(io.StringIO(popmodel("explain", "e_mt", "--format", "csv")[1])))
     assert [row["name"] for row in rows] == ["e_mt"]
     markdown = popmodel("explain", "e_mt", "--format", "markdown")[1]

@@ -446,7 +446,7 @@ def test_what_has_to_be_known_first_is_what_metrics_says(crowded: str, popmodel:
         for words in (("replay",), ("metrics",))
     ]
     first = said[0]["caveats"]
-    assert first[0].startswith("more threads than processors: 2 threads may use only 1 processor")
+    assert first[0].startswith("more threads than CPUs: 2 threads may use only 1 CPU")
     assert first[-1].startswith("tests and probes that found nothing are not recorded")
     assert first == said[1]["runs"][0]["caveats"]
-    assert popmodel("replay", crowded)[1].startswith("more threads than processors:")
+    assert popmodel("replay", crowded)[1].startswith("more threads than CPUs:")

@@ -107,7 +107,7 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
     out = " ".join(popmodel("validate", "stencil3d", sizes)[1].split())
     assert out.startswith("0 of 2 runs inside the 90 % interval, fewer than expected; error +")
     assert "times too slow everywhere: check the parameters of the application" in out
-    assert "(not set: N=512, steps=100), the unit of the run times and the machine" in out
+    assert "(not set: N=512, steps=100), the unit of the runtimes and the machine" in out
     set_ = " ".join(popmodel("validate", "stencil3d", sizes, "--set", "N=256")[1].split())
     assert "of the application (not set: steps=100)" in set_
 
@@ -123,7 +123,7 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
             ["--fail-over", "load_balance=3%"],
             1,
             "--fail-over load_balance=3% cannot be checked: no run has this metric measured and "
-            "predicted\nhint: leave it out, or give traces: tables have run times only\n",
+            "predicted\nhint: leave it out, or give traces: tables have runtimes only\n",
         ),
         # what is missed comes before what cannot be checked
         (["--fail-over", "load_balance=3%", "--fail-over", "error=1%"], 3, "the runtime of "),
@@ -132,6 +132,12 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
             2,
             "--fail-over error: value missing\nhint: write NAME=VALUE, e.g. ",
         ),
+        (
+            ["--fail-over", "error=20"],
+            2,
+            "--fail-over error=20: must be at most 1, or a percentage\nhint: write error=20%\n",
+        ),
+        (["--fail-over", "error=200%"], 0, ""),
         (["--fail-over", "error=x"], 2, "--fail-over error=x: must be a number, not 'x'"),
         (
             ["--fail-over", "coverage=0.8"],

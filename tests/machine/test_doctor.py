@@ -296,7 +296,7 @@ def test_noise(foreign: float, steal: float, spread: float, status: str) -> None
 def test_noise_in_words() -> None:
     check = check_noise(Disturbance(1.25, 0.3, 0.02, 0.5))
     assert check.found == (
-        "other programs use 30 % of the CPU time, steal 2 %, run times vary by 50 %, load 1.2"
+        "other programs use 30 % of the CPU time, steal 2 %, runtimes vary by 50 %, load 1.2"
     )
     assert check.todo == "measure when the node is idle, or on an exclusive node"
 

@@ -11,7 +11,7 @@ from pasted import parsed
 from popmodel.machine import profile as profiles
 from popmodel.machine.plan import parts
 from popmodel.machine.profile import Profile
-from popmodel.machine.remeasure import command, file_of
+from popmodel.machine.remeasure import command, file_of, first
 from popmodel.model.uncertainty import group
 
 PRESET = profiles.load(profiles.DEFAULT_PRESET)
@@ -78,3 +78,10 @@ def test_the_network_between_nodes_needs_a_job_and_replaces_nothing() -> None:
 @pytest.mark.parametrize("name", ["imbalance.transient_cv", "params.N"])
 def test_no_benchmark_measures_the_application(name: str) -> None:
     assert command(PRESET, name) is None
+
+
+def test_a_first_measurement_has_all_parts() -> None:
+    assert first("memory.bsat") == "popmodel bench -o machine.json"
+    between = "popmodel bench --script slurm --nodes 2 -o machine.json"
+    assert first("net.inter.alpha") == between
+    assert first("persistent_cv") is None

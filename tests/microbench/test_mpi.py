@@ -330,7 +330,7 @@ def test_more_ranks_than_processors_end_and_pairs_measure_alone(program: Path, m
 @two_cpus
 @measuring()
 def test_ranks_that_do_not_measure_sleep(program: Path, mpi: Mpi) -> None:
-    """One rank measures for 0.5 s: spinning, the other would use as much processor time again."""
+    """One rank measures for 0.5 s: spinning, the other would use as much CPU time again."""
 
     def used(budget: str) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,4 +1,4 @@
-"""Tables of measured run times."""
+"""Tables of measured runtimes."""
 
 from __future__ import annotations
 

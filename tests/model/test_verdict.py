@@ -77,12 +77,12 @@ def test_a_constant_factor_points_to_defaults() -> None:
     assert first.startswith("0 of 2 runs inside the 90 % interval, fewer than expected; error ")
     assert reason == (
         "the predictions are 7.1 times too slow everywhere: check the parameters of the "
-        "application (not set: N=8), the unit of the run times and the machine"
+        "application (not set: N=8), the unit of the runtimes and the machine"
     )
     (_, reason) = verdict(found, {"N": 8.0, "steps": 100.0})
     assert "application (not set: N=8, steps=100), the unit" in reason
     (_, reason) = verdict(found, {})
-    assert "check the parameters of the application, the unit of the run times" in reason
+    assert "check the parameters of the application, the unit of the runtimes" in reason
 
 
 def test_only_runs_that_took_longer_may_have_shared_their_cores() -> None:
@@ -94,8 +94,8 @@ def test_only_runs_that_took_longer_may_have_shared_their_cores() -> None:
 def test_runs_that_waited_for_processors_say_nothing_about_the_model() -> None:
     slower = runs((1, 1.0, [2.0]), (2, 0.5, [0.8]), width=0.01)
     assert verdict(slower, {"N": 8.0}, disturbed=True)[1:] == (
-        "the runs took longer than predicted, but their threads waited for processors: measure "
-        "again on nodes where nothing else runs",
+        "the runs took longer than predicted, but their threads waited for CPUs: measure "
+        "again on otherwise idle nodes",
     )
     faster = runs((1, 2.0, [1.0]), (2, 1.0, [0.5]))
     assert verdict(faster, {}, disturbed=True) == verdict(faster, {})

@@ -145,7 +145,7 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
     assert titles == [
         "missing, needed by some predictions",
         "noisy measurements",
-        "not used by the model",
+        "measured, but not used by the model",
     ]
     rows = machine_check.records(checked)
     assert {"machine": "box", "kind": "noisy"}.items() <= dict(rows[1]).items()

@@ -26,6 +26,7 @@ MS = 10**6
         (20, 9, 0, "has only 9 MPI calls"),
         (20, 1, 8, "has only 1 MPI call and 8 parallel regions"),
         (20, 0, 1, "has only 1 parallel region"),
+        (1000, 0, 1, None),  # long enough for that
         (9, 1, 0, "lasts only 9.00 ms and has only 1 MPI call"),
     ],
 )

@@ -42,8 +42,8 @@ def test_threads_that_have_a_processor_each(tmp_path: Path, waited: int) -> None
 def test_more_threads_than_processors_are_said_first(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 2, 5, 5), (1, 2, 6, 4))
     text = (
-        "more threads than processors: 2 threads may use only 1 processor (thread 0 of rank 0 is "
-        "one of them); they waited for one 45 % of the time that they were ready to run; the "
+        "more threads than CPUs: 2 threads may use only 1 CPU (thread 0 of rank 0 is "
+        "one of them); they waited for a CPU 45 % of the time that they were ready to run; the "
         "measured times include this waiting"
     )
     assert crowding(trace) == [text]
@@ -55,8 +55,8 @@ def test_more_threads_than_processors_are_said_first(tmp_path: Path) -> None:
 def test_threads_of_which_the_kernel_does_not_say_how_long_they_waited(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 4, 0, 0), (4, 4, 0, 0))
     assert crowding(trace) == [
-        "more threads than processors: 4 threads may use only 1 processor (thread 0 of rank 0 is "
-        "one of them; 1 of 2 threads share a processor); the measured times include this waiting"
+        "more threads than CPUs: 4 threads may use only 1 CPU (thread 0 of rank 0 is "
+        "one of them; 1 of 2 threads share a CPU); the measured times include this waiting"
     ]
 
 
@@ -66,7 +66,7 @@ def test_threads_that_share_and_never_run_at_a_time_are_no_matter(tmp_path: Path
 
 def test_a_busy_machine(tmp_path: Path) -> None:
     assert crowding(run(tmp_path, (2, 2, 10, 0), (2, 2, 6, 4))) == [
-        "threads that were ready to run waited for a processor 20 % of that time (most: thread 0 "
-        "of rank 1): other programs ran on the same processors; the measured times include this "
+        "threads waited for a CPU 20 % of the time that they were ready to run (most: thread 0 "
+        "of rank 1): other programs ran on the same CPUs; the measured times include this "
         "waiting"
     ]

@@ -17,7 +17,7 @@ from popmodel.efficiency.advice.costs import Cost, costs, efficiency
 from popmodel.efficiency.advice.doubts import doubts
 from popmodel.efficiency.advice.remark import Loss, Remark, percent
 from popmodel.efficiency.workers import apart
-from popmodel.trace.caveats import FEW, MEASURABLE
+from popmodel.trace.caveats import ENOUGH, FEW, MEASURABLE
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
@@ -33,8 +33,6 @@ GOOD = 0.95
 POP = 0.8
 """Efficiency below which POP takes a metric for worth attention."""
 _EVENTS = "MPI calls and parallel regions"
-_ENOUGH = 1.0
-"""With few calls of MPI and instances of regions a run has to take this long, s."""
 _WORTH = 0.05  # share of the core time from which on a second cause is named
 _MOST = 3
 _FELL = 0.01  # by which efficiency has to fall for the fall to be named
@@ -225,7 +223,7 @@ def _too_short(run: Run) -> str | None:
         least = format_time(MEASURABLE, trim=True)
         return f"only {format_time(runtime, digits=3)} analysed, less than {least}"
     events = run.evidence.calls + sum(region.count for region in run.observables.regions)
-    if events < FEW and runtime < _ENOUGH:
+    if events < FEW and runtime < ENOUGH:
         return f"only {plural(events, 'MPI call or parallel region', _EVENTS)} analysed"
     return None
 

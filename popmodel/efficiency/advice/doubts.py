@@ -32,7 +32,7 @@ def crowd_doubt(run: Run) -> list[str]:
     crowd = run.evidence.crowd
     if crowd is None and run.evidence.delayed:
         return [
-            "Doubtful: threads waited for processors, which counts as loss or as useful time. "
+            "Doubtful: threads waited for CPUs, which counts as loss or as useful time. "
             "Trace again on otherwise idle nodes."
         ]
     if crowd is None:

@@ -161,7 +161,7 @@ def rounds_of_thread(messages: int, threads: int) -> float:
 
 
 def thread_slowdown(threads: int, factor: Value) -> Value:
-    """Give ``1 + c (m - 1)``: the processor time of a message while m threads send.
+    """Give ``1 + c (m - 1)``: the CPU time of a message while m threads send.
 
     Parameters
     ----------

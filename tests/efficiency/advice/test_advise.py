@@ -366,7 +366,7 @@ def test_threads_that_share_cores_come_before_everything_else() -> None:
 
 def test_threads_that_wait_for_other_programs_are_a_doubt() -> None:
     found = advised(run([[5], [5]], 10.0, evidence=Evidence(1000, delayed=True)))
-    assert found.doubts[0].startswith("Doubtful: threads waited for processors")
+    assert found.doubts[0].startswith("Doubtful: threads waited for CPUs")
 
 
 def test_causes_of_a_slower_computation_have_numbers() -> None:
