@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.errors import UsageError
@@ -28,15 +29,30 @@ def several(given: Any) -> list[Any]:
 
 
 def path_of(trace: TraceLike) -> str:
-    """Where a trace comes from."""
-    return trace.path if isinstance(trace, Trace) else os.fspath(trace)
+    """Where a trace comes from.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a trace nor a path.
+    """
+    if isinstance(trace, Trace):
+        return trace.path
+    return os.fspath(_path("trace", trace, "a path or a trace that was read"))
+
+
+def _path(name: str, given: Any, what: str) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"{name}: must be {what}, not {type(given).__name__}")
+    return given
 
 
 def trace_of(trace: TraceLike, *, application: int = 1, cache: bool = True) -> Trace:
     """Return a trace, read if it is a path; raises as `popmodel.trace.read`."""
     if isinstance(trace, Trace):
         return trace
-    return read(trace, application=application, cache=cache)
+    which = whole_number("application", application)
+    return read(path_of(trace), application=which, cache=cache)
 
 
 def signature_of(application: SignatureLike | None) -> Signature:
@@ -54,7 +70,9 @@ def signature_of(application: SignatureLike | None) -> Signature:
 
     if isinstance(application, Signature):
         return application
-    return files.load(files.DEFAULT if application is None else application)
+    if application is None:
+        return files.load(files.DEFAULT)
+    return files.load(_path("application", application, "a path, a name or a loaded signature"))
 
 
 def profile_of(machine: ProfileLike | None) -> Profile:
@@ -71,7 +89,9 @@ def profile_of(machine: ProfileLike | None) -> Profile:
 
     if isinstance(machine, profile.Profile):
         return machine
-    return profile.load(profile.DEFAULT_PRESET if machine is None else machine)
+    if machine is None:
+        return profile.load(profile.DEFAULT_PRESET)
+    return profile.load(_path("machine", machine, "a path, a name or a loaded profile"))
 
 
 def allocation_of(nodes: int | None, cores_per_node: int | None) -> Allocation:
@@ -84,21 +104,41 @@ def allocation_of(nodes: int | None, cores_per_node: int | None) -> Allocation:
     return Allocation(nodes, cores_per_node)
 
 
-def whole_number(name: str, number: Any) -> int:
+def whole_number(name: str, number: Any, least: int = 1) -> int:
     """A number of something.
 
     Raises
     ------
     UsageError
-        If it is not a whole number, or less than 1.
+        If it is not a whole number, or less than `least`.
     """
     try:
         whole = int(number)
     except (TypeError, ValueError, OverflowError):
-        whole = 0
-    if whole < 1 or whole != number or isinstance(number, bool):
-        raise UsageError(f"{name}={number!r}: must be a whole number, at least 1", f"try {name}=4")
+        whole = least - 1
+    if whole < least or whole != number or isinstance(number, bool):
+        raise UsageError(
+            f"{name}={number!r}: must be a whole number, at least {least}", f"try {name}=4"
+        )
     return whole
+
+
+def numbers(name: str, given: Mapping[str, float] | None) -> dict[str, float]:
+    """Return numbers by name, empty if none are given.
+
+    Raises
+    ------
+    UsageError
+        If it is not a mapping, or a value is not a number.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{name}: must be a dict of names and numbers, not {type(given).__name__}")
+    for key, value in given.items():
+        if not isinstance(value, Real) or isinstance(value, bool):
+            raise UsageError(f"{name}: {key}={value!r}: must be a number")
+    return dict(given)
 
 
 def number(name: str, value: float | str, parse: Callable[[str], float]) -> float:
@@ -134,13 +174,13 @@ def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[st
 
     if given is None:
         return None
-    names = given.split(",") if isinstance(given, str) else list(given)
-    names = [name.strip() for name in names]
+    names = given.split(",") if isinstance(given, str) else several(given)
+    names = [name.strip() if isinstance(name, str) else name for name in names]
     if names == ["all"]:
         return tuple(known)
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, 1)
+            near = get_close_matches(str(name), known, 1)
             hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
             raise UsageError(f"family: unknown family {name!r}", hint)
     return tuple(dict.fromkeys(names))

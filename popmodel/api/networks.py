@@ -7,6 +7,7 @@ from itertools import product
 from typing import TypeAlias
 
 from popmodel.api.inputs import number, several
+from popmodel.errors import UsageError
 from popmodel.network.network import Network, preset
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
@@ -47,11 +48,18 @@ def networks(
 def combinations(**given: float | str | Iterable[float | str] | None) -> list[dict[str, object]]:
     """Return each combination of values as changes of `Network`; raises as `networks`."""
     changes: Mapping[str, list[object]] = {
-        name: [_value(name, value) for value in several(values)]
+        name: [_value(name, value) for value in _some(name, values)]
         for name, values in given.items()
         if values is not None
     }
     return [dict(zip(changes, values, strict=True)) for values in product(*changes.values())]
+
+
+def _some(name: str, given: float | str | Iterable[float | str]) -> list[float | str]:
+    values = several(given)
+    if not values:
+        raise UsageError(f"{name}: no value given", "give one or several, or leave it out")
+    return values
 
 
 def network_of(given: NetworkLike) -> Network:
@@ -62,7 +70,7 @@ def network_of(given: NetworkLike) -> Network:
     UsageError
         If there is no such preset.
     """
-    return given if isinstance(given, Network) else preset(given)
+    return given if isinstance(given, Network) else preset(str(given))
 
 
 def _value(name: str, value: float | str) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,6 +10,7 @@ from popmodel.api.inputs import (
     ProfileLike,
     SignatureLike,
     allocation_of,
+    numbers,
     profile_of,
     signature_of,
     whole_number,
@@ -141,17 +142,23 @@ def predict(
         profile_of(machine),
         whole_number("procs", procs),
         whole_number("threads", threads),
-        settings,
-        reference=None if reference is None else _reference(*reference),
+        numbers("settings", settings),
+        reference=None if reference is None else _reference(reference),
         allocation=allocation_of(nodes, cores_per_node),
-        draws=draws,
-        seed=seed,
+        draws=whole_number("draws", draws, 0),
+        seed=whole_number("seed", seed, 0),
     )
     return Prediction(**{one.name: getattr(found, one.name) for one in fields(found)})
 
 
-def _reference(
-    processes: int, threads: int, settings: Mapping[str, float] | None = None
-) -> ReferenceRun:
-    processes = whole_number("reference processes", processes)
-    return ReferenceRun(processes, whole_number("reference threads", threads), settings or {})
+def _reference(given: Reference) -> ReferenceRun:
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (2, 3):
+        raise UsageError(
+            f"reference={given!r}: must be processes and threads", "try reference=(1, 4)"
+        )
+    processes, threads, *rest = given
+    return ReferenceRun(
+        whole_number("reference processes", processes),
+        whole_number("reference threads", threads),
+        numbers("reference settings", rest[0]) if rest else {},
+    )

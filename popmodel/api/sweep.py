@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from popmodel.api.inputs import (
@@ -12,6 +13,7 @@ from popmodel.api.inputs import (
     SignatureLike,
     allocation_of,
     number,
+    numbers,
     profile_of,
     several,
     signature_of,
@@ -133,29 +135,35 @@ def sweep(
     >>> table = found.to_dataframe()[["processes", "threads", "runtime_value"]]
     >>> picture = found.plot()  # picture.save("sweep.svg")
     """
-    if cores is None and efficiency is None:
+    if efficiency is None and (cores is None or not several(cores)):
         raise UsageError("the number of cores is missing", "try cores=64")
     if cores is not None and efficiency is not None:
         raise UsageError("cores and efficiency cannot be combined", "leave one of them out")
-    if efficiency is not None and not 0 < number("efficiency", efficiency, float) <= 1:
+    if efficiency is not None and not (isinstance(efficiency, Real) and 0 < efficiency <= 1):
         raise UsageError(
             f"efficiency={efficiency!r}: must be above 0 and at most 1",
             "try efficiency=0.8",
         )
-    _check_changes(what_if or {})
+    changes = numbers("what_if", what_if)
+    _check_changes(changes)
+    limit = None if max_memory is None else number("max_memory", max_memory, parse_size)
+    if limit is not None and not limit >= 0:
+        raise UsageError(
+            f"max_memory={max_memory!r}: must not be negative", "try max_memory='2GiB'"
+        )
     counts = None if cores is None else [whole_number("cores", one) for one in several(cores)]
     found = model.sweep(
         signature_of(application),
         profile_of(machine),
         counts,
-        settings,
-        what_if=what_if,
+        numbers("settings", settings),
+        what_if=changes,
         allocation=allocation_of(nodes, cores_per_node),
-        max_memory=None if max_memory is None else number("max_memory", max_memory, parse_size),
+        max_memory=limit,
         efficiency=efficiency,
         tune=tune,
-        draws=draws,
-        seed=seed,
+        draws=whole_number("draws", draws, 0),
+        seed=whole_number("seed", seed, 0),
         step=step,
     )
     return Sweep(**{one.name: getattr(found, one.name) for one in fields(found)})
@@ -166,7 +174,7 @@ def _check_changes(what_if: Mapping[str, float]) -> None:
     for name, factor in what_if.items():
         if name not in WHAT_IF:
             raise UsageError(f"what_if: unknown name {name!r}", f"known: {', '.join(WHAT_IF)}")
-        if not (isinstance(factor, int | float) and 0 < factor < math.inf):
+        if not 0 < factor < math.inf:
             raise UsageError(
                 f"what_if: {name}={factor!r}: must be a number above 0",
                 'try what_if={"latency": 0.5}',

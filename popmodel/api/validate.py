@@ -12,6 +12,7 @@ from popmodel.api.inputs import (
     SignatureLike,
     TraceLike,
     allocation_of,
+    numbers,
     path_of,
     profile_of,
     several,
@@ -195,7 +196,7 @@ def validate(
             "--window, --region and --from-start need a trace, not tables of runtimes",
             "leave them out, or name a trace",
         )
-    changes = settings or {}
+    changes = numbers("settings", settings)
     subject = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node))
     runs: list[Measurement] = []
     tables: list[RunTimes] = []
@@ -258,7 +259,7 @@ def _subject(
 ) -> _Subject:
     if isinstance(source, Signature):
         return _application(source, machine, changes, allocation)
-    if not isinstance(source, Prediction) and not os.fspath(source).lower().endswith(".json"):
+    if not isinstance(source, Prediction) and not str(source).lower().endswith(".json"):
         return _application(signature_of(source), machine, changes, allocation)
     if machine is not None or changes or allocation != WHOLE:
         raise UsageError(

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.errors import PopmodelError
+from popmodel.errors import PopmodelError, UsageError
 from popmodel.units import format_time, team
 from popmodel.values import dataclass
 
@@ -429,7 +429,9 @@ class Observables:
             reason under the name of the quantity that the aggregate needs.
         """
         if outside_mpi not in ("everywhere", "not-in-mpi"):
-            raise ValueError(f"unknown reading of outside MPI: {outside_mpi!r}")
+            raise UsageError(
+                f"outside_mpi: unknown value {outside_mpi!r}", "choose everywhere or not-in-mpi"
+            )
         total = float(self.threads.sum())
 
         def weighted(per_process: Times) -> float:

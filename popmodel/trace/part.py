@@ -84,7 +84,9 @@ PROGRAM = Part()
 
 def _limits(window: Window) -> tuple[int | None, int | None]:
     ends = window.split(":") if isinstance(window, str) else window
-    shown = window if isinstance(window, str) else ":".join(_shown(end) for end in window)
+    if not isinstance(ends, list | tuple):
+        raise UsageError(f"window={window!r}: must be a text or a pair", "try window=(1.5, 3)")
+    shown = window if isinstance(window, str) else ":".join(_shown(end) for end in ends)
     if len(ends) != 2:
         raise UsageError(f"--window {shown}: must be BEGIN:END", _EXAMPLES)
     begin, end = (_nanoseconds(each, shown) for each in ends)
@@ -105,7 +107,7 @@ def _nanoseconds(time: float | str | None, window: str) -> int | None:
         return None
     try:
         seconds = float(time)
-    except ValueError:
+    except (TypeError, ValueError):
         try:
             seconds = parse_time(str(time))
         except UsageError as error:

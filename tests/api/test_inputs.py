@@ -203,6 +203,73 @@ def test_one_thing_is_a_list_of_one() -> None:
         ),
         (lambda: popmodel.metrics([]), "no trace given", "name at least one"),
         (
+            lambda: popmodel.metrics([CG, None]),  # type: ignore[list-item]
+            "trace: must be a path or a trace that was read, not NoneType",
+            None,
+        ),
+        (
+            lambda: popmodel.predict(5, procs=4),  # type: ignore[arg-type]
+            "application: must be a path, a name or a loaded signature, not int",
+            None,
+        ),
+        (
+            lambda: popmodel.predict(machine=5, procs=4),  # type: ignore[arg-type]
+            "machine: must be a path, a name or a loaded profile, not int",
+            None,
+        ),
+        (
+            lambda: popmodel.metrics(CG, application="a"),  # type: ignore[arg-type]
+            "application='a': must be a whole number, at least 1",
+            None,
+        ),
+        (lambda: popmodel.metrics(CG, family=5), "family: unknown family 5", None),  # type: ignore[arg-type]
+        (
+            lambda: popmodel.metrics(CG, outside_mpi="not-in-omp"),  # type: ignore[arg-type]
+            "outside_mpi: unknown value 'not-in-omp'",
+            "choose everywhere or not-in-mpi",
+        ),
+        (
+            lambda: popmodel.metrics(CG, window=5),  # type: ignore[arg-type]
+            "window=5: must be a text or a pair",
+            "try window=(1.5, 3)",
+        ),
+        (
+            lambda: popmodel.predict(procs=4, settings="N=4"),  # type: ignore[arg-type]
+            "settings: must be a dict of names and numbers, not str",
+            None,
+        ),
+        (
+            lambda: popmodel.predict(procs=4, settings={"N": "4"}),  # type: ignore[dict-item]
+            "settings: N='4': must be a number",
+            None,
+        ),
+        (
+            lambda: popmodel.predict(procs=4, reference="1x4"),  # type: ignore[arg-type]
+            "reference='1x4': must be processes and threads",
+            "try reference=(1, 4)",
+        ),
+        (
+            lambda: popmodel.predict(procs=4, draws=-1),
+            "draws=-1: must be a whole number, at least 0",
+            None,
+        ),
+        (
+            lambda: popmodel.sweep(cores=4, seed=-1),
+            "seed=-1: must be a whole number, at least 0",
+            None,
+        ),
+        (
+            lambda: popmodel.sweep(cores=4, max_memory=math.nan),
+            "max_memory=nan: must not be negative",
+            None,
+        ),
+        (
+            lambda: popmodel.replay(CG, latency=[]),
+            "latency: no value given",
+            "give one or several, or leave it out",
+        ),
+        (lambda: popmodel.replay(CG, 5), "unknown network '5'", None),  # type: ignore[arg-type]
+        (
             lambda: popmodel.validate("stencil3d", []),
             "no measured run given",
             "name at least one trace or table",

@@ -10,7 +10,7 @@ from efficiency.builders import observables, runs
 from hypothesis import given, settings
 
 from popmodel.efficiency.observables import AGGREGATES, REASONS, Observables
-from popmodel.errors import PopmodelError
+from popmodel.errors import PopmodelError, UsageError
 
 
 @pytest.mark.parametrize("runtime", [0.0, -1.0, float("nan"), float("inf")])
@@ -41,7 +41,7 @@ def test_shapes_are_checked() -> None:
 
 
 def test_an_unknown_reading_of_outside_mpi_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown reading of outside MPI: 'bsc'"):
+    with pytest.raises(UsageError, match="outside_mpi: unknown value 'bsc'"):
         observables([[1.0]], 10).aggregates("bsc")  # type: ignore[arg-type]
 
 
