@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.efficiency.observables import AGGREGATES, REASONS
+from popmodel.efficiency.aggregates import AGGREGATES, REASONS
 from popmodel.errors import PopmodelError
 from popmodel.expressions import Expression, ExpressionError
 from popmodel.units import plural

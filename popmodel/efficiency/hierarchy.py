@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from popmodel.documents import parse_toml, read_text
+from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.family import (
     CAUSES,
     Decomposition,
@@ -28,7 +29,6 @@ from popmodel.efficiency.family import (
     SampledEvaluation,
     Walk,
 )
-from popmodel.efficiency.observables import AGGREGATES
 from popmodel.errors import FileError
 from popmodel.expressions import Expression, ExpressionError, parse
 

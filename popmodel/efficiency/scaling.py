@@ -13,9 +13,9 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Literal, TypeVar
 
+from popmodel.efficiency.aggregates import REASONS
 from popmodel.efficiency.family import Evaluation, Value
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.observables import REASONS
 from popmodel.errors import UsageError
 from popmodel.values import dataclass
 

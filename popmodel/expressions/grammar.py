@@ -157,11 +157,7 @@ def _check(
             # bool is an int to Python, but True in a formula is a mistake
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise refuse(f"{ast.unparse(node)[:20]} is not a number")
-            try:
-                finite = math.isfinite(float(value))
-            except OverflowError:
-                finite = False
-            if not finite:
+            if not _is_finite(value):
                 raise refuse("a number is too large")
             children = ()
         case ast.Name(id=name):
@@ -197,10 +193,7 @@ def _check(
                 raise refuse(f"{name} takes no keyword arguments")
             least, most = known[name]
             if len(args) < least or (most is not None and len(args) > most):
-                wanted = f"{least}" if most == least else f"{least} or more"
-                if most is not None and most != least:
-                    wanted = f"{least} to {most}"
-                raise refuse(f"{name} takes {wanted} arguments, not {len(args)}")
+                raise refuse(f"{name} takes {_count(least, most)} arguments, not {len(args)}")
             calls.add(name)
             children = args
         case ast.Call():
@@ -209,3 +202,17 @@ def _check(
             raise refuse(_REFUSED.get(type(node), f"{type(node).__name__} is not allowed"))
     for child in children:
         _check(child, depth + 1, leading, text, known, names, calls)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
+
+
+def _count(least: int, most: int | None) -> str:
+    """How many arguments a function takes, in words."""
+    if most is None:
+        return f"{least} or more"
+    return f"{least}" if most == least else f"{least} to {most}"

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from popmodel.efficiency.observables import NO_MPI
+from popmodel.efficiency.aggregates import NO_MPI
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
+from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.observables import AGGREGATES
 from popmodel.model.prediction import DEFAULT_REFERENCE
 from popmodel.model.symbols import not_modelled
 from popmodel.model.uncertainty import group

@@ -9,9 +9,9 @@ import pytest
 
 from popmodel.api import glossary
 from popmodel.api.explain import explain
+from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.observables import AGGREGATES
 from popmodel.errors import UsageError
 from popmodel.machine import schema
 from popmodel.model.changes import REMEDIES

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from efficiency.builders import observables
 
+from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.hierarchy import (
     Family,
     IdentityError,
@@ -16,7 +17,6 @@ from popmodel.efficiency.hierarchy import (
     load_families,
     read_family,
 )
-from popmodel.efficiency.observables import AGGREGATES
 from popmodel.errors import FileError, PopmodelError
 
 TEXT = """\

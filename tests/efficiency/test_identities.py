@@ -11,9 +11,10 @@ from efficiency.builders import observables, runs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.family import Decomposition, Family
 from popmodel.efficiency.hierarchy import BUNDLED, load_families
-from popmodel.efficiency.observables import AGGREGATES, Observables
+from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.scaling import Comparable, scale
 
 CONTRACT = {

@@ -9,7 +9,8 @@ import pytest
 from efficiency.builders import observables, runs
 from hypothesis import given, settings
 
-from popmodel.efficiency.observables import AGGREGATES, REASONS, Observables
+from popmodel.efficiency.aggregates import AGGREGATES, REASONS
+from popmodel.efficiency.observables import Observables
 from popmodel.errors import PopmodelError, UsageError
 
 

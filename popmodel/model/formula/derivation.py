@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.observables import AGGREGATES
 from popmodel.errors import UsageError
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value

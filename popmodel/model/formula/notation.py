@@ -14,7 +14,7 @@ from sympy.core.symbol import Symbol
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from popmodel.efficiency.observables import AGGREGATES
+from popmodel.efficiency.aggregates import AGGREGATES
 
 _LONGEST_SYMBOL = 2  # letters; longer names are words
 _GREEK = ("alpha", "beta", "gamma", "kappa", "lambda", "sigma")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from popmodel.efficiency.observables import AGGREGATES, NO_MPI
+from popmodel.efficiency.aggregates import AGGREGATES, NO_MPI
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value
 from popmodel.model.run.course import Course, computation
@@ -35,7 +35,7 @@ class Modelled:
     Attributes
     ----------
     aggregates : dict of str to value
-        Names of `popmodel.efficiency.observables.AGGREGATES`.
+        Names of `popmodel.efficiency.aggregates.AGGREGATES`.
     absent : dict of str to str
         Reasons for the names that are missing.
     time : dict of str to value

@@ -294,8 +294,6 @@ def tune(
     UsageError
         If there is no such parameter, or it changes the work itself.
     """
-    from scipy.optimize import minimize_scalar
-
     now = parameter(study, name)
     whole = now == round(now)
     amount = _work(study, placement)
@@ -326,23 +324,7 @@ def tune(
                 known[value] = replayed if found.source == REPLAY else math.inf
         return known[value]
 
-    lowest = max(now / _RANGE, 1.0) if whole else now / _RANGE
-    grid = np.geomspace(lowest, now * _RANGE, _COARSE)
-    values = sorted({float(round(value)) if whole else float(value) for value in grid} | {now})
-    coarse = [runtime(value) for value in values]
-    at = int(np.argmin(coarse))
-    low, high = values[max(at - 1, 0)], values[min(at + 1, len(values) - 1)]
-    if math.isfinite(max(runtime(low), runtime(high))):
-        found = minimize_scalar(
-            lambda logarithm: runtime(math.exp(logarithm)),
-            bounds=(math.log(low), math.log(high)),
-            method="bounded",
-            options={"xatol": 1e-4},
-        )
-        near = math.exp(found.x)
-        if whole:
-            for value in {math.floor(near), math.ceil(near)}:
-                runtime(float(value))
+    _explore(runtime, now, whole=whole)
     tried = [value for value, time in known.items() if math.isfinite(time)]
     allowed = [value for value in tried if not whole or value == round(value)]
     # of values that are as good, the one nearest to what it is now
@@ -359,6 +341,29 @@ def tune(
         (min(tried), max(tried)),
         _good({value: known[value] for value in allowed}, best),
     )
+
+
+def _explore(runtime: Callable[[float], float], now: float, *, whole: bool) -> None:
+    """Evaluate values around the one now, then those around the best of them."""
+    from scipy.optimize import minimize_scalar
+
+    lowest = max(now / _RANGE, 1.0) if whole else now / _RANGE
+    grid = np.geomspace(lowest, now * _RANGE, _COARSE)
+    values = sorted({float(round(value)) if whole else float(value) for value in grid} | {now})
+    at = int(np.argmin([runtime(value) for value in values]))
+    low, high = values[max(at - 1, 0)], values[min(at + 1, len(values) - 1)]
+    if not math.isfinite(max(runtime(low), runtime(high))):
+        return
+    found = minimize_scalar(
+        lambda logarithm: runtime(math.exp(logarithm)),
+        bounds=(math.log(low), math.log(high)),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    near = math.exp(found.x)
+    if whole:
+        for value in {math.floor(near), math.ceil(near)}:
+            runtime(float(value))
 
 
 def _split(placement: Placement) -> tuple[int, int]:
