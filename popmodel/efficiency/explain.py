@@ -141,7 +141,7 @@ def near_names(wanted: str, known: Mapping[str, str]) -> str | None:
     # A part of a name is likelier than a misspelling of another one.
     near = [name for name in known if len(text) > 1 and text in name][:_NEAR]
     near = near or difflib.get_close_matches(text, known, n=3)
-    suggestions = ", ".join(dict.fromkeys(known[each] for each in near))
+    suggestions = " or ".join(dict.fromkeys(known[each] for each in near))
     return f"did you mean {suggestions}?" if near else None
 
 
