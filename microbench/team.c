@@ -22,7 +22,7 @@ int team_open(struct team *team, long threads, struct result *absent)
 {
     *team = (struct team){0};
     if (threads > omp_get_num_procs()) {
-        *absent = result_absent("%ld threads, but this process may use %d processor%s", threads,
+        *absent = result_absent("%ld threads, but this process may use %d CPU%s", threads,
                                 omp_get_num_procs(), omp_get_num_procs() == 1 ? "" : "s");
         return -1;
     }
@@ -37,7 +37,7 @@ int team_open(struct team *team, long threads, struct result *absent)
     }
     team->spans = aligned_reserve((size_t)threads * sizeof *team->spans);
     if (!team->spans) {
-        *absent = result_absent("no memory for the times of %ld threads", threads);
+        *absent = result_absent("not enough memory for the times of %ld threads", threads);
         return -1;
     }
     team->threads = threads;

@@ -31,7 +31,7 @@ class ShapeError(ValueError):
     Parameters
     ----------
     problem : str
-        What is wrong, to follow the path: ``should be text, not 3``.
+        What is wrong, to follow the path: ``must be text, not 3``.
     path : str
         Where in the document; empty for all of it.
     hint : str, optional

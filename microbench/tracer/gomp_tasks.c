@@ -106,7 +106,7 @@ EXPORTED void GOMP_task(body *fn, void *data, copier *cpyfn, long size, long ali
     struct head head = make(fn, data, cpyfn, size, aligned);
     create(&head);
     if (flags & DETACHABLE) {
-        note("tasks with a detach clause: their run time is not recorded");
+        note("tasks with a detach clause: their runtime is not recorded");
         next(fn, data, cpyfn, size, align, deferred, flags, depend, priority, detach);
         return;
     }

@@ -9,6 +9,9 @@
  *     popmodel_trace_off();          // nothing is recorded from here ...
  *     popmodel_trace_on();           // ... to here, on all threads of this process
  *
+ * Regions may lie inside each other or inside themselves, and may cross; each ends on the thread
+ * that began it.
+ *
  * Needs no library to link with: while the program is not traced, each of these is a comparison
  * with null. For C and C++, with compilers that know weak symbols (GCC, Clang, Intel, NVIDIA,
  * Cray).

@@ -134,7 +134,7 @@ EXPORTED void popmodel_region_end(const char *name)
         return;
     unsigned number = name ? number_of(name) : 0;
     if (!number || !take(number)) {
-        note("ends of user regions without a begin on the same thread: not recorded");
+        note("ends of user regions without a start on the same thread: not recorded");
         return;
     }
     record(t, USER_END, number);

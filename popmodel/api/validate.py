@@ -61,6 +61,8 @@ class Validation(Result):
     ----------
     application, machine : str
         What was predicted.
+    preset : bool
+        Whether the machine comes with popmodel: it was not measured.
     measured : tuple of Measurement
         The measured runs.
     rows : tuple of Row
@@ -75,6 +77,7 @@ class Validation(Result):
 
     application: str
     machine: str
+    preset: bool
     measured: tuple[Measurement, ...]
     rows: tuple[Row, ...]
     defaults: Mapping[str, float]
@@ -94,6 +97,7 @@ class Validation(Result):
             "verdict": list(verdict(found, self.defaults, disturbed=self._disturbed)),
             "application": self.application,
             "machine": self.machine,
+            "preset": self.preset,
             "measured": [run.to_dict() for run in self.measured if run.window is not None],
             "ignored": [
                 {"file": table.path, "columns": list(table.ignored)}
@@ -213,6 +217,7 @@ def validate(
     return Validation(
         subject.application,
         subject.machine,
+        subject.preset,
         tuple(runs),
         compare(predictions, runs),
         {name: value for name, value in subject.defaults.items() if name not in in_tables},
@@ -229,6 +234,8 @@ class _Subject:
     ----------
     application, machine : str
         Their names.
+    preset : bool
+        Whether the machine comes with popmodel.
     files : tuple of str
         The files that say what they are.
     parameters : mapping of str to float
@@ -241,6 +248,7 @@ class _Subject:
 
     application: str
     machine: str
+    preset: bool
     files: tuple[str, ...]
     parameters: Mapping[str, float]
     defaults: Mapping[str, float]
@@ -275,7 +283,8 @@ def _subject(
 def _saved(document: Mapping[str, Any], *inputs: str) -> _Subject:
     saved = from_document(document)
     names = document["application"]["name"], document["machine"]["name"]
-    return _Subject(*names, inputs, saved.parameters, {}, lambda _: [saved])
+    preset = document["machine"].get("preset") is True
+    return _Subject(*names, preset, inputs, saved.parameters, {}, lambda _: [saved])
 
 
 def _application(
@@ -313,6 +322,7 @@ def _application(
     return _Subject(
         signature.name,
         profile.name,
+        profile.is_preset,
         (signature.path, profile.path),
         values,
         {name: value for name, value in values.items() if name not in changes},

@@ -158,6 +158,22 @@ def whole_number(option: str, text: str, least: int = 1) -> int:
     )
 
 
+def size(option: str, text: str) -> float:
+    """Bytes, of a size such as ``2GiB``.
+
+    Raises
+    ------
+    UsageError
+        If it is anything else.
+    """
+    from popmodel.units import parse_size
+
+    try:
+        return parse_size(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error.message}", error.hint) from None
+
+
 def optional_number(option: str, text: str | None) -> int | None:
     """A whole number, if the option is given; raises as `whole_number`."""
     return None if text is None else whole_number(option, text)

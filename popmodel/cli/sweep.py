@@ -19,6 +19,7 @@ from popmodel.cli.options import (
     SetOption,
     optional_number,
     settings,
+    size,
     whole_number,
 )
 from popmodel.errors import UsageError
@@ -105,7 +106,6 @@ def command(
     from popmodel.cli.output import target
     from popmodel.cli.progress import counted
     from popmodel.report.sweep import VIEWS
-    from popmodel.units import parse_size
 
     goal = target(output, format, force=force, formats=SWEEP_FORMATS)
     if (cores is None) == (efficiency is None):
@@ -123,7 +123,7 @@ def command(
             what_if=_changes(what_if),
             nodes=optional_number("--nodes", nodes),
             cores_per_node=optional_number("--cores-per-node", cores_per_node),
-            max_memory=None if max_memory is None else parse_size(max_memory),
+            max_memory=None if max_memory is None else size("--max-memory", max_memory),
             efficiency=goal_efficiency,
             tune=tune,
             step=step,

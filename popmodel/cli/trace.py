@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from popmodel.cli.app import Verb
-from popmodel.cli.options import FORMATS, ForceOption, choice, whole_number
+from popmodel.cli.options import FORMATS, ForceOption, choice, size, whole_number
 from popmodel.errors import UsageError
 
 EXAMPLES = (
@@ -285,14 +285,9 @@ _LEAST_SIZE = 1 << 20
 
 
 def _recorded_size(text: str | None) -> int | None:
-    from popmodel.units import parse_size
-
     if text is None:
         return None
-    try:
-        size = parse_size(text)
-    except UsageError as error:
-        raise UsageError(f"--max-size: {error.message}", error.hint) from None
-    if not _LEAST_SIZE <= size < 2**63:
+    most = size("--max-size", text)
+    if not _LEAST_SIZE <= most < 2**63:
         raise UsageError(f"--max-size {text}: must be at least 1MiB", "try --max-size 1GiB")
-    return int(size)
+    return int(most)

@@ -38,7 +38,7 @@ _UNUSED: tuple[tuple[str, str], ...] = (
     (r"core\.smt_factor", "simultaneous multithreading"),
     (r"memory\.latency", "latencies of memory and caches"),
     (r"openmp\.\w+\.fit\.v", "cost of private arrays by their size"),
-    (r"net\.socket", "messages inside a socket cost the same as inside a node"),
+    (r"net\.socket", "messages within a socket cost the same as within a node"),
     (r"net\.(intra|inter)\.(or|o_ctl|g|G)", "LogGP; messages cost alpha + beta m"),
     (r"net\.(intra|inter)\.(table|bidirectional|pairs)", "kept for comparison with the fit"),
     (r"net\.overlap", "overlap of communication is part of the signature"),

@@ -117,7 +117,7 @@ def markdown(document: Document) -> list[str]:
             lines += markdown_table(["metric", family["family"], "meaning"], rows)
         for topic, words in _by_topic(document).items():
             rows = [(word["name"], word["unit"], word["meaning"]) for word in words]
-            title = f"## Words: {topic}"
+            title = f"## Terms: {topic}"
             lines += ["", title, "", *markdown_table(["word", "unit", "meaning"], rows)]
         return lines[1:]
     for definition in document["definitions"]:
@@ -150,9 +150,9 @@ def _list(document: Document, style: Style) -> list[str]:
         ]
     for topic, words in _by_topic(document).items():
         listed = ", ".join(word["name"] for word in words)
-        lines += ["", *paragraph(f"words: {topic}", style)]
+        lines += ["", *paragraph(f"terms: {topic}", style)]
         lines += paragraph(listed, style, first="   ", rest="   ")
-    lines += ["", *paragraph("popmodel explain NAME explains a family, a metric or a word", style)]
+    lines += ["", *paragraph("popmodel explain NAME explains a family, a metric or a term", style)]
     return [*lines[1:], *paragraph("popmodel docs grammar: the keys of signatures", style)]
 
 
@@ -168,7 +168,7 @@ def _family(family: Mapping[str, Any], style: Style) -> list[str]:
     return [
         *lines,
         "",
-        *paragraph(f"popmodel explain {family['family']}.METRIC explains one", style),
+        *paragraph(f"popmodel explain {family['family']}.METRIC explains a metric", style),
     ]
 
 

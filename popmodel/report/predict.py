@@ -177,15 +177,13 @@ def _results(document: Document) -> list[tuple[str, str]]:
     else:
         text += f", 90 %: {_times(runtime['low'], runtime['high'])}"
     form = document["model_form"]
-    bracket = (
-        f"{format_time(form['full_overlap'], digits=3)} if computation and memory traffic overlap "
-        f"fully, {format_time(form['no_overlap'], digits=3)} if not at all"
-    )
+    full, none = (format_time(form[name], digits=3) for name in ("full_overlap", "no_overlap"))
+    bracket = f"{full} if computation and memory traffic overlap fully, {none} if not at all"
     reach = Validity(validity["status"], validity["factor"], tuple(validity["reasons"])).text
     return [
         ("runtime", text),
         ("validity", reach),
-        ("overlap", bracket),
+        *([("overlap", bracket)] if full != none else []),
         ("method", _method(document["replay"])),
     ]
 
@@ -283,7 +281,7 @@ def _remedies(document: Document) -> tuple[list[tuple[str, str]], list[str]]:
 
 
 def _change(fraction: float) -> str:
-    return f"{100 * fraction:+.1f} %"
+    return f"{round(100 * fraction, 1) + 0.0:+.1f} %"  # + 0.0: not -0.0
 
 
 def _uncertainty(document: Document) -> list[str]:

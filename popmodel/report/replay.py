@@ -22,7 +22,7 @@ Run = Mapping[str, Any]
 
 _APART = 0.01  # of the runtime: ranks that end closer together are not worth a column
 _OF_TIERS = ("latency", "bandwidth", "eager_threshold")  # which tiers say by distance and size
-_TIERS = {"within": "inside a node", "between": "between nodes"}
+_TIERS = {"within": "within a node", "between": "between nodes"}
 
 
 @dataclass(frozen=True)

@@ -161,10 +161,10 @@ def _decomposition(grid: Entry | None) -> list[str]:
         lines.append(f"grid: {_product(grid['grid'])} processes")
     wraps = grid["periodic"]
     if all(wraps) or not any(wraps):
-        lines.append(f"neighbours wrap around: {'yes' if all(wraps) else 'no'}")
+        lines.append(f"periodic boundaries: {'yes' if all(wraps) else 'no'}")
     else:
         around = ", ".join(str(dim) for dim, wrap in enumerate(wraps) if wrap)
-        lines.append(f"neighbours wrap around: in dimension {around}")
+        lines.append(f"periodic boundaries: in dimension {around}")
     if grid["global"] is not None:
         local = ", ".join(f"n{dim}" for dim in range(len(wraps)))
         lines.append(f"cells per process: {local}")

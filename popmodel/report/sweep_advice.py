@@ -36,7 +36,7 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
         for pair in choice["tied"]
     ]
     if len(equal) > 1 and not choice["indifferent"]:
-        meaning = f"probability to be within {100 * WITHIN:g} % of the best"
+        meaning = f"probability of being within {100 * WITHIN:g} % of the best"
         lines.append(("equally good", f"{', '.join(equal)}: {meaning}"))
     heading = "defaults"
     for default in choice["defaults"]:

@@ -31,6 +31,7 @@ Quantity = Mapping[str, Any]
 
 _TIME_HEADS = ("runs", "measured, s", "predicted, s", "90 %", "error", "inside")
 _OUTSIDE = " !"
+_NOT_MEASURED = " (preset, not measured)"
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def _subject(document: Document) -> list[tuple[str, str]]:
     ]
     return [
         ("application", " ".join([document["application"], *common])),
-        ("machine", document["machine"]),
+        ("machine", f"{document['machine']}{_NOT_MEASURED if document['preset'] else ''}"),
     ]
 
 

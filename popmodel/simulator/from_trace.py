@@ -32,7 +32,7 @@ from popmodel.simulator.calls import MasterCalls, master_calls
 from popmodel.simulator.messages import MatchedMessages, match_messages, note_calls_without_record
 from popmodel.simulator.mpi_calls import Action
 from popmodel.simulator.program import Messages, Op, Program, Uneven
-from popmodel.simulator.turns import MatchedCollectives, match_collectives
+from popmodel.simulator.turns import MatchedCollectives, match_collectives, note_calls_apart
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
@@ -85,6 +85,7 @@ def from_trace(trace: Trace) -> Program:
     left = np.asarray(whole.messages.physical_send)[messages.row]
     operations = _operations(calls, messages, left, collectives)
     notes = [*_ignored(calls), *note_calls_without_record(calls, messages)]
+    notes += note_calls_apart(calls, collectives)
     if whole is not trace:
         operations, collectives, cut = _within(pieces, calls, messages, collectives, operations)
         notes += cut

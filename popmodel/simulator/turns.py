@@ -14,6 +14,7 @@ from popmodel.simulator.program import COLLECTIVES, Collectives
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.names import BYTES_RECEIVED, BYTES_SENT, COMMUNICATOR, IS_ROOT
 from popmodel.trace.trace import part_of
+from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from popmodel.simulator.calls import MasterCalls
     from popmodel.trace import Trace
 
-__all__ = ["MatchedCollectives", "match_collectives"]
+__all__ = ["MatchedCollectives", "match_collectives", "note_calls_apart"]
 
 _ATTRIBUTES = (BYTES_SENT, BYTES_RECEIVED, IS_ROOT, COMMUNICATOR)  # consecutive numbers
+_WAIT_FOR_ALL = (COLLECTIVES.index("barrier"), COLLECTIVES.index("allreduce"))
+_APART = 100_000  # ns; clocks of nodes may differ by less
 # MPI_Init comes before any communicator: a turn of its own, over all processes. No trace has it.
 _INIT = np.iinfo(np.int64).min
 
@@ -131,6 +134,31 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
         sent,
         received,
     )
+
+
+def note_calls_apart(calls: MasterCalls, matched: MatchedCollectives) -> list[str]:
+    """Say how many collectives cannot be what they are: a member leaves before another one enters.
+
+    Calls are matched by their turns, so one that was not recorded (tracing was switched on between
+    the same calls of two processes) moves all that follow it. Barrier and Allreduce show it, as
+    nobody leaves them before all have entered.
+    """
+    kind = matched.collectives.kind[matched.collective]
+    blocking = calls.action[matched.call] == Action.COLLECTIVE
+    chosen = blocking & np.isin(kind, _WAIT_FOR_ALL)
+    row, call = matched.collective[chosen], matched.call[chosen]
+    entered = np.zeros(len(matched.collectives), np.int64)
+    left = np.full(len(matched.collectives), np.iinfo(np.int64).max)
+    np.maximum.at(entered, row, calls.entry[call])
+    np.minimum.at(left, row, calls.exit[call])
+    number = int(np.count_nonzero(entered - _APART > left))
+    if not number:
+        return []
+    return [
+        f"{number} of {plural(len(distinct(row)), 'call')} of MPI_Barrier and MPI_Allreduce end on "
+        "one rank before they begin on another: records are missing (was tracing switched on "
+        "during the run?) or clocks differ; serialisation and transfer are doubtful"
+    ]
 
 
 def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:

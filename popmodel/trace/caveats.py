@@ -8,15 +8,17 @@ import numpy as np
 
 from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.left_out import left_out
+from popmodel.trace.losses import losses
 from popmodel.trace.names import PARALLEL
 from popmodel.trace.processors import crowding
+from popmodel.trace.runtime import state_times
 from popmodel.units import format_time, plural
 
 if TYPE_CHECKING:
     from popmodel.trace.focus import Focus
     from popmodel.trace.trace import Trace
 
-__all__ = ["ENOUGH", "FEW", "MEASURABLE", "caveats", "too_small"]
+__all__ = ["ENOUGH", "FEW", "MEASURABLE", "caveats", "too_small", "untraced"]
 
 MEASURABLE = 0.01
 """Seconds below which a measurement is mostly noise: a tick of the system's scheduler lasts 1 to
@@ -25,6 +27,8 @@ FEW = 10
 """MPI calls and parallel regions below which one unusual one decides the numbers."""
 ENOUGH = 1.0
 """Seconds from which on so few calls and regions are no matter."""
+
+_NOTEWORTHY = 0.001  # of the time of the master threads
 
 
 def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
@@ -37,15 +41,35 @@ def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
     window : Focus
         Which part that is.
     """
-    return (*crowding(trace), *window.caveats, *too_small(trace), *left_out(trace))
+    return (
+        *crowding(trace),
+        *window.caveats,
+        *untraced(trace),
+        *too_small(trace),
+        *left_out(trace),
+    )
+
+
+def untraced(trace: Trace) -> list[str]:
+    """Say for how much of the time tracing was off; where records are lost, that is said instead.
+
+    It is the time of the master threads, as processes may switch tracing off at different times.
+    """
+    covered, traced = (times[trace.process_offsets[:-1]].sum() for times in state_times(trace))
+    share = 1 - traced / covered if covered else 0.0
+    if not traced or share < _NOTEWORTHY or losses(trace):
+        return []
+    return [f"tracing was off for {100 * share:.2g} % of the time: only the rest is in the numbers"]
 
 
 def too_small(trace: Trace) -> list[str]:
     """Say whether what is analysed is too short, or has too few calls, for firm numbers."""
     reasons = []
-    if trace.duration < MEASURABLE * 1e9:
-        reasons.append(f"lasts only {format_time(trace.duration / 1e9, digits=3)}")
-    short = trace.duration < ENOUGH * 1e9
+    _, traced = state_times(trace)
+    duration = int(traced.max(initial=0)) or trace.duration
+    if duration < MEASURABLE * 1e9:
+        reasons.append(f"lasts only {format_time(duration / 1e9, digits=3)}")
+    short = duration < ENOUGH * 1e9
     calls = len(trace.calls().entry) if short else FEW
     regions = _parallel_regions(trace) if calls < FEW else 0
     if 0 < calls + regions < FEW:

@@ -12,6 +12,7 @@ from popmodel.errors import TraceError
 from popmodel.trace import focus
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import tally
+from popmodel.trace.caveats import untraced
 from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.names import is_counter
@@ -70,7 +71,7 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
         "duration": trace.duration / NANOSECONDS,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "analysed": analysed.to_dict(),
-        "caveats": [*said, *crowding(trace), *left_out(trace)],
+        "caveats": [*said, *crowding(trace), *untraced(trace), *left_out(trace)],
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.events.time),

@@ -19,7 +19,14 @@ __all__ = ["longest", "state_times"]
 
 
 def state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Time of each location in all its states, and without those with tracing disabled, ns."""
+    """Time of each location in all its states, and without those with tracing disabled, ns.
+
+    Found once for each trace.
+    """
+    return trace.derived("state_times", _state_times)
+
+
+def _state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     states = trace.states
     covered = np.zeros(len(states.offsets) - 1, dtype=np.int64)
     traced = covered.copy()

@@ -45,7 +45,7 @@ def test_all_metrics_are_listed(popmodel: Call) -> None:
     assert lines[0] == "mpi: MPI (multiplicative)"
     assert "   global_efficiency" in lines
     assert "     load_balance" in lines
-    assert "words: sweeps over splits" in lines
+    assert "terms: sweeps over splits" in lines
     assert "popmodel docs grammar: the keys of signatures" in lines
     assert max(map(len, lines)) <= 60
 
@@ -59,7 +59,7 @@ def test_a_family(popmodel: Call) -> None:
     assert any(line.startswith("source  POP Standard Metrics") for line in lines)
     assert "  parallel_efficiency: Share of the time of the processes" in lines
     assert "    load_balance: How evenly useful time is spread over the" in lines
-    assert "popmodel explain mpi.METRIC explains one" in lines
+    assert "popmodel explain mpi.METRIC explains a metric" in lines
     assert max(map(len, lines)) <= 60
     document = json.loads(popmodel("explain", "mpi", "--format", "json")[1])
     (family,) = document["families"]

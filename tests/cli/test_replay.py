@@ -193,7 +193,7 @@ def test_processors_twice_as_fast_change_no_balance(popmodel: Call) -> None:
 def test_the_network_of_a_machine(popmodel: Call) -> None:
     words = ("replay", PURE, "--network", "ideal", "--machine", "sandybridge-fdr")
     out = popmodel(*words)[1]
-    assert "inside a node latency 520 ns, bandwidth up to 7.326 GB/s, eager" in out
+    assert "within a node latency 520 ns, bandwidth up to 7.326 GB/s, eager" in out
     assert "2    sandybridge-fdr" in out
     assert "machines: best estimates of the profile, processes on nodes as traced" in out
     document = json.loads(popmodel(*words, "--format", "json")[1])

@@ -361,7 +361,7 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
             "use .json, .csv, .md, .txt or .svg, or give --format",
         ),
         ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "its parameters: N, steps"),
-        ((*RUN, "--max-memory", "lots"), "'lots'", None),
+        ((*RUN, "--max-memory", "lots"), "--max-memory: 'lots'", None),
         (
             (*RUN, "--max-memory", "1KiB"),
             "stencil3d: no split of 64 cores fits into --max-memory: 64 x 1: needs 33.5 MiB "

@@ -32,6 +32,7 @@ def test_a_table_of_run_times(popmodel: Call, runs: str) -> None:
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("1 of 2 runs inside the 90 % interval; error -")
     assert "application  stencil3d N=512 steps=100" in lines
+    assert "machine      sandybridge-fdr (preset, not measured)" in lines
     assert "P x T   runs  measured, s  predicted, s        90 %    error  inside" in lines
     first, second = [line.split() for line in lines if line[:5] in ("16 x ", "8 x 8")]
     assert first[3:5] == ["1", "9.000"]

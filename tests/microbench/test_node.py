@@ -376,7 +376,7 @@ def test_quantum_is_one_per_batch(measure: Callable[..., list[Line]]) -> None:
 
 def test_absent_says_why(measure: Callable[..., list[Line]]) -> None:
     reasons = {
-        f"clock threads={CPUS + 1}": f"{CPUS + 1} threads, but this process may use {CPUS} pro",
+        f"clock threads={CPUS + 1}": f"{CPUS + 1} threads, but this process may use {CPUS} CPU",
         "triad threads=1 bytes=100": "100 bytes are too few for 1 threads of at least 512 bytes",
         "chase bytes=8": "8 bytes are less than two lines of",
         "chase bytes=68719476736": "needs 72090 MiB of memory,",

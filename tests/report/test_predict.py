@@ -83,6 +83,19 @@ def test_sections_measured_in_noise_are_named_beside_the_machine(document: Docum
     )
 
 
+def test_overlap_is_told_where_it_matters(document: Document) -> None:
+    assert any(line.startswith("overlap ") for line in shown(document))
+    alike = {**document, "model_form": {"full_overlap": 2.0, "no_overlap": 2.0001}}
+    assert not any(line.startswith("overlap ") for line in shown(alike))
+
+
+def test_a_change_that_rounds_to_nothing_has_no_minus(document: Document) -> None:
+    same = {"runtime": 1.0}, {"runtime": 1.0 - 1e-6}
+    replay = {**document["replay"], "closed_form": same[1], "replay": same[0]}
+    text = " ".join(" ".join(shown({**document, "replay": replay})).split())
+    assert "closed form: 1.000 s (+0.0 %)" in text
+
+
 def test_one_thread_is_not_compared_with_itself() -> None:
     run = predict(
         signature.load("stencil3d"), profile.load(profile.DEFAULT_PRESET), 8, 1, draws=0

@@ -391,6 +391,35 @@ def test_different_collectives_at_one_turn_are_refused(tmp_path: Path) -> None:
     assert "rank 1 in MPI_Allreduce at 0.000000050 s" in caught.value.message
 
 
+def test_collectives_that_end_on_one_rank_before_they_begin_on_another_are_told(
+    tmp_path: Path,
+) -> None:
+    """Rank 0 lacks the first one, so that its second one matches the first one of rank 1."""
+    script = Script(2)
+    script.compute(0, 10**6)
+    for rank in range(2):
+        script.collective(rank, "Allreduce")
+        script.compute(rank, 10**6)
+        script.collective(rank, "Barrier")
+        script.compute(rank, 10**6)
+        script.collective(rank, "Iallreduce")
+    script.end()
+    (note,) = from_trace(script.read(tmp_path)).notes
+    assert note.startswith(
+        "2 of 2 calls of MPI_Barrier and MPI_Allreduce end on one rank before they begin on "
+        "another: records are missing"
+    )
+
+
+def test_clocks_may_differ_a_little(tmp_path: Path) -> None:
+    script = Script(2)
+    script.compute(0, 10**5)
+    for rank in range(2):
+        script.collective(rank, "Barrier")
+    script.end()
+    assert from_trace(script.read(tmp_path)).notes == ()
+
+
 @pytest.mark.parametrize("callers", [(0, 2), (0, 1, 2)])
 def test_a_collective_of_a_process_that_is_no_member_is_refused(
     callers: tuple[int, ...], tmp_path: Path

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.trace import read
-from popmodel.trace.caveats import caveats, too_small
+from popmodel.trace import Trace, read
+from popmodel.trace.caveats import caveats, too_small, untraced
 from popmodel.trace.focus import focused
+from popmodel.trace.info import info
+from popmodel.trace.names import TRACING_DISABLED
 from popmodel.trace.part import Part
 from popmodel.trace.writer import TraceWriter
 
@@ -43,6 +45,45 @@ def test_what_is_too_small_is_said(
     trace = read(tmp_path / "x.prv", cache=False)
     assert too_small(trace) == told
     assert list(caveats(*focused(trace, Part(from_start=True)))) == told
+
+
+def switched_off(folder: Path, milliseconds: int) -> Trace:
+    """A run of 100 ms whose first process has tracing off at its end; that of the other is on."""
+    writer = TraceWriter([1, 1], duration=100 * MS)
+    on = (100 - milliseconds) * MS
+    writer.state(0, 0, 0, on, 1)
+    writer.state(0, 0, on, 100 * MS, TRACING_DISABLED)
+    writer.state(1, 0, 0, 100 * MS, 1)
+    writer.write(folder / "x.prv")
+    return read(folder / "x.prv", cache=False)
+
+
+def test_for_how_long_tracing_was_off_is_said(tmp_path: Path) -> None:
+    trace = switched_off(tmp_path, 50)
+    told = "tracing was off for 25 % of the time: only the rest is in the numbers"
+    assert caveats(*focused(trace)) == (told,)
+    assert info(trace)["caveats"] == [told]
+    assert caveats(*focused(trace.window(0, 50 * MS))) == ()
+
+
+def test_a_moment_of_it_is_no_matter(tmp_path: Path) -> None:
+    writer = TraceWriter([1], duration=100 * MS)
+    writer.state(0, 0, 0, 10, TRACING_DISABLED)
+    writer.state(0, 0, 10, 100 * MS, 1)
+    writer.write(tmp_path / "x.prv")
+    assert untraced(read(tmp_path / "x.prv", cache=False)) == []
+
+
+def test_time_without_tracing_does_not_make_a_run_longer(tmp_path: Path) -> None:
+    part = switched_off(tmp_path, 95).window(0, 100 * MS)
+    writer = TraceWriter([1], duration=100 * MS)
+    writer.state(0, 0, 0, 4 * MS, 1)
+    writer.state(0, 0, 4 * MS, 100 * MS, TRACING_DISABLED)
+    writer.write(tmp_path / "y.prv")
+    assert too_small(part) == []
+    assert too_small(read(tmp_path / "y.prv", cache=False)) == [
+        "the analysed part lasts only 4.00 ms: too little for reliable numbers"
+    ]
 
 
 def test_what_is_analysed_is_said_before(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_detached_tasks(run: Run, build: Build, compiler: str) -> None:
     assert len(process.of("TASK_CREATE")) == 1
     notes = [event["text"] for event in process.events("note")]
     if compiler == "gcc":
-        assert notes == ["tasks with a detach clause: their run time is not recorded"]
+        assert notes == ["tasks with a detach clause: their runtime is not recorded"]
     else:
         assert notes == []
         assert len(process.of("TASK_RUN")) == len(process.of("TASK_STOP")) == 1

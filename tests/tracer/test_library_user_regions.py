@@ -59,7 +59,7 @@ def test_wrong_regions_of_the_user(run: Run, build: Build) -> None:
     assert found == [*STEPS, ("begin", "left open"), ("begin", "on threads"), ("end", "on threads")]
     notes = {event["text"]: event["count"] for event in process.events("note")}
     assert notes == {
-        "ends of user regions without a begin on the same thread: not recorded": 2,
+        "ends of user regions without a start on the same thread: not recorded": 2,
         "user regions without a name: not recorded": 1,
     }
 
@@ -86,5 +86,5 @@ def test_more_names_than_there_is_room_for(run: Run, build: Build) -> None:
     # Five names come before the many and one after them, on two threads; these do not end either.
     assert notes == {
         "names of user regions beyond 4096: not recorded": 5000 - 4091 + 2,
-        "ends of user regions without a begin on the same thread: not recorded": 2,
+        "ends of user regions without a start on the same thread: not recorded": 2,
     }

@@ -46,8 +46,8 @@ WORK: Mapping[str, tuple[str, str, str]] = {
 
 _WHERE: Mapping[str, str] = {
     "inter": "between nodes",
-    "intra": "inside a node",
-    "socket": "inside a socket",
+    "intra": "within a node",
+    "socket": "within a socket",
 }
 
 

@@ -327,7 +327,7 @@ def _layout(
 
 
 def remarks(placement: Placement, topology: Topology) -> list[str]:
-    """Say where threads of a process are apart although a socket or memory domain has room."""
+    """Say where threads of a process are apart, or together while memory domains are idle."""
     for parts, spanned, room in (
         ("sockets", placement.sockets_spanned, topology.cores_per_socket),
         ("memory domains", placement.domains_spanned, topology.cores_per_domain),
@@ -340,6 +340,11 @@ def remarks(placement: Placement, topology: Topology) -> list[str]:
                 "on a node do not fit otherwise"
             )
             return [f"the threads of a process span {spanned} {parts}: {why}"]
+    if placement.threads > 1 and placement.per_node < topology.domains:
+        return [
+            f"{placement.per_node} of {topology.domains} memory domains of a node in use: the "
+            "threads of a process stay together; more processes with fewer threads use all"
+        ]
     return []
 
 

@@ -168,7 +168,7 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
             "periodic",
             "",
             "false",
-            "whether neighbours wrap around, for all dimensions or for each",
+            "whether boundaries are periodic, for all dimensions or for each",
         ),
     ),
     "imbalance": (

@@ -217,6 +217,15 @@ def test_threads_that_are_apart_are_noted() -> None:
     ]
 
 
+def test_idle_memory_domains_are_noted_where_threads_could_use_them() -> None:
+    assert remarks(place(1, 8, NODES), NODES) == [
+        "1 of 2 memory domains of a node in use: the threads of a process stay together; more "
+        "processes with fewer threads use all"
+    ]
+    assert remarks(place(2, 4, NODES), NODES) == []
+    assert remarks(place(1, 1, NODES), NODES) == []
+
+
 def test_launch_lines() -> None:
     placement = place(16, 4, NODES)
     assert launch_line(placement, "./a") == (
