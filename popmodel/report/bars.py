@@ -84,7 +84,8 @@ def bars(
     found = [bar for line in lines for bar in line.bars if bar is not None]
     ends = [max(bar.value, bar.high or 0.0) for bar in found]
     longest = full or max([exact or 0.0, *ends]) or 1.0
-    left = MARGIN + max(text_width(line.label) + _INDENT * line.depth for line in lines) + 8
+    labels = [text_width(line.label) + _INDENT * line.depth for line in lines]
+    left = MARGIN + max(labels, default=0.0) + 8
     texts = max((text_width(bar.text) for bar in found), default=0.0)
     room = max(_LENGTH + 8 + texts, *map(text_width, heads)) + _GAP
     abreast = max(1, int((_MOST_WIDTH - left - MARGIN + _GAP) / room))

@@ -114,6 +114,16 @@ def test_drawings_are_svg_that_says_where_it_comes_from(result: Result) -> None:
     assert ElementTree.fromstring(drawing._repr_svg_()).tag == root.tag
 
 
+@pytest.mark.parametrize("traces", [CG, [CG, HYBRID]])
+@pytest.mark.parametrize("family", [None, "mpi", "scaling", "all"])
+def test_all_families_can_be_drawn(traces: Any, family: str | None) -> None:
+    found = popmodel.metrics(traces, family=family)
+    drawn = str(found.plot())
+    shown = [name for name in found.shown if name != "scaling"]
+    assert ("Parallel efficiency" in drawn) == bool(shown)
+    assert ("Computation scaling" in drawn) == isinstance(traces, list)
+
+
 def test_a_drawing_is_saved(tmp_path: Path, swept: Sweep) -> None:
     drawing = swept.plot()
     drawing.save(tmp_path / "sweep.svg")
