@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Run = Mapping[str, Any]
 
+_SPEEDUP = "speedup"
+"""Grows with the cores: no length beside efficiencies, so it stands with the facts of a run."""
+
 
 def svg(document: Document) -> str:
     """One tree of efficiencies below the other, the runs side by side."""
@@ -29,13 +32,13 @@ def svg(document: Document) -> str:
     lines: list[Line] = []
     for family in shown:
         if len(shown) > 1:
-            lines.append(Line(family.title))
+            unit = ", ratios" if family.id == SCALING else ""
+            lines.append(Line(f"{family.title}{unit}"))
         lines += _tree(runs, family)
     return bars(
         "Efficiencies, %",
         [
-            f"{name}: {count(run['processes'])} x {describe_team(run['threads'])}, "
-            f"runtime {format_time(run['runtime'])}"
+            f"{name}: {_about(run, compared=len(runs) > 1)}"
             for name, run in zip(names, runs, strict=True)
         ],
         names,
@@ -49,6 +52,16 @@ def svg(document: Document) -> str:
     )
 
 
+def _about(run: Run, *, compared: bool) -> str:
+    """Size, runtime, and, of several runs, how many times as fast as the reference run."""
+    size = f"{count(run['processes'])} x {describe_team(run['threads'])}"
+    facts = [size, f"runtime {format_time(run['runtime'])}"]
+    speedup = run["metrics"].get(SCALING, {}).get(_SPEEDUP)
+    if compared and speedup is not None:
+        facts.append(f"speed-up {speedup:.3g}")
+    return ", ".join(facts)
+
+
 def _is_shown(family: Family, runs: Sequence[Run]) -> bool:
     """A run alone does not scale."""
     return family.id in runs[0]["metrics"] and (family.id != SCALING or len(runs) > 1)
@@ -57,13 +70,13 @@ def _is_shown(family: Family, runs: Sequence[Run]) -> bool:
 def _tree(runs: Sequence[Run], family: Family) -> list[Line]:
     return [
         Line(
-            family.metrics[row.metric].name,
+            f"({family.metrics[row.metric].name})" if row.view else family.metrics[row.metric].name,
             tuple(_bar(run, family.id, row.metric) for run in runs),
             row.depth,
         )
         for walk in family.tree()
         for row in walk.rows
-        if any(row.metric in run["metrics"][family.id] for run in runs)
+        if row.metric != _SPEEDUP and any(row.metric in run["metrics"][family.id] for run in runs)
     ]
 
 
@@ -72,4 +85,6 @@ def _bar(run: Run, family: str, metric: str) -> Bar | None:
     if value is None:
         return None
     is_worst = run["lowest"].get(family, {}).get("metric") == metric
-    return Bar(max(value, 0.0), percent(value), is_worst=is_worst)
+    # As on the screen: ratios to another run are no percentages.
+    text = f"{value:.3f}" if family == SCALING else percent(value)
+    return Bar(max(value, 0.0), text, is_worst=is_worst)

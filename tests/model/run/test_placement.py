@@ -372,5 +372,5 @@ def test_every_process_needs_a_cell() -> None:
     with pytest.raises(ImpossibleSplit, match="no grid of 7 processes fits 4 x 5 cells: each"):
         names(small, 7, 1, {})
     given_grid = "[decomp]\nglobal = [4, 5]\ngrid = ['P', 1]\n"
-    with pytest.raises(ImpossibleSplit, match="grid of 5 x 1 processes has more of them than cell"):
+    with pytest.raises(ImpossibleSplit, match="5 x 1 processes has more processes than cells"):
         names(signature.from_text(HEAD + given_grid + BODY), 5, 1, {})
