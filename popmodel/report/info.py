@@ -10,7 +10,7 @@ from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Cell, Row, Style, pairs, table
 from popmodel.report.warnings import caveat_lines, warning_lines
-from popmodel.units import count, format_time, plural
+from popmodel.units import count, format_size, format_time, plural
 
 _MARKED = [
     ["", "times"],
@@ -44,6 +44,8 @@ def records(document: Document) -> list[Record]:
         ("analysed", "begin", document["analysed"]["begin"]),
         ("analysed", "end", document["analysed"]["end"]),
     ]
+    for name, size in (document["message_sizes"] or {}).items():
+        rows.append(("message_sizes", name, size))
     for group in ("records", "calls", "regions"):
         rows += [(group, name, value) for name, value in document[group].items()]
     for name, facts in document["user_regions"].items():
@@ -97,6 +99,8 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("runtime", "-" if document["runtime"] is None else format_time(document["runtime"])),
         ("counters", ", ".join(document["counters"]) or "none"),
     ]
+    if sizes := document["message_sizes"]:
+        facts.insert(-1, ("messages", _sizes(sizes)))
     window = document["analysed"]
     if any(window["left_out"].values()):
         span = f"{window['begin']:.4g} s to {window['end']:.4g} s"
@@ -105,6 +109,15 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     if applications != 1:
         facts.insert(1, ("application", f"{document['application']} of {applications}"))
     return facts
+
+
+def _sizes(sizes: Mapping[str, float]) -> str:
+    """Sizes of messages in words."""
+    least, mean, most, total = (
+        format_size(sizes[name]) for name in ("min", "mean", "max", "total")
+    )
+    each = f"{least} each" if sizes["min"] == sizes["max"] else f"{least} to {most}, mean {mean}"
+    return f"{each}; {total} in total"
 
 
 def _tables(document: Document) -> list[tuple[str, dict[str, int]]]:

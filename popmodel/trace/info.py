@@ -20,7 +20,7 @@ from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
-from popmodel.trace.trace import Events, Trace, TraceWarning
+from popmodel.trace.trace import Events, Messages, Trace, TraceWarning
 from popmodel.trace.user_regions import user_regions
 
 NANOSECONDS = 10**9  # in a second; dividing rounds once
@@ -78,6 +78,7 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
             "messages": len(trace.messages.size),
             "communicators": len(trace.communicators),
         },
+        "message_sizes": message_sizes(trace.messages),
         "calls": calls,
         "regions": regions_by_name(trace),
         "user_regions": marked_regions(trace),
@@ -97,6 +98,20 @@ def types_of(events: Events) -> list[int]:
     for block in walk(events.type):
         found.update(distinct(events.type[block]).tolist())
     return sorted(found)
+
+
+def message_sizes(messages: Messages) -> dict[str, float] | None:
+    """Sizes of point-to-point messages in bytes: least, mean, most and all; None without any."""
+    least, most, total = None, 0, 0
+    for block in walk(messages.size):
+        sizes = messages.size[block]
+        smallest = int(sizes.min())
+        least = smallest if least is None else min(least, smallest)
+        most, total = max(most, int(sizes.max())), total + int(sizes.sum(dtype=np.float64))
+    if least is None:
+        return None
+    mean = total / len(messages.size)
+    return {"min": least, "mean": mean, "max": most, "total": total}
 
 
 def threads_of(trace: Trace) -> int | list[int]:

@@ -6,8 +6,11 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+DATA = Path(__file__).parent.parent / "data"
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -79,3 +82,14 @@ def test_what_is_analysed_is_said_beside_the_whole(started: str, popmodel: Call)
     rows = csv.DictReader(io.StringIO(popmodel("info", started, "--format", "csv")[1]))
     values = {row["name"]: row["value"] for row in rows if row["group"] == "analysed"}
     assert values == {"begin": "0.04", "end": "0.09"}
+
+
+def test_sizes_of_messages(popmodel: Call) -> None:
+    lines = popmodel("info", str(DATA / "cg.S.2.prv.gz"))[1].splitlines()
+    (line,) = (line for line in lines if line.startswith("messages "))
+    assert line == "messages   8 B to 5.469 KiB, mean 2.712 KiB; 8.9 MiB in total"
+
+
+def test_messages_of_one_size(popmodel: Call) -> None:
+    example = DATA.parent.parent / "examples" / "traces" / "stencil3d.2x2.prv.gz"
+    assert "messages   312.5 KiB each; 61.04 MiB in total" in popmodel("info", str(example))[1]

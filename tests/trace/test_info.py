@@ -58,6 +58,7 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
         },
         "caveats": [],
         "records": {"states": 5, "events": 19, "messages": 1, "communicators": 1},
+        "message_sizes": {"min": 8, "mean": 8.0, "max": 8, "total": 8},
         "calls": {"MPI_Barrier": 2, "MPI_Send": 1},
         "regions": {"function 4": 1, "parallel region": 1},
         "user_regions": {},
@@ -107,6 +108,7 @@ def test_an_empty_trace(tmp_path: Path) -> None:
     TraceWriter([1], nodes=[], duration=5).write(tmp_path / "x.prv")
     summary = info(read(tmp_path / "x.prv"))
     assert summary["records"] == {"states": 0, "events": 0, "messages": 0, "communicators": 0}
+    assert summary["message_sizes"] is None
     assert (summary["nodes"], summary["calls"], summary["regions"]) == (None, {}, {})
 
 
