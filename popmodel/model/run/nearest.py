@@ -116,9 +116,14 @@ def hint(splits: Sequence[tuple[int, int]], nodes: int | None, topology: Topolog
         text = " or ".join(f"{processes} x {threads}" for processes, threads in splits)
         found.append(f"{text} (processes x threads)")
     if nodes is not None:
-        condition = " if the machine has as many" if nodes > topology.nodes else ""
-        found.append(f"--nodes {nodes}{condition}")
+        found.append(on_nodes(nodes, topology))
     return f"possible: {', or '.join(found)}" if found else None
+
+
+def on_nodes(nodes: int, topology: Topology) -> str:
+    """Return the option for a number of nodes, with a condition if the profile has fewer."""
+    condition = " if the machine has as many" if nodes > topology.nodes else ""
+    return f"--nodes {nodes}{condition}"
 
 
 def _most_processes(threads: int, topology: Topology, allocation: Allocation) -> int:

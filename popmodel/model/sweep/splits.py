@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
@@ -13,6 +14,7 @@ from popmodel.machine.profile import MissingQuantity
 from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.replayed.agreement import CLOSED_FORM
 from popmodel.model.run import grid
+from popmodel.model.run.nearest import on_nodes
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Evaluation, Study
 from popmodel.model.sweep.candidate import Evaluated
@@ -191,10 +193,23 @@ def impossible(
             if near
             else "allow more memory, or ask for more cores",
         )
-    hint = f"possible: {' or '.join(near)} cores for {study.signature.name}" if near else None
+    choices = [f"{' or '.join(near)} cores for {study.signature.name}"] if near else []
+    if (nodes := enough_nodes(study, count)) is not None:
+        choices.append(on_nodes(nodes, study.profile.topology))
     return UsageError(
-        f"{study.signature.name}: no split of {count} cores is possible: {refused[0].why}", hint
+        f"{study.signature.name}: no split of {count} cores is possible: {refused[0].why}",
+        f"possible: {', or '.join(choices)}" if choices else None,
     )
+
+
+def enough_nodes(study: Study, count: int) -> int | None:
+    """Return the nodes that the cores fill if there are fewer, and a split is possible there."""
+    nodes, cores = study.allocation.available(study.profile.topology)
+    full = math.ceil(count / cores)
+    allocation = replace(study.allocation, nodes=full)
+    if full > nodes and any(study.is_possible(count // t, t, allocation) for t in divisors(count)):
+        return full
+    return None
 
 
 def is_possible(study: Study, cores: int, max_memory: float | None = None) -> bool:

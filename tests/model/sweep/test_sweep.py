@@ -6,6 +6,7 @@ import copy
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -30,6 +31,7 @@ from popmodel.model.sweep.sweep import Sweep, sweep
 STENCIL = signature.load("stencil3d")
 CANNON = signature.load("cannon")
 PRESET = profile.load(profile.DEFAULT_PRESET)
+ONE_NODE = Path(__file__).parents[3] / "examples" / "profiles" / "two-core-vm.json"
 
 SERIAL = """
 [[program]]
@@ -242,6 +244,20 @@ def test_cores_without_any_split_name_the_nearest() -> None:
         "it requires is_square(P)"
     )
     assert caught.value.hint == "possible: 32 or 36 cores for cannon"
+
+
+def test_more_cores_than_the_profile_has_name_the_nodes_that_they_fill() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(STENCIL, PRESET, [4096])
+    assert caught.value.hint == (
+        "possible: 1024 cores for stencil3d, or --nodes 256 if the machine has as many"
+    )
+
+
+def test_no_nodes_are_named_where_the_network_between_them_is_unknown() -> None:
+    with pytest.raises(UsageError) as caught:
+        sweep(STENCIL, profile.load(ONE_NODE), [64])
+    assert caught.value.hint == "possible: 2 cores for stencil3d"
 
 
 def test_more_cores_than_the_machine_has() -> None:
