@@ -33,7 +33,7 @@ def alike(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def quantile(values: NDArray[np.float64], share: float) -> float:
-    """Give a quantile, linear between values, as `numpy.quantile` but in a tenth of its time."""
+    """Return a quantile, linear between values, as `numpy.quantile` but in a tenth of its time."""
     ordered = np.sort(values)
     position = share * (ordered.size - 1)
     below = int(position)

@@ -198,7 +198,7 @@ class Kind:
         *,
         line: int | None = None,
     ) -> Any:
-        """Give a document as its shape reads it.
+        """Return a document as its shape reads it.
 
         Raises
         ------
@@ -226,7 +226,7 @@ def read_shape(
     line: int | None = None,
     hint: str | None = None,
 ) -> Any:
-    """Give a value as its shape reads it; raises `error` with the place inside it."""
+    """Return a value as its shape reads it; raises `error` with the place inside it."""
     try:
         return shape.read(value)
     except ShapeError as reason:

@@ -80,7 +80,7 @@ class NewFile:
             self._partial = None
 
     def publish(self, target: Path) -> bool:
-        """Give the complete file its name, in place of another of that name.
+        """Rename the complete file, in place of another of that name.
 
         Returns
         -------

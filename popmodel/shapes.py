@@ -45,7 +45,7 @@ class ShapeError(ValueError):
         self.hint = hint
 
     def inside(self, step: str) -> ShapeError:
-        """Give the same error as that of the document that holds the value under `step`."""
+        """Return the same error as that of the document that holds the value under `step`."""
         dot = "" if not self.path or self.path.startswith("[") else "."
         return ShapeError(self.problem, f"{step}{dot}{self.path}", self.hint)
 
@@ -54,7 +54,7 @@ class Shape(Protocol):
     """What a value may be."""
 
     def read(self, value: Any) -> Any:
-        """Give the value as it is used.
+        """Return the value as it is used.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Real:
         self.most = most
 
     def read(self, value: Any) -> float:
-        """Give the number; see `Shape`."""
+        """Return the number; see `Shape`."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ShapeError(f"must be {self._described}, not {shown(value)}")
         if isinstance(value, float) and not math.isfinite(value):
@@ -116,7 +116,7 @@ class Whole:
         self.most = most
 
     def read(self, value: Any) -> int:
-        """Give the number; see `Shape`."""
+        """Return the number; see `Shape`."""
         if isinstance(value, bool) or not isinstance(value, int):
             wanted = f", at least {self.least}" if self.least > -(2**63) else ""
             raise ShapeError(f"must be a whole number{wanted}, not {shown(value)}")
@@ -134,7 +134,7 @@ class Text:
         self.choices = choices
 
     def read(self, value: Any) -> str:
-        """Give the text; see `Shape`."""
+        """Return the text; see `Shape`."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             expected = f"one of {', '.join(self.choices)}" if self.choices else "text"
             raise ShapeError(f"must be {expected}, not {shown(value)}")
@@ -147,7 +147,7 @@ class Flag:
     """True or false."""
 
     def read(self, value: Any) -> bool:
-        """Give the truth value; see `Shape`."""
+        """Return the truth value; see `Shape`."""
         if not isinstance(value, bool):
             raise ShapeError(f"must be true or false, not {shown(value)}")
         return value
@@ -157,7 +157,7 @@ class Plain:
     """Any JSON value that can be written again: informative, never used in a computation."""
 
     def read(self, value: Any) -> Any:
-        """Give the value; see `Shape`."""
+        """Return the value; see `Shape`."""
         _check_plain(value, DEEPEST)
         return value
 
@@ -185,7 +185,7 @@ class Optional:
         self.of = of
 
     def read(self, value: Any) -> Any:
-        """Give the value, or None; see `Shape`."""
+        """Return the value, or None; see `Shape`."""
         return None if value is None else self.of.read(value)
 
 
@@ -197,7 +197,7 @@ class OneOf:
         self.shapes = shapes
 
     def read(self, value: Any) -> Any:
-        """Give what the first shape that fits makes of the value; see `Shape`."""
+        """Return what the first shape that fits makes of the value; see `Shape`."""
         for shape in self.shapes:
             try:
                 return shape.read(value)
@@ -215,7 +215,7 @@ class Items:
         self.least = least
 
     def read(self, value: Any) -> list[Any]:
-        """Give the list; see `Shape`."""
+        """Return the list; see `Shape`."""
         if not isinstance(value, list):
             at_least = {0: "", 1: " with at least one entry"}.get(
                 self.least, f" with at least {self.least} entries"
@@ -240,7 +240,7 @@ class Row:
         self.of = of
 
     def read(self, value: Any) -> tuple[Any, ...]:
-        """Give the entries; see `Shape`."""
+        """Return the entries; see `Shape`."""
         if not isinstance(value, list) or len(value) != len(self.of):
             raise ShapeError(f"must be a list of {len(self.of)} entries, not {shown(value)}")
         found: list[Any] = []
@@ -259,7 +259,7 @@ class Named:
         self.of = of
 
     def read(self, value: Any) -> dict[str, Any]:
-        """Give the table; see `Shape`."""
+        """Return the table; see `Shape`."""
         if not isinstance(value, Mapping):
             raise ShapeError(f"must be a table, not {shown(value)}")
         return {name: _entry(name, item, self.of) for name, item in value.items()}
@@ -290,7 +290,7 @@ class Table:
         self.others = others
 
     def read(self, value: Any) -> dict[str, Any]:
-        """Give the entries; see `Shape`."""
+        """Return the entries; see `Shape`."""
         if not isinstance(value, Mapping):
             raise ShapeError(f"must be a table, not {shown(value)}")
         for name in self.required:
@@ -309,7 +309,7 @@ class Table:
 
 
 def record(keys: Mapping[str, Shape], others: Shape | None = None) -> Table:
-    """Give the shape of a table that has all of its keys."""
+    """Return the shape of a table that has all of its keys."""
     return Table(keys, tuple(keys), others=others)
 
 

@@ -124,7 +124,7 @@ class Expression:
         symbols: Mapping[str, sympy.Expr | float] | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> sympy.Expr:
-        """Give the expression as a SymPy expression.
+        """Return the expression as a SymPy expression.
 
         Parameters
         ----------

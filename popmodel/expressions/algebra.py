@@ -25,7 +25,7 @@ class Algebra(ABC):
 
     @abstractmethod
     def standard_functions(self) -> Functions:
-        """Give the functions of the grammar for these values."""
+        """Return the functions of the grammar for these values."""
 
     @abstractmethod
     def number(self, value: int | float) -> Any:
@@ -41,15 +41,15 @@ class Algebra(ABC):
 
     @abstractmethod
     def conjunction(self, values: list[Any]) -> Any:
-        """Give whether all values are true."""
+        """Return whether all values are true."""
 
     @abstractmethod
     def disjunction(self, values: list[Any]) -> Any:
-        """Give whether any value is true."""
+        """Return whether any value is true."""
 
     @abstractmethod
     def negation(self, value: Any) -> Any:
-        """Give whether the value is false."""
+        """Return whether the value is false."""
 
     @abstractmethod
     def choice(self, condition: Any, chosen: Any, otherwise: Any) -> Any:
@@ -61,7 +61,7 @@ class Algebra(ABC):
 
     @abstractmethod
     def modulo(self, a: Any, b: Any) -> Any:
-        """Give the remainder of the floor division."""
+        """Return the remainder of the floor division."""
 
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -22,7 +22,7 @@ def is_symbolic(*values: Value) -> bool:
 
 
 def maximum(first: Value, *others: Value) -> Value:
-    """Give the largest value, elementwise."""
+    """Return the largest value, elementwise."""
     if is_symbolic(first, *others):
         import sympy
 
@@ -33,7 +33,7 @@ def maximum(first: Value, *others: Value) -> Value:
 
 
 def minimum(first: Value, *others: Value) -> Value:
-    """Give the smallest value, elementwise."""
+    """Return the smallest value, elementwise."""
     if is_symbolic(first, *others):
         import sympy
 
@@ -62,7 +62,7 @@ def floor(value: Value) -> Value:
 
 
 def sqrt(value: Value) -> Value:
-    """Give the square root."""
+    """Return the square root."""
     if is_symbolic(value):
         import sympy
 
@@ -71,7 +71,7 @@ def sqrt(value: Value) -> Value:
 
 
 def log(value: Value) -> Value:
-    """Give the natural logarithm."""
+    """Return the natural logarithm."""
     if is_symbolic(value):
         import sympy
 
@@ -80,7 +80,7 @@ def log(value: Value) -> Value:
 
 
 def choose(condition: Value, chosen: Value, otherwise: Value) -> Value:
-    """Give ``chosen`` where the condition holds, else ``otherwise``."""
+    """Return ``chosen`` where the condition holds, else ``otherwise``."""
     if is_symbolic(condition, chosen, otherwise):
         import sympy
 
@@ -90,7 +90,7 @@ def choose(condition: Value, chosen: Value, otherwise: Value) -> Value:
 
 
 def floor_log2(value: Value) -> Value:
-    """Give the largest k with ``2**k <= value``, exact for every integer below 2**53.
+    """Return the largest k with ``2**k <= value``, exact for every integer below 2**53.
 
     A rounded logarithm is off by one near large powers of two, hence the binary exponent.
     """
@@ -103,7 +103,7 @@ def floor_log2(value: Value) -> Value:
 
 
 def ceiling_log2(value: Value) -> Value:
-    """Give the smallest k with ``2**k >= value``, exact for every integer below 2**53."""
+    """Return the smallest k with ``2**k >= value``, exact for every integer below 2**53."""
     if is_symbolic(value):
         import sympy
 

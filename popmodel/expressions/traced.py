@@ -100,19 +100,19 @@ class Traced:
     # NumPy calls these for its functions of the same names
 
     def sqrt(self) -> Traced:
-        """Give the square root."""
+        """Return the square root."""
         import sympy
 
         return Traced(_quietly(math.sqrt, self.value), sympy.sqrt(self.formula))
 
     def log(self) -> Traced:
-        """Give the natural logarithm."""
+        """Return the natural logarithm."""
         import sympy
 
         return Traced(_quietly(math.log, self.value), sympy.log(self.formula))
 
     def exp(self) -> Traced:
-        """Give the exponential."""
+        """Return the exponential."""
         import sympy
 
         return Traced(_quietly(math.exp, self.value), sympy.exp(self.formula))
@@ -171,7 +171,7 @@ class Traced:
 
 
 def named(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Give a function of some numbers, in formulas by its name if any of them is traced.
+    """Return a function of some numbers, in formulas by its name if any of them is traced.
 
     For what is computed by a procedure: a formula of its steps would say nothing.
     """
@@ -185,7 +185,7 @@ def named(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def exact(number: Any) -> Any:
-    """Give a number as SymPy's: whole, or a fraction if it is one that people would write.
+    """Return a number as SymPy's: whole, or a fraction if it is one that people would write.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def exact(number: Any) -> Any:
 
 
 def log2(number: Any) -> Any:
-    """Give the logarithm to base 2, in formulas as a quotient of natural ones."""
+    """Return the logarithm to base 2, in formulas as a quotient of natural ones."""
     import sympy
 
     return (

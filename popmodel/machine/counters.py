@@ -45,7 +45,7 @@ def refusal() -> int | None:
 
 
 def paranoia() -> int | None:
-    """Give the kernel's setting ``perf_event_paranoid``: 2 and less let users count their own."""
+    """Return the kernel's setting ``perf_event_paranoid``: 2 and less let users count their own."""
     try:
         return int(PARANOID.read_text(encoding="ascii"))
     except (OSError, ValueError):

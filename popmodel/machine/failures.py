@@ -154,13 +154,13 @@ def not_started(said: str) -> LaunchError:
 
 
 def meaningful(text: str, most: int = 12) -> tuple[str, ...]:
-    """Give the last lines that say something: no rules, no empty ones, no general advice."""
+    """Return the last lines that say something: no rules, no empty ones, no general advice."""
     lines = [line.strip() for line in text.splitlines()]
     return tuple(line for line in lines if re.search(r"\w", line) and not _ADVICE(line))[-most:]
 
 
 def quote(words: Sequence[str]) -> str:
-    """Give the last line of a launcher's words, not too long."""
+    """Return the last line of a launcher's words, not too long."""
     return _shortened(words[-1]) if words else ""
 
 

@@ -19,7 +19,7 @@ __all__ = ["network_of"]
 
 
 def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
-    """Give the network of a machine to processes on some nodes.
+    """Return the network of a machine to processes on some nodes.
 
     Messages cost what the profile says of one message alone, inside a node (``net.intra``) or
     between nodes (``net.inter``): best estimates, without the crowding of shared links

@@ -190,7 +190,7 @@ class _JobLine:
     """A job as the programs read it, of a kind that is known."""
 
     def read(self, value: Any) -> Job:
-        """Give the job; see `Shape`."""
+        """Return the job; see `Shape`."""
         line = Text().read(value)
         try:
             found = suite_jobs.parse(line)

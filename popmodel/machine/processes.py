@@ -230,7 +230,7 @@ def output_of(
 
 
 def chunks_of(tree: Tree, reading: int, interval: float) -> Iterator[bytes]:
-    """Give what a tree writes, as it comes, until its first process has ended.
+    """Return what a tree writes, as it comes, until its first process has ended.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def chunks_of(tree: Tree, reading: int, interval: float) -> Iterator[bytes]:
 
 
 def chunks_there(reading: int) -> Iterator[bytes]:
-    """Give what is in a pipe already, without waiting for more or for its end.
+    """Return what is in a pipe already, without waiting for more or for its end.
 
     Who holds its writing end may do so for ever: descendants that were left behind, or a process
     that cannot be ended.

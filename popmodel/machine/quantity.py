@@ -50,7 +50,7 @@ class Quantity:
         return self.low is not None and self.high is not None and self.low < self.high
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what is known as JSON types."""
+        """Return what is known as JSON types."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 

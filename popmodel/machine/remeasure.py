@@ -21,7 +21,7 @@ _MESSAGES = ("p2p", "collectives", "overlap", "threads")
 
 
 def command(profile: Profile, path: str) -> str | None:
-    """Give the command that measures a quantity.
+    """Return the command that measures a quantity.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def command(profile: Profile, path: str) -> str | None:
 
 
 def first(path: str) -> str | None:
-    """Give the command that measures a quantity in a profile of the user's own, all parts at once.
+    """Return the command that measures a quantity in a new profile of one's own, all parts at once.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def first(path: str) -> str | None:
 
 
 def file_of(command: str) -> str:
-    """Give the file, as a word of a shell, that such a command writes."""
+    """Return the file, as a word of a shell, that such a command writes."""
     return command.partition(" -o ")[2].removesuffix(" --force")
 
 

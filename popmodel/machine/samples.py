@@ -65,7 +65,7 @@ class _Duration:
     """Seconds above 0, which the programs write as text where they are no whole number."""
 
     def read(self, value: Any) -> float | str:
-        """Give the seconds as they stand, for a job is told by its words; see `Shape`."""
+        """Return the seconds as they stand, for a job is told by its words; see `Shape`."""
         try:
             Real(above=0).read(float(value) if isinstance(value, str) else value)
         except ValueError:

@@ -30,7 +30,7 @@ class Number:
         self.zero = zero
 
     def read(self, value: Any) -> Quantity:
-        """Give the quantity; see `Shape`."""
+        """Return the quantity; see `Shape`."""
         try:
             return read_quantity(value, self.unit, zero=self.zero)
         except ShapeError:
@@ -43,7 +43,7 @@ class _Words(Named):
     """A table whose keys are words: what has a dot or a bracket could not be found by its path."""
 
     def read(self, value: Any) -> dict[str, Any]:
-        """Give the table; see `Shape`."""
+        """Return the table; see `Shape`."""
         found = super().read(value)
         for name in found:
             if not re.fullmatch(r"[\w -]+", name):

@@ -97,7 +97,7 @@ class Starter(Protocol):
 
 
 def starter(programs: Mapping[str, Path], mpi: Mpi | None) -> Starter:
-    """Give what starts the built programs on this machine.
+    """Return what starts the built programs on this machine.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class _Clock:
         self._ahead -= jobs * launch.limits.budget
 
     def of(self, launch: PlannedLaunch, jobs: Sequence[Job]) -> Callable[[int], None]:
-        """Give what a launch tells the lines of its samples, the first of which is the header."""
+        """Return what a launch tells the lines of its samples, the first of which is the header."""
 
         def follow(lines: int) -> None:
             done = min(max(lines - 1, 0), len(jobs))

@@ -75,7 +75,7 @@ class Topology:
         return last_level_bytes(last.bytes, last.shared_by, self.cores_per_domain)
 
     def processes_per_cache(self, cache: Cache, processes: int, threads: int) -> int:
-        """Give how many processes of a node share one instance of a cache.
+        """Return how many processes of a node share one instance of a cache.
 
         Parameters
         ----------

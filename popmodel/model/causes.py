@@ -72,7 +72,7 @@ def _shared_out(
 
 
 def _lost(work: Work, threads: int) -> dict[str, Value]:
-    """Give what some work adds to the losses of the additive family, s, by metric."""
+    """Return what some work adds to the losses of the additive family, s, by metric."""
     return {
         "process_transfer_efficiency": work.transfer,
         "process_serialisation_efficiency": work.waiting,
@@ -82,7 +82,7 @@ def _lost(work: Work, threads: int) -> dict[str, Value]:
 
 
 def _items_alone(program: tuple[Item, ...]) -> Iterator[tuple[str, tuple[Item, ...]]]:
-    """Give every item that is no loop, alone in the loops around it, with its name."""
+    """Return every item that is no loop, alone in the loops around it, with its name."""
     for item in program:
         if isinstance(item, Loop):
             for name, body in _items_alone(item.body):

@@ -131,7 +131,7 @@ PROGRAM_REMEDIES: Mapping[str, tuple[str, str]] = {
 
 
 def program_remedy(label: str) -> str | None:
-    """Give the meaning of a label of `PROGRAM_REMEDIES` with the name of a part; None if none."""
+    """Return the meaning of a label of `PROGRAM_REMEDIES` with the name of a part; None if none."""
     for pattern, meaning in PROGRAM_REMEDIES.values():
         before, after = pattern.split("{}")
         named = len(label) > len(before) + len(after)
@@ -146,12 +146,12 @@ def acts_on(beginning: str, path: str) -> bool:
 
 
 def factors(groups: Iterable[str], factor: float) -> dict[str, float]:
-    """Give the factors on quantities, by the beginning of their path, if groups change by one."""
+    """Return the factors on quantities, by the beginning of their path, if groups change by one."""
     return {path: factor**power for name in groups for path, power in GROUPS[name].powers.items()}
 
 
 def factors_of(what_if: Mapping[str, float]) -> dict[str, float]:
-    """Give the factors on quantities that what-if changes, by the words of `WHAT_IF`, mean."""
+    """Return the factors on quantities that what-if changes, by the words of `WHAT_IF`, mean."""
     return {
         path: part
         for word, factor in what_if.items()

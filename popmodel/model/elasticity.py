@@ -38,7 +38,7 @@ def elasticities(
     result: Callable[[Modelled], Value] = lambda modelled: modelled.runtime,
     agreement: Agreement | None = None,
 ) -> tuple[Elasticity, ...]:
-    """Give the elasticities of a result with respect to all that enters and that a factor suits.
+    """Return the elasticities of a result with respect to all that enters and that a factor suits.
 
     A parameter that cannot change a little, such as a number of blocks that is 1, has none.
 

@@ -42,7 +42,7 @@ def remedies(
     causes: Mapping[str, Mapping[str, float]],
     agreement: Agreement | None = None,
 ) -> dict[str, float]:
-    """Give the relative change of the runtime under each remedy that helps, the best first.
+    """Return the relative change of the runtime under each remedy that helps, the best first.
 
     Parameters
     ----------

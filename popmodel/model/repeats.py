@@ -55,7 +55,7 @@ class Repeated:
         return self.low <= self.mean <= self.high
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the quantity as JSON types."""
+        """Return the quantity as JSON types."""
         return {
             "mean": self.mean,
             "deviation": self.deviation,
@@ -103,7 +103,7 @@ class Split:
         return describe_run(self.processes, self.threads, self.parameters, names)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the split as JSON types."""
+        """Return the split as JSON types."""
         return {
             "processes": self.processes,
             "threads": self.threads,

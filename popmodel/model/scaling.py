@@ -119,7 +119,7 @@ def compare(
 
 
 def _joined(run: Modelled, reference: Modelled, work_ratio: Value, *, threaded: bool) -> Modelled:
-    """Give the run the aggregates that its scaling, and the efficiency of masters, need."""
+    """Return the run the aggregates that its scaling, and the efficiency of masters, need."""
     aggregates: dict[str, Value] = against(run.aggregates, reference.aggregates, work_ratio)
     absent = {name: why for name, why in run.absent.items() if name != "reference"}
     # the reference is a run of the same signature and lacks the same counters
@@ -159,7 +159,7 @@ def _smallest(study: Study, placement: Placement) -> tuple[Placement, str]:
 
 
 def _parts(placement: Placement) -> Iterator[tuple[int, int]]:
-    """Give P and T of the parts of a run, the fewest cores first, then the fewest threads.
+    """Return P and T of the parts of a run, the fewest cores first, then the fewest threads.
 
     Parts have a divisor of its processes and of its threads: what a program requires of their
     number (a square, a multiple) holds rather for these than for the numbers between.
@@ -178,7 +178,7 @@ def _admitted(study: Study, processes: int, threads: int) -> Placement:
 def _work_ratio(
     run: Evaluation, placement: Placement, other: Evaluation, where: Placement
 ) -> tuple[Value, str]:
-    """Give the work of a run over that of its reference, and how it was counted."""
+    """Return the work of a run over that of its reference, and how it was counted."""
     work, base = placement.processes * run.work.flops, where.processes * other.work.flops
     if np.all(work) and np.all(base):
         return work / base, "work in operations"

@@ -129,7 +129,7 @@ class Study:
         self.has_mpi = any(isinstance(item, COMMUNICATION) for item in items(signature.program))
 
     def with_settings(self, settings: Mapping[str, float]) -> Study:
-        """Give the same study with some parameters changed; what is not changed is drawn alike."""
+        """Return the same study with some parameters changed; all others are drawn alike."""
         changed = {**self.settings, **settings}
         return Study(
             self.signature,
@@ -142,7 +142,7 @@ class Study:
         )
 
     def with_signature(self, signature: Signature) -> Study:
-        """Give the same study of a program that was changed."""
+        """Return the same study of a program that was changed."""
         return Study(
             signature,
             self.profile,
@@ -156,7 +156,7 @@ class Study:
     def sources(
         self, factors: Mapping[str, Value] | None = None, draws: int | None = None
     ) -> Draws:
-        """Give the inputs, drawn as often as the study says, or ``draws`` times.
+        """Return the inputs, drawn as often as the study says, or ``draws`` times.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Study:
         return placement
 
     def memory(self, placement: Placement) -> float | None:
-        """Give the best estimate of the memory of a process, bytes; None if nothing tells."""
+        """Return the best estimate of the memory of a process, bytes; None if nothing tells."""
         memory = self.model(placement, self.sources(draws=0)).memory_per_rank()
         return None if memory is None else nominal(memory)
 
@@ -293,7 +293,7 @@ class Study:
         return run if agreement is None else self.as_replayed(placement, run, agreement)
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
-        """Give the program on the machine, ready to be evaluated."""
+        """Return the program on the machine, ready to be evaluated."""
         parameters = Parameters(
             self.profile, drawn.__getitem__, across_sockets=placement.sockets_spanned > 1
         )
@@ -351,13 +351,13 @@ class Study:
     def as_replayed(
         self, placement: Placement, run: Evaluation, agreement: Agreement
     ) -> Evaluation:
-        """Give an evaluation with the delays that the replay found."""
+        """Return an evaluation with the delays that the replay found."""
         course = corrected(run.work, delays(run.work, run.course), agreement.correction)
         modelled = observe(run.work, placement, course, has_mpi=True)
         return replace(run, course=course, modelled=modelled)
 
     def spread(self, placement: Placement, drawn: Values) -> dict[str, Value]:
-        """Give the spread of work at this number of processes, by its kind."""
+        """Return the spread of work at this number of processes, by its kind."""
         known = {name: drawn[f"imbalance.{name}"] for name in self.signature.imbalance}
         reference = known.get("reference_processes", 1.0)
         exponent = known.get("growth_exponent", 0.0)
@@ -368,11 +368,11 @@ class Study:
         }
 
     def doubtful(self, drawn: Draws, runtime: Value) -> dict[str, float]:
-        """Give the share of each uncertain input in the variance of the runtime."""
+        """Return the share of each uncertain input in the variance of the runtime."""
         return shares(self.scores(drawn), runtime)
 
     def scores(self, drawn: Draws) -> dict[str, Array]:
-        """Give the normal scores of every group of uncertain quantities that was used."""
+        """Return the normal scores of every group of uncertain quantities that was used."""
         groups = (
             {group(path) for path in drawn.used if self.quantities[path].is_uncertain}
             if self.draws
@@ -383,7 +383,7 @@ class Study:
     def model_form(
         self, placement: Placement, agreement: Agreement | None = None
     ) -> tuple[float, float]:
-        """Give the runtime if transfers hide behind arithmetic, and if nothing overlaps, s."""
+        """Return the runtime if transfers hide behind arithmetic, and if nothing overlaps, s."""
         best = self.sources(draws=0)
         fastest, slowest = (
             nominal(self.run(placement, best, overlap, agreement).modelled.runtime)
@@ -419,7 +419,7 @@ class Study:
 
 
 def with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[str, Quantity]:
-    """Give the parameters of a signature with values that were set instead of its own."""
+    """Return the parameters of a signature with values that were set instead of its own."""
     params = dict(signature.params)
     for name, value in settings.items():
         if name not in params:
@@ -463,7 +463,7 @@ def check_memory(
 
 
 def multithreading(work: Work, placement: Placement) -> Estimate | None:
-    """Give e_mt of all parallel loops; None without any."""
+    """Return e_mt of all parallel loops; None without any."""
     if not np.any(work.parallel):
         return None
     return estimate(
@@ -472,5 +472,5 @@ def multithreading(work: Work, placement: Placement) -> Estimate | None:
 
 
 def estimate(value: Value) -> Estimate:
-    """Give the best estimate of a value with the interval of its draws."""
+    """Return the best estimate of a value with the interval of its draws."""
     return Estimate(nominal(value), *interval(value))

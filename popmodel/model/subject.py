@@ -12,7 +12,7 @@ from popmodel.model.signature.program import Signature
 def subject(
     signature: Signature, profile: Profile, settings: Mapping[str, float]
 ) -> dict[str, dict[str, Any]]:
-    """Give the keys ``application`` and ``machine``.
+    """Return the keys ``application`` and ``machine``.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ RESERVED: Mapping[str, str] = {
 
 
 def explain(path: str) -> Symbol | None:
-    """Give the symbol that a quantity of the machine profile is a value of.
+    """Return the symbol that a quantity of the machine profile is a value of.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _effect(path: str) -> str:
 
 
 def short_name(path: str) -> str:
-    """Give the name of a quantity in formulas: ``b_sat``, ``f_16``, ``alpha_inter``, ``O_for``.
+    """Return the name of a quantity in formulas: ``b_sat``, ``f_16``, ``alpha_inter``, ``O_for``.
 
     Parameters
     ----------

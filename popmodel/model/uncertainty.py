@@ -65,7 +65,7 @@ class Draws:
         self._values: dict[str, Value] = {}
 
     def __getitem__(self, path: str) -> Value:
-        """Give a quantity: a float if it is exact, else an array of shape (count + 1,)."""
+        """Return a quantity: a float if it is exact, else an array of shape (count + 1,)."""
         if path not in self._values:
             quantity = self.quantities[path]
             value: Value = quantity.value
@@ -80,7 +80,7 @@ class Draws:
         return sorted(self._values)
 
     def scores(self, name: str) -> Array:
-        """Give the standard normal scores of a group of quantities, 0 for the best estimate.
+        """Return the standard normal scores of a group of quantities, 0 for the best estimate.
 
         One value from each of ``count`` equally likely strata (Latin hypercube), so that few draws
         give steady quantiles.
@@ -104,7 +104,7 @@ def _strata(count: int) -> Array:
 
 
 def group(path: str) -> str:
-    """Give the name under which a quantity varies together with its neighbours."""
+    """Return the name under which a quantity varies together with its neighbours."""
     without_index = re.sub(r"\[\d+\]", "", path)
     return re.sub(r"^(core\.freq|memory\.by_cores)\.\d+$", r"\1", without_index)
 
@@ -124,7 +124,7 @@ def _spread(quantity: Quantity, scores: Array) -> Array:
 
 
 def nominal(value: Value) -> float:
-    """Give the best estimate, which is draw 0, of a value with or without draws."""
+    """Return the best estimate, which is draw 0, of a value with or without draws."""
     return float(np.ravel(value)[0])
 
 
@@ -133,7 +133,7 @@ LEVEL = 0.90
 
 
 def interval(values: Value, level: float = LEVEL) -> tuple[float | None, float | None]:
-    """Give the central interval of draws, (None, None) if they do not differ.
+    """Return the central interval of draws, (None, None) if they do not differ.
 
     The interval is widened to the best estimate (draw 0) where a threshold in the model, such as a
     working set that just fits a cache, puts it outside.
@@ -146,7 +146,7 @@ def interval(values: Value, level: float = LEVEL) -> tuple[float | None, float |
 
 
 def shares(scores: Mapping[str, Array], result: Value) -> dict[str, float]:
-    """Give the share of each group of quantities in the variance of the logarithm of a result.
+    """Return the share of each group of quantities in the variance of the logarithm of a result.
 
     First-order variance indices from given draws: the variance of the means over `_BINS` classes
     of a group's scores, less what chance alone gives, over the whole variance (E. Plischke,

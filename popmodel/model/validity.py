@@ -74,7 +74,7 @@ class Validity:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give status, factor and reasons as JSON types."""
+        """Return status, factor and reasons as JSON types."""
         return {"status": self.status, "factor": self.factor, "reasons": list(self.reasons)}
 
 
@@ -117,7 +117,7 @@ def assess(profile: Profile, placement: Placement, used: Iterable[Use]) -> Valid
 
 
 def ranges(profile: Profile) -> dict[tuple[str, str], tuple[float, float]]:
-    """Give the smallest and largest measured value of every argument.
+    """Return the smallest and largest measured value of every argument.
 
     Parameters
     ----------

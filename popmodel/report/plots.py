@@ -149,7 +149,7 @@ def drawing(
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Give round numbers, 1, 2 or 5 times a power of ten apart, from low to high.
+    """Return round numbers, 1, 2 or 5 times a power of ten apart, from low to high.
 
     Examples
     --------

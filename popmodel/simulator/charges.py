@@ -95,7 +95,7 @@ class Charges:
 
 
 def charge(program: Program, network: Network, messages: Messages | None = None) -> Charges:
-    """Give the costs of messages and collectives on a network without shared resources.
+    """Return the costs of messages and collectives on a network without shared resources.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _message(
 
 
 def rules(collectives: Collectives, reading: str) -> NDArray[np.uint8]:
-    """Give the `Rule` of each collective.
+    """Return the `Rule` of each collective.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class Spill:
             view, at = view[size:], at + size
 
     def blocks(self, decoder: _kernel.Decoder, most: int) -> Iterator[None]:
-        """Give the decoder one block after the other, of about `most` bytes or one stream.
+        """Return the decoder one block after the other, of about `most` bytes or one stream.
 
         Every time this yields, the decoder must be emptied.
         """

@@ -208,7 +208,7 @@ class _Address:
     """A number in hexadecimal digits."""
 
     def read(self, value: Any) -> int:
-        """Give the number; see `Shape`."""
+        """Return the number; see `Shape`."""
         if not isinstance(value, str) or not re.fullmatch(r"(0x)?[0-9a-fA-F]{1,16}", value):
             raise ShapeError(f"must be an address, not {shown(value)}")
         return int(value, 16)
@@ -218,7 +218,7 @@ class _Records:
     """How many records each thread wrote, by its number."""
 
     def read(self, value: Any) -> dict[int, int]:
-        """Give the numbers; see `Shape`."""
+        """Return the numbers; see `Shape`."""
         counts = Named(Whole(0)).read(value)
         for thread in counts:
             if not re.fullmatch(r"\d{1,9}", thread, re.ASCII):

@@ -56,7 +56,7 @@ class Spool:
         self._streams: dict[Hashable, _Stream] = {}
 
     def close(self) -> None:
-        """Give the room back."""
+        """Return the room back."""
         self._file.close()
 
     def append(self, key: Hashable, rows: Rows) -> None:

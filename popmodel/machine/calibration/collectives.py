@@ -13,7 +13,7 @@ from popmodel.network.point_to_point import SizeClass, by_size
 
 
 def calibrate(measured: Measured, net: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Give the section ``coll`` of a profile, and why parts of it are absent.
+    """Return the section ``coll`` of a profile, and why parts of it are absent.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from popmodel.machine.samples import Result
 
 
 def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
-    """Give the section ``core`` of a profile, and why parts of it are absent."""
+    """Return the section ``core`` of a profile, and why parts of it are absent."""
     series: dict[str, Series] = {}
     absent: dict[str, str] = {}
     for count in measured.values("clock", "threads"):

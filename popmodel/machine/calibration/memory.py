@@ -54,7 +54,7 @@ _CACHED = 2.0  # working sets of fewer last-level caches than this may be served
 def calibrate(
     measured: Measured, topology: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str], list[str]]:
-    """Give the section ``memory``, why parts of it are absent, and remarks on its quality.
+    """Return the section ``memory``, why parts of it are absent, and remarks on its quality.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def _served(sizes: Sequence[int], caches: Sequence[Mapping[str, Any]]) -> dict[s
 
 
 def _usable_share(measured: Measured, last: int) -> dict[str, Any] | None:
-    """Give the working set at which reading is half way from the last cache to memory, over it.
+    """Return the working set at which reading is half way from the last cache to memory, over it.
 
     Half way in the time per byte. One curve over all launches: the interval spans the neighbouring
     working sets, between which nothing is known.

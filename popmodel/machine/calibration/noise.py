@@ -35,7 +35,7 @@ _INTERRUPTED = 200.0  # involuntary switches per second and processor
 
 
 def calibrate(measured: Measured) -> dict[str, Any]:
-    """Give the section ``noise`` of a profile: plain numbers.
+    """Return the section ``noise`` of a profile: plain numbers.
 
     ``fwq`` is the share of time that a fixed work quantum loses to detours, ``run_cv`` the standard
     deviation between launches over the mean, and ``drift`` the change over the whole session,
@@ -57,7 +57,7 @@ def calibrate(measured: Measured) -> dict[str, Any]:
 
 
 def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Give the section ``quality``: by section, how it was measured and what makes it doubtful.
+    """Return the section ``quality``: by section, how it was measured and what makes it doubtful.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _foreign(measured: Measured, results: Sequence[Result]) -> float:
 
 
 def _fact(result: Result, name: str) -> float:
-    """Give what a line says of the machine; NaN where the system did not tell."""
+    """Return what a line says of the machine; NaN where the system did not tell."""
     value = result.facts.get(name)
     return math.nan if value is None else float(value)
 

@@ -43,7 +43,7 @@ _LEAST_COUNTS = 4  # thread counts of two or more that a law needs
 def calibrate(
     measured: Measured, topology: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str], list[str]]:
-    """Give the section ``openmp``, why parts of it are absent, and remarks on its quality.
+    """Return the section ``openmp``, why parts of it are absent, and remarks on its quality.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ _CROWDED = 0.9  # of the bandwidth that so many pairs would have alone
 
 
 def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
-    """Give the section ``net`` of a profile, and why parts of it are absent."""
+    """Return the section ``net`` of a profile, and why parts of it are absent."""
     section: dict[str, Any] = {}
     absent: dict[str, str] = {}
     for distance, tier in TIERS.items():

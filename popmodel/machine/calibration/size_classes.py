@@ -144,7 +144,7 @@ def _parameters(sizes: Array, part: slice, times: Array) -> Array:
 
 
 def _around(best: float, fits: Array, error: float, points: Points, source: str) -> Series:
-    """Give the series with the spread of the fits to the launches, and the best value as mean.
+    """Return the series with the spread of the fits to the launches, and the best value as mean.
 
     Where there is one launch, `error` is what is known of the fit to it.
     """

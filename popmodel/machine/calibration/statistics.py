@@ -46,12 +46,12 @@ class CalibrationError(PopmodelError):
 
 
 def p10(batches: Array) -> float:
-    """Give the 10 % quantile: for latencies."""
+    """Return the 10 % quantile: for latencies."""
     return quantile(batches, 0.1)
 
 
 def median(batches: Array) -> float:
-    """Give the median: for contention."""
+    """Return the median: for contention."""
     return quantile(batches, 0.5)
 
 
@@ -96,7 +96,7 @@ class Series:
         return np.log(values) if self.scale is None else values / self.scale
 
     def back(self, coordinate: float) -> float:
-        """Give the value of a coordinate."""
+        """Return the value of a coordinate."""
         return math.exp(coordinate) if self.scale is None else coordinate * self.scale
 
 
@@ -168,7 +168,7 @@ def _relative_error(batches: Array) -> float:
 def quantities(
     series: Mapping[str, Series], *, zero: frozenset[str] = frozenset(), alike: bool = True
 ) -> dict[str, dict[str, Any]]:
-    """Give quantities of a profile with their 90 % intervals.
+    """Return quantities of a profile with their 90 % intervals.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def _rounded(value: float) -> float:
 
 
 def spread(series: Series) -> float:
-    """Give the relative standard deviation between the launches; 0 for one launch."""
+    """Return the relative standard deviation between the launches; 0 for one launch."""
     if len(series.values) < 2:
         return 0.0
     return float(np.std(series.coordinates, ddof=1))
@@ -450,7 +450,7 @@ def fitted(points: Points, fit: Callable[[Array], Array]) -> tuple[Array, Array]
 
 
 def of_fit(fits: Array, error: float, points: Points, source: str) -> Series:
-    """Give the series of a positive parameter, fitted to every launch.
+    """Return the series of a positive parameter, fitted to every launch.
 
     Parameters
     ----------
@@ -472,7 +472,7 @@ def of_fit(fits: Array, error: float, points: Points, source: str) -> Series:
 
 
 def scaled(series: Series, factor: float, source: str | None = None) -> Series:
-    """Give the series of a multiple of a quantity."""
+    """Return the series of a multiple of a quantity."""
     return replace(
         series,
         values=tuple(value * factor for value in series.values),

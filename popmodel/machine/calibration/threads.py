@@ -27,7 +27,7 @@ _OUTERMOST = tuple(reversed(TIERS))
 
 
 def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
-    """Give what the section ``net`` says of threads and overlap, and why it may not."""
+    """Return what the section ``net`` says of threads and overlap, and why it may not."""
     section: dict[str, Any] = {}
     absent: dict[str, str] = {}
     for key, found in (
@@ -133,7 +133,7 @@ def _overlap(measured: Measured) -> Series | None:
 
 
 def overlapped(result: Result) -> float:
-    """Give the time that is saved over the most that can be, within 0 and 1.
+    """Return the time that is saved over the most that can be, within 0 and 1.
 
     ``(communication + computation - both) / min(computation, communication)``: no more than the
     shorter of the two can hide behind the other.

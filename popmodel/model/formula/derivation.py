@@ -111,7 +111,7 @@ class Formula:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the document, schema ``popmodel/formula/1``, without provenance."""
+        """Return the document, schema ``popmodel/formula/1``, without provenance."""
         first = self.equations[0].to_dict()
         return {
             "schema": SCHEMA,
@@ -177,7 +177,7 @@ def formula(
     *,
     allocation: Allocation = WHOLE,
 ) -> Formula:
-    """Give the formula of what `popmodel.model.predict.predict` says of a run.
+    """Return the formula of what `popmodel.model.predict.predict` says of a run.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def derive(
     metric: str = RUNTIME,
     agreement: Agreement | None = None,
 ) -> Formula:
-    """Give the formula of the runtime or of a metric at some P and T.
+    """Return the formula of the runtime or of a metric at some P and T.
 
     Parameters
     ----------

@@ -35,12 +35,12 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
 
 
 def text(formula: Any) -> str:
-    """Give a SymPy expression as text in the grammar of `popmodel.expressions`."""
+    """Return a SymPy expression as text in the grammar of `popmodel.expressions`."""
     return str(_TextPrinter().doprint(formula))
 
 
 def latex(formula: Any) -> str:
-    """Give a SymPy expression as LaTeX."""
+    """Return a SymPy expression as LaTeX."""
     return str(_LatexPrinter({"mul_symbol": r" \, "}).doprint(formula))
 
 
@@ -52,7 +52,7 @@ def tidy(formula: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def latex_name(name: str) -> str:
-    """Give a name as LaTeX: a letter or two with subscripts, or words as words."""
+    """Return a name as LaTeX: a letter or two with subscripts, or words as words."""
     head, *below = name.split("_")
     if name in AGGREGATES or (len(head) > _LONGEST_SYMBOL and head not in _GREEK):
         return rf"\text{{{name.replace('_', ' ')}}}"
@@ -65,7 +65,7 @@ def latex_name(name: str) -> str:
 
 
 def symbol(name: str, value: float) -> Symbol:
-    """Give the SymPy symbol of a name, positive if its value is."""
+    """Return the SymPy symbol of a name, positive if its value is."""
     return Symbol(name, positive=True) if value > 0 else Symbol(name, real=True)
 
 

@@ -84,7 +84,7 @@ class Equation:
         return notation.text(self.formula)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the equation as JSON types."""
+        """Return the equation as JSON types."""
         return {
             "name": self.name,
             "text": self.text,
@@ -123,7 +123,7 @@ class Given:
     quantity: Quantity
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the symbol as JSON types."""
+        """Return the symbol as JSON types."""
         return {
             "name": self.name,
             "latex": notation.latex_name(self.name),
@@ -161,7 +161,7 @@ class Notebook:
         self._by_path: dict[str, Traced] = {}
 
     def __getitem__(self, path: str) -> Traced:
-        """Give a quantity as a symbol."""
+        """Return a quantity as a symbol."""
         if path not in self._by_path:
             quantity = self.quantities[path]
             known = explain(path)
@@ -172,7 +172,7 @@ class Notebook:
         return self._by_path[path]
 
     def given(self, name: str, path: str, meaning: str, unit: str, quantity: Quantity) -> Traced:
-        """Give a new symbol."""
+        """Return a new symbol."""
         name = self._free(name)
         self.symbols[name] = Given(name, path, meaning, unit, quantity)
         return Traced(quantity.value, notation.symbol(name, quantity.value))
@@ -180,7 +180,7 @@ class Notebook:
     def define(
         self, name: str, value: Value, unit: str, meaning: str, kind: str, *, always: bool = False
     ) -> Value:
-        """Give a value a name of its own.
+        """Return a value a name of its own.
 
         A number, or what has a name already, stays as it is, unless ``always``.
         """

@@ -53,7 +53,7 @@ class Agreement:
         return float(self.useful / self.replay.runtime - self.useful / self.closed_form.runtime)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give JSON types."""
+        """Return JSON types."""
 
         def side(course: Course) -> dict[str, Any]:
             return {

@@ -59,7 +59,7 @@ class Exchange:
 
 
 def exchange(model: Model, item: Communicating) -> Exchange:
-    """Give the operations of a communication.
+    """Return the operations of a communication.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _most_operations(model: Model, item: Communicating) -> int:
 
 
 def repetitions(model: Model, count: Expression, name: str) -> int:
-    """Give how often something is repeated.
+    """Return how often something is repeated.
 
     Raises
     ------

@@ -79,7 +79,7 @@ class Script:
         return of(self.model.signature.program)
 
     def events(self, counts: Mapping[int, int]) -> Iterator[Event]:
-        """Give what an average process does, in order.
+        """Return what an average process does, in order.
 
         Parameters
         ----------

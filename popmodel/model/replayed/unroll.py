@@ -116,7 +116,7 @@ class Carried:
 
 
 def persistent_scores(processes: int, rng: np.random.Generator) -> Array:
-    """Give standard normal scores for processes that are slow in every step.
+    """Return standard normal scores for processes that are slow in every step.
 
     The scores that a sample of P has on average (G. Blom, 1958), in random order, centred, and
     scaled so that the largest one is the expected maximum q(P): one replay then stands for many.
@@ -130,7 +130,7 @@ def persistent_scores(processes: int, rng: np.random.Generator) -> Array:
 
 
 def transient_scores(processes: int, rng: np.random.Generator) -> Array:
-    """Give standard normal scores for a step, less their mean: the whole work stays the same."""
+    """Return standard normal scores for a step, less their mean: the whole work stays the same."""
     scores: Array = rng.standard_normal(processes)
     scores -= scores.mean()
     return scores
@@ -188,7 +188,7 @@ def _by_step(segments: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], 
 
 
 def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried:
-    """Give some processes more to do than others.
+    """Let some processes have more to do than others.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def _joined(
 
 
 def _renamed(part: Program, communicators: dict[int, NDArray[np.int32]]) -> Collectives:
-    """Give the communicators of a part numbers that no other part uses, and add them."""
+    """Return the communicators of a part numbers that no other part uses, and add them."""
     first = len(communicators) - 1
     own = part.collectives.communicator
     communicators |= {

@@ -48,7 +48,7 @@ class Communication:
     periodic: tuple[bool, ...]
 
     def shift(self, dim: int, by: int, size: Value, threads: int = 1) -> Value:
-        """Give the time of an exchange of all with the process ``by`` steps along ``dim``.
+        """Return the time of an exchange of all with the process ``by`` steps along ``dim``.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Communication:
     def point_to_point(
         self, targets: NDArray[np.int64], size: Value, mode: str, threads: int = 1
     ) -> Value:
-        """Give the time in which rank r sends to ``targets[r]``, blocking or exchanging.
+        """Return the time in which rank r sends to ``targets[r]``, blocking or exchanging.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Communication:
         return p2p.ring_of_blocking_sends(one, where.chain, part <= threshold)
 
     def to_neighbours(self, dims: Sequence[int], size: Value) -> Value:
-        """Give the time of messages to the next process along each dimension, the slowest one."""
+        """Return the time of messages to the next process along each dimension, the slowest one."""
         times = [
             self._exchange(size, message.traffic(targets, self.placement.per_node))
             for dim in dims
@@ -100,7 +100,7 @@ class Communication:
         return maximum(*times) if len(times) > 1 else times[0] if times else 0.0
 
     def halo(self, sizes: Sequence[Value], mode: str, threads: int = 1) -> Value:
-        """Give the time to exchange with all neighbours of the grid.
+        """Return the time to exchange with all neighbours of the grid.
 
         Nonblocking: the messages of a process follow each other through its port, those inside the
         node and those that leave it at the same time; a latency is paid once, an overhead for
@@ -129,7 +129,7 @@ class Communication:
     ) -> tuple[
         list[tuple[int, NDArray[np.int64]]], NDArray[np.int8], dict[int, list[p2p.SizeClass]]
     ]:
-        """Give the neighbours of all processes in the grid.
+        """Return the neighbours of all processes in the grid.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class Communication:
         classes: Mapping[int, Sequence[p2p.SizeClass]],
         threads: int,
     ) -> dict[int, Value]:
-        """Give the time until each message of a nonblocking exchange has arrived.
+        """Return the time until each message of a nonblocking exchange has arrived.
 
         Nothing moves before the last message is posted. Then messages follow each other through
         the port of the process, those inside the node and those that leave it at the same time.
@@ -258,7 +258,7 @@ class Communication:
     # -- collectives
 
     def members(self, comm: Communicator) -> list[NDArray[np.int64]]:
-        """Give the ranks of every communicator of a kind, in the order of their ranks in it.
+        """Return the ranks of every communicator of a kind, in the order of their ranks in it.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class Communication:
         return list(lines.reshape(-1, math.prod(self.extent[dim] for dim in dims)))
 
     def collective(self, op: str, size: Value, comm: Communicator = "world") -> Value:
-        """Give the time of a collective in all communicators of a kind at once, the slowest one.
+        """Return the time of a collective in all communicators of a kind at once, the slowest one.
 
         Partners of trees and doublings are 1, 2, 4 ... ranks apart, so the first rounds stay inside
         a node. The other algorithms are as slow as their messages between nodes.
@@ -299,7 +299,7 @@ class Communication:
     def in_teams(
         self, op: str, size: Value, comm: Communicator = "world"
     ) -> list[tuple[NDArray[np.int64], Value]]:
-        """Give the ranks of every communicator of a kind, and the time of a collective in it."""
+        """Return the ranks of every communicator of a kind, and the time of a collective in it."""
         times = dict(self._by_shape(op, size, comm))
         return [(ranks, times.get(self._team(ranks).shape, 0.0)) for ranks in self.members(comm)]
 
@@ -377,7 +377,7 @@ class Communication:
             self.parameters.use("net.intra" if place == ON_NODE else "net.inter", "bytes", size)
 
     def within(self, flows: int, threads: int = 1) -> list[p2p.SizeClass]:
-        """Give the size classes of messages inside a node, ``flows`` of them at once.
+        """Return the size classes of messages inside a node, ``flows`` of them at once.
 
         Parameters
         ----------
@@ -396,7 +396,7 @@ class Communication:
         return [p2p.SizeClass(c.upto, c.alpha, c.beta * crowding) for c in classes]
 
     def between(self, flows: int, threads: int = 1) -> list[p2p.SizeClass]:
-        """Give the size classes of messages between nodes, ``flows`` leaving one at once.
+        """Return the size classes of messages between nodes, ``flows`` leaving one at once.
 
         Parameters as in `within`.
         """
@@ -407,7 +407,7 @@ class Communication:
         return classes if gap is None else p2p.contended(classes, flows, gap)
 
     def _by_threads(self, classes: list[p2p.SizeClass], threads: int) -> list[p2p.SizeClass]:
-        """Give the size classes of messages that several threads of a process send at once."""
+        """Return the size classes of messages that several threads of a process send at once."""
         if threads == 1:
             return classes
         # a library that is told to expect several threads takes longer even for one of them
@@ -425,7 +425,7 @@ class Communication:
 
 
 def different(places: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Give the different columns, shape (columns, directions); sorting them all would take long."""
+    """Return the different columns, shape (columns, directions), without sorting them all."""
     weights = 3 ** np.arange(len(places))
     counts = np.bincount(weights @ places.astype(np.int64), minlength=1)
     return (np.flatnonzero(counts)[:, None] // weights % 3).astype(np.int8)

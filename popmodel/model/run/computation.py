@@ -58,7 +58,7 @@ class Counts:
     seconds: Value | None = None
 
     def total(self, iterations: Value) -> Work:
-        """Give the amounts, not the times, of some iterations."""
+        """Return the amounts, not the times, of some iterations."""
         counted = None if self.instructions is None else iterations * self.instructions
         return Work(
             flops=iterations * self.flops,
@@ -129,7 +129,7 @@ class Computation:
         return self.placement.threads if self.threads is None else self.threads
 
     def serial(self, trip: Value, counts: Counts) -> Work:
-        """Give the work of a loop that the master of every process executes alone."""
+        """Return the work of a loop that the master of every process executes alone."""
         time, frequency = self._one_thread(counts, trip)
         return Work(serial=time, serial_cycles=time * frequency).plus(counts.total(trip))
 
@@ -143,7 +143,7 @@ class Computation:
         section: Section | None = None,
         writes: Writes | None = None,
     ) -> Work:
-        """Give the work of a loop that the threads share.
+        """Return the work of a loop that the threads share.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Computation:
         ).plus(counts.total(iterations))
 
     def tasks(self, count: Value, seconds: Value, span: Value) -> Work:
-        """Give the work of ``count`` tasks of some ``seconds``, ``span`` that of their chain."""
+        """Return the work of ``count`` tasks of some ``seconds``, ``span`` that of their chain."""
         threads = self.placement.threads
         create = self.parameters.overhead("task", threads)
         useful = count * seconds
@@ -212,7 +212,7 @@ class Computation:
         )
 
     def copying(self, size: Value, bandwidth: Value, *, shared: bool) -> Work:
-        """Give the work of copying ``size`` bytes, by the master or shared by the threads.
+        """Return the work of copying ``size`` bytes, by the master or shared by the threads.
 
         A copy is a load and a store for every 8 bytes.
         """
@@ -232,7 +232,7 @@ class Computation:
         )
 
     def sweep(self, seconds: Value, waiting: Value) -> Work:
-        """Give the work of the master in a pipeline, and its waiting for the start."""
+        """Return the work of the master in a pipeline, and its waiting for the start."""
         frequency = self.parameters.frequency(self.placement.per_node)
         return Work(
             serial=seconds, waiting=waiting, serial_cycles=seconds * frequency, instructions=None

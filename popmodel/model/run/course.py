@@ -57,14 +57,14 @@ class Delays:
 
 
 def computation(work: Work) -> Value:
-    """Give the part of an average process's time that grows with its work, s."""
+    """Return the part of an average process's time that grows with its work, s."""
     return work.serial + work.stretched
 
 
 def closed_form(
     work: Work, processes: int, spread: Mapping[str, Value], *, has_mpi: bool
 ) -> Course:
-    """Give the course of a run in which all processes wait for the slowest in every step.
+    """Return the course of a run in which all processes wait for the slowest in every step.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def closed_form(
 
 
 def closed_delays(work: Work, processes: int, spread: Mapping[str, Value]) -> Delays:
-    """Give the delays of `closed_form` for a program that communicates, as short formulas."""
+    """Return the delays of `closed_form` for a program that communicates, as short formulas."""
     overall, per_step = _slowest(work, processes, spread, has_mpi=True)
     computing = computation(work)
     return Delays(
@@ -107,7 +107,7 @@ def _slowest(
 
 
 def delays(work: Work, course: Course) -> Delays:
-    """Give by what a run is longer than the work of an average process."""
+    """Return the time by which a run is longer than the work of an average process."""
     return Delays(
         course.computing - computation(work),
         course.ideal - course.computing - work.overhead,
@@ -133,7 +133,7 @@ class Correction:
 
 
 def correction(work: Work, closed: Delays, replayed: Delays) -> Correction:
-    """Give the change of every delay from the closed form to the replay.
+    """Return the change of every delay from the closed form to the replay.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def correction(work: Work, closed: Delays, replayed: Delays) -> Correction:
 
 
 def corrected(work: Work, found: Delays, correction: Correction) -> Course:
-    """Give the course of an evaluation as a replay of the best estimate says it.
+    """Return the course of an evaluation as a replay of the best estimate says it.
 
     What the replay finds for each of the delays relative to the closed form holds for every
     evaluation of the same split: for other draws, and for a machine that is changed a little.

@@ -104,7 +104,7 @@ def _whole(signature: Signature, expression: Expression, values: Mapping[str, Va
 
 
 def best_grid(processes: int, cells: Sequence[float], periodic: Sequence[bool]) -> tuple[int, ...]:
-    """Give the factorisation of P whose blocks have the least surface to their neighbours.
+    """Return the factorisation of P whose blocks have the least surface to their neighbours.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def best_grid(processes: int, cells: Sequence[float], periodic: Sequence[bool]) 
 
 
 def divisors(number: int) -> list[int]:
-    """Give all divisors of a number from 1, rising."""
+    """Return all divisors of a number from 1, rising."""
     found = [1]
     left, prime = number, 2
     while left > 1:

@@ -28,7 +28,7 @@ def nearest(
     allocation: Allocation,
     only: int | None = None,
 ) -> list[tuple[int, int]]:
-    """Give splits near one that is not possible.
+    """Return splits near one that is not possible.
 
     With as many threads the nearest numbers of processes below and above; if there are none, with
     as many processes the nearest numbers of threads; if there are none either, the nearest number
@@ -89,7 +89,7 @@ def nearest(
 def more_nodes(
     processes: int, threads: int, topology: Topology, allocation: Allocation
 ) -> Iterator[int]:
-    """Give rising numbers of nodes, more than the run may use now, that leave it more room."""
+    """Return rising numbers of nodes, more than the run may use now, that leave it more room."""
     room = allocation.available(topology)[1] // threads
     previous = allocation.nodes or 0
     for per_node in range(min(room, processes), 0, -1):

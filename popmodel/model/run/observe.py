@@ -54,7 +54,7 @@ class Modelled:
 
 @np.errstate(over="ignore", invalid="ignore")  # the end looks at what came of it
 def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) -> Modelled:
-    """Give the aggregates of a run.
+    """Return the aggregates of a run.
 
     Parameters
     ----------

@@ -67,24 +67,24 @@ class Parameters:
         self.used.add(Use(subject, argument, typical))
 
     def get(self, path: str) -> Value:
-        """Give a quantity that is needed; an error if the profile does not know it."""
+        """Return a quantity that is needed; an error if the profile does not know it."""
         self.profile.get(path)
         return self.values(path)
 
     def optional(self, path: str) -> Value | None:
-        """Give a quantity, or None and a note that its effect is left out."""
+        """Return a quantity, or None and a note that its effect is left out."""
         if path in self.profile.quantities:
             return self.values(path)
         self.left_out.add(path)
         return None
 
     def frequency(self, active: int) -> Value:
-        """Give the clock with some active cores of a node, Hz; linear between known counts."""
+        """Return the clock with some active cores of a node, Hz; linear between known counts."""
         self.use("core.freq", "cores", active)
         return self._by_count("core.freq", self.profile.active_counts(), active)
 
     def bandwidth(self, active: int) -> Value:
-        """Give the bandwidth of a memory domain with some active cores, B/s.
+        """Return the bandwidth of a memory domain with some active cores, B/s.
 
         By the law of saturation if the machine shows one, else linear between measured counts.
         Beyond the measured ones nothing is known without a law.
@@ -109,7 +109,7 @@ class Parameters:
         return at_lower + (at_upper - at_lower) * ((nearest - lower) / (upper - lower))
 
     def overhead(self, construct: str, threads: int) -> Value:
-        """Give the overhead of entering an OpenMP construct once with T threads, s."""
+        """Return the overhead of entering an OpenMP construct once with T threads, s."""
         path = f"openmp.{construct}"
         self.use(path, "threads", threads)
         counts = self.profile.thread_counts(construct)
@@ -124,7 +124,7 @@ class Parameters:
         return openmp.interpolate_overhead(threads, counts, seconds)
 
     def size_classes(self, tier: str) -> list[SizeClass]:
-        """Give the message parameters of a tier of the network, of a message alone."""
+        """Return the message parameters of a tier of the network, of a message alone."""
         self.profile.size_classes(tier)  # an error if the tier is not known
         table = self.profile.document["net"][tier]["classes"]
         return [

@@ -116,7 +116,7 @@ class Model:
         return int(numbers[0])
 
     def memory_per_rank(self) -> Value | None:
-        """Give the memory of a process, bytes; None if the signature does not say it."""
+        """Return the memory of a process, bytes; None if the signature does not say it."""
         formula = self.signature.limits.memory_per_rank
         if formula is None:
             return None
@@ -211,7 +211,7 @@ class Model:
                 )
 
     def work_of(self, item: Item) -> Work:
-        """Give one execution of an item by an average process."""
+        """Return one execution of an item by an average process."""
         match item:
             case Loop():
                 return self._sequence(item.body).times(self.amount(item, "count"))
@@ -290,7 +290,7 @@ class Model:
         return Communication(self.parameters, self.placement, self.extent, periodic)
 
     def comm_threads(self, item: Halo | Shift | PointToPoint) -> int:
-        """Give the threads of a process that send the messages of an item.
+        """Return the threads of a process that send the messages of an item.
 
         Raises
         ------
@@ -307,7 +307,7 @@ class Model:
         return count
 
     def root(self, item: Collective) -> int:
-        """Give the rank in its communicators of the process that has or gets the data.
+        """Return the rank in its communicators of the process that has or gets the data.
 
         Raises
         ------
@@ -325,7 +325,7 @@ class Model:
         return root
 
     def targets(self, item: PointToPoint) -> NDArray[np.int64]:
-        """Give the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
+        """Return the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
         ranks = np.arange(self.placement.processes)
         values = {**self.values, "rank": ranks.astype(np.float64)}
         target = np.asarray(self._evaluate(item.to, values, self._what(item, "to")), float)
@@ -363,7 +363,7 @@ class Model:
         )
 
     def face_bytes(self, item: Halo) -> list[Value]:
-        """Give the bytes of the message of a halo along each dimension."""
+        """Return the bytes of the message of a halo along each dimension."""
         cells = [self.values[f"n{dim}"] for dim in range(len(self.extent))]
         width, cell = self.amount(item, "width"), self.amount(item, "bytes_per_cell")
         return halo.face_bytes(cells, width, cell)

@@ -55,7 +55,7 @@ class Allocation:
     cores_per_node: int | None = None
 
     def available(self, topology: Topology) -> tuple[int, int]:
-        """Give the nodes, and cores of each, that there are to use."""
+        """Return the nodes, and cores of each, that there are to use."""
         return self.nodes or topology.nodes, self.cores_per_node or topology.cores_per_node
 
 
@@ -349,7 +349,7 @@ def remarks(placement: Placement, topology: Topology) -> list[str]:
 
 
 def launch_line(placement: Placement, program: str) -> str:
-    """Give the commands that start a program in this placement, for Slurm.
+    """Return the commands that start a program in this placement, for Slurm.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ def launch_line(placement: Placement, program: str) -> str:
 
 
 def mpirun_line(placement: Placement, program: str) -> str:
-    """Give the same as `launch_line` for Open MPI without a batch system."""
+    """Return the same as `launch_line` for Open MPI without a batch system."""
     where = f"{placement.per_node}:node"
     if placement.per_socket is not None:
         where = f"{placement.per_socket}:socket"

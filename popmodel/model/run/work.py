@@ -57,14 +57,14 @@ class Work:
     instructions: Value | None = 0.0
 
     def plus(self, other: Work) -> Work:
-        """Give one part after the other in the same step, whose meetings are counted once."""
+        """Return one part after the other in the same step, whose meetings are counted once."""
         sums: dict[str, Any] = {
             name: _sum(mine, getattr(other, name)) for name, mine in self._fields()
         }
         return Work(**sums | {"steps": maximum(self.steps, other.steps)})
 
     def times(self, count: Value) -> Work:
-        """Give the part executed ``count`` times."""
+        """Return the part executed ``count`` times."""
         scaled: dict[str, Any] = {
             name: None if mine is None else mine * count for name, mine in self._fields()
         }

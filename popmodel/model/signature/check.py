@@ -44,7 +44,7 @@ class Checked:
     explained: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give it as JSON types, schema ``popmodel/signature-check/1``."""
+        """Return it as JSON types, schema ``popmodel/signature-check/1``."""
         return {"schema": "popmodel/signature-check/1", **asdict(self)}
 
 

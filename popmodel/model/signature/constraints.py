@@ -91,11 +91,11 @@ class Possible:
         return allowed
 
     def smallest(self, number: int) -> list[int]:
-        """Give the smallest possible numbers of processes, with some number of threads."""
+        """Return the smallest possible numbers of processes, with some number of threads."""
         return [int(one) for one in self.processes[self.allowed.any(axis=1)][:number]]
 
     def first_conflict(self) -> tuple[Condition, Condition | None] | None:
-        """Give the first condition that excludes the last runs that are left.
+        """Return the first condition that excludes the last runs that are left.
 
         Returns
         -------
@@ -236,7 +236,7 @@ def environment(
 
 
 def closure(signature: Signature, expressions: Iterable[Expression]) -> set[str]:
-    """Give the names that formulas depend on, also by way of ``let`` and of the grid."""
+    """Return the names that formulas depend on, also by way of ``let`` and of the grid."""
     let = dict(signature.let)
     used: set[str] = set()
     waiting = [name for expression in expressions for name in expression.names]
@@ -249,7 +249,7 @@ def closure(signature: Signature, expressions: Iterable[Expression]) -> set[str]
 
 
 def _behind(signature: Signature, name: str) -> set[str]:
-    """Give the names that an extent of the grid or of the local cells comes from."""
+    """Return the names that an extent of the grid or of the local cells comes from."""
     grid = signature.grid
     if grid is None or name not in EXTENTS:
         return set()
@@ -258,7 +258,7 @@ def _behind(signature: Signature, name: str) -> set[str]:
 
 
 def _candidates(*, with_threads: bool, searches: bool) -> NDArray[np.float64]:
-    """Give the numbers of processes to try, all where that is affordable."""
+    """Return the numbers of processes to try, all where that is affordable."""
     if not (with_threads or searches):
         return np.arange(1.0, MOST_PROCESSES + 1)
     small = np.arange(1, (MOST_SEARCHED_GRIDS if searches else ALL_SMALL) + 1)
@@ -297,7 +297,7 @@ def _samples(
 def _searched(
     processes: NDArray[np.float64], cells: list[Value], periodic: tuple[bool, ...]
 ) -> list[Value]:
-    """Give the extents of the grid of least surface, by P."""
+    """Return the extents of the grid of least surface, by P."""
     number, *sizes = np.broadcast_arrays(processes, *cells)
     cases = list(zip(number.flat, *(size.flat for size in sizes), strict=True))
     with np.errstate(all="ignore"):  # cells without a value have no surface
@@ -307,7 +307,7 @@ def _searched(
 
 
 def _grid_or_none(processes: float, *cells: float, periodic: tuple[bool, ...]) -> tuple[float, ...]:
-    """Give the extents of the grid of least surface; not finite where there is none."""
+    """Return the extents of the grid of least surface; not finite where there is none."""
     if not all(map(math.isfinite, cells)):
         return (math.nan,) * len(cells)
     try:

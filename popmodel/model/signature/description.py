@@ -27,7 +27,7 @@ SHOWN = 8
 def described(
     signature: Signature, dimensions: Dimensions, runs: Possible, description: str | None
 ) -> dict[str, Any]:
-    """Give what a signature says as JSON types.
+    """Return what a signature says as JSON types.
 
     A formula is ``{formula, value, unit}``. The value is null where it depends on processes,
     threads or the machine; the unit of a name is null where the signature would be sound with any.
@@ -73,7 +73,7 @@ def described(
 
 
 def _name_unit(signature: Signature, dimensions: Dimensions, name: str) -> str | None:
-    """Give the unit that is stated for a name, or else that was inferred."""
+    """Return the unit that is stated for a name, or else that was inferred."""
     if name in signature.units:
         return signature.units[name]
     return str(dimensions.decisions[name].unit) if name in dimensions.decisions else None
@@ -105,7 +105,7 @@ class _Writer:
         }
 
     def item(self, item: Item) -> dict[str, Any]:
-        """Give an item with all that its kind knows, and for a loop its body."""
+        """Return an item with all that its kind knows, and for a loop its body."""
         return {"kind": item.kind, **self._fields(item.kind, item)}
 
     def depending(self, name: str) -> list[str]:
@@ -155,7 +155,7 @@ class _Writer:
 
 
 def _expressions(part: Any) -> list[Expression]:
-    """Give the formulas of an item without those of its body."""
+    """Return the formulas of an item without those of its body."""
     found: list[Expression] = []
     for field in fields(part):
         value = getattr(part, field.name)

@@ -48,11 +48,11 @@ class Unit:
     seconds: Fraction = Fraction(0)
 
     def times(self, other: Unit) -> Unit:
-        """Give the unit of a product."""
+        """Return the unit of a product."""
         return Unit(self.bytes + other.bytes, self.seconds + other.seconds)
 
     def power(self, exponent: Fraction) -> Unit:
-        """Give the unit of a power."""
+        """Return the unit of a power."""
         return Unit(self.bytes * exponent, self.seconds * exponent)
 
     def __str__(self) -> str:
@@ -163,7 +163,7 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
 
 
 def _stated(text: str) -> Unit:
-    """Give the unit that a parameter states, or a key needs; what is counted is a number."""
+    """Return the unit that a parameter states, or a key needs; what is counted is a number."""
     return {"B": BYTE, "s": SECOND}.get(text, NUMBER)
 
 
@@ -180,15 +180,15 @@ class _Equations:
         self._problems: list[str] = []
 
     def known(self, unit: Unit) -> _Form:
-        """Give the form of something whose unit is known."""
+        """Return the form of something whose unit is known."""
         return _Form(self, {}, unit, is_named=True)
 
     def unknown(self, name: str) -> _Form:
-        """Give the form of a name."""
+        """Return the form of a name."""
         return _Form(self, {name: Fraction(1)}, NUMBER, is_named=True)
 
     def any(self, constant: float | None = None) -> _Form:
-        """Give the form of something that may have any unit, such as a number written out."""
+        """Return the form of something that may have any unit, such as a number written out."""
         return _Form(self, {next(self._numbers): Fraction(1)}, NUMBER, constant)
 
     def equal(self, one: _Form, other: _Form, phrase: str) -> None:
@@ -205,12 +205,12 @@ class _Equations:
                 self._problems.append(phrase.format(a.noun, b.noun))
 
     def solve(self, form: _Form) -> Unit | None:
-        """Give the unit of a form; None while it is open."""
+        """Return the unit of a form; None while it is open."""
         left, unit = self._reduce(form)
         return None if left else unit
 
     def take_problems(self) -> list[str]:
-        """Give the phrases noted since the last time."""
+        """Return the phrases noted since the last time."""
         problems, self._problems = self._problems, []
         return problems
 
@@ -245,7 +245,7 @@ class _Equations:
 def _product(
     one: Mapping[Unknown, Fraction], other: Mapping[Unknown, Fraction], power: Fraction
 ) -> dict[Unknown, Fraction]:
-    """Give the exponents of a product, the second factor to a power."""
+    """Return the exponents of a product, the second factor to a power."""
     total = dict(one)
     for key, exponent in other.items():
         total[key] = total.get(key, Fraction(0)) + power * exponent
@@ -393,7 +393,7 @@ def _power(name: str, power: Fraction) -> str:
 
 
 def _compute(one: float, symbol: str, other: float) -> float | None:
-    """Give the value of constant arithmetic; None if it has none."""
+    """Return the value of constant arithmetic; None if it has none."""
     try:
         value = _OPERATORS[symbol](one, other)
     except (OverflowError, ZeroDivisionError):

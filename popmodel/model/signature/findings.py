@@ -73,12 +73,12 @@ class Finding:
 
 
 def of_error(error: SignatureError) -> Finding:
-    """Give what kept a part of the signature from being read."""
+    """Return what kept a part of the signature from being read."""
     return Finding(error.problem, error.line, error.column, error.hint)
 
 
 def of_clash(clash: Clash, dimensions: Dimensions, lines: Lines) -> Finding:
-    """Give units that clash, with what is known of the names and where it is known from."""
+    """Return units that clash, with what is known of the names and where it is known from."""
     reasons = []
     for name in clash.names:
         decision = dimensions.decisions[name]

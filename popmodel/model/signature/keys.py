@@ -77,7 +77,7 @@ class Key:
     constant: Domain | None = None
 
     def domain_of(self, *, is_constant: bool) -> Domain | None:
-        """Give the values allowed for a formula without names, or for one with names."""
+        """Return the values allowed for a formula without names, or for one with names."""
         return self.constant or self.domain if is_constant else self.domain
 
 
@@ -365,12 +365,12 @@ TABLES: Mapping[str, str] = {
 
 
 def key_of(table: str, name: str) -> Key:
-    """Give the entry of a key."""
+    """Return the entry of a key."""
     return next(key for key in KEYS[table] if key.name == name)
 
 
 def key_at(path: Path) -> Key | None:
-    """Give the entry of the formula at a place; None for a name that ``let`` defines.
+    """Return the entry of the formula at a place; None for a name that ``let`` defines.
 
     Parameters
     ----------

@@ -361,7 +361,7 @@ class Signature:
 
 
 def items(program: tuple[Item, ...]) -> list[Item]:
-    """Give every item of a program, loops and what is in them included."""
+    """Return every item of a program, loops and what is in them included."""
     found: list[Item] = []
     for item in program:
         found.append(item)

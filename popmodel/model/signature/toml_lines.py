@@ -20,7 +20,7 @@ _SCALAR = re.compile(r"[^,\]}#\n]+")
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """Give the line of every table header, every key and every element of an array.
+    """Return the line of every table header, every key and every element of an array.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def key_lines(text: str) -> dict[Path, int]:
 
 
 def line_of(lines: Mapping[Path, int], path: Path) -> int | None:
-    """Give the line of a path, or of the nearest table around it."""
+    """Return the line of a path, or of the nearest table around it."""
     while path:
         if path in lines:
             return lines[path]

@@ -31,7 +31,7 @@ class CoreTime:
     overhead: Value
 
     def scaled(self, factor: Value) -> CoreTime:
-        """Give ``factor`` times as much of the same work."""
+        """Return ``factor`` times as much of the same work."""
         return CoreTime(self.arithmetic * factor, self.data * factor, self.overhead * factor)
 
 
@@ -43,7 +43,7 @@ def core_time(
     overhead_cycles: Value,
     frequency: Value,
 ) -> CoreTime:
-    """Give the time of a number of iterations inside a core.
+    """Return the time of a number of iterations inside a core.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from popmodel.expressions.traced import named
 
 
 def random_round(threads: int, outside: Value, inside: Value) -> Value:
-    """Give the mean time between two entries of a thread if the times vary exponentially.
+    """Return the mean time between two entries of a thread if the times vary exponentially.
 
     ``R(n) = S (1 + Q(n-1)), X(n) = n/(Z + R(n)), Q(n) = X(n) R(n)``; the round is ``T/X(T)``.
 

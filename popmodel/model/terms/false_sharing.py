@@ -12,7 +12,7 @@ from popmodel.expressions.elementary import Value, floor, maximum, minimum
 def false_sharing_time(
     writes: Value, threads: Value, chunk: Value, line_elements: Value, transfer: Value, kappa: Value
 ) -> Value:
-    """Give ``kappa (W/T) p (1 - 1/s) lambda``: the time a thread loses to lines that travel.
+    """Return ``kappa (W/T) p (1 - 1/s) lambda``: the time a thread loses to lines that travel.
 
     ``s = min(T, floor((g-2)/c) + 2)`` threads share a line of g elements under static chunks of c,
     and ``p = min(1, (g-1)/c)`` of the writes go to shared lines.

@@ -13,7 +13,7 @@ from popmodel.expressions.elementary import Value
 
 
 def face_bytes(cells: Sequence[Value], width: Value, bytes_per_cell: Value) -> list[Value]:
-    """Give the size of the message to a neighbour along each dimension, bytes.
+    """Return the size of the message to a neighbour along each dimension, bytes.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def face_bytes(cells: Sequence[Value], width: Value, bytes_per_cell: Value) -> l
 
 
 def neighbours(extent: Sequence[int], periodic: Sequence[bool]) -> list[int]:
-    """Give the messages that the busiest process sends along each dimension: 0, 1 or 2.
+    """Return the messages that the busiest process sends along each dimension: 0, 1 or 2.
 
     A process is never its own neighbour; two processes of a periodic dimension meet twice.
     """
@@ -41,7 +41,7 @@ def neighbours(extent: Sequence[int], periodic: Sequence[bool]) -> list[int]:
 
 
 def packing_bytes(sizes: Sequence[Value], counts: Sequence[int]) -> Value:
-    """Give the bytes that are copied to pack what is sent and to unpack what is received.
+    """Return the bytes that are copied to pack what is sent and to unpack what is received.
 
     Parameters
     ----------

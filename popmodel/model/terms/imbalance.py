@@ -18,7 +18,7 @@ _STEP = 0.02
 
 
 def expected_maximum(n: Value) -> Value:
-    """Give q(n), the expected maximum of n independent standard normal values.
+    """Return q(n), the expected maximum of n independent standard normal values.
 
     ``E = b - integral of Phi(x)**n from -b to b``, by the trapezoidal rule, which converges faster
     than any power of the step for this integrand.
@@ -45,7 +45,7 @@ def _quadrature(n: int) -> float:
 
 
 def spread_at(cv: Value, processes: Value, reference_processes: Value, exponent: Value) -> Value:
-    """Give the coefficient of variation of the work of a process, ``cv (P/P_ref)**H``.
+    """Return the coefficient of variation of the work of a process, ``cv (P/P_ref)**H``.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def spread_at(cv: Value, processes: Value, reference_processes: Value, exponent:
 
 
 def slowest_overall(persistent: Value, transient: Value, steps: Value, processes: Value) -> Value:
-    """Give the largest work of a process in the whole run over the average, minus 1.
+    """Return the largest work of a process in the whole run over the average, minus 1.
 
     ``sqrt(sigma_p**2 + sigma_t**2/n) q(P)``: transient differences average out over n steps.
     """
@@ -68,7 +68,7 @@ def slowest_overall(persistent: Value, transient: Value, steps: Value, processes
 
 
 def slowest_per_step(persistent: Value, transient: Value, processes: Value) -> Value:
-    """Give the time of a step that all processes end together over the average, minus 1.
+    """Return the time of a step that all processes end together over the average, minus 1.
 
     ``sqrt(sigma_p**2 + sigma_t**2) q(P)``; exact for steps that end in a global synchronisation,
     an upper bound when a process waits for its neighbours only.

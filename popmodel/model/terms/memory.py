@@ -10,7 +10,7 @@ from popmodel.expressions.elementary import Value, choose, maximum
 
 
 def if_fits(working_set: Value, capacity: Value, hit: Value, miss: Value) -> Value:
-    """Give the traffic of an iteration by a layer condition.
+    """Return the traffic of an iteration by a layer condition.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def if_fits(working_set: Value, capacity: Value, hit: Value, miss: Value) -> Val
 
 
 def cache_capacity(kappa: Value, size: Value, sharing: Value) -> Value:
-    """Give the bytes of a cache that a process may count on.
+    """Return the bytes of a cache that a process may count on.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def cache_capacity(kappa: Value, size: Value, sharing: Value) -> Value:
 
 
 def bandwidth(cores: Value, b1: Value, bsat: Value, q: Value) -> Value:
-    """Give the bandwidth of a memory domain with some active cores, B/s.
+    """Return the bandwidth of a memory domain with some active cores, B/s.
 
     ``b(A) = (A**-q (b1**-q - bsat**-q) + bsat**-q)**(-1/q)``: b1 for one core, linear at first,
     bsat for many; q is fitted to a bandwidth measurement with rising core counts.
@@ -63,7 +63,7 @@ def bandwidth(cores: Value, b1: Value, bsat: Value, q: Value) -> Value:
 def transfer_time(
     traffic: Value, busiest_traffic: Value, cores: Value, alone: Value, together: Value
 ) -> Value:
-    """Give the time that one core needs for its memory traffic while others do the same, s.
+    """Return the time that one core needs for its memory traffic while others do the same, s.
 
     A core with more traffic than the average takes longer only while its own connection is the
     bottleneck: in a saturated domain the cores that are done leave their bandwidth to it.

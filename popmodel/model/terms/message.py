@@ -38,7 +38,7 @@ class Traffic:
 
 
 def grid_neighbours(extent: Sequence[int], dim: int, by: int, *, periodic: bool) -> Ranks:
-    """Give the rank ``by`` steps along a dimension for every rank of a grid.
+    """Return the rank ``by`` steps along a dimension for every rank of a grid.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def exchange_time(
     within: Sequence[p2p.SizeClass] | None,
     between: Sequence[p2p.SizeClass] | None,
 ) -> Value:
-    """Give the time of a communication in which all processes send at once.
+    """Return the time of a communication in which all processes send at once.
 
     The slowest message counts, because the next step needs it. Size classes are those of the
     message with all its competitors (`popmodel.network.point_to_point.contended`).
@@ -134,7 +134,7 @@ def exchange_time(
 
 
 def message_passing_ratio(hybrid: Value, pure: Value) -> Value:
-    """Give ``e_mp``, communication of P processes over that of P T processes (eq. 1).
+    """Return ``e_mp``, communication of P processes over that of P T processes (eq. 1).
 
     Larger is worse; its inverse reads as an efficiency.
 
@@ -147,7 +147,7 @@ def message_passing_ratio(hybrid: Value, pure: Value) -> Value:
 
 
 def part_of_thread(messages: int, threads: int) -> float:
-    """Give the part of a message that is sent as one, ``min(1, n/m)``.
+    """Return the part of a message that is sent as one, ``min(1, n/m)``.
 
     The threads of a process deal its n messages out among themselves; if there are fewer messages
     than threads, each message is cut so that every thread has as much to send.
@@ -156,12 +156,12 @@ def part_of_thread(messages: int, threads: int) -> float:
 
 
 def rounds_of_thread(messages: int, threads: int) -> float:
-    """Give how many messages, or parts of one, each of m threads sends: ``max(n/m, 1)``."""
+    """Return how many messages, or parts of one, each of m threads sends: ``max(n/m, 1)``."""
     return max(messages / threads, 1.0)
 
 
 def thread_slowdown(threads: int, factor: Value) -> Value:
-    """Give ``1 + c (m - 1)``: the CPU time of a message while m threads send.
+    """Return ``1 + c (m - 1)``: the CPU time of a message while m threads send.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ SYNCHRONISING = ("barrier", "critical", "lock", "atomic", "ordered", "single", "
 
 
 def multithreading_efficiency(serial: Value, threads: Value, parallel: Value) -> Value:
-    """Give ``e_mt = sum t_ser / (T sum t_par)`` (Adhianto and Chapman eq. 4-5).
+    """Return ``e_mt = sum t_ser / (T sum t_par)`` (Adhianto and Chapman eq. 4-5).
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def threads_bring_nothing(efficiency: float, threads: int) -> bool:
 def static_stretch(
     trip: Value, threads: Value, chunk: Value | None = None, spread: Value = 0.0
 ) -> Value:
-    """Give lambda_T: by how much the busiest thread exceeds the average under a static schedule.
+    """Return lambda_T: by how much the busiest thread exceeds the average under a static schedule.
 
     Whole iterations cannot be shared evenly, and random costs make one thread the slowest:
     ``ceil(trip/T)/(trip/T) - 1 + cv sqrt(T/trip) q(T)``.
@@ -72,7 +72,7 @@ def static_stretch(
 def overhead_law(
     threads: int, a: Value, b: Value, d: Value, s: Value, *, across_sockets: bool
 ) -> Value:
-    """Give the overhead of a construct for two threads or more, s.
+    """Return the overhead of a construct for two threads or more, s.
 
     ``a + b log2 T + d T + s [threads on several sockets]``: a tree, a serial part, and the step
     across sockets.
@@ -82,7 +82,7 @@ def overhead_law(
 
 
 def interpolate_overhead(threads: int, counts: Sequence[int], seconds: Sequence[Value]) -> Value:
-    """Give the overhead between measured thread counts, linear in log T.
+    """Return the overhead between measured thread counts, linear in log T.
 
     Beyond the largest count the last slope continues.
 

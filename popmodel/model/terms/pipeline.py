@@ -12,12 +12,12 @@ from popmodel.expressions.elementary import Value
 
 
 def fill(extent: Sequence[int]) -> int:
-    """Give the blocks that the last process waits for: ``sum (P_d - 1)``."""
+    """Return the blocks that the last process waits for: ``sum (P_d - 1)``."""
     return sum(count - 1 for count in extent)
 
 
 def ideal_time(extent: Sequence[int], blocks: Value, sweep: Value) -> Value:
-    """Give ``(K + sum (P_d - 1)) t/K``, the time of a sweep without the cost of messages.
+    """Return ``(K + sum (P_d - 1)) t/K``, the time of a sweep without the cost of messages.
 
     Parameters
     ----------
@@ -32,6 +32,6 @@ def ideal_time(extent: Sequence[int], blocks: Value, sweep: Value) -> Value:
 
 
 def transfer_time(extent: Sequence[int], blocks: Value, message: Value) -> Value:
-    """Give ``(K + sum (P_d - 1) - 1)`` times a message: those that the last process waits for."""
+    """Return ``(K + sum (P_d - 1) - 1)`` times a message: those that the last process waits for."""
     hops = fill(extent)
     return (blocks + hops - 1) * message if hops else 0.0 * message

@@ -21,7 +21,7 @@ def dynamic_time(
     overhead: Value = 0.0,
     serial_overhead: Value = 0.0,
 ) -> Value:
-    """Give the time of a loop with ``schedule(dynamic, chunk)``.
+    """Return the time of a loop with ``schedule(dynamic, chunk)``.
 
     With equal iterations every thread has at most ``ceil(n_c/T)`` of the ``n_c = ceil(trip/c)``
     chunks. With random costs the threads end at random points of their last chunk: ``trip t/T +
@@ -52,7 +52,7 @@ def dynamic_time(
 
 
 def guided_chunks(trip: Value, threads: Value, chunk: Value = 1) -> Value:
-    """Give about how many chunks ``schedule(guided, chunk)`` makes: ``T log(trip/(T c)) + T``.
+    """Return about how many chunks ``schedule(guided, chunk)`` makes: ``T log(trip/(T c)) + T``.
 
     Each chunk is the rest over the threads until that falls below ``chunk``.
     """
@@ -69,7 +69,7 @@ def guided_time(
     overhead: Value = 0.0,
     serial_overhead: Value = 0.0,
 ) -> Value:
-    """Give the time of a loop with ``schedule(guided, chunk)``.
+    """Return the time of a loop with ``schedule(guided, chunk)``.
 
     The last chunks are as small as those of a dynamic schedule, so the threads end as evenly.
     Parameters as in `dynamic_time`.

@@ -12,7 +12,7 @@ from popmodel.expressions.elementary import Value, maximum
 def task_time(
     count: Value, seconds: Value, span: Value, threads: Value, create: Value = 0.0
 ) -> Value:
-    """Give ``max((t1 + n o)/T + t_inf (1 - 1/T), n o)``.
+    """Return ``max((t1 + n o)/T + t_inf (1 - 1/T), n o)``.
 
     Parameters
     ----------
