@@ -30,6 +30,7 @@ def document(**changes: Any) -> dict[str, Any]:
             "why": "MPI_Init to MPI_Finalize",
         },
         "records": {"states": 1234567, "events": 7654321},
+        "message_sizes": None,
         "calls": {},
         "regions": {"solve": 100},
         "user_regions": {},
@@ -67,6 +68,14 @@ def test_everything_has_its_place() -> None:
         "   line 12)",
         " ! no .pcf file",
     ]
+
+
+def test_sizes_of_messages() -> None:
+    sizes = {"min": 8, "mean": 1536.0, "max": 65536, "total": 2**20}
+    found = document(message_sizes=sizes)
+    assert "messages     8 B to 64 KiB, mean 1.5 KiB; 1 MiB in total" in info.screen(found, Style())
+    rows = {(row["group"], row["name"]): row["value"] for row in info.records(found)}
+    assert {name: rows["message_sizes", name] for name in sizes} == sizes
 
 
 def test_records_and_markdown_have_the_warnings() -> None:
