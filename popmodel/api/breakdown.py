@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from popmodel.efficiency.by_process import Processes, by_process
 from popmodel.efficiency.by_region import RegionRun, by_region
 from popmodel.efficiency.family import Evaluation
-from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import OutsideMPI
-from popmodel.efficiency.scaling import Comparable, scale
+from popmodel.efficiency.scaling import SCALING, Comparable, evaluate_all, scale
 from popmodel.report import by_process as processes_report
 from popmodel.report import by_region as regions_report
-from popmodel.report.metrics_document import SCALING
 from popmodel.report.render import Views
 from popmodel.values import dataclass
 
@@ -92,10 +90,6 @@ def _evaluated(region: RegionRun, outside_mpi: OutsideMPI) -> dict[str, Evaluati
     observed = region.run.observables
     own = Comparable(region.name, observed.aggregates(outside_mpi), observed.absent)
     alone = scale([own])  # as a run that is compared with no other
-    values = {**own.aggregates, **alone.aggregates(0)}
-    absent = {**own.absent, **alone.absent(0)}
-    return {
-        name: family.evaluate(values, absent)
-        for name, family in load_families().items()
-        if name != SCALING
-    }
+    found = evaluate_all(own, alone, 0)
+    del found[SCALING]
+    return found

@@ -14,11 +14,11 @@ from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run, analyse
 from popmodel.efficiency.observables import OutsideMPI
-from popmodel.efficiency.scaling import Comparable, Mode, Scaling, scale
+from popmodel.efficiency.scaling import SCALING, Comparable, Mode, Scaling, evaluate_all, scale
 from popmodel.efficiency.workers import apart
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.report.metrics import VIEWS
-from popmodel.report.metrics_document import SCALING, document
+from popmodel.report.metrics_document import document
 from popmodel.report.names import run_names
 from popmodel.trace.info import as_data
 from popmodel.trace.part import Part, Window
@@ -231,7 +231,7 @@ def metrics(
     evaluations = []
     for index, (path, run) in enumerate(zip(paths, comparable, strict=True)):
         with _named(path):
-            evaluations.append(_evaluated(run, scaled, index))
+            evaluations.append(evaluate_all(run, scaled, index))
     return Metrics(
         tuple(names),
         tuple(runs),
@@ -243,15 +243,6 @@ def metrics(
         chosen,
         by,
     )
-
-
-def _evaluated(run: Comparable, scaled: Scaling, index: int) -> dict[str, Evaluation]:
-    values = {**run.aggregates, **scaled.aggregates(index)}
-    absent = {**run.absent, **scaled.absent(index)}
-    return {
-        name: scaled.evaluations[index] if name == SCALING else family.evaluate(values, absent)
-        for name, family in load_families().items()
-    }
 
 
 @contextmanager

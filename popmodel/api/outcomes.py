@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
@@ -11,7 +11,7 @@ from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.replayed import FAMILIES, of_execution
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import Execution, Program, replay
+from popmodel.simulator import Execution
 from popmodel.units import format_time
 from popmodel.values import dataclass
 
@@ -28,6 +28,8 @@ __all__ = [
 ]
 
 Against = Literal["ideal", "first", "measured"]
+Replay: TypeAlias = Callable[[Network], Execution]
+"""Replays the program on a network."""
 BASELINES: Mapping[str, Against] = {"ideal": "ideal", "first": "first", "measured": "measured"}
 IDEAL = PRESETS["ideal"]
 
@@ -98,7 +100,7 @@ class Outcome:
 
 
 def outcome(
-    program: Program,
+    replay: Replay,
     network: Network,
     observed: Observables | None,
     unknown: Mapping[str, str],
@@ -109,8 +111,8 @@ def outcome(
 
     Parameters
     ----------
-    program : Program
-        The program.
+    replay : callable
+        Replays the program on a network.
     network : Network
         The network.
     observed : Observables or None
@@ -126,10 +128,10 @@ def outcome(
         If the replay stops and is the only one.
     """
     try:
-        found = replay(program, network)
+        found = replay(network)
         if observed is None:
             return Outcome(network, found, {})
-        run = of_execution(observed, found, replay(program, network.ideal()))
+        run = of_execution(observed, found, replay(network.ideal()))
     except ReplayError as error:
         if alone:
             raise
@@ -160,7 +162,7 @@ def _usual(networks: Sequence[Network]) -> Against:
 
 
 def baseline(
-    against: Against | None, program: Program, outcomes: Sequence[Outcome], measured: float
+    against: Against | None, replay: Replay, outcomes: Sequence[Outcome], measured: float
 ) -> Baseline:
     """Find what replays are compared with.
 
@@ -168,8 +170,8 @@ def baseline(
     ----------
     against : {"ideal", "first", "measured"} or None
         The requested baseline; default: the one that best shows a change of the network.
-    program : Program
-        The program that was replayed.
+    replay : callable
+        Replays the program on a network.
     outcomes : sequence of Outcome
         Its replays.
     measured : float
@@ -180,7 +182,7 @@ def baseline(
         return Baseline(what, measured)
     if what == "ideal":
         try:
-            return Baseline(what, replay(program, IDEAL).runtime)
+            return Baseline(what, replay(IDEAL).runtime)
         except ReplayError:  # the change is not known then; the replays that were asked for are
             return Baseline(what, None)
     first = outcomes[0].found

@@ -7,7 +7,7 @@ here computes a number.
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -74,7 +74,7 @@ class Drawing:
 _SIDES = (" width", " height")
 
 
-class Result:
+class Result(ABC):
     """The result of a command.
 
     ``repr`` has one or a few lines; ``print`` and notebooks show the screen of the command.
@@ -98,12 +98,9 @@ class Result:
         """The document as the screen and the drawing show it."""
         return self.to_dict()
 
+    @abstractmethod
     def _drawn(self, document: dict[str, Any]) -> str:
         """The document, which has its provenance, as SVG."""
-        draw = self._views().svg
-        if draw is None:
-            raise NotImplementedError(f"{type(self).__name__} cannot be plotted")
-        return draw(document)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the records of ``--format csv`` as a pandas table.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import (
     ProfileLike,
@@ -26,6 +26,7 @@ from popmodel.model.changes import WHAT_IF
 from popmodel.model.sweep import sweep as model
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.report.sweep import VIEWS
+from popmodel.report.sweep_plot import svg
 from popmodel.units import count, parse_size
 from popmodel.values import cut
 
@@ -56,6 +57,9 @@ class Sweep(model.Sweep, Result):
 
     def _views(self) -> Views:
         return VIEWS
+
+    def _drawn(self, document: dict[str, Any]) -> str:
+        return svg(document)
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -88,12 +88,33 @@ class Scaling:
         return of_masters(evaluation.values, evaluation.absent, threaded=self.threaded[index])
 
 
+SCALING = "scaling"
 COMPARABLE = 5.0
 """Ratio of useful times that cache effects or contention hardly explain in runs of one program."""
 _NAME = "computation_scaling"
 _OF_ALL_THREADS = (
     "processes have several threads: the family scaling has the global efficiency of all threads"
 )
+
+
+def evaluate_all(run: Comparable, scaled: Scaling, index: int) -> dict[str, Evaluation]:
+    """Evaluate every family for one of the compared runs.
+
+    Parameters
+    ----------
+    run : Comparable
+        The run.
+    scaled : Scaling
+        The comparison of all runs.
+    index : int
+        Which of them the run is.
+    """
+    values = {**run.aggregates, **scaled.aggregates(index)}
+    absent = {**run.absent, **scaled.absent(index)}
+    return {
+        name: scaled.evaluations[index] if name == SCALING else family.evaluate(values, absent)
+        for name, family in load_families().items()
+    }
 
 
 def scale(
@@ -138,7 +159,7 @@ def scale(
         work = [_cores(run) for run in runs]
         why_mode += "; work assumed proportional to the cores"
     ratios = [1.0] * len(runs) if work is None else [amount / work[chosen] for amount in work]
-    family = load_families()["scaling"]
+    family = load_families()[SCALING]
     base = runs[chosen]
     evaluations = [
         family.evaluate(

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import SCALING
 from popmodel.report.advice import advice_lines, advice_markdown, fall_text
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.joint import joint_caveats, joint_notes, joint_warnings
-from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
 from popmodel.report.places import markdown_places, place_lines
 from popmodel.report.reasons import Reasons

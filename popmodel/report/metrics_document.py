@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.advice import advice_data, advise
+from popmodel.efficiency.scaling import SCALING
 from popmodel.report.names import run_names
 from popmodel.report.terminal import loses
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Scaling
 
-SCALING = "scaling"
 ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""
 

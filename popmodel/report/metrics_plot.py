@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import SCALING
 from popmodel.report.bars import Bar, Line, bars
 from popmodel.report.metrics import describe_team
-from popmodel.report.metrics_document import SCALING
 from popmodel.report.names import run_names
 from popmodel.report.render import Document, stamped
 from popmodel.report.terminal import percent

@@ -16,6 +16,7 @@ from popmodel.efficiency.advice import computation, processes, threads
 from popmodel.efficiency.advice.costs import Cost, costs, efficiency
 from popmodel.efficiency.advice.doubts import doubts
 from popmodel.efficiency.advice.remark import Loss, Remark, percent
+from popmodel.efficiency.scaling import SCALING
 from popmodel.efficiency.workers import apart
 from popmodel.trace.caveats import ENOUGH, FEW, MEASURABLE
 from popmodel.units import format_time, plural
@@ -37,7 +38,6 @@ _WORTH = 0.05  # share of the core time from which on a second cause is named
 _MOST = 3
 _FELL = 0.01  # by which efficiency has to fall for the fall to be named
 
-_SCALING = "scaling"
 _OF_MPI = ("mpi", "mpi-additive")
 _OF_ALL = ("hybrid-additive", "hybrid-multiplicative", "talp")
 
@@ -201,14 +201,14 @@ def _leading(
     for id in order:
         if id in evaluations[0]:
             return id
-    return _SCALING if compared and _SCALING in evaluations[0] else None
+    return SCALING if compared and SCALING in evaluations[0] else None
 
 
 def _no_family(runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -> str:
     """Why no family leads."""
     if not any(run.observables.has_mpi or run.observables.has_openmp for run in runs):
         return "No advice: neither MPI calls nor parallel regions were recorded."
-    if evaluations.keys() - {_SCALING}:
+    if evaluations.keys() - {SCALING}:
         return (
             "No advice: these families see only the MPI calls of master threads; hybrid-additive "
             "sees all threads."
@@ -238,7 +238,7 @@ def _all_good(
 ) -> str | None:
     """What is at least `GOOD` in all runs, in words; None if anything is lower."""
     parts = []
-    if family != _SCALING:
+    if family != SCALING:
         parts.append(("parallel efficiency", [evaluations[index][family] for index in long]))
     if compared:
         parts.append(("computation scaling", [scaling.evaluations[index] for index in long]))
