@@ -140,3 +140,10 @@ def crowded(trace: str) -> str:
     told = (f"2:{rank}:1:{rank}:1:0:40009002:1:40009003:2:40009101:1" for rank in (1, 2))
     path.write_text("\n".join([*lines[:2], *told, *lines[2:]]) + "\n")
     return trace
+
+
+@pytest.fixture
+def runs(trace: str) -> list[str]:
+    """The run on two processes and one on four, with half the work for each."""
+    write_trace(Path("four.prv"), [4, 3, 3, 2], runtime=5)
+    return [trace, "four.prv"]

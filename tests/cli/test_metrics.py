@@ -15,7 +15,7 @@ from popmodel.efficiency.family import Family
 from popmodel.errors import PopmodelError
 from popmodel.trace.writer import TraceWriter
 
-from .conftest import FEW_CALLS, LEFT_OUT, MS, write_trace
+from .conftest import MS, write_trace
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -29,13 +29,6 @@ FAMILIES = [
     "talp",
     "scaling",
 ]
-
-
-@pytest.fixture
-def runs(trace: str) -> list[str]:
-    """The run on two processes and one on four, with half the work for each."""
-    write_trace(Path("four.prv"), [4, 3, 3, 2], runtime=5)
-    return [trace, "four.prv"]
 
 
 def body(out: str) -> list[str]:
@@ -412,61 +405,6 @@ def test_an_error_in_one_of_several_runs_names_its_trace(
     )
 
 
-def test_a_threshold_that_is_met_changes_nothing(trace: str, popmodel: Call) -> None:
-    status, out, err = popmodel("metrics", trace, "--fail-under", "load_balance=87.5%")
-    assert (status, err) == (0, "")
-    assert "Load balance" in out
-
-
-def test_a_missed_threshold_is_status_3_after_the_result(runs: list[str], popmodel: Call) -> None:
-    status, out, err = popmodel(
-        "metrics",
-        *runs,
-        "--fail-under",
-        "parallel_efficiency=0.7",
-        "--fail-under",
-        "talp.mpi_load_balance=0.8",
-    )
-    assert status == 3
-    assert "Load balance" in out
-    assert err == (
-        "popmodel: error: mpi.parallel_efficiency of four is 0.6, less than 0.7; "
-        "talp.mpi_load_balance of four is 0.75, less than 0.8\n"
-    )
-
-
-def test_a_metric_that_is_not_shown_can_be_held_to_a_limit(trace: str, popmodel: Call) -> None:
-    status, _, err = popmodel("metrics", trace, "--fail-under", "process_efficiency=0.9")
-    assert status == 3
-    assert err == (
-        "popmodel: error: hybrid-additive.process_efficiency of two is 0.7778, less than 0.9\n"
-    )
-
-
-def test_a_reason_that_several_runs_share_is_told_once(trace: str, popmodel: Call) -> None:
-    for name in "abc":
-        Path(f"{name}.prv").write_text(Path(trace).read_text())
-    runs = ("a.prv", "b.prv", "c.prv", trace)
-    _, _, err = popmodel("metrics", *runs, "--fail-under", "ipc_scaling=0.9")
-    assert err.splitlines()[0] == (
-        "popmodel: error: --fail-under cannot be checked: no value for scaling.ipc_scaling of a, "
-        "scaling.ipc_scaling of b, scaling.ipc_scaling of c, scaling.ipc_scaling of two "
-        "(no hardware counter of cycles; no hardware counter of instructions)"
-    )
-
-
-def test_a_threshold_that_cannot_be_checked_is_a_failure(trace: str, popmodel: Call) -> None:
-    status, out, err = popmodel("metrics", trace, "--fail-under", "ipc_scaling=0.9")
-    assert status == 1
-    assert "Load balance" in out
-    message, hint = err.splitlines()
-    assert message.startswith(
-        "popmodel: error: --fail-under cannot be checked: no value for scaling.ipc_scaling of two "
-        "(no hardware counter"
-    )
-    assert hint == "hint: leave the threshold out or analyse runs that have the metric"
-
-
 def test_a_real_hybrid_run(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     trace = BT_MZ_TRACE
@@ -582,51 +520,6 @@ def test_the_steepest_fall_of_a_series_is_named_below_its_scaling(
     fall = json.loads(popmodel("metrics", *paths, "--format", "json")[1])["advice"]["steepest_fall"]
     assert (fall["before"], fall["after"]) == ("n2", "n4")
     assert (fall["high"], fall["low"]) == pytest.approx((20 / 21, 2 / 3))
-
-
-def test_the_start_and_the_end_of_mpi_are_left_out_and_said_first(
-    started: str, popmodel: Call
-) -> None:
-    for form in ("table", "markdown"):
-        out = popmodel("metrics", started, "--format", form)[1]
-        assert " ".join(out.split()).startswith(LEFT_OUT)
-    (run,) = json.loads(popmodel("metrics", started, "--format", "json")[1])["runs"]
-    assert run["caveats"] == [LEFT_OUT, FEW_CALLS]
-    assert run["window"] == {
-        "begin": 0.04,
-        "end": 0.09,
-        "duration": 0.05,
-        "left_out": {"before": 0.04, "between": 0.0, "after": 0.01},
-        "region": None,
-        "occurrences": 1,
-        "why": "MPI_Init to MPI_Finalize",
-    }
-    assert run["runtime"] == 0.05
-    assert run["metrics"]["mpi"]["parallel_efficiency"] == 0.5
-    rows = csv.DictReader(io.StringIO(popmodel("metrics", started, "--format", "csv")[1]))
-    values = {row["metric"]: row["value"] for row in rows if not row["family"]}
-    assert values == {
-        "runtime": "0.05",
-        "ideal_runtime": "0.025",
-        "window_begin": "0.04",
-        "window_end": "0.09",
-        "left_out_before": "0.04",
-        "left_out_between": "0.0",
-        "left_out_after": "0.01",
-    }
-
-
-def test_the_whole_run_is_taken_where_it_is_asked_for(started: str, popmodel: Call) -> None:
-    out = popmodel("metrics", started, "--from-start", "--format", "json")[1]
-    (run,) = json.loads(out)["runs"]
-    assert run["runtime"] == 0.1
-    assert run["metrics"]["mpi"]["parallel_efficiency"] == 0.25
-    assert run["window"]["left_out"] == {"before": 0.0, "between": 0.0, "after": 0.0}
-    assert run["caveats"] == [
-        "the whole run is analysed, including 0.04 s up to the end of MPI_Init and 0.01 s from "
-        "MPI_Finalize on",
-        FEW_CALLS,
-    ]
 
 
 def test_threads_that_call_mpi_lead_to_the_families_that_see_them(

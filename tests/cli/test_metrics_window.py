@@ -1,0 +1,58 @@
+"""What ``popmodel metrics`` analyses by default, and with ``--from-start``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+from .conftest import FEW_CALLS, LEFT_OUT
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+
+def test_the_start_and_the_end_of_mpi_are_left_out_and_said_first(
+    started: str, popmodel: Call
+) -> None:
+    for form in ("table", "markdown"):
+        out = popmodel("metrics", started, "--format", form)[1]
+        assert " ".join(out.split()).startswith(LEFT_OUT)
+    (run,) = json.loads(popmodel("metrics", started, "--format", "json")[1])["runs"]
+    assert run["caveats"] == [LEFT_OUT, FEW_CALLS]
+    assert run["window"] == {
+        "begin": 0.04,
+        "end": 0.09,
+        "duration": 0.05,
+        "left_out": {"before": 0.04, "between": 0.0, "after": 0.01},
+        "region": None,
+        "occurrences": 1,
+        "why": "MPI_Init to MPI_Finalize",
+    }
+    assert run["runtime"] == 0.05
+    assert run["metrics"]["mpi"]["parallel_efficiency"] == 0.5
+    rows = csv.DictReader(io.StringIO(popmodel("metrics", started, "--format", "csv")[1]))
+    values = {row["metric"]: row["value"] for row in rows if not row["family"]}
+    assert values == {
+        "runtime": "0.05",
+        "ideal_runtime": "0.025",
+        "window_begin": "0.04",
+        "window_end": "0.09",
+        "left_out_before": "0.04",
+        "left_out_between": "0.0",
+        "left_out_after": "0.01",
+    }
+
+
+def test_the_whole_run_is_taken_where_it_is_asked_for(started: str, popmodel: Call) -> None:
+    out = popmodel("metrics", started, "--from-start", "--format", "json")[1]
+    (run,) = json.loads(out)["runs"]
+    assert run["runtime"] == 0.1
+    assert run["metrics"]["mpi"]["parallel_efficiency"] == 0.25
+    assert run["window"]["left_out"] == {"before": 0.0, "between": 0.0, "after": 0.0}
+    assert run["caveats"] == [
+        "the whole run is analysed, including 0.04 s up to the end of MPI_Init and 0.01 s from "
+        "MPI_Finalize on",
+        FEW_CALLS,
+    ]
