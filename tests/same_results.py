@@ -8,6 +8,7 @@ of JSON may differ by rounding in the last places where that is asked for (``--r
 from __future__ import annotations
 
 import difflib
+import gzip
 import hashlib
 import json
 import re
@@ -16,6 +17,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import popmodel
+
+PACKAGE = str(Path(str(popmodel.__file__)).parent)
 ROOT = Path(__file__).parent.parent
 SHARED = (ROOT / ".." / "shared" / "traces").resolve()
 FORMATS = ("json", "table", "markdown", "csv")
@@ -36,7 +40,7 @@ def commands() -> list[list[str]]:
         found += [["metrics", trace, "--from-start", "--format", "json"]]
         found += [["metrics", trace, "--outside-mpi", "not-in-mpi", "--format", "json"]]
         found += [["metrics", trace, "--by", "process", "--format", one] for one in FORMATS]
-        found += [["metrics", trace, "--window", "30%:70%", "--format", "json"]]
+        found += [["metrics", trace, "--window", middle(trace), "--format", "json"]]
         found += [["metrics", trace, "--by", "region", "--format", "json"]]
         found += [["replay", trace, "--format", one] for one in FORMATS]
         found += [
@@ -45,7 +49,7 @@ def commands() -> list[list[str]]:
             ["replay", trace, "--network", "ideal", "--against", "measured", "--metrics"],
             ["replay", trace, "--machine", "tests/data/machines/every.json", "--metrics"],
             ["replay", trace, "--eager-threshold", "1KiB", "--latency", "5us", "--format", "json"],
-            ["replay", trace, "--cpu-factor", "2", "--window", "20%:80%", "--format", "json"],
+            ["replay", trace, "--cpu-factor", "2", "--window", middle(trace), "--format", "json"],
         ]
     epoch = [f"../shared/traces/paraver/epoch_{n}proc.prv.gz" for n in (1, 4, 16)]
     image = [f"../shared/traces/paraver/imagemagick_omp{n}.prv.gz" for n in (2, 8)]
@@ -97,6 +101,15 @@ def commands() -> list[list[str]]:
     return found
 
 
+def middle(trace: str) -> str:
+    """The middle of a trace as a window."""
+    with gzip.open(ROOT / trace, "rt") as file:
+        header = re.match(r"#Paraver \([^)]*\):(\d+)_ns", file.readline())
+    assert header is not None
+    seconds = int(header[1]) / 1e9
+    return f"{0.3 * seconds:.9f}s:{0.7 * seconds:.9f}s"
+
+
 def traces(folder: Path) -> list[Path]:
     """Traces in a folder."""
     return sorted(folder.glob("*.prv.gz"))
@@ -119,12 +132,17 @@ def run(command: list[str]) -> dict[str, object]:
     elif isinstance(text, str):
         text = STAMP.split(text)[0] if "markdown" not in command else STAMP.sub("", text)
         text = "\n".join(_without_stamp(line) for line in str(text).splitlines())
-    errors = done.stderr.replace(str(ROOT), "ROOT")
+    errors = placeless(done.stderr)
     return {"command": command, "status": done.returncode, "out": text, "err": errors}
 
 
 def _without_stamp(line: str) -> str:
-    return re.sub(r",0\.\d[^,]*,2026-[^\n]*$", "", line).replace(str(ROOT), "ROOT")
+    return placeless(re.sub(r",0\.\d[^,]*,2026-[^\n]*$", "", line))
+
+
+def placeless(text: str) -> str:
+    """Text without the folders of this machine."""
+    return text.replace(PACKAGE, "PACKAGE").replace(str(ROOT), "ROOT")
 
 
 def record(folder: Path) -> None:
@@ -132,8 +150,8 @@ def record(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(2) as pool:
         for result in pool.map(run, commands()):
-            name = hashlib.sha256(" ".join(result["command"]).encode()).hexdigest()[:16]  # type: ignore[arg-type]
-            text = json.dumps(result, indent=1).replace(str(ROOT), "ROOT")
+            name = hashlib.sha256(str(result["command"]).encode()).hexdigest()[:16]
+            text = placeless(json.dumps(result, indent=1))
             (folder / name).write_text(text)
 
 

@@ -13,10 +13,10 @@ from popmodel.cli.options import ForceOption, FormatOption, choice, whole_number
 from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
+    from popmodel.bench.measurement import Request, Tools
+    from popmodel.bench.run_directory import Run
+    from popmodel.bench.suite import Failure
     from popmodel.cli.output import Target
-    from popmodel.machine.measurement import Request, Tools
-    from popmodel.machine.run_directory import Run
-    from popmodel.machine.suite import Failure
 
 EXAMPLES = (
     "popmodel bench -o machine.json",
@@ -104,9 +104,9 @@ def command(
     Measures cores, memory, OpenMP and MPI as applications use them. An interrupted measurement
     resumes when the same command is run again.
     """
-    from popmodel.machine import plan
-    from popmodel.machine.jobs import PARTS
-    from popmodel.machine.measurement import Request
+    from popmodel.bench import plan
+    from popmodel.bench.jobs import PARTS
+    from popmodel.bench.measurement import Request
 
     page, profile = _targets(format, output, force=force)
     if words:
@@ -183,8 +183,8 @@ def _folders(words: Sequence[str]) -> list[Path]:
 
 def _build(arguments: Sequence[str], request: Request, page: Target | None) -> None:
     from popmodel import provenance
-    from popmodel.machine import hardware
-    from popmodel.machine.measurement import tools
+    from popmodel.bench.measurement import tools
+    from popmodel.host import hardware
     from popmodel.report.bench import BUILT, built
 
     if page is None:
@@ -198,9 +198,10 @@ def _build(arguments: Sequence[str], request: Request, page: Target | None) -> N
 def _write_script(
     request: Request, system: str, profile: Target | None, *, partly: bool, force: bool
 ) -> None:
+    from popmodel.bench import run_directory, script
+    from popmodel.bench.measurement import make_plan, open_run, tools
     from popmodel.cli.streams import remark, write_out
-    from popmodel.machine import hardware, run_directory, script
-    from popmodel.machine.measurement import make_plan, open_run, tools
+    from popmodel.host import hardware
     from popmodel.shell import join, quote, visible
 
     choice("--script", system, script.SYSTEMS)
@@ -233,8 +234,9 @@ def _measure(
     *,
     partly: bool,
 ) -> None:
+    from popmodel.bench import collect, measurement, run_directory
     from popmodel.cli.streams import remark
-    from popmodel.machine import collect, hardware, measurement, run_directory
+    from popmodel.host import hardware
     from popmodel.machine import profile as profiles
 
     file = None if profile is None else profile.path
@@ -275,8 +277,8 @@ def _measure(
 
 def _keep_earlier(folder: Path) -> None:
     """Make way for a new measurement where nobody named a place, without losing the last one."""
+    from popmodel.bench import run_directory
     from popmodel.cli.streams import remark
-    from popmodel.machine import run_directory
 
     found = run_directory.find(folder)
     if found is not None and found.is_completed:
@@ -287,8 +289,8 @@ def _keep_earlier(folder: Path) -> None:
 
 def _finish(run: Run, using: Tools) -> list[Failure]:
     """Do what is left of a measurement, which may be nothing; give the launches given up."""
+    from popmodel.bench import suite
     from popmodel.cli.streams import remark
-    from popmodel.machine import suite
 
     if run.is_completed:
         remark(f"already measured, samples in {run.folder}: use --force to measure again")
@@ -298,9 +300,9 @@ def _finish(run: Run, using: Tools) -> list[Failure]:
 
 def _follow(run: Run, begin: Any) -> list[Failure]:
     """Do what is left of a measurement, drawing how far it is."""
+    from popmodel.bench import run_directory, suite
     from popmodel.cli.progress import Line
     from popmodel.cli.streams import remark
-    from popmodel.machine import run_directory, suite
     from popmodel.report.bench import progress_line
     from popmodel.units import format_time
 
@@ -370,7 +372,7 @@ def _collect(
     page: Target | None,
     profile: Target | None,
 ) -> None:
-    from popmodel.machine import collect
+    from popmodel.bench import collect
 
     document, paths = collect.collect(folders)
     _warn_of_shortfalls(document)

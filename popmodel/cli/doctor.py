@@ -36,9 +36,9 @@ def command(
     what does not work. Exits with status 1 if popmodel bench cannot run.
     """
     from popmodel import provenance
+    from popmodel.bench.doctor import examine, measurable
     from popmodel.cli.output import target
-    from popmodel.machine import hardware
-    from popmodel.machine.doctor import examine, measurable
+    from popmodel.host import hardware
     from popmodel.report.doctor import VIEWS
 
     goal = target(output, format, force=force)

@@ -114,7 +114,7 @@ def _check(
 ) -> None:
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.model.signature.check import check
+    from popmodel.model.check.check import check
     from popmodel.model.signature.reader import SignatureError
     from popmodel.report.signature import CHECKED
     from popmodel.units import plural

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from popmodel.errors import PopmodelError
-from popmodel.machine.build import sources
+from popmodel.host.build import sources
 from popmodel.values import dataclass
 
 INCOMPLETE = 10_000

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from popmodel.errors import PopmodelError, UsageError
-from popmodel.machine.processes import output_of
+from popmodel.host.processes import output_of
 from popmodel.values import dataclass
 
 Family = Literal["Open MPI", "Hydra", "srun", "aprun"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from popmodel.machine.processes import output_of
+from popmodel.host.processes import output_of
 from popmodel.tracer.environment import DIRECTORY, PRELOAD
 from popmodel.values import dataclass
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from popmodel import cache, files
-from popmodel.machine.build import PROGRAMS, TRACER, is_as_built, tracer_sources
-from popmodel.machine.toolchain import Compiler, Mpi
+from popmodel.host.build import PROGRAMS, TRACER, is_as_built, tracer_sources
+from popmodel.host.toolchain import Compiler, Mpi
 
 __all__ = ["Kept", "find", "keep"]
 

@@ -2,7 +2,7 @@
 
 A library built for one make of MPI does not work with another: handles and constants differ. The
 MPI of a command is the one that its program is linked with, or that of its launcher, where they are
-installed with a compiler wrapper; else the one that `popmodel.machine.toolchain` finds.
+installed with a compiler wrapper; else the one that `popmodel.host.toolchain` finds.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 
 from popmodel.errors import PopmodelError
-from popmodel.machine.build import build, build_tracer
-from popmodel.machine.processes import output_of
-from popmodel.machine.toolchain import (
+from popmodel.host.build import build, build_tracer
+from popmodel.host.processes import output_of
+from popmodel.host.toolchain import (
     MPI_COMPILERS,
     Compiler,
     Mpi,

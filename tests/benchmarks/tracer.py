@@ -21,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from popmodel.machine.toolchain import find_mpi
+from popmodel.host.toolchain import find_mpi
 from popmodel.tracer.cost import USUAL, Costs, measured_by
 from popmodel.tracer.environment import Settings, variables
 from popmodel.tracer.library import find_or_build

@@ -13,19 +13,13 @@ from typing import Any
 
 import pytest
 
-from popmodel.machine import (
-    collect,
-    hardware,
-    measurement,
-    plan,
-    profile,
-    run_directory,
-    suite,
-)
-from popmodel.machine.measurement import Request, Tools
-from popmodel.machine.plan import PlannedLaunch
-from popmodel.machine.run_directory import Files
-from popmodel.machine.toolchain import Compiler, Mpi, ToolchainError
+from popmodel.bench import collect, measurement, plan, run_directory, suite
+from popmodel.bench.measurement import Request, Tools
+from popmodel.bench.plan import PlannedLaunch
+from popmodel.bench.run_directory import Files
+from popmodel.host import hardware
+from popmodel.host.toolchain import Compiler, Mpi, ToolchainError
+from popmodel.machine import profile
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

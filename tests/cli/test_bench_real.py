@@ -16,16 +16,12 @@ from typing import Any
 import pytest
 from patience import GENEROUS, measuring
 
-from popmodel.machine import (
-    hardware,
-    plan,
-    profile,
-    selection,
-    suite,
-)
-from popmodel.machine.launch import probe
-from popmodel.machine.launchers import call
-from popmodel.machine.toolchain import Mpi, ToolchainError, find_mpi
+from popmodel.bench import plan, selection, suite
+from popmodel.host import hardware
+from popmodel.host.launch import probe
+from popmodel.host.launchers import call
+from popmodel.host.toolchain import Mpi, ToolchainError, find_mpi
+from popmodel.machine import profile
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -21,10 +21,11 @@ from machine.profiles import document as profile_document
 from tracer.builder import Run as TracedRun
 from tracer.builder import post, receive, send
 
+from popmodel.bench import collect, plan, run_directory
+from popmodel.bench.jobs import PARTS
 from popmodel.cli import main
 from popmodel.errors import PopmodelError
-from popmodel.machine import collect, plan, profile, run_directory
-from popmodel.machine.jobs import PARTS
+from popmodel.machine import profile
 from popmodel.machine.topology import Cache, Topology
 
 TABLE = "processes,threads,runtime,note\n2,2,0.5,first\n2,2,0.25,\n"

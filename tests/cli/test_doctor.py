@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from popmodel.machine import doctor, hardware
-from popmodel.machine.doctor import Check
+from popmodel.bench import doctor
+from popmodel.bench.doctor import Check
+from popmodel.host import hardware
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from machine.profiles import Document, document, measured, overhead
 
+from popmodel.bench.jobs import PARTS
 from popmodel.machine import profile as profiles
 from popmodel.machine.findings import (
     KINDS,
@@ -18,7 +19,6 @@ from popmodel.machine.findings import (
     measured_at,
     relative_width,
 )
-from popmodel.machine.jobs import PARTS
 from popmodel.machine.quantity import Quantity
 from popmodel.model import symbols
 from popmodel.model.predict import predict

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pasted import parsed
 
+from popmodel.bench.plan import parts
 from popmodel.machine import profile as profiles
-from popmodel.machine.plan import parts
 from popmodel.machine.profile import Profile
 from popmodel.machine.remeasure import command, file_of, first
 from popmodel.model.uncertainty import group

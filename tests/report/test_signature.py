@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.model.signature.check import check
+from popmodel.model.check.check import check
 from popmodel.model.signature.files import bundled
 from popmodel.model.signature.keys import KEYS
 from popmodel.model.signature.program import Item

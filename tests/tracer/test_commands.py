@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.errors import UsageError
-from popmodel.machine.toolchain import find_compiler
+from popmodel.host.toolchain import find_compiler
 from popmodel.tracer import commands
 from popmodel.tracer.commands import (
     CommandError,

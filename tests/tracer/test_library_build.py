@@ -16,8 +16,8 @@ from real_mpi import Mpi
 
 from popmodel import cache
 from popmodel.errors import FileError
-from popmodel.machine.build import LOG, TRACER, BuildError, build, build_tracer, sources
-from popmodel.machine.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
+from popmodel.host.build import LOG, TRACER, BuildError, build, build_tracer, sources
+from popmodel.host.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
 from popmodel.tracer import cost, library
 from popmodel.tracer.commands import Command, Family
 from popmodel.tracer.library import Library, find_or_build
@@ -348,7 +348,7 @@ def test_what_was_built_serves_where_there_is_no_compiler(
     assert built.cost is not None
     assert built.mpi is not None
     node = without_compiler(tmp_path / "bin")
-    monkeypatch.setattr("popmodel.machine.toolchain._mpicc_of_package", lambda: None)
+    monkeypatch.setattr("popmodel.host.toolchain._mpicc_of_package", lambda: None)
     for command in (None, plain(), replace(plain(), is_launcher=True)):
         found = find_or_build(command, node)
         assert (found.path, found.cost) == (built.path, built.cost)
@@ -368,7 +368,7 @@ def test_what_is_kept_must_be_whole_and_of_these_sources(
     built: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = without_compiler(tmp_path / "bin")
-    monkeypatch.setattr("popmodel.machine.toolchain._mpicc_of_package", lambda: None)
+    monkeypatch.setattr("popmodel.host.toolchain._mpicc_of_package", lambda: None)
     said = built.path.with_name("made-for.json")
     text = said.read_text()
     for damage in ("{", "[]", "{}", text.replace('"sources": "', '"sources": "0'), "null"):

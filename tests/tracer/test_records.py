@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 
-from popmodel.machine.build import sources
+from popmodel.host.build import sources
 from popmodel.trace.names import MPI_CALLS, MPI_TYPES
 from popmodel.tracer import records
 from popmodel.tracer.calls import INCOMPLETE, calls

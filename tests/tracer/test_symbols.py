@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.machine.toolchain import find_compiler
+from popmodel.host.toolchain import find_compiler
 from popmodel.trace.function_names import full_name, readable
 from popmodel.tracer import demangle as demangling
 from popmodel.tracer.demangle import demangle, without_arguments

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from popmodel.documents import Bundled, parse_toml, read_text
+from popmodel.model.check.dimensions import infer
+from popmodel.model.check.findings import of_clash
 from popmodel.model.signature import toml_lines
-from popmodel.model.signature.dimensions import infer
-from popmodel.model.signature.findings import of_clash
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import SignatureError, SignatureReader
 

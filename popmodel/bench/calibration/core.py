@@ -1,0 +1,73 @@
+"""What a core does: clock by busy cores, operations per cycle, the cost of a loop."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.statistics import (
+    Series,
+    of_groups,
+    of_results,
+    p10,
+    quantities,
+)
+from popmodel.bench.samples import Result
+
+
+def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the section ``core`` of a profile, and why parts of it are absent."""
+    series: dict[str, Series] = {}
+    absent: dict[str, str] = {}
+    for count in measured.values("clock", "threads"):
+        series[f"freq.{count}"] = of_results(
+            measured.results("clock", threads=count), _rate, "chain of one-cycle additions, p10"
+        )
+    if not series:
+        return {}, {}
+    frequencies = {name.removeprefix("freq."): q for name, q in quantities(series).items()}
+    per_cycle = _per_cycle(measured)
+    if not per_cycle.keys() & {"smt_factor"} and (reason := measured.reason("smt", shared=1)):
+        absent["core.smt_factor"] = reason
+    # all share the clock, so their spreads are not independent
+    return {"freq": frequencies, **quantities(per_cycle, alike=False)}, absent
+
+
+def _per_cycle(measured: Measured) -> dict[str, Series]:
+    """Rates over the clock of the same launch, in which what slows the whole launch cancels."""
+    series: dict[str, Series] = {}
+    clock = ("clock", {"threads": measured.values("clock", "threads")[0]})
+    threads = min(measured.values("fma", "threads"), default=1)
+    for key, job, wanted, share, what in (
+        ("flop_per_cycle", "fma", {"threads": threads}, threads, "vector multiply-adds"),
+        ("load_per_cycle", "loads", {}, 1, "8-byte loads from the L1 cache"),
+        ("store_per_cycle", "stores", {}, 1, "8-byte stores to the L1 cache"),
+    ):
+        if pairs := measured.together((job, wanted), clock):
+            series[key] = of_groups(
+                pairs, partial(_rate_ratio, share), f"{what} per cycle of the measured clock, p10"
+            )
+    if pairs := measured.together(("loop", {}), clock):
+        series["loop_cycles"] = of_groups(
+            pairs,
+            lambda loop, clock: p10(loop.seconds) * _rate(clock),
+            "one iteration of an empty loop, p10",
+        )
+    if pairs := measured.together(("smt", {"shared": 1}), ("smt", {"shared": 0})):
+        series["smt_factor"] = of_groups(
+            pairs,
+            partial(_rate_ratio, 0.5),
+            "multiply-adds of two threads on one core relative to one thread, p10",
+        )
+    return series
+
+
+def _rate_ratio(share: float, first: Result, second: Result) -> float:
+    """Rate of the first over that of the second, per so many threads."""
+    return _rate(first) / share / _rate(second)
+
+
+def _rate(result: Result) -> float:
+    """Operations per second of all threads."""
+    return float(result.facts["work"]) / p10(result.seconds)

@@ -1,0 +1,179 @@
+"""All results of several launches, by what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from popmodel.bench.samples import Launch, Result
+
+Placement = tuple[object, ...]
+"""Ranks, nodes and threads of a rank: the same where launches place their ranks alike."""
+
+_ENOUGH = 3  # launches, to tell which of them is the odd one
+_FEW = 5  # times fewer batches than another launch: its budget went elsewhere
+_FAR = 3.0  # times the median of the launches: no placement or connection does that
+
+
+class Measured:
+    """Finds the results of a job over all launches.
+
+    A result that is out of all proportion to those of the other launches says what else ran, not
+    what was measured: it is not used, and `left_out` names it.
+
+    Parameters
+    ----------
+    launches : sequence of Launch
+        Of one machine.
+
+    Attributes
+    ----------
+    foreign : dict of hashable to float
+        Share of the processors' time that others used during a launch, where it is known.
+    headers : dict of hashable to mapping
+        Header of a launch by what its results have in ``launch``; one that was interrupted and
+        resumed is one.
+    """
+
+    def __init__(self, launches: Sequence[Launch]) -> None:
+        self.launches = launches
+        self.headers: dict[Hashable, Mapping[str, Any]] = {}
+        self.foreign: dict[Hashable, float] = {}
+        self._found: dict[str, list[tuple[Launch, Result]]] = {}
+        self.disturbed = frozenset(map(id, _disturbed(launches)))
+        for launch in launches:
+            number = _number(launch)
+            self.headers.setdefault(number, launch.header)
+            if launch.foreign is not None:
+                self.foreign[number] = max(launch.foreign, self.foreign.get(number, 0.0))
+            for result in launch.results:
+                if id(result) not in self.disturbed:
+                    marked = replace(result, launch=number)
+                    self._found.setdefault(result.job, []).append((launch, marked))
+
+    def left_out(self, jobs: Sequence[str]) -> list[Result]:
+        """Results of some jobs that are not used: another program ran instead."""
+        return [
+            result
+            for launch in self.launches
+            for result in launch.results
+            if id(result) in self.disturbed and result.job in jobs
+        ]
+
+    def results(self, job: str, **wanted: Any) -> list[Result]:
+        """Measured results of a job with these parameters; one per launch as a rule."""
+        return [
+            result
+            for _, result in self._found.get(job, ())
+            if result.absent is None and _has(result, wanted)
+        ]
+
+    def together(self, *jobs: tuple[str, Mapping[str, Any]]) -> list[tuple[Result, ...]]:
+        """Results of several jobs, for every launch that has measured them all.
+
+        What is computed from several times has to take them from one launch: what slows the whole
+        launch then cancels from a ratio, and the spread between launches is that of the result.
+
+        Parameters
+        ----------
+        *jobs : tuple of str and mapping
+            Name and parameters of each.
+        """
+        found = []
+        for number in dict.fromkeys(map(_number, self.launches)):
+            each = [
+                next(
+                    (
+                        result
+                        for launch, result in self._found.get(job, ())
+                        if _number(launch) == number
+                        and result.absent is None
+                        and _has(result, wanted)
+                    ),
+                    None,
+                )
+                for job, wanted in jobs
+            ]
+            present = tuple(result for result in each if result is not None)
+            if len(present) == len(jobs):
+                found.append(present)
+        return found
+
+    def by_placement(
+        self, job: str, *, multiple: bool = False, **wanted: Any
+    ) -> dict[Placement, list[Result]]:
+        """The same of launches with or without full thread support, by how ranks are placed.
+
+        Where a rank has more cores, or fewer neighbours, a message may take another time.
+        """
+        found: dict[Placement, list[Result]] = {}
+        for launch, result in self._found.get(job, ()):
+            level = launch.header.get("mpi", {}).get("thread_level")
+            wants = result.absent is None and _has(result, wanted)
+            if wants and (level == "multiple") == multiple:
+                found.setdefault(_placement(launch), []).append(result)
+        return found
+
+    def reason(self, job: str, **wanted: Any) -> str | None:
+        """Why a job with these parameters is absent; None if it was not tried or was measured."""
+        reasons = [result.absent for _, result in self._found.get(job, ()) if _has(result, wanted)]
+        return reasons[0] if reasons and all(reasons) else None
+
+    def values(self, job: str, key: str, **wanted: Any) -> list[Any]:
+        """Values that a parameter takes in the measured results of a job, in order."""
+        found = {
+            result.params[key] for result in self.results(job, **wanted) if key in result.params
+        }
+        return sorted(found)
+
+    def __iter__(self) -> Iterator[Result]:
+        for found in self._found.values():
+            yield from (result for _, result in found)
+
+
+def _disturbed(launches: Sequence[Launch]) -> list[Result]:
+    """Results with few batches where others have many, or far from all others.
+
+    Apart from these two, launches that differ are the spread that intervals have to hold.
+    """
+    alike: dict[Any, list[Result]] = {}
+    for launch in launches:
+        level = launch.header.get("mpi", {}).get("thread_level")
+        for result in launch.results:
+            if result.absent is None:
+                nodes = result.facts.get("nodes")
+                alike.setdefault((result.key, level, nodes, _placement(launch)), []).append(result)
+    found = []
+    for results in alike.values():
+        if len(results) < _ENOUGH:
+            continue
+        most = max(result.seconds.size for result in results)
+        times = np.array([np.median(result.seconds) for result in results])
+        middle = float(np.median(times))
+        # what costs no more than the clock may even be negative, and tells no proportion
+        ratios = times / middle if middle > 0 else np.ones_like(times)
+        found += [
+            result
+            for result, ratio in zip(results, ratios, strict=True)
+            if result.seconds.size < most / _FEW or not 1 / _FAR < ratio < _FAR
+        ]
+    return found
+
+
+def _number(launch: Launch) -> tuple[str, str, str]:
+    """What tells launches apart; one that was interrupted and resumed is one."""
+    folder = str(Path(launch.path).parent)
+    return launch.program, folder, str(launch.header.get("launch", launch.path))
+
+
+def _placement(launch: Launch) -> Placement:
+    header = launch.header
+    return header.get("ranks"), len(launch.hosts), header.get("openmp", {}).get("max_threads")
+
+
+def _has(result: Result, wanted: Mapping[str, Any]) -> bool:
+    return all(result.params.get(key) == value for key, value in wanted.items())

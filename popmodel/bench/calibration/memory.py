@@ -1,0 +1,322 @@
+"""Bandwidth by busy cores and by level, latency by level, lines that travel between cores.
+
+Bandwidth of main memory is that of the STREAM triad with the write-allocate traffic that STREAM
+does not count: a store to a line that is not in the cache reads it first, so 4 arrays move where 3
+are counted (J. D. McCalpin, IEEE TCCA Newsletter 1995; G. Hager, G. Wellein, Introduction to High
+Performance Computing, 2010, section 1.3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.statistics import (
+    Series,
+    aligned,
+    fitted,
+    median,
+    of_fit,
+    of_groups,
+    of_results,
+    p10,
+    quantities,
+)
+from popmodel.bench.samples import Result
+from popmodel.bench.selection import BEYOND_CACHE, MIB
+from popmodel.machine.topology import last_level_bytes
+from popmodel.units import format_size
+
+Array = NDArray[np.float64]
+
+_ALLOCATE = 4 / 3  # bytes that move over bytes that STREAM counts
+_COUNTS = 4  # busy cores for which bandwidth has to be known before a law is fitted
+_SATURATED = 0.8  # of the bandwidth that as many single cores would have
+_USABLE_SHARE = {
+    "value": 0.5,
+    "low": 0.35,
+    "high": 1.0,
+    "origin": "preset",
+    "source": "half of a cache as the safe working set (H. Stengel et al., ICS 2015, layer "
+    "conditions); the interval is assumed. Not measured: the working sets used do not show where "
+    "the last-level cache ends",
+}
+_LARGE = 4.0  # times the level below: few accesses of such a working set still find it there
+_CACHED = 2.0  # working sets of fewer last-level caches than this may be served by it
+
+
+def calibrate(
+    measured: Measured, topology: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+    """Return the section ``memory``, why parts of it are absent, and remarks on its quality.
+
+    Parameters
+    ----------
+    measured : Measured
+        Results.
+    topology : mapping
+        Table of the profile: caches and cores.
+    """
+    section: dict[str, Any] = {}
+    absent: dict[str, str] = {}
+    remarks: list[str] = []
+    last = max((cache["bytes"] for cache in topology.get("caches", ())), default=0)
+    by_cores = {
+        count: of_results(
+            measured.results("triad", threads=count), _triad, "STREAM triad x 4/3, p10"
+        )
+        for count in measured.values("triad", "threads")
+    }
+    law: dict[str, Series] = {}
+    single = {f"by_cores.{count}": series for count, series in by_cores.items()}
+    if 1 in by_cores:
+        law = _saturation(by_cores, absent) or {"b1": by_cores[1]}
+        remarks += _too_small(measured.values("triad", "bytes")[0], topology)
+    if results := measured.results("copy", threads=1):
+        single["copy_bw"] = of_results(results, _copied, "copy of an array, bytes copied, p10")
+    levels = _levels(measured, topology, absent)
+    found = quantities(single | levels) | quantities(law, alike=False)
+    for name, entry in found.items():
+        table, _, key = name.partition(".")
+        if key:
+            section.setdefault(table, {})[key] = entry
+        else:
+            section[name] = entry
+    section |= _sharing(measured, absent)
+    if measured.values("load", "bytes"):
+        section["kappa"] = _usable_share(measured, last) or _USABLE_SHARE
+    return section, absent, remarks
+
+
+def _too_small(array: int, topology: Mapping[str, Any]) -> list[str]:
+    """Doubt arrays of the triad that do not keep STREAM's rule."""
+    last = max(topology.get("caches", ()), key=lambda cache: int(cache["bytes"]), default=None)
+    if last is None:
+        return []
+    domains = topology.get("domains", topology.get("sockets", 1))
+    cores = math.ceil(topology["cores_per_node"] / domains)
+    caches = last_level_bytes(last["bytes"], last["shared_by"], cores)
+    if array >= BEYOND_CACHE * caches:
+        return []
+    return [
+        f"the triad used arrays of {array / MIB:.4g} MiB, less than {BEYOND_CACHE} times the "
+        "last-level "
+        f"caches of a memory domain ({caches / MIB:.4g} MiB): part of the traffic may be cached"
+    ]
+
+
+def _triad(result: Result) -> float:
+    return float(result.facts["moved"]) * _ALLOCATE / p10(result.seconds)
+
+
+def _copied(result: Result) -> float:
+    return float(result.facts["moved"]) / 2 / p10(result.seconds)
+
+
+def _bandwidth(result: Result) -> float:
+    return float(result.facts["moved"]) / p10(result.seconds)
+
+
+# -- saturation
+
+
+def _saturation(by_cores: Mapping[int, Series], absent: dict[str, str]) -> dict[str, Series]:
+    """Fit ``b(A)`` in every launch, if the measured counts show a saturation."""
+    counts = sorted(by_cores)
+    most = counts[-1]
+    means = {count: float(np.mean(by_cores[count].values)) for count in counts}
+    reason = None
+    if len(counts) < _COUNTS:
+        reason = (
+            f"saturation cannot be fitted from {most} core{'s' if most > 1 else ''} of a memory "
+            "domain"
+        )
+    elif means[most] > _SATURATED * most * means[1]:
+        reason = (
+            f"{most} cores do not saturate the memory: they reach {means[most] / means[1]:.1f} "
+            "times "
+            "the bandwidth of one core"
+        )
+    points = aligned([by_cores[count] for count in counts], _COUNTS)
+    if reason is None and points is None:
+        reason = f"no launch measured the bandwidth at {_COUNTS} core counts"
+    if reason is not None or points is None:
+        absent |= {"memory.bsat": str(reason), "memory.q": str(reason)}
+        return {}
+    counts = [counts[i] for i in points.kept]
+    fits, errors = fitted(points, partial(fit_saturation, counts))
+    source = f"fit of the saturation law to the triad on {counts[0]} to {counts[-1]} cores"
+    return {
+        name: of_fit(fits[:, column], float(errors[column]), points, source)
+        for column, name in enumerate(("b1", "bsat", "q"))
+    }
+
+
+def fit_saturation(counts: Sequence[int], bandwidth: Sequence[float] | Array) -> Array:
+    """Fit ``b(A) = (A**-q (b1**-q - bsat**-q) + bsat**-q)**(-1/q)`` by least squares of logarithms.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Busy cores A.
+    bandwidth : sequence or ndarray of float
+        Bandwidth of all of them together, B/s.
+
+    Returns
+    -------
+    ndarray of float64, shape (3,)
+        b1 and bsat in B/s, bsat at least b1, and q at least 1.
+    """
+    from scipy.optimize import least_squares
+
+    cores, rates = np.asarray(counts, dtype=np.float64), np.asarray(bandwidth)
+
+    def law(x: Array) -> Array:
+        ratio, q = np.exp(x[1]), 1 + np.exp(x[2])  # bsat/b1 - 1 and q - 1 are positive
+        share = (1 + ratio) ** -q
+        result: Array = x[0] - np.log(cores**-q * (1 - share) + share) / q
+        # b1 (A**-q (1 - s**-q) + s**-q)**(-1/q), s = bsat/b1
+        return result
+
+    least, most = [-50, -7, -7], [80, 9, 4]
+    start = [np.log(rates[0]), np.log(max(rates.max() / rates[0] - 1, 0.1)), np.log(2.0)]
+    inside = np.clip(start, np.add(least, 0.1), np.subtract(most, 0.1))
+    fit = least_squares(lambda x: law(x) - np.log(rates), inside, bounds=(least, most))
+    b1 = float(np.exp(fit.x[0]))
+    return np.array([b1, b1 * (1 + np.exp(fit.x[1])), 1 + np.exp(fit.x[2])])
+
+
+# -- levels of the hierarchy
+
+
+def _levels(
+    measured: Measured, topology: Mapping[str, Any], absent: dict[str, str]
+) -> dict[str, Series]:
+    """Bandwidth and latency of the level that serves each working set."""
+    series: dict[str, Series] = {}
+    caches = topology.get("caches", ())
+    sizes = set(measured.values("load", "bytes", threads=1)) | set(
+        measured.values("chase", "bytes")
+    )
+    for level, inside in _served(sorted(sizes), caches).items():
+        load = measured.results("load", threads=1, bytes=inside)
+        chase = measured.results("chase", bytes=inside)
+        if load and level != "MEM":
+            series[f"cache_bw.{level}"] = of_results(
+                load, _bandwidth, f"reads from a working set of {inside} B, p10"
+            )
+        if chase:
+            series[f"latency.{level}"] = of_results(
+                chase,
+                lambda result: p10(result.seconds),
+                f"dependent loads from a working set of {inside} B, p10",
+            )
+    if sizes and "latency.MEM" not in series:
+        absent["memory.latency.MEM"] = (
+            "no working set was much larger than the last-level cache; the largest was "
+            f"{format_size(max(sizes), digits=3)}"
+        )
+    return series
+
+
+def _served(sizes: Sequence[int], caches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Give, by level, a working set that it holds and the level below does not."""
+    served: dict[str, int] = {}
+    below = 0
+    for cache in caches:
+        inside = [size for size in sizes if 1.4 * below < size <= cache["bytes"] // 2]
+        if inside:
+            # the smallest that is large against the level below: a virtual machine, or a node that
+            # is shared, has less of a large cache than it says
+            served[str(cache["level"])] = next(
+                (size for size in inside if size >= _LARGE * below), inside[-1]
+            )
+        below = cache["bytes"]
+    outside = [size for size in sizes if size >= _CACHED * below]
+    if outside:
+        served["MEM"] = outside[-1]
+    return served
+
+
+def _usable_share(measured: Measured, last: int) -> dict[str, Any] | None:
+    """Return the working set at which reading is half way from the last cache to memory, over it.
+
+    Half way in the time per byte. One curve over all launches: the interval spans the neighbouring
+    working sets, between which nothing is known.
+    """
+    sizes = [size for size in measured.values("load", "bytes", threads=1) if size >= last / 8]
+    if not last or len(sizes) < 4 or sizes[-1] < 2 * last:
+        return None
+    times = np.array(
+        [
+            np.median(
+                [1 / _bandwidth(one) for one in measured.results("load", threads=1, bytes=size)]
+            )
+            for size in sizes
+        ]
+    )
+    if times[-1] < 1.3 * times[0]:
+        return None
+    half = (times[0] + times[-1]) / 2
+    above = int(np.argmax(times >= half))
+    if above == 0:
+        return None
+    share = (half - times[above - 1]) / (times[above] - times[above - 1])
+    middle = sizes[above - 1] * (sizes[above] / sizes[above - 1]) ** share
+    return {
+        "value": round(middle / last, 3),
+        "low": round(min(sizes[above - 1], middle) / last, 3),
+        "high": round(max(sizes[above], middle) / last, 3),
+        "origin": "measured",
+        "n": len(sizes),
+        "source": "working set at which reads slow down half way from last-level cache to memory",
+    }
+
+
+# -- lines between cores
+
+
+def _sharing(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
+    section: dict[str, Any] = {}
+    transfers = {
+        distance: of_results(
+            measured.results("line_transfer", distance=distance),
+            lambda result: p10(result.seconds),
+            "one-way transfer of a cache line between two threads, p10",
+        )
+        for distance in measured.values("line_transfer", "distance")
+    }
+    if transfers:
+        section["line_transfer"] = quantities(transfers)
+    for distance in ("near", "far"):
+        if distance not in transfers and (
+            reason := measured.reason("line_transfer", distance=distance)
+        ):
+            absent[f"memory.line_transfer.{distance}"] = reason
+    counts = measured.values("false_sharing", "threads")
+    if transfers and counts:
+        distance = measured.values("line_transfer", "distance")[-1]  # near, where it is measured
+        groups = measured.together(
+            ("false_sharing", {"threads": counts[0], "padded": 0}),
+            ("false_sharing", {"threads": counts[0], "padded": 1}),
+            ("line_transfer", {"distance": distance}),
+        )
+        if groups:
+            series = of_groups(
+                groups,
+                lambda packed, padded, move: (
+                    (median(packed.seconds) - median(padded.seconds)) / p10(move.seconds)
+                ),
+                "update of a packed counter minus that of a padded one, relative to the "
+                "transfer of "
+                "a cache line, median",
+                scale=1.0,
+            )
+            section["kappa_fs"] = quantities({"x": series}, zero=frozenset("x"))["x"]
+    return section

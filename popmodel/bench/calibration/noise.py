@@ -1,0 +1,186 @@
+"""How quiet the machine was, and how far each section is to be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.statistics import p10
+from popmodel.bench.samples import Result
+from popmodel.host import hardware
+
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "core": ("clock", "fma", "loads", "stores", "loop", "smt"),
+    "memory": ("triad", "load", "copy", "chase", "line_transfer", "false_sharing"),
+    "openmp": ("construct",),
+    "net": (
+        *("ping_pong", "send_overhead", "receive_overhead", "train", "window", "late_receiver"),
+        *("overlap", "threaded", "reduce_local"),
+    ),
+    "coll": ("collective",),
+    "noise": ("quantum",),
+}
+"""Jobs of each section of a profile."""
+
+_SHOWN = 3  # jobs that are named
+_FOREIGN = 0.05  # of the processors: more is somebody else's work
+_STEAL = 0.02  # of the processors' time: a hypervisor gives it to another machine
+_SPREAD = 0.15  # between launches, median over what was measured
+_INTERRUPTED = 200.0  # involuntary switches per second and processor
+
+
+def calibrate(measured: Measured) -> dict[str, Any]:
+    """Return the section ``noise`` of a profile: plain numbers.
+
+    ``fwq`` is the share of time that a fixed work quantum loses to detours, ``run_cv`` the standard
+    deviation between launches over the mean, and ``drift`` the change over the whole session,
+    relative to its start.
+    """
+    results = sorted(measured.results("quantum"), key=lambda result: result.facts.get("at", 0.0))
+    if not results:
+        return {}
+    every = np.concatenate([result.seconds for result in results])
+    medians = np.array([np.median(result.seconds) for result in results])
+    section: dict[str, Any] = {"fwq": float(f"{every.mean() / every.min() - 1:.4g}")}
+    if len(results) > 1:
+        section["run_cv"] = float(f"{medians.std(ddof=1) / medians.mean():.4g}")
+        at = np.array([float(result.facts.get("at", 0.0)) for result in results])
+        if np.ptp(at) > 0:
+            slope = np.polyfit(at - at[0], medians, 1)[0]
+            section["drift"] = round(float(slope * np.ptp(at) / medians[0]), 6)
+    return section
+
+
+def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the section ``quality``: by section, how it was measured and what makes it doubtful.
+
+    Parameters
+    ----------
+    measured : Measured
+        Results.
+    remarks : mapping of str to sequence of str
+        What else is to be said, by section.
+    """
+    found: dict[str, Any] = {}
+    for section, jobs in SECTIONS.items():
+        results = [result for job in jobs for result in measured.results(job)]
+        if not results:
+            continue
+        why = list(_disturbances(measured, results))
+        if odd := measured.left_out(jobs):
+            why.append(_named(odd))
+        entry: dict[str, Any] = {
+            "launches": _launches(measured, results),
+            "jobs": len({result.key for result in results}),
+            "converged": round(float(np.mean([result.converged for result in results])), 3),
+            "noisy": bool(why),
+        }
+        if entry["launches"] < 2:
+            why.append("only one launch: the spread between launches is unknown")
+        why.extend(remarks.get(section, ()))
+        if why:
+            entry["why"] = why
+        found[section] = entry
+    return found
+
+
+def _named(odd: Sequence[Result]) -> str:
+    """What was left out, by the jobs with most of it."""
+    counts = Counter(
+        " ".join([result.job, *(f"{key}={value}" for key, value in sorted(result.params.items()))])
+        for result in odd
+    )
+    shown = [name for name, _ in counts.most_common(_SHOWN)]
+    more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
+    outliers = "outlier" if len(odd) == 1 else "outliers"
+    return (
+        f"{len(odd)} {outliers} compared with the other launches, not used: "
+        + ", ".join(shown)
+        + more
+    )
+
+
+def _launches(measured: Measured, results: Sequence[Result]) -> int:
+    """Most launches behind any of the jobs.
+
+    Short and long jobs have launches of their own, and so has every level of thread support.
+    """
+    behind: dict[Any, set[Any]] = {}
+    for result in results:
+        level = measured.headers[result.launch].get("mpi", {}).get("thread_level")
+        behind.setdefault((result.key, level), set()).add(result.launch)
+    return max(map(len, behind.values()))
+
+
+def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str]:
+    share = _foreign(measured, results)
+    if share > _FOREIGN:
+        yield f"other programs used {100 * share:.0f} % of the CPU time"
+    # these are sums over all processors that were watched
+    watched = {launch: _watched(header) for launch, header in measured.headers.items()}
+    time = [_wall(one) * watched[one.launch] for one in results]
+    steal = _mean_rate(zip((_fact(one, "steal") for one in results), time, strict=True))
+    if steal > _STEAL:
+        yield f"the hypervisor took {100 * steal:.0f} % of the CPU time (steal)"
+    switches = _mean_rate(zip((_fact(one, "involuntary") for one in results), time, strict=True))
+    if switches > _INTERRUPTED:
+        yield f"other processes interrupted each CPU {switches:.0f} times per second"
+    spreads = _spreads(results)
+    if spreads.size >= 3 and float(np.median(spreads)) > _SPREAD:
+        yield f"launches differ by {100 * float(np.median(spreads)):.0f} % (median)"
+
+
+def _foreign(measured: Measured, results: Sequence[Result]) -> float:
+    """Share of the processors' time that others used, of whole launches if jobs are too short."""
+    if all(math.isnan(_fact(one, "foreign")) for one in results):
+        shares = [
+            measured.foreign[launch]
+            for launch in dict.fromkeys(one.launch for one in results)
+            if launch in measured.foreign
+        ]
+        return float(np.mean(shares)) if shares else 0.0
+    return _mean_rate((_fact(one, "foreign") * _wall(one), _wall(one)) for one in results)
+
+
+def _fact(result: Result, name: str) -> float:
+    """Return what a line says of the machine; NaN where the system did not tell."""
+    value = result.facts.get(name)
+    return math.nan if value is None else float(value)
+
+
+def _wall(result: Result) -> float:
+    return float(result.facts.get("wall") or 0.0)
+
+
+def _mean_rate(each: Iterable[tuple[float, float]]) -> float:
+    """Amount over time, of those whose amount is known; 0 if none is."""
+    known = [(amount, time) for amount, time in each if not math.isnan(amount)]
+    whole = sum(time for _, time in known)
+    return sum(amount for amount, _ in known) / whole if whole > 0 else 0.0
+
+
+def _watched(header: Mapping[str, Any]) -> int:
+    """Count the processors over which a launch summed: those its processes on one node may use.
+
+    Where the header does not tell, 1: a rate is then rather too high than unnoticed.
+    """
+    places = header.get("ranks_at") or []
+    # the MPI program watches the node of its first rank
+    lists = [place.get("cpus") for place in places if place.get("host") == places[0].get("host")]
+    if not places:
+        lists = [header.get("files", {}).get(hardware.AFFINITY)]
+    return max(1, len({cpu for one in lists for cpu in hardware.parse_cpu_list(one or "")}))
+
+
+def _spreads(results: Sequence[Result]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Relative spread between the launches of every job that was measured more than once."""
+    by_key: dict[Any, list[float]] = {}
+    for result in results:
+        by_key.setdefault(result.key, []).append(p10(result.seconds))
+    several = [np.array(values) for values in by_key.values() if len(values) > 1]
+    return np.array([values.std(ddof=1) / values.mean() for values in several])

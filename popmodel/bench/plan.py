@@ -1,0 +1,368 @@
+"""How a machine is measured: launches of the programs, each with its jobs and its time.
+
+The jobs follow from the hardware, the time from the mode. Every job is done in several launches,
+since what a launch decides once (placement of memory, of threads, of connections) stays the same in
+all its batches; the programs take turns, so that a machine whose speed drifts shows it as a spread
+between launches. Within a launch the order is random, so that neighbours do not always disturb each
+other in the same way.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from popmodel.bench import jobs as suite_jobs
+from popmodel.bench import selection
+from popmodel.bench.jobs import PARTS, Job
+from popmodel.bench.samples import PROGRAMS
+from popmodel.errors import UsageError
+from popmodel.machine.topology import Topology
+from popmodel.shapes import (
+    Items,
+    Named,
+    Optional,
+    Real,
+    Shape,
+    ShapeError,
+    Text,
+    Whole,
+    record,
+    shown,
+)
+from popmodel.values import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a program stops measuring.
+
+    Attributes
+    ----------
+    budget : float
+        Seconds of one job at most.
+    least, most : int
+        Batches of a job.
+    precision : float
+        Half of the 95 % interval of the median, relative to it, that is good enough.
+    """
+
+    budget: float
+    least: int
+    most: int
+    precision: float
+
+
+@dataclass(frozen=True)
+class PlannedLaunch:
+    """One start of a program.
+
+    Attributes
+    ----------
+    number : int
+        From 1, in the order in which they are started.
+    program : str
+        ``node`` or ``mpi``.
+    ranks, nodes : int
+        Processes, and nodes over which they are spread.
+    threads : int
+        Cores that each process has.
+    thread_level : str or None
+        Of MPI; None for the node program.
+    limits : Limits
+        When to stop.
+    jobs : tuple of Job
+        In the order in which they are done.
+    """
+
+    number: int
+    program: str
+    ranks: int
+    nodes: int
+    threads: int
+    thread_level: str | None
+    limits: Limits
+    jobs: tuple[Job, ...]
+
+    def seconds(self, jobs: int | None = None) -> float:
+        """Time of a number of its jobs, all by default, if each needs all its budget."""
+        count = len(self.jobs) if jobs is None else jobs
+        return _START[self.program] + count * self.limits.budget
+
+    def limit(self, jobs: int | None = None) -> float:
+        """Seconds after which the jobs that are left are not done any more."""
+        return round(_SLACK * self.seconds(jobs) + 1.0, 1)
+
+    def part(self, job: Job) -> str:
+        """Part of the suite that asks for a job of this launch."""
+        if self.thread_level == "multiple":
+            return "threads"
+        return suite_jobs.PART_OF[job.name]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All launches of a measurement.
+
+    Attributes
+    ----------
+    mode : str
+        ``quick`` or ``full``.
+    parts : tuple of str
+        Parts of the suite that are measured.
+    ranks, nodes : int
+        Processes of the MPI launches in all, nodes.
+    seed : int
+        Of the random orders.
+    launches : tuple of PlannedLaunch
+        In the order in which they are started.
+    left_out : mapping of str to str
+        Path in the profile -> why nothing here can measure it.
+    """
+
+    mode: str
+    parts: tuple[str, ...]
+    ranks: int
+    nodes: int
+    seed: int
+    launches: tuple[PlannedLaunch, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def seconds(self) -> float:
+        """Time of all launches if each job needs all its budget."""
+        return sum(launch.seconds() for launch in self.launches)
+
+    @property
+    def is_longer_than_meant(self) -> bool:
+        """Whether so many jobs are needed that even the least budgets exceed the mode's time."""
+        return self.seconds > _LONGER * MODES[self.mode].seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON types; jobs as lines."""
+        launches = [
+            {**asdict(launch), "jobs": [job.line for job in launch.jobs]}
+            for launch in self.launches
+        ]
+        return {**asdict(self), "parts": list(self.parts), "launches": launches}
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How long and how densely a mode measures.
+
+    Attributes
+    ----------
+    rounds : int
+        Launches of each program.
+    seconds : float
+        Of all launches together.
+    least, most : int
+        Batches of a job.
+    shortest, longest : float
+        Least and largest budget of a short job, s.
+    """
+
+    rounds: int
+    seconds: float
+    least: int
+    most: int
+    shortest: float
+    longest: float
+
+
+MODES: Mapping[str, Mode] = {
+    "quick": Mode(rounds=5, seconds=45.0, least=50, most=200, shortest=0.02, longest=0.2),
+    "full": Mode(rounds=10, seconds=780.0, least=50, most=500, shortest=0.1, longest=1.0),
+}
+
+PRECISION = 0.03
+_LONGER = 1.2  # of the time of a mode: less is not worth a word
+_LONG = 10.0  # budget of a long job, in budgets of a short one
+_LONGEST_QUANTUM = 1000  # batches of the quantum, about 1 ms each: a distribution, not a median
+_START = {"node": 0.1, "mpi": 1.0}  # s until the first job
+_SLACK = 1.5  # what a launch may take longer than its budgets: arrays are touched, jobs start
+
+
+class _JobLine:
+    """A job as the programs read it, of a kind that is known."""
+
+    def read(self, value: Any) -> Job:
+        """Return the job; see `Shape`."""
+        line = Text().read(value)
+        try:
+            found = suite_jobs.parse(line)
+        except UsageError as error:
+            raise ShapeError(f"is not a job: {error.message}") from None
+        if found.name not in suite_jobs.PART_OF:
+            raise ShapeError(f"is not a known job: {shown(line)}")
+        return found
+
+
+_LIMITS: Mapping[str, Shape] = {
+    "budget": Real(above=0),
+    "least": Whole(1),
+    "most": Whole(1),
+    "precision": Real(above=0),
+}
+
+_LAUNCH: Mapping[str, Shape] = {
+    "number": Whole(1, 10**6),
+    "program": Text(PROGRAMS),
+    "ranks": Whole(1, 10**9),
+    "nodes": Whole(1, 10**9),
+    "threads": Whole(1, 10**9),
+    "thread_level": Optional(Text(("single", "funneled", "serialized", "multiple"))),
+    "limits": record(_LIMITS),
+    "jobs": Items(_JobLine()),
+}
+
+KEYS: Mapping[str, Shape] = {
+    "mode": Text(tuple(MODES)),
+    "parts": Items(Text(PARTS)),
+    "ranks": Whole(1, 10**9),
+    "nodes": Whole(1, 10**9),
+    "seed": Whole(0),
+    "launches": Items(record(_LAUNCH)),
+    "left_out": Named(Text()),
+}
+"""What `Plan.to_dict` gives, all of it; jobs are read from their lines."""
+
+
+def from_dict(table: Mapping[str, Any]) -> Plan:
+    """Make a plan of what `KEYS` read."""
+    launches = tuple(
+        PlannedLaunch(
+            **{**launch, "limits": Limits(**launch["limits"]), "jobs": tuple(launch["jobs"])}
+        )
+        for launch in table["launches"]
+    )
+    return Plan(
+        **{key: table[key] for key in KEYS if key not in ("parts", "launches")},
+        parts=tuple(table["parts"]),
+        launches=launches,
+    )
+
+
+def parts(text: str) -> tuple[str, ...]:
+    """The parts that ``--only`` names, separated by commas.
+
+    Raises
+    ------
+    UsageError
+        If there is no such part; names a near one.
+    """
+    from difflib import get_close_matches
+
+    names = {name.strip() for name in text.split(",") if name.strip()}
+    for name in sorted(names):
+        if name not in PARTS:
+            near = get_close_matches(name, PARTS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"the parts are {', '.join(PARTS)}"
+            raise UsageError(f"--only {text}: unknown part '{name}'", hint)
+    if not names:
+        raise UsageError("--only: no part given", f"the parts are {', '.join(PARTS)}")
+    return tuple(name for name in PARTS if name in names)
+
+
+def make(
+    wanted: Sequence[str],
+    mode: str,
+    topology: Topology,
+    *,
+    ranks: int,
+    nodes: int = 1,
+    smt: int = 1,
+    seed: int,
+) -> Plan:
+    """Plan a measurement.
+
+    Parameters
+    ----------
+    wanted : sequence of str
+        Parts of the suite.
+    mode : {'quick', 'full'}
+        How long it may take.
+    topology : Topology
+        The hardware of a node.
+    ranks : int
+        Processes of the MPI launches, on all nodes together.
+    nodes : int
+        Nodes of the MPI launches.
+    smt : int
+        Hardware threads of a core.
+    seed : int
+        Of the random orders.
+
+    Returns
+    -------
+    Plan
+        Without launches of a program for which no job is left.
+    """
+    how = MODES[mode]
+    full = mode == "full"
+    short, long = selection.node_jobs(wanted, topology, smt, full=full)
+    mpi = selection.mpi_jobs(wanted, topology, ranks, nodes, full=full)
+    cores = topology.cores_per_node
+    share = max(cores * nodes // ranks, 1)
+    half = max(cores // 2, 1)
+    blocks = _joined(
+        _Block("node", 1, 1, cores, None, tuple(short)),
+        _Block("node", 1, 1, cores, None, tuple(long), _LONG, _LONGEST_QUANTUM),
+        _Block("mpi", ranks, nodes, share, "funneled", mpi.everybody),
+        _Block("mpi", 2, 2, 1, "funneled", mpi.pair),
+        _Block("mpi", 2, 1, half, "funneled", mpi.levels_inside),
+        _Block("mpi", 2, 1, half, "multiple", mpi.threads_inside),
+        _Block("mpi", 2, 2, cores, "funneled", mpi.levels_across),
+        _Block("mpi", 2, 2, cores, "multiple", mpi.threads_across),
+    )
+    left_out = dict(selection.left_out(wanted, topology, ranks, nodes))
+    turns = [block for block in blocks if block.jobs] * how.rounds
+    weight = sum(block.weight * len(block.jobs) for block in turns)
+    starts = sum(_START[block.program] for block in turns)
+    unit = max(how.seconds - starts, 0.0) / weight if weight else 0.0
+    budget = min(max(unit, how.shortest), how.longest)
+    random_order = random.Random(seed)
+    launches: list[PlannedLaunch] = []
+    for block in turns:
+        limits = Limits(
+            round(budget * block.weight, 4), how.least, block.most or how.most, PRECISION
+        )
+        launches.append(
+            PlannedLaunch(
+                number=len(launches) + 1,
+                program=block.program,
+                ranks=block.ranks,
+                nodes=block.nodes,
+                threads=block.threads,
+                thread_level=block.thread_level,
+                limits=limits,
+                jobs=tuple(random_order.sample(block.jobs, len(block.jobs))),
+            )
+        )
+    return Plan(mode, tuple(wanted), ranks, nodes, seed, tuple(launches), left_out)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Jobs that are launched together; `most` batches of each, if not those of the mode."""
+
+    program: str
+    ranks: int
+    nodes: int
+    threads: int
+    thread_level: str | None
+    jobs: tuple[Job, ...]
+    weight: float = 1.0
+    most: int | None = None
+
+
+def _joined(*blocks: _Block) -> list[_Block]:
+    """Put jobs that are launched in the same way into one launch, each of them once."""
+    together: dict[_Block, tuple[Job, ...]] = {}
+    for block in blocks:
+        alike = replace(block, jobs=())
+        together[alike] = tuple(dict.fromkeys((*together.get(alike, ()), *block.jobs)))
+    return [replace(alike, jobs=jobs) for alike, jobs in together.items()]

@@ -1,0 +1,323 @@
+"""The directory of a measurement: its plan, and the jobs, samples and words of every launch.
+
+::
+
+    machine.samples/
+        plan.json            what was to be measured, with what, and whether that is done
+        launch-001.jobs      jobs of the first launch, one a line
+        launch-001.jsonl     its samples
+        launch-001.log       what the program and its launcher wrote
+        launch-001-2.jsonl   samples of the jobs that an interrupted first launch still lacked
+        .lock                held by the command that measures into the directory
+
+What is done is told by the samples alone, so that no record of it can be wrong.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from popmodel import shell
+from popmodel.bench import plan as plans
+from popmodel.bench import samples
+from popmodel.bench.jobs import Job, from_params
+from popmodel.bench.plan import Plan, PlannedLaunch
+from popmodel.documents import Kind, parse_json, read_text
+from popmodel.errors import FileError
+from popmodel.files import append_to, refuse_planted, write_text
+from popmodel.shapes import Flag, Named, Text, record
+from popmodel.values import dataclass
+
+SCHEMA = "popmodel/plan/1"
+KIND = Kind(
+    SCHEMA,
+    "measurement plan",
+    record({"schema": Text(), "made_with": Named(Text()), "completed": Flag(), **plans.KEYS}),
+    "measurement plans are written by popmodel bench",
+)
+SUFFIX = ".samples"
+PLAN = "plan.json"
+LOCK = ".lock"
+
+_OURS = re.compile(r"launch-\d{3,}(-\d+)?\.(jobs|jsonl|log)")
+_SAMPLES = re.compile(r"launch-(\d{3,})(?:-(\d+))?\.jsonl")
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A measurement and where it is kept.
+
+    Attributes
+    ----------
+    folder : Path
+        The run directory.
+    plan : Plan
+        What is measured.
+    made_with : mapping of str to str
+        Host, compiler and MPI: samples of others do not belong to the same measurement.
+    is_completed : bool
+        Whether all that could be measured has been.
+    """
+
+    folder: Path
+    plan: Plan
+    made_with: Mapping[str, str]
+    is_completed: bool = False
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one start of a program."""
+
+    jobs: Path
+    samples: Path
+    log: Path
+
+
+def beside(output: Path, parts: Sequence[str] = ()) -> Path:
+    """The run directory that belongs to a profile: ``machine.samples`` for ``machine.json``.
+
+    A measurement of some parts only has its own, ``machine.core-p2p.samples``: a profile that it
+    completes keeps the samples of its other parts.
+    """
+    return output.with_suffix(f".{'-'.join(parts)}{SUFFIX}" if parts else SUFFIX)
+
+
+def find(folder: Path) -> Run | None:
+    """The measurement in a directory, or None if there is none.
+
+    Raises
+    ------
+    FileError
+        If its plan cannot be read.
+    """
+    path = folder / PLAN
+    if not path.exists():
+        return None
+    collect = shell.join(["popmodel", "bench", "collect", str(folder)])
+    hint = f"restart with --force, or collect the samples: {collect}"
+    try:
+        table = KIND.read(parse_json(read_text(path), path), path)
+    except FileError as error:
+        error.hint = hint
+        raise
+    return Run(folder, plans.from_dict(table), table["made_with"], table["completed"])
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep a directory from other commands while one measures into it; it is made if need be.
+
+    The lock is the kernel's and ends with its process, however that ends. A file system that has
+    no locks (some parallel ones) cannot tell of another command: there nothing is kept.
+
+    Raises
+    ------
+    FileError
+        If another command holds it, or it cannot be written or holds files of something else.
+    """
+    refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _refuse_foreign(folder)
+        # A file of its own: the plan is replaced as a whole, and with it would go the lock.
+        lock = append_to(folder / LOCK)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileError(
+                folder,
+                "is in use by another popmodel bench",
+                hint="wait until it ends, or choose another file with -o",
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise unwritable(folder / LOCK, error) from error
+        yield
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise a FileError if a directory holds files, none of which is a plan."""
+    present = [path for path in folder.iterdir() if path.name not in (PLAN, LOCK)]
+    if present and not (folder / PLAN).exists():
+        raise FileError(
+            folder,
+            f"contains files that popmodel bench did not write, such as {present[0].name}",
+            hint="choose another file with -o: samples are kept in a directory beside it",
+        )
+
+
+def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
+    """Start a measurement in a directory; samples of an earlier one in it are removed.
+
+    Raises
+    ------
+    FileError
+        If the directory cannot be written, or holds files of something else.
+    """
+    run = Run(folder, plan, made_with)
+    refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _refuse_foreign(folder)
+        for path in folder.iterdir():
+            if _OURS.fullmatch(path.name):
+                path.unlink()
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    _write_plan(run)
+    return run
+
+
+def put_aside(run: Run) -> Path:
+    """Move a measurement into a new directory beside its own, ``NAME.1.samples``; give that one.
+
+    Its own directory stays, with the lock of the command that holds it.
+
+    Raises
+    ------
+    FileError
+        If the files cannot be moved.
+    """
+    stem = run.folder.name.removesuffix(SUFFIX)
+    numbers = itertools.count(1)
+    try:
+        while True:
+            aside = run.folder.with_name(f"{stem}.{next(numbers)}{SUFFIX}")
+            with suppress(FileExistsError):
+                aside.mkdir()
+                break
+        ours = [path for path in run.folder.iterdir() if _OURS.fullmatch(path.name)]
+        for path in [*ours, run.folder / PLAN]:  # without its plan the rest would be nobody's
+            path.rename(aside / path.name)
+    except OSError as error:
+        raise unwritable(run.folder, error) from error
+    return aside
+
+
+def complete(run: Run) -> Run:
+    """Note that all that could be measured has been."""
+    done = replace(run, is_completed=True)
+    _write_plan(done)
+    return done
+
+
+def difference(run: Run, plan: Plan, made_with: Mapping[str, str]) -> str | None:
+    """In words why a measurement cannot go on as another one; None if it can."""
+    asked: Mapping[str, Any] = {
+        "mode": plan.mode,
+        "parts": ",".join(plan.parts),
+        "ranks": plan.ranks,
+        "nodes": plan.nodes,
+        **made_with,
+    }
+    began: Mapping[str, Any] = {
+        "mode": run.plan.mode,
+        "parts": ",".join(run.plan.parts),
+        "ranks": run.plan.ranks,
+        "nodes": run.plan.nodes,
+        **run.made_with,
+    }
+    for name, value in asked.items():
+        if began.get(name) != value:
+            return f"{name} {began.get(name, 'none')}, not {value}"
+    return None
+
+
+def missing(run: Run, launch: PlannedLaunch) -> list[Job]:
+    """Jobs of a launch that have no sample yet; none if it ended by itself."""
+    done, ended = _done(run.folder, launch.number)
+    return [] if ended else [job for job in launch.jobs if job not in done]
+
+
+def _done(folder: Path, number: int) -> tuple[set[Job], bool]:
+    """Jobs of a launch that have a sample, and whether it came to its end."""
+    done: set[Job] = set()
+    ended = False
+    for path in _samples_of(folder, number):
+        jobs, at_end = done_in(path)
+        done |= set(jobs)
+        ended = ended or at_end
+    return done, ended
+
+
+def without_sample(run: Run) -> int:
+    """Number of jobs, over all launches, that have no sample, for whatever reason."""
+    return sum(
+        len(set(launch.jobs) - _done(run.folder, launch.number)[0]) for launch in run.plan.launches
+    )
+
+
+def done_in(path: Path) -> tuple[list[Job], bool]:
+    """The jobs of a samples file in order, and whether its program came to its end.
+
+    A line that was cut by the end of its program is no job that is done.
+    """
+    done, ended = samples.done_in(path)
+    return [from_params(*job) for job in done], ended
+
+
+def files(run: Run, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:
+    """Files for a start of a launch; its jobs are written.
+
+    Raises
+    ------
+    FileError
+        If they cannot be.
+    """
+    earlier = len(list(_samples_of(run.folder, launch.number)))
+    stem = f"launch-{launch.number:03d}" + (f"-{earlier + 1}" if earlier else "")
+    made = Files(*(run.folder / f"{stem}.{suffix}" for suffix in ("jobs", "jsonl", "log")))
+    try:
+        write_text(made.jobs, "".join(f"{job.line}\n" for job in jobs))
+    except OSError as error:
+        raise unwritable(made.jobs, error) from error
+    return made
+
+
+def all_samples(folder: Path) -> list[Path]:
+    """All samples files of a directory, whoever made them, in the order of their names."""
+    return sorted(path for path in folder.glob("*.jsonl") if path.is_file())
+
+
+def unwritable(path: Path, error: OSError) -> FileError:
+    """The error for a place in a run directory that cannot be written."""
+    hint = "choose another path with -o"
+    if error.errno in _FULL:
+        hint = "free some space, then run the same command again: finished jobs are kept"
+    return FileError(path, f"cannot be written: {error.strerror}", hint=hint)
+
+
+def _samples_of(folder: Path, number: int) -> Iterator[Path]:
+    for path in all_samples(folder):
+        match = _SAMPLES.fullmatch(path.name)
+        if match and int(match[1]) == number:
+            yield path
+
+
+def _write_plan(run: Run) -> None:
+    """Write the plan as a whole or not at all: a half one would make the samples worthless."""
+    table = {
+        "schema": SCHEMA,
+        "made_with": dict(run.made_with),
+        "completed": run.is_completed,
+        **run.plan.to_dict(),
+    }
+    try:
+        write_text(run.folder / PLAN, json.dumps(table, indent=1))
+    except OSError as error:
+        raise unwritable(run.folder / PLAN, error) from error

@@ -1,0 +1,275 @@
+"""Measuring a machine: launch after launch of a plan, whatever becomes of one of them.
+
+What is measured is in the run directory at every moment: an interrupt, a rank that dies or a job
+that hangs costs the job it was in. A launch that fails is given up, the others go on, without the
+job in which it failed; a program that does not even begin is not tried again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from popmodel.bench import run_directory
+from popmodel.bench.jobs import Job
+from popmodel.bench.plan import Plan, PlannedLaunch
+from popmodel.bench.run_directory import Files, Run
+from popmodel.errors import PopmodelError
+from popmodel.host.launch import LaunchError, start
+from popmodel.host.toolchain import Mpi
+from popmodel.values import dataclass
+
+_PATIENCE = 20.0  # s without a sample, in addition to some budgets, after which a launch hangs
+_BUDGETS = 10.0
+_FASTEST, _SLOWEST = 0.1, 3.0  # bounds of the time of jobs over what is planned for them
+_ROOM = 1 << 20  # bytes: with less free space a failure is one of the disk
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a measurement is.
+
+    Attributes
+    ----------
+    part : str
+        Part of the suite whose job is being done.
+    done, all : int
+        Jobs, over all launches.
+    left : float
+        Seconds that are left, from what the jobs took so far.
+    """
+
+    part: str
+    done: int
+    all: int
+    left: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A launch that was given up.
+
+    Attributes
+    ----------
+    launch : int
+        Its number.
+    program : str
+        ``node`` or ``mpi``.
+    job : Job or None
+        What it was doing; None if it did not begin.
+    error : PopmodelError
+        What went wrong.
+    """
+
+    launch: int
+    program: str
+    job: Job | None
+    error: PopmodelError
+
+    @property
+    def where(self) -> str:
+        """Launch and job in words."""
+        doing = "before its first job" if self.job is None else f"in {self.job.line}"
+        return f"launch {self.launch} ({self.program}) failed {doing}"
+
+    @property
+    def text(self) -> str:
+        """What went wrong, and where."""
+        return f"{self.where}: {self.error.message}"
+
+
+class Starter(Protocol):
+    """Runs one launch to its end; raises LaunchError if it fails."""
+
+    def __call__(
+        self,
+        launch: PlannedLaunch,
+        arguments: Sequence[str],
+        files: Files,
+        patience: float,
+        on_progress: Callable[[int], None],
+    ) -> None:
+        """Start the program of a launch; `on_progress` is told the lines of the samples."""
+
+
+def starter(programs: Mapping[str, Path], mpi: Mpi | None) -> Starter:
+    """Return what starts the built programs on this machine.
+
+    Parameters
+    ----------
+    programs : mapping of str to Path
+        The program ``node``, and ``mpi`` where it is needed.
+    mpi : Mpi or None
+        Whose launcher starts ``mpi``.
+    """
+
+    def begin(
+        launch: PlannedLaunch,
+        arguments: Sequence[str],
+        files: Files,
+        patience: float,
+        on_progress: Callable[[int], None],
+    ) -> None:
+        start(
+            programs[launch.program],
+            arguments,
+            log=files.log,
+            samples=files.samples,
+            mpi=mpi if launch.program == "mpi" else None,
+            ranks=launch.ranks,
+            threads=launch.threads,
+            environment=binding(launch.program, os.environ),
+            patience=patience,
+            on_progress=on_progress,
+        )
+
+    return begin
+
+
+def binding(program: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that keep the threads of the node program on cores, where the user's do not.
+
+    The threads of ranks go where the launcher puts their rank.
+    """
+    wanted = {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"} if program == "node" else {}
+    return {name: value for name, value in wanted.items() if name not in environment}
+
+
+def limits_of(launch: PlannedLaunch, jobs: int) -> list[str]:
+    """Arguments of a program, without its files, for a launch of which some jobs are left to do."""
+    limits = launch.limits
+    words = ["-n", str(launch.number), "--budget", f"{limits.budget:g}"]
+    words += [
+        "--least",
+        str(limits.least),
+        "--most",
+        str(limits.most),
+        "--precision",
+        f"{limits.precision:g}",
+    ]
+    words += ["--limit", f"{launch.limit(jobs):g}"]
+    if launch.thread_level is not None:
+        words += ["--thread-level", launch.thread_level]
+    return words
+
+
+def measure(
+    run: Run, begin: Starter, on_progress: Callable[[Progress], None] = lambda _: None
+) -> list[Failure]:
+    """Do what is left of a measurement.
+
+    Parameters
+    ----------
+    run : Run
+        A new measurement, or one that was interrupted.
+    begin : callable
+        Runs one launch.
+    on_progress : callable
+        Told how far the measurement is, a few times a second.
+
+    Returns
+    -------
+    list of Failure
+        Launches that were given up.
+
+    Raises
+    ------
+    FileError
+        If the run directory cannot be written.
+    LaunchError
+        If the disk is full.
+    """
+    left = {launch.number: run_directory.missing(run, launch) for launch in run.plan.launches}
+    clock = _Clock(run.plan, left, on_progress)
+    failures: list[Failure] = []
+    given_up: set[Job] = set()
+    dead: set[tuple[str, str | None]] = set()
+    for launch in run.plan.launches:
+        jobs = [job for job in left[launch.number] if job not in given_up]
+        clock.drop(launch, len(left[launch.number]) - len(jobs))
+        if (launch.program, launch.thread_level) in dead or not jobs:
+            clock.drop(launch, len(jobs))
+            continue
+        files = run_directory.files(run, launch, jobs)
+        patience = _PATIENCE + _BUDGETS * launch.limits.budget
+        follow = clock.of(launch, jobs)
+        words = ["-j", str(files.jobs), "-o", str(files.samples), *limits_of(launch, len(jobs))]
+        try:
+            begin(launch, words, files, patience, follow)
+        except LaunchError as error:
+            if shutil.disk_usage(run.folder).free < _ROOM:
+                raise  # the next launch would fail as well; what is there can be gone on with
+            done, _ = run_directory.done_in(files.samples)
+            at = jobs[len(done)] if len(done) < len(jobs) and files.samples.exists() else None
+            failures.append(Failure(launch.number, launch.program, at, error))
+            if at is None and not done:
+                dead.add((launch.program, launch.thread_level))
+            elif at is not None:
+                given_up.add(at)
+        clock.end(launch, jobs)
+    return failures
+
+
+def nothing_measured(failures: Sequence[Failure]) -> PopmodelError:
+    """The error for a measurement of which every launch failed."""
+    first = failures[0]
+    return PopmodelError(f"nothing could be measured: {first.text}", first.error.hint)
+
+
+class _Clock:
+    """Turns numbers of jobs into progress and time left.
+
+    The time of a job is its budget times a pace, which is what jobs took so far over their budgets.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        left: Mapping[int, Sequence[Job]],
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self._on_progress = on_progress
+        self._all = sum(len(launch.jobs) for launch in plan.launches)
+        self._done = self._all - sum(len(jobs) for jobs in left.values())
+        self._ahead = sum(
+            launch.seconds(len(left[launch.number]))
+            for launch in plan.launches
+            if left[launch.number]
+        )
+        self._begin = time.monotonic()
+        self._planned = 0.0
+
+    def drop(self, launch: PlannedLaunch, jobs: int) -> None:
+        """Jobs that will not be done."""
+        self._all -= jobs
+        self._ahead -= jobs * launch.limits.budget
+
+    def of(self, launch: PlannedLaunch, jobs: Sequence[Job]) -> Callable[[int], None]:
+        """Return what a launch tells the lines of its samples, the first of which is the header."""
+
+        def follow(lines: int) -> None:
+            done = min(max(lines - 1, 0), len(jobs))
+            current = jobs[min(done, len(jobs) - 1)]
+            self._tell(launch.part(current), done, launch.seconds(done))
+
+        return follow
+
+    def end(self, launch: PlannedLaunch, jobs: Sequence[Job]) -> None:
+        """A launch is over, however many of its jobs it did."""
+        seconds = launch.seconds(len(jobs))
+        self._done += len(jobs)
+        self._planned += seconds
+        self._ahead -= seconds
+        self._tell(launch.part(jobs[-1]), 0, 0.0)
+
+    def _tell(self, part: str, done: int, planned: float) -> None:
+        """Tell the progress with some jobs of the present launch done, planned to take a time."""
+        behind = self._planned + planned
+        pace = (time.monotonic() - self._begin) / behind if behind else 1.0
+        # Early on a slow start says little about the rest.
+        left = max(self._ahead - planned, 0.0) * min(max(pace, _FASTEST), _SLOWEST)
+        self._on_progress(Progress(part, self._done + done, self._all, left))

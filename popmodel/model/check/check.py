@@ -1,0 +1,106 @@
+"""Checks a signature as a whole: what is wrong with it, what is doubtful, and what it says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from popmodel.documents import parse_toml
+from popmodel.model.check import findings
+from popmodel.model.check.constraints import outcomes, possible
+from popmodel.model.check.description import described
+from popmodel.model.check.dimensions import infer
+from popmodel.model.check.findings import Finding
+from popmodel.model.signature import files as signatures
+from popmodel.model.signature import toml_lines
+from popmodel.model.signature.reader import SignatureError, SignatureReader
+from popmodel.model.study import with_settings
+from popmodel.values import dataclass
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is to be said about a signature.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    application : str or None
+        Its name; None if it cannot be read.
+    mistakes : tuple of Finding
+        What keeps it from being used, or makes it wrong, by line.
+    remarks : tuple of Finding
+        What is doubtful, by line.
+    explained : dict or None
+        What the signature says, as plain data; None if there are mistakes.
+    """
+
+    path: str
+    application: str | None
+    mistakes: tuple[Finding, ...]
+    remarks: tuple[Finding, ...] = ()
+    explained: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON types, schema ``popmodel/signature-check/1``."""
+        return {"schema": "popmodel/signature-check/1", **asdict(self)}
+
+
+def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None = None) -> Checked:
+    """Check a signature file or a bundled signature.
+
+    Parameters
+    ----------
+    source : path-like
+        The file, or the name of a bundled signature.
+    settings : mapping of str to float, optional
+        Values instead of the signature's parameters.
+
+    Returns
+    -------
+    Checked
+        Mistakes are in it; they are not raised.
+
+    Raises
+    ------
+    SignatureError
+        If the file cannot be read.
+    UsageError
+        If there is no such bundled signature, or no such parameter.
+    """
+    path, is_bundled, text = signatures.read(source)
+    try:
+        document = parse_toml(text, path, SignatureError)
+        reader = SignatureReader(path, toml_lines.key_lines(text), mistakes=[])
+        signature = reader.signature(document, is_bundled)
+    except SignatureError as error:  # beyond reading as a whole
+        return Checked(path, None, (findings.of_error(error),))
+    lines, formulas = reader.lines, reader.formulas
+    dimensions = infer(signature, formulas)
+    mistakes = [findings.of_error(error) for error in reader.mistakes or ()]
+    mistakes += [findings.of_clash(clash, dimensions, lines) for clash in dimensions.clashes]
+    if reader.mistakes:  # what the formulas give would follow from what stands for those not read
+        return Checked(path, signature.name or None, findings.in_order(mistakes))
+    signature = replace(signature, params=with_settings(signature, settings or {}))
+    params = {name: quantity.value for name, quantity in signature.params.items()}
+    require = {path: one for path, one in formulas.items() if path[:2] == ("limits", "require")}
+    runs = possible(signature, require, params)
+    written = {path: one for path, one in formulas.items() if path in lines}
+    results = outcomes(signature, written, params, runs)
+    mistakes += findings.unreachable(runs, lines)
+    mistakes += findings.out_of_range(signature, results, written, lines)
+    remarks = list(findings.excluding_nothing(runs, lines))
+    remarks += findings.without_value(results, written, lines)
+    remarks += findings.sometimes_out_of_range(results, written, lines)
+    remarks += findings.too_rare(results, written, lines)
+    remarks += findings.unused(signature, formulas, lines)
+    remarks += findings.unfamiliar(formulas, lines)
+    explained = None
+    if not mistakes:
+        explained = described(signature, dimensions, runs, document["app"].get("description"))
+    return Checked(
+        path, signature.name, findings.in_order(mistakes), findings.in_order(remarks), explained
+    )

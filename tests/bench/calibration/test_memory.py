@@ -1,0 +1,108 @@
+"""Bandwidth, latency and what caches may serve."""
+
+from __future__ import annotations
+
+import pytest
+from bench.calibration.synthetic import (
+    Job,
+    measured,
+    triad,
+)
+
+from popmodel.bench.calibration import (
+    memory,
+)
+
+
+def test_two_cores_tell_no_saturation() -> None:
+    section, reasons, remarks = memory.calibrate(
+        measured([triad(1, 1e10), triad(2, 1.5e10)]),
+        {"cores_per_node": 2, "caches": [{"level": "L3", "bytes": 1 << 20, "shared_by": 2}]},
+    )
+    assert section["b1"]["value"] == pytest.approx(1e10)
+    assert section["by_cores"]["2"]["value"] == pytest.approx(1.5e10)
+    assert "bsat" not in section
+    assert reasons["memory.bsat"] == "saturation cannot be fitted from 2 cores of a memory domain"
+    assert remarks == []
+
+
+def test_cores_that_do_not_saturate_tell_no_law() -> None:
+    _, reasons, _ = memory.calibrate(measured([triad(n, n * 1e10) for n in (1, 2, 3, 4)]), {})
+    assert reasons["memory.q"] == (
+        "4 cores do not saturate the memory: they reach 4.0 times the bandwidth of one core"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cache", "shared_by", "cores", "domains", "array", "caches"),  # MiB
+    [
+        (128, 64, 64, 1, 256, 128),
+        (32, 6, 48, 1, 128, 256),
+        (96, 8, 96, 1, 256, 1152),
+        (32, 4, 64, 2, 1023, 256),
+        (128, 64, 64, 1, 512, None),
+        (32, 6, 48, 8, 128, None),
+    ],
+)
+def test_arrays_that_the_caches_of_a_domain_may_hold_are_doubted(
+    cache: int, shared_by: int, cores: int, domains: int, array: int, caches: int | None
+) -> None:
+    job = Job("triad", {"threads": 1, "bytes": array << 20}, 1.0, facts={"moved": 3 * array << 20})
+    last = {"level": "L3", "bytes": cache << 20, "shared_by": shared_by}
+    topology = {"cores_per_node": cores, "domains": domains, "caches": [last]}
+    _, _, remarks = memory.calibrate(measured([job]), topology)
+    assert remarks == (
+        []
+        if caches is None
+        else [
+            f"the triad used arrays of {array} MiB, less than 4 times the last-level caches "
+            f"of a memory domain ({caches} MiB): part of the traffic may be cached"
+        ]
+    )
+
+
+CACHES = {"caches": [{"level": "L1", "bytes": 32768}, {"level": "L2", "bytes": 1 << 20}]}
+
+
+def load(size: int, bandwidth: float) -> Job:
+    return Job("load", {"threads": 1, "bytes": size}, size / bandwidth, facts={"moved": size})
+
+
+def test_working_sets_tell_the_levels_and_the_usable_share() -> None:
+    sizes = {1 << 14: 4e11, 1 << 17: 1e11, 1 << 18: 1e11, 1 << 19: 1e11, 786432: 3e10}
+    sizes |= {1 << 20: 2e10, 1 << 21: 2e10, 1 << 23: 2e10}
+    jobs = [load(size, rate) for size, rate in sizes.items()]
+    jobs += [Job("chase", {"bytes": 1 << 14}, 1e-9), Job("chase", {"bytes": 1 << 23}, 1e-7)]
+    section, _, _ = memory.calibrate(measured(jobs), CACHES)
+    assert section["cache_bw"]["L1"]["value"] == pytest.approx(4e11)
+    assert section["cache_bw"]["L2"]["value"] == pytest.approx(1e11)
+    assert section["latency"]["L1"]["value"] == pytest.approx(1e-9)
+    assert section["latency"]["MEM"]["value"] == pytest.approx(1e-7)
+    kappa = section["kappa"]
+    assert kappa["origin"] == "measured"
+    assert 0.5 == kappa["low"] < kappa["value"] < kappa["high"] == 0.75
+
+
+def test_a_usable_share_that_was_not_seen_is_a_preset_with_its_source() -> None:
+    section, reasons, _ = memory.calibrate(measured([load(1 << 14, 4e11)]), CACHES)
+    assert section["kappa"]["origin"] == "preset"
+    assert "Not measured" in section["kappa"]["source"]
+    assert reasons["memory.latency.MEM"] == (
+        "no working set was much larger than the last-level cache; the largest was 16 KiB"
+    )
+
+
+def test_false_sharing_is_relative_to_the_time_of_a_line() -> None:
+    params = {"threads": 2}
+    section, _, _ = memory.calibrate(
+        measured(
+            [
+                Job("line_transfer", {"threads": 2, "distance": "near"}, 5e-8),
+                Job("false_sharing", {**params, "padded": 0}, 2.1e-8, quantile=0.5),
+                Job("false_sharing", {**params, "padded": 1}, 1e-9, quantile=0.5),
+            ]
+        ),
+        {},
+    )
+    assert section["line_transfer"]["near"]["value"] == pytest.approx(5e-8)
+    assert section["kappa_fs"]["value"] == pytest.approx(0.4)

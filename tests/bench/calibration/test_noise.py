@@ -1,0 +1,163 @@
+"""How quiet the machine was, and what is not used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from bench.calibration.synthetic import (
+    QUIET,
+    Job,
+    Noise,
+    launches,
+    measured,
+)
+
+from popmodel.bench.calibration import (
+    noise,
+    openmp,
+)
+from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.samples import Launch, Result
+
+
+def test_quanta_tell_detours_spread_and_drift() -> None:
+    quanta = [
+        Launch(
+            f"{i}.jsonl",
+            {"program": "node"},
+            (Result("quantum", {}, np.full(20, 1e-3 * (1 + 0.1 * i)), None, {"at": 60.0 * i}),),
+        )
+        for i in range(3)
+    ]
+    section = noise.calibrate(Measured(quanta))
+    assert section["drift"] == pytest.approx(0.2)
+    assert section["run_cv"] == pytest.approx(0.1 / 1.1, rel=1e-3)
+    assert section["fwq"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"foreign": 0.5}, "other programs used 50 % of the CPU time"),
+        ({"steal": 0.01}, "the hypervisor took 10 % of the CPU time (steal)"),
+        (
+            {"involuntary": 100},
+            "other processes interrupted each CPU 1000 times per second",
+        ),
+    ],
+)
+def test_a_disturbed_section_is_noisy(facts: dict[str, Any], words: str) -> None:
+    entry = noise.quality(measured([Job("clock", {"threads": 1}, 1e-6, facts=facts)]), {})["core"]
+    assert entry["noisy"]
+    assert words in entry["why"]
+
+
+NODE_OF_64 = {"files": {"affinity": "0-63\n"}}
+RANKS_ON_64 = {
+    "ranks_at": [
+        {"rank": 0, "host": "a", "socket": 0, "cpus": "0-31"},
+        {"rank": 1, "host": "a", "socket": 1, "cpus": "16-63"},
+        {"rank": 2, "host": "b", "socket": 0, "cpus": "0-127"},  # nobody watched it
+    ]
+}
+
+
+@pytest.mark.parametrize("header", [NODE_OF_64, RANKS_ON_64])
+@pytest.mark.parametrize(
+    ("name", "quiet", "words"),  # of 0.1 s, summed over 64 processors
+    [
+        ("steal", 0.1, "the hypervisor took 10 % of the CPU time (steal)"),
+        ("involuntary", 1000, "other processes interrupted each CPU 1562 times per second"),
+    ],
+)
+def test_disturbances_count_by_processor(
+    header: dict[str, Any], name: str, quiet: float, words: str
+) -> None:
+    def quality_at(value: float) -> dict[str, Any]:
+        jobs = [Job("clock", {"threads": 1}, 1e-6, facts={name: value})]
+        found = launches(jobs, 3, np.random.default_rng(0), QUIET, lambda _: header)
+        return dict(noise.quality(Measured(found), {})["core"])
+
+    assert not quality_at(quiet)["noisy"]
+    assert quality_at(quiet * (6.4 if name == "steal" else 10))["why"] == [words]
+
+
+@pytest.mark.parametrize("name", ["foreign", "steal", "involuntary"])
+def test_what_the_system_does_not_tell_is_left_out(name: str) -> None:
+    jobs = [Job("clock", {"threads": n}, 1e-6, facts={name: None}) for n in range(1, 9)]
+    assert not noise.quality(measured(jobs), {})["core"]["noisy"]
+    bad = {"foreign": 0.06, "steal": 0.003, "involuntary": 30}  # jobs that do not tell add no time
+    jobs.append(Job("clock", {"threads": 9}, 1e-6, facts={name: bad[name]}))
+    assert noise.quality(measured(jobs), {})["core"]["noisy"]
+
+
+def test_launches_that_differ_are_noisy() -> None:
+    jobs = [Job("chase", {"bytes": n}, 1e-9) for n in range(1, 9)]
+    quiet = noise.quality(measured(jobs), {})["memory"]
+    assert not quiet["noisy"]
+    assert quiet["launches"] == 3
+    noisy = noise.quality(measured(jobs, 3, Noise(0.5, 0.0, 0.0)), {})["memory"]
+    assert any(why.startswith("launches differ by") for why in noisy["why"])
+
+
+def test_one_launch_says_nothing_of_launches() -> None:
+    entry = noise.quality(measured([Job("clock", {"threads": 1}, 1e-6)], 1), {"core": ["x"]})[
+        "core"
+    ]
+    assert entry["why"] == ["only one launch: the spread between launches is unknown", "x"]
+    assert not entry["noisy"]
+
+
+def readings(*batches: tuple[float, int]) -> Measured:
+    """A barrier of so many seconds in so many batches, by launch."""
+    return Measured(
+        [
+            Launch(
+                f"launch-{number}.jsonl",
+                {"program": "node", "launch": number},
+                (
+                    Result(
+                        "construct",
+                        {"name": "barrier", "threads": 2},
+                        np.full(count, seconds),
+                        np.full(count, 1e-7),
+                    ),
+                ),
+            )
+            for number, (seconds, count) in enumerate(batches)
+        ]
+    )
+
+
+@pytest.mark.parametrize("odd", [(1.2e-2, 50), (3e-7, 1), (1e-8, 50)])
+def test_a_launch_out_of_all_proportion_is_not_used(odd: tuple[float, int]) -> None:
+    found = readings((3e-7, 50), (3.1e-7, 50), odd, (2.9e-7, 50))
+    section, _, _ = openmp.calibrate(found, {"cores_per_node": 2})
+    assert section["barrier"]["seconds"][0]["value"] == pytest.approx(2e-7, rel=0.01)
+    entry = noise.quality(found, {})["openmp"]
+    assert entry["noisy"]
+    assert entry["why"][-1] == (
+        "1 outlier compared with the other launches, not used: construct name=barrier threads=2"
+    )
+
+
+def test_of_two_launches_none_is_the_odd_one() -> None:
+    found = readings((3e-7, 50), (3e-3, 50))
+    assert found.left_out(["construct"]) == []
+    assert len(found.results("construct")) == 2
+
+
+def test_launches_that_differ_twofold_are_a_spread() -> None:
+    assert readings((3e-7, 50), (6e-7, 50), (3e-7, 50)).left_out(["construct"]) == []
+
+
+def test_jobs_too_short_to_tell_have_the_disturbance_of_their_launch() -> None:
+    short = launches([Job("clock", {"threads": 1}, 1e-6)], 3, np.random.default_rng(0), QUIET)
+    disturbed = Measured([replace(launch, foreign=0.4) for launch in short])
+    entry = noise.quality(disturbed, {})["core"]
+    assert entry["noisy"]
+    assert entry["why"] == ["other programs used 40 % of the CPU time"]
+    assert not noise.quality(Measured(short), {})["core"]["noisy"]
