@@ -1,8 +1,8 @@
 """Whether every command gives what it gave: ``same_results.py record FOLDER``, then ``compare``.
 
-Runs the ``popmodel`` beside this interpreter on all bundled and shared inputs, and keeps what each
-command prints. Provenance is left out. ``compare BEFORE AFTER`` prints every difference; numbers
-of JSON may differ by rounding in the last places where that is asked for (``--rounding``).
+Runs the ``popmodel`` beside this interpreter on all bundled and shared inputs (words after the
+folder select verbs), and keeps what each command prints. Provenance is left out. ``compare BEFORE
+AFTER [ROUNDING]`` prints every difference; numbers of JSON may differ by that part of them.
 """
 
 from __future__ import annotations
@@ -145,11 +145,12 @@ def placeless(text: str) -> str:
     return text.replace(PACKAGE, "PACKAGE").replace(str(ROOT), "ROOT")
 
 
-def record(folder: Path) -> None:
-    """Run all commands and keep what they print."""
+def record(folder: Path, verbs: list[str]) -> None:
+    """Run all commands, or those of some verbs, and keep what they print."""
     folder.mkdir(parents=True, exist_ok=True)
+    chosen = [one for one in commands() if not verbs or one[0] in verbs]
     with ThreadPoolExecutor(2) as pool:
-        for result in pool.map(run, commands()):
+        for result in pool.map(run, chosen):
             name = hashlib.sha256(str(result["command"]).encode()).hexdigest()[:16]
             text = placeless(json.dumps(result, indent=1))
             (folder / name).write_text(text)
@@ -158,18 +159,19 @@ def record(folder: Path) -> None:
 def compare(before: Path, after: Path, rounding: float) -> int:
     """Print every difference; give how many commands differ."""
     different = 0
-    for file in sorted(before.iterdir()):
-        one, other = file.read_text(), (after / file.name)
-        second = other.read_text() if other.exists() else ""
+    recorded = sorted(after.iterdir())
+    for file in recorded:
+        second, earlier = file.read_text(), before / file.name
+        one = earlier.read_text() if earlier.exists() else ""
         if one == second:
             continue
-        if rounding and second and same(json.loads(one), json.loads(second), rounding):
+        if rounding and one and same(json.loads(one), json.loads(second), rounding):
             continue
         different += 1
-        print("==", " ".join(json.loads(one)["command"]))
+        print("==", " ".join(json.loads(second)["command"]))
         lines = (expanded(one), expanded(second))
         print("\n".join(list(difflib.unified_diff(*lines, lineterm="", n=1))[2:60]))
-    print(f"{different} of {len(list(before.iterdir()))} commands differ")
+    print(f"{different} of {len(recorded)} commands differ")
     return different
 
 
@@ -196,7 +198,7 @@ def same(one: object, other: object, rounding: float) -> bool:
 
 if __name__ == "__main__":
     if sys.argv[1] == "record":
-        record(Path(sys.argv[2]))
+        record(Path(sys.argv[2]), sys.argv[3:])
     else:
         least = float(sys.argv[4]) if len(sys.argv) > 4 else 0.0
         sys.exit(compare(Path(sys.argv[2]), Path(sys.argv[3]), least) > 0)
