@@ -37,8 +37,6 @@ class MasterCalls:
         Location of its thread.
     entry, exit : int64[K]
         Nanoseconds.
-    row : int64[K]
-        Row of the entry among the trace's events.
     code : int32[K]
         Index into `names`.
     names : tuple of str
@@ -52,7 +50,6 @@ class MasterCalls:
     location: NDArray[np.int64]
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
-    row: NDArray[np.int64]
     code: NDArray[np.int32]
     names: tuple[str, ...]
     action: NDArray[np.int8]
@@ -162,29 +159,21 @@ def master_calls(trace: Trace) -> MasterCalls:
     bounds = np.asarray(calls.offsets, dtype=np.int64)
     offsets = np.append(bounds[masters], bounds[-1])
     process = np.repeat(np.arange(trace.processes), np.diff(offsets))
-    key = calls.type.astype(np.int64) << 32 | (calls.value.astype(np.int64) & 0xFFFFFFFF)
-    distinct, code = np.unique(key, return_inverse=True)
-    names, actions, collectives = [], [], []
-    for type_, value in zip(
-        (distinct >> 32).tolist(), (distinct & 0xFFFFFFFF).tolist(), strict=True
-    ):
-        name = trace.mpi_name(type_, value)
-        collective = collective_of(name)
-        names.append(name)
-        actions.append(action_of(type_, name))
-        collectives.append(-1 if collective is None else COLLECTIVES.index(collective))
+    actions = [action_of(*each) for each in zip(calls.group, calls.names, strict=True)]
+    kinds = [collective_of(name) for name in calls.names]
+    collectives = [-1 if kind is None else COLLECTIVES.index(kind) for kind in kinds]
+    code = calls.name
     return MasterCalls(
         offsets=offsets,
         process=process,
         location=masters[process],
         entry=np.ascontiguousarray(calls.entry, dtype=np.int64),
         exit=np.ascontiguousarray(calls.exit, dtype=np.int64),
-        row=np.ascontiguousarray(calls.row, dtype=np.int64),
         code=code.astype(np.int32),
-        names=tuple(names),
+        names=calls.names,
         action=np.array(actions, dtype=np.int8)[code],
         collective=np.array(collectives, dtype=np.int8)[code],
-        buffered=np.array([name in BUFFERED for name in names], dtype=np.int8)[code],
+        buffered=np.array([name in BUFFERED for name in calls.names], dtype=np.int8)[code],
     )
 
 
@@ -197,7 +186,7 @@ def _refuse_other_threads(trace: Trace, masters: NDArray[np.int64]) -> None:
         where = int(location[0])
         row = int(calls.offsets[where])
         process = int(np.searchsorted(masters, where, side="right")) - 1
-        name = trace.mpi_name(int(calls.type[row]), int(calls.value[row]))
+        name = calls.names[calls.name[row]]
         raise ReplayError(
             f"{trace.path}: thread {where - masters[process]} of rank {process} calls {name} at "
             f"{calls.entry[row] / 1e9:.9f} s ({plural(int(count.sum()), 'MPI call')} of threads "

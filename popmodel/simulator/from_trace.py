@@ -33,12 +33,10 @@ from popmodel.simulator.messages import MatchedMessages, match_messages, note_ca
 from popmodel.simulator.mpi_calls import Action
 from popmodel.simulator.program import Messages, Op, Program, Uneven
 from popmodel.simulator.turns import MatchedCollectives, match_collectives, note_calls_apart
-from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
-from popmodel.trace.names import APPLICATION, TRACING_DISABLED
 from popmodel.trace.pieces import Pieces
-from popmodel.trace.trace import part_of
+from popmodel.trace.states import TRACING_DISABLED
 from popmodel.units import count, plural
 
 if TYPE_CHECKING:
@@ -312,25 +310,7 @@ def _time_outside_mpi(
     in_mpi = passed[:-1] - passed[calls.offsets[:-1]][calls.process]
     total = passed[calls.offsets[1:]] - passed[calls.offsets[:-1]]
     outside = entry - begin[calls.process] - in_mpi
-    ends = pieces.moved(_ends(whole, masters))
+    ends = pieces.moved(whole.ends())
     # A process whose last call goes on after its end event has nothing left to do.
     tail = traced(masters, ends) - begin - total
     return outside.astype(np.float64), np.maximum(tail, 0).astype(np.float64)
-
-
-def _ends(trace: Trace, masters: NDArray[np.int64]) -> NDArray[np.int64]:
-    """When each process ends: its application-end event, else its last record."""
-    events, states = trace.events, trace.states
-    ends = np.full(len(masters), trace.begin, dtype=np.int64)
-    for table, times in ((events, events.time), (states, states.end)):
-        last = np.asarray(table.offsets)[masters + 1]
-        some = last > np.asarray(table.offsets)[masters]
-        ends[some] = np.maximum(ends[some], times[last[some] - 1])
-    over = rows_where_type(events.type, (APPLICATION,))
-    over = over[take(events.value, over) == 0]
-    location = part_of(events.offsets, over)
-    process = np.searchsorted(masters, location)
-    mine = process < len(masters)
-    mine[mine] = masters[process[mine]] == location[mine]
-    ends[process[mine]] = events.time[over[mine]]  # rows are in time order: the last one counts
-    return ends

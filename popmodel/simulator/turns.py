@@ -11,9 +11,6 @@ from popmodel.errors import ReplayError
 from popmodel.simulator.calls import turns
 from popmodel.simulator.mpi_calls import Action
 from popmodel.simulator.program import COLLECTIVES, Collectives
-from popmodel.trace.blocks import rows_where_type, take
-from popmodel.trace.names import BYTES_RECEIVED, BYTES_SENT, COMMUNICATOR, IS_ROOT
-from popmodel.trace.trace import part_of
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MatchedCollectives", "match_collectives", "note_calls_apart"]
 
-_ATTRIBUTES = (BYTES_SENT, BYTES_RECEIVED, IS_ROOT, COMMUNICATOR)  # consecutive numbers
 _WAIT_FOR_ALL = (COLLECTIVES.index("barrier"), COLLECTIVES.index("allreduce"))
 _APART = 100_000  # ns; clocks of nodes may differ by less
 # MPI_Init comes before any communicator: a turn of its own, over all processes. No trace has it.
@@ -105,7 +101,9 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
         calls one on a communicator that the trace lists without it.
     """
     call = np.flatnonzero(np.isin(calls.action, (Action.COLLECTIVE, Action.ICOLLECTIVE)))
-    attributes = _attributes(trace, calls)[:, call]
+    told, attributes = trace.calls().collectives, np.zeros((4, len(calls)), np.int64)
+    attributes[:, told.call] = told.sent, told.received, told.is_root, told.communicator
+    attributes = attributes[:, call]
     sent, received, root = attributes[0], attributes[1], attributes[2] != 0
     kind, process = calls.collective[call], calls.process[call]
     communicator = np.where(kind == COLLECTIVES.index("init"), _INIT, attributes[3])
@@ -159,32 +157,6 @@ def note_calls_apart(calls: MasterCalls, matched: MatchedCollectives) -> list[st
         "one rank before they begin on another: records are missing (was tracing switched on "
         "during the run?) or clocks differ; serialisation and transfer are doubtful"
     ]
-
-
-def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
-    """Bytes sent and received, root flag and communicator of each call: int64[4, K].
-
-    They stand on the line of the entry event, after it; or, in traces of other writers, before it
-    at the same time.
-    """
-    values = np.zeros((4, len(calls)), dtype=np.int64)
-    if not len(calls):
-        return values
-    events = trace.events
-    rows = rows_where_type(events.type, _ATTRIBUTES)
-    location = part_of(events.offsets, rows)
-
-    time, type_, value = (take(c, rows) for c in (events.time, events.type, events.value))
-
-    def belongs(call: NDArray[np.int64]) -> NDArray[np.bool_]:
-        same: NDArray[np.bool_] = (calls.location[call] == location) & (calls.entry[call] == time)
-        return same
-
-    before = np.maximum(np.searchsorted(calls.row, rows, side="right") - 1, 0)
-    call = np.where(belongs(before), before, np.minimum(before + 1, len(calls) - 1))
-    fits = belongs(call)
-    values[type_[fits].astype(np.int64) - BYTES_SENT, call[fits]] = value[fits]
-    return values
 
 
 def _members(

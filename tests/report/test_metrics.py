@@ -17,7 +17,7 @@ from popmodel.report import metrics, places
 from popmodel.report.metrics_document import document
 from popmodel.report.terminal import Style
 from popmodel.trace import read
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.paraver.writer import TraceWriter
 
 
 @pytest.fixture
