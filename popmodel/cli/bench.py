@@ -145,14 +145,14 @@ def _targets(
 ) -> tuple[Target | None, Target | None]:
     """Where the readable page goes, and where the profile; either may go nowhere."""
     from popmodel.cli.output import target
-    from popmodel.report.render import Format
+    from popmodel.report.formats import JSON
 
     if output is None:
         return target(None, format, force=force), None
     if output == "-":
-        if format not in (None, Format.JSON):
+        if format not in (None, JSON.name):
             raise UsageError(f"-o -: a profile is JSON, not {format}", "leave -o - out")
-        return None, target("-", Format.JSON, force=force)
+        return None, target("-", JSON.name, force=force)
     if Path(output).suffix.lower() != ".json":
         raise UsageError(
             f"-o {output}: a profile must be a .json file",
@@ -390,7 +390,7 @@ def _show(
     from popmodel import provenance
     from popmodel.machine import profile as profiles
     from popmodel.report import machine as report
-    from popmodel.report.render import Format
+    from popmodel.report.formats import JSON
 
     stamp = provenance.collect(arguments, samples).to_dict()
     document["provenance"] = {**document.get("provenance", {}), **stamp}
@@ -401,7 +401,7 @@ def _show(
         profile.write(document, report.SHOWN)
     if page is None:
         return
-    if page.format is Format.JSON:
+    if page.format is JSON:
         page.write(document, report.SHOWN)
         return
     page.write({**report.shown(checked), "provenance": stamp}, report.SHOWN)

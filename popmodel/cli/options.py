@@ -16,8 +16,9 @@ from typing import Annotated, TypeAlias
 import typer
 
 from popmodel.errors import UsageError
+from popmodel.report import formats
 
-FORMATS = ("table", "json", "csv", "markdown")
+FORMATS = formats.NAMES
 
 FormatOption: TypeAlias = Annotated[
     str | None,

@@ -93,7 +93,8 @@ def _finish(
     """Make the trace of what was recorded, and say what it is."""
     from popmodel import provenance
     from popmodel.cli.output import terminal_style
-    from popmodel.report.render import Format, render
+    from popmodel.report.formats import TABLE
+    from popmodel.report.render import render
     from popmodel.report.trace import VIEWS, documents
 
     runs, notes = merged(raw, target, force=force, after_the_run=True)
@@ -110,7 +111,7 @@ def _finish(
         runs, raw=shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
     )
     stamp = provenance.collect(arguments).to_dict()
-    _say(render({**result, "provenance": stamp}, VIEWS, Format.TABLE, terminal_style(sys.stderr)))
+    _say(render({**result, "provenance": stamp}, VIEWS, TABLE, terminal_style(sys.stderr)))
 
 
 def _cost(library: Library, target: Path) -> Costs | None:
