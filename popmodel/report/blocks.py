@@ -80,10 +80,13 @@ class Facts:
         Name and value.
     group : str
         Facts and checks of one group stand in line.
+    margin : int
+        Columns that stay free at the right.
     """
 
     rows: tuple[tuple[str, str], ...]
     group: str = ""
+    margin: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ command line. A document that was saved as JSON can be shown again later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from popmodel.report.blocks import Command, Note, Section
@@ -31,7 +31,7 @@ class Views:
         Document to the text of a drawing; None for what has none.
     """
 
-    blocks: Callable[[Document], list[Section]]
+    blocks: Callable[[Document], Sequence[Section]]
     records: Callable[[Document], list[Record]]
     svg: Callable[[Document], str] | None = None
 

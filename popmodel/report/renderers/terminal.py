@@ -139,8 +139,8 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
             blank = " " * (indent.step * depth)
             rest = None if indent.rest is None else blank + indent.rest
             return paragraph(text, width, blank + indent.first, rest)
-        case Facts(rows):
-            return pair_lines(rows, width, groups.of_names(block))
+        case Facts(rows, _, margin):
+            return pair_lines(rows, width - margin, groups.of_names(block))
         case Table():
             return table_lines(block, style, groups.of_table(block))
         case Heading(text):

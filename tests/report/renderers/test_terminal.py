@@ -89,6 +89,11 @@ def test_facts_of_a_group_stand_in_line() -> None:
     assert drawn(*facts) == ["a     1", "long  2", "b  3"]
 
 
+def test_facts_may_leave_a_margin() -> None:
+    assert drawn(Facts((("a", "one two"),)), width=10) == ["a  one two"]
+    assert drawn(Facts((("a", "one two"),), margin=1), width=10) == ["a  one", "   two"]
+
+
 def test_checks_say_what_to_do_below() -> None:
     checks = Checks((Check("MPI", "fail", "no mpicc", "load a module"), Check("C", "ok", "gcc")))
     assert drawn(checks) == [
