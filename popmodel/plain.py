@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["LEFT_OUT", "called", "plain"]
+__all__ = ["LEFT_OUT", "called", "document", "plain"]
 
 _KEY = "key"
 LEFT_OUT: Mapping[str, Any] = {_KEY: None}
@@ -55,6 +55,11 @@ def plain(value: Any, text: Callable[[str], str] = str) -> Any:
     if isinstance(value, Iterable):
         return [plain(entry, text) for entry in value]
     raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def document(schema: str, **facts: Any) -> dict[str, Any]:
+    """Return the document of a result: its schema and version, then what is known as plain data."""
+    return {"schema": schema, **plain(facts)}
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from popmodel.model.validate import (
     summary,
 )
 from popmodel.model.verdict import verdict
+from popmodel.plain import document
 from popmodel.report.validate import views
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Part, Window
@@ -92,22 +93,22 @@ class Validation(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/validate/1``, without provenance."""
         found = self.splits
-        return {
-            "schema": SCHEMA,
-            "verdict": list(verdict(found, self.defaults, disturbed=self._disturbed)),
-            "application": self.application,
-            "machine": self.machine,
-            "preset": self.preset,
-            "measured": [run.to_dict() for run in self.measured if run.window is not None],
-            "ignored": [
-                {"file": table.path, "columns": list(table.ignored)}
+        return document(
+            SCHEMA,
+            verdict=verdict(found, self.defaults, disturbed=self._disturbed),
+            application=self.application,
+            machine=self.machine,
+            preset=self.preset,
+            measured=[run for run in self.measured if run.window is not None],
+            ignored=[
+                {"file": table.path, "columns": table.ignored}
                 for table in self.tables
                 if table.ignored
             ],
-            "splits": [split.to_dict() for split in found],
-            "rows": [row.to_dict() for row in self.rows],
-            "summary": summary(self.rows),
-        }
+            splits=found,
+            rows=self.rows,
+            summary=summary(self.rows),
+        )
 
     @property
     def _disturbed(self) -> bool:
