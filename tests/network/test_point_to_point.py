@@ -54,9 +54,24 @@ def test_contention_only_matters_when_the_shared_part_is_the_bottleneck() -> Non
 
 
 def test_ring_serialises_beyond_the_eager_threshold() -> None:
-    assert p2p.ring_of_blocking_sends(2.0, 8, True) == 2.0
-    assert p2p.ring_of_blocking_sends(2.0, 8, False) == 16.0
+    assert p2p.ring_of_blocking_sends(2.0, 8, False) == 2.0
+    assert p2p.ring_of_blocking_sends(2.0, 8, True) == 16.0
     assert p2p.exchange(2.0, 3.0) == 3.0
+
+
+def test_a_message_of_the_threshold_waits_for_its_receiver() -> None:
+    assert [bool(p2p.waits_for_receiver(size, 1024)) for size in (1023, 1024, 1025)] == [
+        False,
+        True,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("largest", [1024.0, 1024.7])
+def test_the_largest_eager_message_of_a_profile_does_not_wait(largest: float) -> None:
+    threshold = p2p.eager_threshold(largest)
+    assert not p2p.waits_for_receiver(1024, threshold)
+    assert p2p.waits_for_receiver(1025, threshold)
 
 
 def test_one_expression_serves_numbers_and_symbols() -> None:
