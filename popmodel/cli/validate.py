@@ -88,8 +88,8 @@ def command(
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.model.prediction import MAIN_FAMILY
-    from popmodel.model.repeats import varied
     from popmodel.report.validate import views
+    from popmodel.validation.repeats import varied
 
     goal = target(ctx.obj, output, format, force=force)
     known = load_families()

@@ -4,7 +4,7 @@ The network is one-port and full duplex, and a sender is busy for ``alpha + beta
 seconds, ``gamma`` the seconds per byte of applying a reduction. The size m is what one process
 contributes: its whole vector for bcast, reduce, allreduce, scan and reduce_scatter, its block for
 gather, scatter and allgather, its block for one peer for alltoall. Every formula gives 0 for one
-process, and takes numbers or arrays.
+process, and takes numbers, arrays or traced numbers.
 
 Sources: R. Thakur, R. Rabenseifner, W. Gropp, Int. J. High Perform. Comput. Appl. 19 (2005) 49;
 E. Chan et al., Concurrency Computat. 19 (2007) 1749; J. Bruck et al., IEEE Trans. Parallel Distrib.

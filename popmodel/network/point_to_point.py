@@ -1,7 +1,7 @@
 """What a message between two processes costs.
 
 All times are in seconds and sizes in bytes. Every function takes numbers, NumPy arrays that
-broadcast together, or SymPy expressions.
+broadcast together, or traced numbers.
 
 Source: R. Hockney, Parallel Computing 20 (1994) 389 (``alpha + beta m``).
 """

@@ -8,6 +8,7 @@ import pytest
 import sympy
 from oracle import collectives as oracle
 
+from popmodel.expressions.traced import Traced
 from popmodel.network.collectives import (
     ALGORITHMS,
     BY_DISTANCE,
@@ -135,16 +136,16 @@ def test_large_powers_of_two_are_exact() -> None:
         assert barrier(2**k + 1, Message(0.0, 1.0, 0.0, 0.0)) == k + 1
 
 
-def test_symbols_give_the_same_formula() -> None:
-    p, m, a, b, g = sympy.symbols("P m a b g", positive=True)
+@pytest.mark.parametrize("processes", [1, 2, 6, 8])
+def test_traced_numbers_give_the_same_time_and_its_formula(processes: int) -> None:
+    values = {"m": 100.0, "a": ALPHA, "b": BETA, "g": GAMMA}
+    message = Message(*(Traced(value, sympy.Symbol(name)) for name, value in values.items()))
     for algorithms in ALGORITHMS.values():
         for cost in algorithms.values():
-            symbolic = cost(p, Message(m, a, b, g))
-            for processes in (1, 2, 6, 8):
-                values = {p: processes, m: 100, a: ALPHA, b: BETA, g: GAMMA}
-                assert float(symbolic.subs(values)) == pytest.approx(
-                    cost(processes, Message(100, ALPHA, BETA, GAMMA))
-                )
+            found = cost(processes, message)
+            expected = cost(processes, Message(*values.values()))
+            assert float(found) == pytest.approx(expected, rel=1e-12)
+            assert float(found.formula.subs(values)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("processes", PROCESSES)
