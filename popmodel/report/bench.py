@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 from popmodel.report.blocks import Code, Facts, Section
 from popmodel.report.export import Record
 from popmodel.report.renderers.text import shorten
@@ -34,16 +30,6 @@ def progress_line(part: str, done: int, total: int, left: float, width: int) -> 
     bar = "#" * filled + "." * (_BAR - filled)
     whole = f"{part:<11} [{bar}] {figures}"
     return whole if len(whole) <= width else shorten(f"{part} {figures}", width)
-
-
-def built(programs: Mapping[str, Path], compiler: str, mpi: str | None) -> dict[str, Any]:
-    """The plain data of built programs, ``popmodel/build/1``."""
-    return {
-        "schema": "popmodel/build/1",
-        "programs": {name: str(path) for name, path in programs.items()},
-        "compiler": compiler,
-        "mpi": mpi,
-    }
 
 
 def _blocks(document: Document) -> list[Section]:
