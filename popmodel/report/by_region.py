@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import Cell, Row, Section, Table, heads, notes, texts, titled
@@ -14,9 +14,6 @@ from popmodel.report.names import run_names
 from popmodel.report.reasons import Reasons
 from popmodel.report.views import Document, Views
 from popmodel.units import count, format_time
-
-if TYPE_CHECKING:
-    pass
 
 Run = Mapping[str, Any]
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from popmodel.report.blocks import Facts, Note, Role, Section, notes
+from popmodel.report.blocks import Facts, Heading, Note, Role, Section, notes
 from popmodel.report.export import Record
 from popmodel.report.views import Document, Views
-
-if TYPE_CHECKING:
-    pass
 
 Entry: TypeAlias = Mapping[str, Any]
 
@@ -23,10 +20,10 @@ def blocks(document: Document) -> Sequence[Section]:
         return _list(document) if others else _family(one)
     metric = document["metric"]
     return [
-        (Note(f"{one['name']} ({one['family']}.{metric})"), Facts(tuple(_facts(one)), margin=1))
+        (Heading(f"{one['name']} ({one['family']}.{metric})"), Facts(tuple(_facts(one)), margin=1))
         for one in document["definitions"]
     ] + [
-        (Note(f"{word['name']} ({word['topic']})"), Facts(tuple(_word_facts(word)), margin=1))
+        (Heading(f"{word['name']} ({word['topic']})"), Facts(tuple(_word_facts(word)), margin=1))
         for word in document["words"]
     ]
 
@@ -62,14 +59,14 @@ def records(document: Document) -> list[Record]:
 def _list(document: Document) -> list[Section]:
     families: list[Section] = [
         (
-            Note(f"{family['family']}: {family['title']}"),
+            Heading(f"{family['family']}: {family['title']}"),
             Note(family["use"], Role.REMARK),
             *(Note(one["metric"], Role.NAME, one["depth"]) for one in family["metrics"]),
         )
         for family in document["families"]
     ]
     terms: list[Section] = [
-        (Note(f"terms: {topic}"), Note(", ".join(word["name"] for word in words), Role.NAME))
+        (Heading(f"terms: {topic}"), Note(", ".join(word["name"] for word in words), Role.NAME))
         for topic, words in _by_topic(document).items()
     ]
     more = (
@@ -83,7 +80,7 @@ def _family(family: Entry) -> list[Section]:
     """When to use a family, and its tree with a short meaning of each metric."""
     return [
         (
-            Note(f"{family['family']}: {family['title']}"),
+            Heading(f"{family['family']}: {family['title']}"),
             Facts((("use", family["use"]), ("source", family["source"]))),
         ),
         tuple(

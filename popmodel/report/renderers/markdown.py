@@ -80,8 +80,8 @@ def _block(block: Block) -> Iterable[str]:
             return _facts(rows)
         case Table():
             return _table(block)
-        case Heading(text):
-            return [f"### {escaped(text)}"]
+        case Heading(text, is_part):
+            return [f"{'##' if is_part else '###'} {escaped(text)}"]
         case Listing(title, columns, rows):
             return _grid([title, *columns], map(_row, rows))
         case Command(texts, comment, _):
