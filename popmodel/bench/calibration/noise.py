@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.statistics import p10
+from popmodel.bench.calibration.series import p10
 from popmodel.bench.samples import Result
 from popmodel.host.system_files import AFFINITY, parse_cpu_list
 

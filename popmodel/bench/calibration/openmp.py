@@ -16,17 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.bench.calibration.fits import aligned, fitted
+from popmodel.bench.calibration.intervals import quantities
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.statistics import (
+from popmodel.bench.calibration.series import (
     Series,
     Statistic,
-    aligned,
-    fitted,
     median,
     of_groups,
     of_results,
     p10,
-    quantities,
     scaled,
 )
 from popmodel.bench.samples import Result
