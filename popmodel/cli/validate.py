@@ -89,8 +89,8 @@ def command(
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.model.prediction import MAIN_FAMILY
-    from popmodel.model.repeats import varied
     from popmodel.report.validate import views
+    from popmodel.validation.repeats import varied
 
     goal = target(output, format, force=force)
     known = load_families()

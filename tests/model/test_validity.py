@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
+from popmodel.documents import plain
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.predict import predict
@@ -259,7 +260,7 @@ def test_the_splits_of_a_sweep_are_marked() -> None:
     ]
     document = found.to_dict()
     for one, candidate in zip(document["candidates"], found.candidates, strict=True):
-        assert one["validity"] == candidate.validity.to_dict()
+        assert one["validity"] == plain(candidate.validity)
     lines = sweep_screen(document, Style(60))
     assert max(map(len, lines)) <= 60
     assert any(" 2 x 32~ " in line for line in lines)

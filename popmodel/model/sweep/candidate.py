@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.documents import fields_of
 from popmodel.expressions.elementary import Value
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
@@ -101,15 +102,7 @@ class Candidate:
             "cores": self.placement.cores,
             "nodes": self.placement.nodes,
             "processes_per_node": self.placement.per_node,
-            "grid": list(self.grid),
-            "runtime": self.runtime.to_dict(),
-            "parallel_efficiency": self.parallel_efficiency.to_dict(),
-            "memory_per_process": self.memory_per_process,
-            "probability_best": self.probability_best,
-            "probability_tied": self.probability_tied,
-            "regret": self.regret,
-            "validity": self.validity.to_dict(),
-            "source": self.source,
+            **fields_of(self, without=("placement", "draws")),
         }
 
 
