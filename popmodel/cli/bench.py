@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from popmodel.cli.options import ForceOption, FormatOption, choice, whole_number
+from popmodel.cli.options import ForceOption, FormatOption, choice, output_option, whole_number
 from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,13 +89,9 @@ def command(
     format: FormatOption = None,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the profile to FILE (.json), or to standard output (-) instead of the "
-            "summary. The samples are kept beside it, in FILE with the suffix .samples.",
-            show_default=False,
+        output_option(
+            "Write the profile to FILE (.json), or to standard output (-) instead of the summary. "
+            "The samples are kept beside it, in FILE with the suffix .samples."
         ),
     ] = None,
     force: ForceOption = False,
@@ -146,15 +142,15 @@ def _targets(
 ) -> tuple[Target | None, Target | None]:
     """Where the readable page goes, and where the profile; either may go nowhere."""
     from popmodel.cli.output import target
-    from popmodel.report.render import Format
+    from popmodel.report.formats import JSON
 
     to = partial(target, arguments, force=force)
     if output is None:
         return to(None, format), None
     if output == "-":
-        if format not in (None, Format.JSON):
+        if format not in (None, JSON.name):
             raise UsageError(f"-o -: a profile is JSON, not {format}", "leave -o - out")
-        return None, to("-", Format.JSON)
+        return None, to("-", JSON.name)
     if Path(output).suffix.lower() != ".json":
         raise UsageError(
             f"-o {output}: a profile must be a .json file",
@@ -391,8 +387,8 @@ def _show(
     from popmodel.api.machine import show
     from popmodel.machine import profile as profiles
     from popmodel.plain import plain
+    from popmodel.report.formats import JSON
     from popmodel.report.machine import SHOWN
-    from popmodel.report.render import Format
 
     stamp = plain(provenance.collect(arguments, samples))
     document["provenance"] = {**document.get("provenance", {}), **stamp}
@@ -403,7 +399,7 @@ def _show(
         profile.write(document, SHOWN)
     if page is None:
         return
-    if page.format is Format.JSON:
+    if page.format is JSON:
         page.write(document, SHOWN)
         return
     page.write({**show(checked), "provenance": stamp}, SHOWN)
