@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from oracle.programs import operations, targets
 from oracle.script import Script
 
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.program import Op, Program
 from popmodel.trace import Trace
 
 
@@ -47,14 +47,6 @@ def run(folder: Path, *processes: list[Told]) -> Trace:
     return trace
 
 
-def operations(program: Program, process: int) -> list[tuple[str, int]]:
-    mine = slice(program.offsets[process], program.offsets[process + 1])
-    return [
-        (Op(kind).name, target)
-        for kind, target in zip(program.kind[mine], program.target[mine].tolist(), strict=True)
-    ]
-
-
 def test_the_kth_send_meets_the_kth_receive_of_its_partner_and_tag(tmp_path: Path) -> None:
     trace = run(
         tmp_path,
@@ -64,7 +56,8 @@ def test_the_kth_send_meets_the_kth_receive_of_its_partner_and_tag(tmp_path: Pat
     program = from_trace(trace)
     assert program.messages.size.tolist() == [100, 200, 300]
     assert program.messages.tag.tolist() == [7, 8, 7]
-    assert operations(program, 1) == [("RECEIVE", 1), ("RECEIVE", 0), ("RECEIVE", 2)]
+    assert operations(program, 1) == ["RECEIVE", "RECEIVE", "RECEIVE"]
+    assert targets(program, 1) == [1, 0, 2]
     assert program.notes == ()
 
 
@@ -89,21 +82,23 @@ def test_requests_complete_by_their_number(tmp_path: Path) -> None:
     program = from_trace(trace)
     assert program.messages.size.tolist() == [100, 8, 9]
     assert operations(program, 0) == [
-        ("ISEND", 0),
-        ("POST", 1),
-        ("POST", 2),
-        ("WAIT_RECEIVE", 2),
-        ("WAIT_SEND", 0),
-        ("WAIT_RECEIVE", 1),
+        "ISEND",
+        "POST",
+        "POST",
+        "WAIT_RECEIVE",
+        "WAIT_SEND",
+        "WAIT_RECEIVE",
     ]
+    assert targets(program, 0) == [0, 1, 2, 2, 0, 1]
     assert operations(program, 1) == [
-        ("POST", 0),
-        ("ISEND", 1),
-        ("ISEND", 2),
-        ("WAIT_RECEIVE", 0),
-        ("WAIT_SEND", 1),
-        ("WAIT_SEND", 2),
+        "POST",
+        "ISEND",
+        "ISEND",
+        "WAIT_RECEIVE",
+        "WAIT_SEND",
+        "WAIT_SEND",
     ]
+    assert targets(program, 1) == [0, 1, 2, 0, 1, 2]
     assert replay(program, PRESETS["ideal"]).end.tolist() == [70e-9, 50e-9]
 
 
@@ -126,5 +121,7 @@ def test_windows_cut_such_messages_too(tmp_path: Path) -> None:
     )
     part = from_trace(trace.window(15, 40))
     assert part.messages.size.tolist() == [100, 8]
-    assert operations(part, 0) == [("ISEND", 0), ("WAIT_SEND", 0), ("SEND", 1)]
-    assert operations(part, 1) == [("POST", 0), ("WAIT_RECEIVE", 0), ("RECEIVE", 1)]
+    assert operations(part, 0) == ["ISEND", "WAIT_SEND", "SEND"]
+    assert targets(part, 0) == [0, 0, 1]
+    assert operations(part, 1) == ["POST", "WAIT_RECEIVE", "RECEIVE"]
+    assert targets(part, 1) == [0, 0, 1]
