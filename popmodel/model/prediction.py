@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import field, fields, replace
 from typing import Any
 
-from popmodel.documents import fields_of
 from popmodel.efficiency.scaling import Mode
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
@@ -14,6 +13,7 @@ from popmodel.model.run.placement import Placement, launch_line, mpirun_line
 from popmodel.model.signature.program import Signature
 from popmodel.model.subject import subject
 from popmodel.model.validity import Validity
+from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/predict/1"

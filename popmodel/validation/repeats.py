@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.documents import fields_of
+from popmodel.plain import fields_of
 from popmodel.validation.comparison import RUNTIME, Row, describe_run
 from popmodel.values import dataclass
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.documents import fields_of
 from popmodel.expressions.elementary import Value
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import estimate
 from popmodel.model.validity import Validity
+from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]

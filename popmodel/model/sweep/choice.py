@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.documents import fields_of, plain
 from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
 from popmodel.machine.topology import Topology
@@ -20,6 +19,7 @@ from popmodel.model.prediction import Estimate
 from popmodel.model.run.placement import launch_line, mpirun_line
 from popmodel.model.sweep.candidate import WITHIN, Array, Candidate, drawn_only, ratio
 from popmodel.model.uncertainty import shares
+from popmodel.plain import fields_of, plain
 from popmodel.values import dataclass
 
 LIKELY = 0.1

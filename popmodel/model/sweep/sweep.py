@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from popmodel.documents import plain
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.model.changes import factors_of
@@ -25,6 +24,7 @@ from popmodel.model.sweep.largest import Largest, largest_cores
 from popmodel.model.sweep.splits import Refused, divisors, evaluate_all, impossible
 from popmodel.model.sweep.tuning import Tuned
 from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.plain import plain
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/sweep/1"
