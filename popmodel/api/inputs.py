@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from popmodel.errors import UsageError
-from popmodel.trace import Trace, read
+from popmodel.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from popmodel.machine.profile import Profile
     from popmodel.model.run.placement import Allocation
     from popmodel.model.signature.program import Signature
+    from popmodel.trace import Trace
 
 Path: TypeAlias = "str | os.PathLike[str]"
 TraceLike: TypeAlias = "Path | Trace"
@@ -36,6 +36,8 @@ def path_of(trace: TraceLike) -> str:
     UsageError
         If it is neither a trace nor a path.
     """
+    from popmodel.trace import Trace
+
     if isinstance(trace, Trace):
         return trace.path
     return os.fspath(_path("trace", trace, "a path or a trace that was read"))
@@ -49,6 +51,8 @@ def _path(name: str, given: Any, what: str) -> Path:
 
 def trace_of(trace: TraceLike, *, application: int = 1, cache: bool = True) -> Trace:
     """Return a trace, read if it is a path; raises as `popmodel.trace.read`."""
+    from popmodel.trace import Trace, read
+
     if isinstance(trace, Trace):
         return trace
     which = whole_number("application", application)
@@ -170,8 +174,6 @@ def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[st
     UsageError
         If a family is unknown.
     """
-    from difflib import get_close_matches
-
     if given is None:
         return None
     names = given.split(",") if isinstance(given, str) else several(given)
@@ -180,7 +182,6 @@ def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[st
         return tuple(known)
     for name in names:
         if name not in known:
-            near = get_close_matches(str(name), known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
+            hint = did_you_mean(str(name), known, f"families: all, {', '.join(known)}")
             raise UsageError(f"family: unknown family {name!r}", hint)
     return tuple(dict.fromkeys(names))

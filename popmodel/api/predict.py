@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from popmodel.api.inputs import (
     ProfileLike,
@@ -27,7 +27,7 @@ from popmodel.units import format_time
 from popmodel.values import cut
 
 if TYPE_CHECKING:
-    from popmodel.report.render import Views
+    from popmodel.report.views import Views
 
 __all__ = ["Prediction", "predict"]
 
@@ -44,22 +44,18 @@ class Prediction(model.Prediction, Result):
         at, top = self.placement, load_families()[model.MAIN_FAMILY].top
         efficiency = self.metrics[model.MAIN_FAMILY][top].value
         return cut(
-            f"<Prediction {self.application} on {self.machine}: {at.processes} x {at.threads}, "
+            f"<Prediction {self.signature.name} on {self.profile.name}: "
+            f"{at.processes} x {at.threads}, "
             f"runtime {estimate_text(self.runtime)}, parallel efficiency {100 * efficiency:.1f} %>"
         )
 
     def _views(self) -> Views:
         return views((model.MAIN_FAMILY,), brief=True)
 
-    def _drawn(self, document: dict[str, Any]) -> str:
-        from popmodel.report.predict_plot import svg
-
-        return svg(document)
-
     @property
     def files(self) -> tuple[str, ...]:
         """The files that the result rests on."""
-        return (self.application_path, self.machine_path)
+        return (self.signature.path, self.profile.path)
 
 
 def estimate_text(runtime: model.Estimate) -> str:

@@ -19,7 +19,7 @@ from popmodel.api.outcomes import (
     baseline,
     evaluate,
     outcome,
-    plain,
+    values_of,
 )
 from popmodel.api.results import Result
 from popmodel.efficiency.measure import analyse, runtime
@@ -28,7 +28,9 @@ from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
 from popmodel.machine.profile import Profile
 from popmodel.network.network import Network
-from popmodel.report.replay import VIEWS, differences
+from popmodel.plain import document
+from popmodel.report.networks import differences
+from popmodel.report.replay import VIEWS
 from popmodel.simulator import from_trace
 from popmodel.simulator import replay as carry_out
 from popmodel.trace.caveats import caveats
@@ -39,7 +41,7 @@ from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.export import Record
-    from popmodel.report.render import Views
+    from popmodel.report.views import Views
 
 __all__ = ["Replays", "replay"]
 
@@ -114,25 +116,25 @@ class Replays(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/replay/1``, without provenance."""
-        efficiencies = {}
+        efficiencies: dict[str, Any] = {}
         if self.evaluations:
             efficiencies = {
-                "measured_metrics": plain(self.evaluations),
-                "unknown_families": dict(self.unknown),
+                "measured_metrics": values_of(self.evaluations),
+                "unknown_families": self.unknown,
             }
-        return {
-            "schema": SCHEMA,
-            "caveats": list(self.caveats),
-            "window": self.window.to_dict(),
-            "nodes": self.nodes,
-            "measured_runtime": self.measured,
-            "against": self.against.to_dict(),
+        return document(
+            SCHEMA,
+            caveats=self.caveats,
+            window=self.window,
+            nodes=self.nodes,
+            measured_runtime=self.measured,
+            against=self.against,
             **efficiencies,
-            "notes": list(self.notes),
-            "runs": [
-                {"trace": self.trace, **outcome.to_dict(self.against)} for outcome in self.outcomes
+            notes=self.notes,
+            runs=[
+                {"trace": self.trace, **outcome.facts(self.against)} for outcome in self.outcomes
             ],
-        }
+        )
 
     def _views(self) -> Views:
         return VIEWS
@@ -143,11 +145,6 @@ class Replays(Result):
             {**one, **{name: math.inf for name in _LIMITS if one[name] is None}}
             for one in super()._records()
         ]
-
-    def _drawn(self, document: dict[str, Any]) -> str:
-        from popmodel.report.replay_plot import svg
-
-        return svg(document)
 
 
 _SHOWN = 8

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     import pandas
 
     from popmodel.report.export import Record
-    from popmodel.report.render import Views
 
 __all__ = ["Drawing", "Result"]
 
@@ -91,16 +89,12 @@ class Result(ABC):
         """Return the document of the command (``--format json``) without provenance."""
 
     @abstractmethod
-    def _views(self) -> Views:
+    def _views(self) -> Any:
         """How the document is shown."""
 
     def _document(self) -> dict[str, Any]:
         """The document as the screen and the drawing show it."""
         return self.to_dict()
-
-    @abstractmethod
-    def _drawn(self, document: dict[str, Any]) -> str:
-        """The document, which has its provenance, as SVG."""
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the records of ``--format csv`` as a pandas table.
@@ -114,21 +108,26 @@ class Result(ABC):
 
     def plot(self) -> Drawing:
         """Plot the result; notebooks display it, ``save(path)`` writes it."""
-        return Drawing(self._drawn(self._stamped()))
+        from popmodel.report.formats import SVG
+        from popmodel.report.renderers.tables import Style
+
+        return Drawing(SVG.render(self._stamped(), self._views(), Style()))
 
     def __str__(self) -> str:
-        from popmodel.report.terminal import Style
+        from popmodel.report.renderers.tables import Style
+        from popmodel.report.renderers.terminal import screen_text
 
-        return "\n".join(self._views().screen(self._stamped(), Style()))
+        return screen_text(self._views().blocks(self._stamped()), Style())
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
     def _records(self) -> list[Record]:
-        return self._views().records(self.to_dict())
+        rows: list[Record] = self._views().records(self.to_dict())
+        return rows
 
     def _stamped(self) -> dict[str, Any]:
         """The document with where it comes from."""
-        stamp = provenance.collect((), filter(os.path.isfile, self.files))
+        found = provenance.stamped(self._document(), (), filter(os.path.isfile, self.files))
         command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
-        return {**self._document(), "provenance": replace(stamp, command=command).to_dict()}
+        return {**found, "provenance": {**found["provenance"], "command": command}}

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from popmodel import cache as caches
 from popmodel.bench import plan, run_directory
-from popmodel.bench.jobs import NODE_PARTS
 from popmodel.bench.plan import Plan
-from popmodel.bench.run_directory import Run
+from popmodel.bench.run_directory import Measurement
 from popmodel.errors import FileError, UsageError
 from popmodel.host.build import build
 from popmodel.host.hardware import Hardware
 from popmodel.host.toolchain import Compiler, Mpi, ToolchainError, find_compiler, find_mpi
+from popmodel.machine.parameter import NODE_PARTS
 from popmodel.machine.topology import Cache, Topology
 from popmodel.values import dataclass
 
@@ -178,7 +178,7 @@ def default_folder(parts: Sequence[str] = ()) -> Path:
 
 def open_run(
     folder: Path, made: Plan, made_with: Mapping[str, str], *, force: bool, keep: bool
-) -> Run:
+) -> Measurement:
     """Go on with an interrupted measurement, or begin a new one.
 
     Parameters

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -14,39 +14,44 @@ from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.errors import FileError, UsageError
 from popmodel.files import refuse_planted, write_bytes
-from popmodel.report.colour import depth_of
-from popmodel.report.render import Document, Format, Views, render
-from popmodel.report.terminal import Style
+from popmodel.provenance import stamped
+from popmodel.report import formats
+from popmodel.report.formats import Format
+from popmodel.report.renderers.colour import depth_of
+from popmodel.report.renderers.tables import Style
+from popmodel.report.views import Document, Views
 from popmodel.values import dataclass
-
-SUFFIXES = {
-    ".json": Format.JSON,
-    ".csv": Format.CSV,
-    ".md": Format.MARKDOWN,
-    ".txt": Format.TABLE,
-    ".svg": Format.SVG,
-}
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where and how one result is written; `path` is None for standard output."""
+    """Where and how one result is written; `path` is None for standard output.
 
+    `arguments` is the command line, which a result states.
+    """
+
+    arguments: tuple[str, ...]
     format: Format
     path: Path | None
     force: bool
 
     def write(
-        self, document: Document, views: Views, then: Callable[[], None] = lambda: None
+        self,
+        document: Document,
+        views: Views,
+        inputs: Iterable[str | os.PathLike[str]] = (),
+        then: Callable[[], None] = lambda: None,
     ) -> None:
-        """Render a document and write it.
+        """Render a document with its provenance and write it.
 
         Parameters
         ----------
         document : mapping
-            The result.
+            The result; one that has its provenance keeps it.
         views : Views
             How it is shown.
+        inputs : iterable of path
+            The files that it rests on.
         then : callable
             What raises an error for a result that is not as it was asked to be. It is called after
             the result is written, and also when the reader of the output went away before its end
@@ -57,7 +62,9 @@ class Target:
         FileError
             If the file cannot be written; what was there before is still there then.
         """
-        text = render(document, views, self.format, self._style())
+        if "provenance" not in document:
+            document = stamped(document, self.arguments, inputs)
+        text = self.format.render(document, views, self._style())
         if self.path is None:
             try:
                 write_out(text)
@@ -77,21 +84,24 @@ class Target:
 
 
 def target(
+    arguments: Sequence[str],
     output: str | None,
     format_name: str | None,
     *,
     force: bool,
-    formats: Sequence[str] = FORMATS,
+    names: Sequence[str] = FORMATS,
 ) -> Target:
     """What ``-o``, ``--format`` and ``--force`` ask for together.
 
     Parameters
     ----------
+    arguments : sequence of str
+        The command line after the program's name.
     output, format_name : str or None
         The texts of ``-o`` and ``--format``.
     force : bool
         Whether a file may be replaced.
-    formats : sequence of str
+    names : sequence of str
         Formats that the result has.
 
     Raises
@@ -99,13 +109,14 @@ def target(
     UsageError
         If the format is unknown, cannot be told, contradicts the suffix, or the file exists.
     """
+    known = formats.FORMATS
     format = None
     if format_name is not None:
-        format = Format(choice("--format", format_name, formats))
+        format = known[choice("--format", format_name, names)]
     if output is None or output == "-":
-        return Target(format or Format.TABLE, None, force)
+        return Target(tuple(arguments), format or formats.TABLE, None, force)
     path = Path(output)
-    suffixes = {suffix: one for suffix, one in SUFFIXES.items() if one in formats}
+    suffixes = {one.suffix: one for one in known.values() if one.name in names}
     by_suffix = suffixes.get(path.suffix.lower())
     if by_suffix is None and format is None:
         raise UsageError(
@@ -114,14 +125,15 @@ def target(
         )
     if by_suffix is not None and format is not None and by_suffix is not format:
         raise UsageError(
-            f"-o {output} means {by_suffix}, --format says {format}", "leave one of them out"
+            f"-o {output} means {by_suffix.name}, --format says {format.name}",
+            "leave one of them out",
         )
     # Refused before the work as well as after it: nobody waits an hour for this line.
     try:
         _refuse_existing(path, force)
     except OSError as error:
         raise _cannot_write(path, error) from error
-    return Target(format or by_suffix or Format.TABLE, path, force)
+    return Target(tuple(arguments), format or by_suffix or formats.TABLE, path, force)
 
 
 def terminal_style(stream: TextIO | None) -> Style:

@@ -18,28 +18,15 @@ from typing import Any
 from popmodel import files
 from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
+from popmodel.machine import remeasure
 from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
+from popmodel.machine.parameter import TIERS
 from popmodel.machine.quantity import Quantity
-from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
 DEFAULT_PRESET = "sandybridge-fdr"
-
-# start of a path in a profile -> the part of the measurement that fills it
-_PARTS = {
-    "core": "core",
-    "memory": "memory",
-    "openmp": "openmp",
-    "net.overlap": "overlap",
-    "net.thread_factor": "threads",
-    "net.multiple_overhead": "threads",
-    "net.reduce_gamma": "collectives",
-    "net": "p2p",
-    "coll": "collectives",
-    "noise": "noise",
-}
 
 
 class MissingQuantity(PopmodelError):
@@ -102,8 +89,6 @@ class Profile:
         reason = self.absent(path)
         if reason is not None:
             return MissingQuantity(f"{problem}: {reason}", "add it to the profile, with its source")
-        from popmodel.machine import remeasure
-
         hint = "add it to the profile, with its source"
         if measure := remeasure.command(self, path):
             hint += f", or measure it: {measure}"
@@ -168,7 +153,7 @@ class Profile:
             raise self.missing(f"{section}.{table}")
         return sorted(int(key) for key in known)
 
-    def size_classes(self, tier: str) -> int:
+    def class_count(self, tier: str) -> int:
         """Return the number of message size classes of a tier of the network."""
         if tier not in self.document.get("net", {}):
             raise self.missing(f"net.{tier}")
@@ -177,11 +162,6 @@ class Profile:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the profile as JSON."""
         files.write_text(path, json.dumps(self.document, indent=1) + "\n")
-
-
-def part_of(path: str) -> str | None:
-    """Name the part of the measurement that gives a quantity."""
-    return next((part for prefix, part in _PARTS.items() if _begins(path, prefix)), None)
 
 
 def _begins(path: str, prefix: str) -> bool:

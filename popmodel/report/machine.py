@@ -7,9 +7,12 @@ from typing import Any
 
 from popmodel.machine import findings
 from popmodel.machine import profile as profiles
+from popmodel.machine.parameter import Parameter
+from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.report.export import Record, markdown_table
+from popmodel.report.blocks import Facts, Row, Section, Table, heads, texts, titled
+from popmodel.report.export import Record
 from popmodel.report.machine_values import (
     figure,
     host_text,
@@ -19,8 +22,7 @@ from popmodel.report.machine_values import (
     unit_of,
     value_text,
 )
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+from popmodel.report.views import Document, Views
 from popmodel.units import format_size, plural
 
 _SIZES = (8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)  # of messages that are shown
@@ -34,46 +36,19 @@ _NOISE = {  # shares
     "fwq": "time lost to interruptions",
     "drift": "drift during the measurement",
 }
+_COUNTED = {"core.freq": ("active core", _THREADS), "memory.by_cores": ("core", 4)}
+"""Tables by numbers of cores: what is counted, and how many entries are shown."""
 _TIERS = {"socket": "one socket", "intra": "one node", "inter": "two nodes"}
 
 
-def shown(profile: Profile) -> dict[str, Any]:
-    """The plain data of a page, ``popmodel/machine-show/1``; without the command's provenance."""
-    return {
-        "schema": "popmodel/machine-show/1",
-        "machine": profile.name,
-        "path": profile.path,
-        "preset": profile.is_preset,
-        "origin": profile.origin,
-        "profile": dict(profile.document),
-        "findings": [finding.to_dict() for finding in findings.inspect(profile)],
-    }
-
-
-def screen(document: Document, style: Style) -> list[str]:
-    """The page on a terminal."""
+def blocks(document: Document) -> list[Section]:
+    """What the machine is, what it does, what limits the profile."""
     profile = _profile(document)
-    lines = pairs(_facts(document, profile), style)
-    for title, heads, rows in _tables(profile):
-        lines += ["", *table(heads, rows, style, first=title)]
-    for title, texts in _remarks(document):
-        lines += ["", title]
-        for text in texts:
-            lines += paragraph(text, style, first=" - ")
-    return lines
-
-
-def markdown(document: Document) -> list[str]:
-    """The page as Markdown tables."""
-    profile = _profile(document)
-    name, *facts = _facts(document, profile)
-    lines = markdown_table(name, facts)
-    for title, heads, rows in _tables(profile):
-        body = [["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
-        lines += ["", *markdown_table([title, *(" ".join(head) for head in heads)], body)]
-    for title, texts in _remarks(document):
-        lines += ["", f"**{title}**", "", *(f"- {text}" for text in texts)]
-    return lines
+    return [
+        (Facts(tuple(_facts(document, profile))),),
+        *((table,) for table in _tables(profile) if table.rows),
+        *(titled(title, remarks) for title, remarks in _remarks(document)),
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -143,74 +118,50 @@ def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
     return facts
 
 
-Table = tuple[str, Sequence[Sequence[str]], list[Row]]
-
-
 def _tables(profile: Profile) -> Iterator[Table]:
-    heads = (("value",), ("90 %",))
-    for title, rows in (
-        ("core", list(_core(profile))),
-        ("memory", list(_memory(profile))),
-        ("messages", list(_messages(profile))),
-    ):
-        if rows:
-            yield title, heads, rows
-    yield from _message_times(profile)
-    yield from _collectives(profile)
-    yield from _overheads(profile)
-    rows = list(_noise(profile))
-    if rows:
-        yield "noise", (("value",),), rows
+    """What the machine does; a table has no rows where nothing is known of it."""
+    columns = heads(["value", "90 %"])
+    yield Table(columns, tuple(_rows(profile, "core")), first="core")
+    yield Table(columns, tuple(_rows(profile, "memory")), first="memory")
+    yield Table(columns, tuple(_messages(profile)), first="messages")
+    yield _message_times(profile)
+    yield _collectives(profile)
+    yield _overheads(profile)
+    yield Table(heads(["value"]), tuple(_noise(profile)), first="noise")
 
 
 def _row(profile: Profile, label: str, path: str) -> Iterator[Row]:
     """A line for a quantity, if the profile has it."""
     quantity = profile.quantities.get(path)
+    unit = "" if quantity is None else unit_of(path)
+    if quantity is not None and unit == "s/B":  # people know bandwidths
+        quantity, unit = inverse(quantity), "B/s"
     if quantity is not None:
-        yield _figures(label, quantity, unit_of(path))
+        yield Row(
+            label, texts([value_text(quantity, unit), interval_text(quantity, unit)]), depth=1
+        )
 
 
-def _figures(label: str, quantity: Quantity, unit: str) -> Row:
-    cells = (Cell(value_text(quantity, unit)), Cell(interval_text(quantity, unit)))
-    return Row(label, cells, depth=1)
+def _rows(profile: Profile, section: str) -> Iterator[Row]:
+    """Lines for the quantities of a section that the page names, in the order of the register."""
+    for parameter in REGISTER:
+        if parameter.section == section and parameter.shown and not parameter.has_tiers:
+            yield from _of(profile, parameter)
 
 
-def _core(profile: Profile) -> Iterator[Row]:
-    counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, "core.freq"))
-    for count in _few(counts):
-        yield from _row(profile, f"clock, {plural(count, 'active core')}", f"core.freq.{count}")
-    for label, name in (
-        ("floating-point operations", "flop_per_cycle"),
-        ("8-byte loads", "load_per_cycle"),
-        ("8-byte stores", "store_per_cycle"),
-        ("loop overhead per iteration", "loop_cycles"),
-        ("SMT speed-up, 2 threads", "smt_factor"),
-    ):
-        yield from _row(profile, label, f"core.{name}")
-
-
-def _memory(profile: Profile) -> Iterator[Row]:
-    counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, "memory.by_cores"))
-    for count in _few(counts, 4):
-        path = f"memory.by_cores.{count}"
-        yield from _row(profile, f"bandwidth, {plural(count, 'core')}", path)
-    if "memory.by_cores.1" not in profile.quantities:
-        yield from _row(profile, "bandwidth, 1 core", "memory.b1")
-    for label, name in (
-        ("saturated bandwidth", "bsat"),
-        ("sharpness of saturation", "q"),
-        ("copy bandwidth, 1 core", "copy_bw"),
-    ):
-        yield from _row(profile, label, f"memory.{name}")
-    for label, name in (
-        ("{} bandwidth, 1 core", "cache_bw"),
-        ("{} latency", "latency"),
-        ("cache-line transfer, {} cores", "line_transfer"),
-    ):
-        for path in _below(profile, f"memory.{name}"):
-            yield from _row(profile, label.format(path.rpartition(".")[2]), path)
-    yield from _row(profile, "usable share of last-level cache", "memory.kappa")
-    yield from _row(profile, "false sharing, exposed share", "memory.kappa_fs")
+def _of(profile: Profile, parameter: Parameter) -> Iterator[Row]:
+    """Lines for a parameter: one for each entry of its table, for some of many core counts."""
+    if parameter.stem in _COUNTED:
+        what, most = _COUNTED[parameter.stem]
+        counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, parameter.stem))
+        for count in _few(counts, most):
+            label = parameter.shown.format(plural(count, what))
+            yield from _row(profile, label, f"{parameter.stem}.{count}")
+    elif "{}" in parameter.shown:
+        for path in _below(profile, parameter.stem):
+            yield from _row(profile, parameter.shown.format(path.rpartition(".")[2]), path)
+    elif not (parameter.stem == "memory.b1" and "memory.by_cores.1" in profile.quantities):
+        yield from _row(profile, parameter.shown, parameter.stem)
 
 
 def _messages(profile: Profile) -> Iterator[Row]:
@@ -220,35 +171,17 @@ def _messages(profile: Profile) -> Iterator[Row]:
             continue
         yield Row(where)
         last = len(network[tier]["classes"]) - 1
-        yield from _row(profile, "latency", f"net.{tier}.classes[0].alpha")
-        gap = profile.quantities[f"net.{tier}.classes[{last}].beta"]
-        if (bandwidth := inverse(gap)) is not None:
-            yield _figures("bandwidth", bandwidth, "B/s")
-        for label, name in (
-            ("eager threshold", "eager_threshold"),
-            ("send overhead", "os"),
-            ("receive overhead", "or"),
-            ("gap between messages", "g"),
-            ("bidirectional, factor", "bidirectional"),
-        ):
-            yield from _row(profile, label, f"net.{tier}.{name}")
-    others = [
-        ("pairs without contention", "shm_k"),
-        ("slowdown per further thread", "thread_factor"),
-        ("cost of MPI_THREAD_MULTIPLE", "multiple_overhead"),
-        ("overlap with computation", "overlap"),
-    ]
-    rows = [row for label, name in others for row in _row(profile, label, f"net.{name}")]
-    for label, name in (("network adapter", "nic_G"), ("local reduction", "reduce_gamma")):
-        quantity = profile.quantities.get(f"net.{name}")
-        if quantity is not None and (bandwidth := inverse(quantity)) is not None:
-            rows.append(_figures(label, bandwidth, "B/s"))
-    if rows:
+        for parameter in REGISTER:
+            if parameter.has_tiers and parameter.shown:
+                path = parameter.in_tier(tier)
+                index = 0 if parameter.unit == "s" else last  # latency of small, bandwidth of large
+                yield from _row(profile, parameter.shown, path.replace("[]", f"[{index}]"))
+    if rows := list(_rows(profile, "net")):
         yield Row("all messages")
         yield from rows
 
 
-def _message_times(profile: Profile) -> Iterator[Table]:
+def _message_times(profile: Profile) -> Table:
     """Time of a message by size and tier."""
     network = profile.document.get("net", {})
     tiers = [tier for tier in _TIERS if network.get(tier, {}).get("table")]
@@ -264,10 +197,9 @@ def _message_times(profile: Profile) -> Iterator[Table]:
             index = times[tier].get(size)
             path = f"net.{tier}.table[{index}].seconds"
             cells += _pair(profile.quantities.get(path))
-        rows.append(Row(format_size(size), tuple(cells), depth=1))
-    if rows:
-        heads = [head for tier in tiers for head in ((_TIERS[tier],), ("90 %",))]
-        yield "half round trip", heads, rows
+        rows.append(Row(format_size(size), texts(cells), depth=1))
+    columns = heads(name for tier in tiers for name in (_TIERS[tier], "90 %"))
+    return Table(columns, tuple(rows), first="half round trip")
 
 
 def _entries(network: Mapping[str, Any], tier: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -278,13 +210,13 @@ def _number(entry: Any) -> float:
     return float(entry["value"] if isinstance(entry, Mapping) else entry)
 
 
-def _pair(quantity: Quantity | None) -> list[Cell]:
+def _pair(quantity: Quantity | None) -> list[str]:
     if quantity is None:
-        return [Cell("-"), Cell("-")]
-    return [Cell(value_text(quantity, "s")), Cell(interval_text(quantity, "s"))]
+        return ["-", "-"]
+    return [value_text(quantity, "s"), interval_text(quantity, "s")]
 
 
-def _collectives(profile: Profile) -> Iterator[Table]:
+def _collectives(profile: Profile) -> Table:
     """Time of collectives of the largest communicator, by size."""
     found: dict[str, dict[int, Quantity]] = {}
     largest = 0
@@ -298,17 +230,14 @@ def _collectives(profile: Profile) -> Iterator[Table]:
     sizes = _few(sorted({size for times in found.values() for size in times if size}))
     rows = []
     for op, times in found.items():
-        if set(times) == {0}:  # a barrier has no size
-            rows.append(Row(op, (Cell(value_text(times[0], "s")),), depth=1))
-            continue
-        cells = [Cell(value_text(times[size], "s") if size in times else "-") for size in sizes]
-        rows.append(Row(op, tuple(cells), depth=1))
-    if rows:
-        heads = [(format_size(size),) for size in sizes] or [("time",)]
-        yield f"{largest} ranks", heads, rows
+        shown = [0] if set(times) == {0} else sizes  # a barrier has no size
+        cells = (value_text(times[size], "s") if size in times else "-" for size in shown)
+        rows.append(Row(op, texts(cells), depth=1))
+    columns = heads([format_size(size) for size in sizes] or ["time"])
+    return Table(columns, tuple(rows), first=f"{largest} ranks")
 
 
-def _overheads(profile: Profile) -> Iterator[Table]:
+def _overheads(profile: Profile) -> Table:
     """Overhead of OpenMP constructs by threads, with the interval of the last column."""
     constructs = profile.document.get("openmp", {})
     counts = _few(sorted({count for entry in constructs.values() for count in entry["T"]}))
@@ -319,14 +248,13 @@ def _overheads(profile: Profile) -> Iterator[Table]:
             count: profile.quantities[f"openmp.{name}.seconds[{index}]"]
             for index, count in enumerate(entry["T"])
         }
-        cells = [Cell(_overhead(known[n], cycle) if n in known else "-") for n in counts]
+        cells = [_overhead(known[n], cycle) if n in known else "-" for n in counts]
         last = known.get(counts[-1])
         told = last is not None and (last.high is None or last.high >= cycle)
-        cells.append(Cell(interval_text(last, "s") if last is not None and told else "-"))
-        rows.append(Row(name, tuple(cells), depth=1))
-    if rows:
-        heads = [(plural(count, "thread"),) for count in counts]
-        yield "OpenMP", [*heads, ("90 %",)], rows
+        cells.append(interval_text(last, "s") if last is not None and told else "-")
+        rows.append(Row(name, texts(cells), depth=1))
+    columns = heads([*(plural(count, "thread") for count in counts), "90 %"])
+    return Table(columns, tuple(rows), first="OpenMP")
 
 
 def _cycle(profile: Profile) -> float:
@@ -349,7 +277,7 @@ def _noise(profile: Profile) -> Iterator[Row]:
             number = _number(entry)
             label = _NOISE.get(name)
             text = figure(number) if label is None else percent_text(number)
-            yield Row(label or str(name), (Cell(text),), depth=1)
+            yield Row(label or str(name), texts([text]), depth=1)
 
 
 def _below(profile: Profile, table: str) -> list[str]:
@@ -365,16 +293,15 @@ def _few(numbers: Sequence[int], most: int = _THREADS) -> list[int]:
 
 
 def _remarks(document: Document) -> Iterator[tuple[str, list[str]]]:
+    """What limits the profile, with a title."""
     warnings = [
         finding["text"]
         for finding in document.get("findings", [])
         if finding["kind"] not in ("unused", "missing")
     ]
-    if warnings:
-        yield "warnings", warnings
-    absent = [f"{path}: {reason}" for path, reason in _content(document).get("absent", {}).items()]
-    if absent:
-        yield "not available", absent
+    yield "warnings", warnings
+    absent = _content(document).get("absent", {})
+    yield "not available", [f"{path}: {reason}" for path, reason in absent.items()]
 
 
-SHOWN = Views(screen, records, markdown)
+SHOWN = Views(blocks, records)

@@ -2,74 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.machine.compare import Difference
-from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.report.export import Record, markdown_table
-from popmodel.report.machine_values import host_text, unit_of, value_text
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+from popmodel.report.blocks import Facts, Role, Row, Section, Table, heads, texts, titled
+from popmodel.report.export import Record
+from popmodel.report.machine_values import value_text
+from popmodel.report.views import Document, Views
 
 _DIGITS = range(3, 7)
 _SHOWN = 12  # names of quantities that only one profile has
 
 
-def compared(one: Profile, other: Profile, differences: Sequence[Difference]) -> dict[str, Any]:
-    """The plain data of a comparison, ``popmodel/machine-diff/1``, what differs most first.
-
-    ``host`` is what differs in hardware and software, which may explain the rest.
-
-    Parameters
-    ----------
-    one, other : Profile
-        The profiles.
-    differences : sequence of Difference
-        Of every quantity that one of them has.
-    """
-    rows: list[dict[str, Any]] = [
-        {
-            "path": row.path,
-            "unit": unit_of(row.path),
-            "a": row.first.to_dict(),
-            "b": row.second.to_dict(),
-            "ratio": row.ratio,
-            "within": row.within,
-        }
-        for row in differences
-        if row.first is not None and row.second is not None
+def blocks(document: Document) -> list[Section]:
+    """What differs: hardware and software, what lies beyond intervals, what one does not have."""
+    rows = tuple(_outside(document))
+    return [
+        (Facts(tuple(_facts(document))),),
+        titled("different hardware or software", _hosts(document)),
+        (Table(_HEADS, rows, first="differ beyond the intervals"),) if rows else (),
+        *(
+            titled(f"only in {name}", _listed(document[f"only_{name}"]), Role.REMARK)
+            for name in "ab"
+        ),
     ]
-    rows.sort(key=lambda row: (row["within"], -_distance(row["ratio"])))
-    return {
-        "schema": "popmodel/machine-diff/1",
-        "machines": [{"machine": each.name, "path": each.path} for each in (one, other)],
-        "host": _differing(one, other),
-        "rows": rows,
-        "only_a": [row.path for row in differences if row.second is None],
-        "only_b": [row.path for row in differences if row.first is None],
-        "summary": {
-            "compared": len(rows),
-            "within": sum(row.within is True for row in differences),
-        },
-    }
-
-
-def screen(document: Document, style: Style) -> list[str]:
-    """What differs, on a terminal."""
-    lines = pairs(_facts(document), style)
-    if texts := _hosts(document):
-        lines += ["", _DIFFERING]
-        for text in texts:
-            lines += paragraph(text, style, first=" - ")
-    rows = [Row(label, tuple(map(Cell, cells)), depth=1) for label, cells in _outside(document)]
-    if rows:
-        lines += ["", *table(_HEADS, rows, style, first="differ beyond the intervals")]
-    for title, names in _alone(document):
-        lines += ["", title, *paragraph(_listed(names), style, first=" ")]
-    return lines
 
 
 def records(document: Document) -> list[Record]:
@@ -86,22 +43,7 @@ def records(document: Document) -> list[Record]:
     ]
 
 
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as Markdown."""
-    lines = markdown_table(["profiles", ""], _facts(document))
-    if texts := _hosts(document):
-        lines += ["", f"**{_DIFFERING}**", "", *(f"- {text}" for text in texts)]
-    if rows := [(label, *cells) for label, cells in _outside(document)]:
-        heads = ["differ beyond the intervals", *(" ".join(head) for head in _HEADS)]
-        lines += ["", *markdown_table(heads, rows)]
-    for title, names in _alone(document):
-        lines += ["", f"{title}: {_listed(names)}"]
-    return lines
-
-
-_HEADS = (("a",), ("b",), ("b / a",))
-_DIFFERING = "different hardware or software"
-_OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
+_HEADS = heads(["a", "b", "b / a"])
 _FIGURES = ("value", "low", "high")
 
 
@@ -120,22 +62,6 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     ]
 
 
-def _differing(one: Profile, other: Profile) -> list[dict[str, str | None]]:
-    """Processor, compiler, MPI, OpenMP and the like, where two profiles name others."""
-    hosts = [_named(profile.document.get("host", {})) for profile in (one, other)]
-    keys = dict.fromkeys([*hosts[0], *hosts[1]])
-    found = [{"key": key, "a": hosts[0].get(key), "b": hosts[1].get(key)} for key in keys]
-    return [row for row in found if row["a"] != row["b"]]
-
-
-def _named(host: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        key: host_text(value)
-        for key, value in host.items()
-        if isinstance(value, str | int | float) and key not in _OF_THE_MOMENT
-    }
-
-
 def _hosts(document: Document) -> list[str]:
     """What both profiles state; what only one states says nothing about the machines."""
     return [
@@ -145,11 +71,11 @@ def _hosts(document: Document) -> list[str]:
     ]
 
 
-def _outside(document: Document) -> Iterator[tuple[str, list[str]]]:
+def _outside(document: Document) -> Iterator[Row]:
     for row in document["rows"]:
         if not row["within"]:
             ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-            yield row["path"], [*_told_apart(row), ratio]
+            yield Row(row["path"], texts([*_told_apart(row), ratio]), depth=1)
 
 
 def _told_apart(row: Mapping[str, Any]) -> list[str]:
@@ -166,20 +92,11 @@ def _quantity(table: Mapping[str, Any]) -> Quantity:
     return Quantity(table["value"], table.get("low"), table.get("high"))
 
 
-def _alone(document: Document) -> Iterator[tuple[str, list[str]]]:
-    for name in "ab":
-        if names := document[f"only_{name}"]:
-            yield f"only in {name}", names
-
-
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> list[str]:
+    """Names in a line, not all of many; nothing for none."""
     more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    line = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return [line] if names else []
 
 
-def _distance(ratio: Any) -> float:
-    """How far a ratio is from 1, whichever way; none at all is the farthest."""
-    return abs(math.log(float(ratio))) if ratio else math.inf
-
-
-COMPARED = Views(screen, records, markdown)
+COMPARED = Views(blocks, records)

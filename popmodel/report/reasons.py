@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from popmodel.report.terminal import Style, paragraph
+from popmodel.report.blocks import Role, Section, notes
 
 
 class Reasons:
@@ -19,9 +19,6 @@ class Reasons:
         """The reasons, each behind its number."""
         return [f"[{number}] {reason}" for reason, number in self._numbers.items()]
 
-    def lines(self, style: Style) -> list[str]:
-        """The same for a screen, after an empty line; nothing if no value was missing."""
-        drawn = [""] if self._numbers else []
-        for text in self.texts():
-            drawn += paragraph(text, style, rest="    ")
-        return drawn
+    def section(self) -> Section:
+        """The reasons as notes; empty if no value was missing."""
+        return notes(self.texts(), Role.REASON)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,19 +9,29 @@ from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.replayed import NO_REGIONS
 from popmodel.network.network import PRESETS
-from popmodel.report.export import Record, markdown_table
+from popmodel.report.blocks import (
+    Cell,
+    Facts,
+    Row,
+    Section,
+    Table,
+    heads,
+    notes,
+    texts,
+    titled,
+)
+from popmodel.report.export import Record
+from popmodel.report.figures import percent
+from popmodel.report.networks import parameters, properties, varying, words, written
 from popmodel.report.reasons import Reasons
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, percent, table
-from popmodel.report.warnings import caveat_lines
-from popmodel.units import count, format_bandwidth, format_size, format_time, plural
+from popmodel.report.replay_plot import picture
+from popmodel.report.views import Document, Views
+from popmodel.units import count, format_time, plural
 from popmodel.values import dataclass
 
 Run = Mapping[str, Any]
 
 _APART = 0.01  # of the runtime: ranks that end closer together are not worth a column
-_OF_TIERS = ("latency", "bandwidth", "eager_threshold")  # which tiers say by distance and size
-_TIERS = {"within": "within a node", "between": "between nodes"}
 
 
 @dataclass(frozen=True)
@@ -33,30 +42,17 @@ class _Column:
     write: Callable[[Run], str]
 
 
-def differences(document: Document, number: int) -> str:
-    """In words what tells a replay, counted from 1, from the others: ``latency 5 us``."""
-    network = document["runs"][number - 1]["network"]
-    return ", ".join(
-        f"{_words(name)} {_write(name, network[name])}" for name in _varied(document["runs"])
-    )
-
-
-def screen(document: Document, style: Style) -> list[str]:
+def blocks(document: Document) -> list[Section]:
     """What the replays share, one table of what came out, and the efficiencies if asked for."""
     reasons = Reasons()
-    lines = caveat_lines(document["caveats"], style)
-    lines += pairs(_shared(document), style)
-    heads, rows = _results(document, reasons)
-    if rows:
-        lines += ["", *table(heads, rows, style, first="run")]
-    for title, columns, rows in _efficiencies(document, reasons):
-        lines += ["", *table([[head] for head in columns], rows, style, first=title)]
-    lines += reasons.lines(style)
-    if notes := _notes(document):
-        lines += ["", "notes"]
-        for note in notes:
-            lines += paragraph(note, style, first=" - ")
-    return lines
+    return [
+        notes(document["caveats"]),
+        (Facts(tuple(_shared(document))),),
+        _results(document, reasons),
+        *((table,) for table in _efficiencies(document, reasons)),
+        reasons.section(),
+        titled("notes", _notes(document)),
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -68,7 +64,7 @@ def records(document: Document) -> list[Record]:
     return [
         {
             "trace": run["trace"],
-            **{f"network_{name}": run["network"][name] for name in _parameters(run)},
+            **{f"network_{name}": run["network"][name] for name in parameters(run)},
             "window_begin": document["window"]["begin"],
             "window_end": document["window"]["end"],
             "measured_runtime": document["measured_runtime"],
@@ -89,68 +85,10 @@ def records(document: Document) -> list[Record]:
     ]
 
 
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as Markdown tables."""
-    reasons = Reasons()
-    lines = [line for caveat in document["caveats"] for line in (caveat, "")]
-    lines += markdown_table(["replay", ""], _shared(document))
-    heads, rows = _results(document, reasons)
-    if rows:
-        names = ["run", *(" ".join(head).strip() for head in heads)]
-        lines += ["", *markdown_table(names, _texts(rows))]
-    for title, columns, tree in _efficiencies(document, reasons):
-        lines += ["", *markdown_table([title, *columns], _texts(tree))]
-    told = [*reasons.texts(), *_notes(document)]
-    return lines + [line for text in told for line in ("", text)]
-
-
-def _texts(rows: Sequence[Row]) -> list[list[str]]:
-    return [[" " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
-
-
-_WRITERS: dict[str, Callable[[Any], str]] = {
-    "latency": lambda value: format_time(value, trim=True),
-    "bandwidth": lambda value: format_bandwidth(_finite(value)),
-    "eager_threshold": lambda value: format_size(_finite(value)),
-    "cpu_factor": lambda value: f"{value:g}",
-}
-
-
-def _finite(value: float | None) -> float:
-    """A document writes what has no limit as null."""
-    return math.inf if value is None else value
-
-
-def _write(name: str, value: Any) -> str:
-    return _WRITERS.get(name, str)(value)
-
-
-def _words(name: str) -> str:
-    return {"name": "network", "cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
-
-
-def _parameters(run: Run) -> list[str]:
-    """Parameters of a network that are one value each."""
-    return [name for name in run["network"] if name != "tiers"]
-
-
-def _varied(runs: Sequence[Run]) -> list[str]:
-    """What tells replays apart: the network's name, and what differs between those of one name."""
-    networks: dict[str, list[Mapping[str, Any]]] = {}
-    for run in runs:
-        networks.setdefault(run["network"]["name"], []).append(run["network"])
-    return [
-        name
-        for name in _parameters(runs[0])
-        if (name == "name" and len(networks) > 1)
-        or any(one[name] != some[0][name] for some in networks.values() for one in some)
-    ]
-
-
 def _shared(document: Document) -> list[tuple[str, str]]:
     """What all replays have in common, and what each network is."""
     runs = document["runs"]
-    varied = _varied(runs)
+    varied = varying(runs)
     facts = [("trace", str(runs[0]["trace"]))]
     done = [run for run in runs if run["ranks"]]
     if done:
@@ -164,39 +102,11 @@ def _shared(document: Document) -> list[tuple[str, str]]:
         return facts
     networks = {run["network"]["name"]: run["network"] for run in runs}
     for name, network in networks.items():
-        told = ", ".join(_properties(network, varied))
+        told = ", ".join(properties(network, varied))
         own = "tiers" in network or (name in PRESETS and network == PRESETS[name].to_dict())
         based = name if own else f"based on {name}"
         facts.append((name, told) if len(networks) > 1 else ("network", f"{based}: {told}"))
     return facts
-
-
-def _properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:
-    """Parameters of a network that no column shows, in words."""
-    by_size = [_tier(_TIERS[key], tier) for key, tier in network.get("tiers", {}).items()]
-    unsaid = {"name", "tiers", *varied, *(_OF_TIERS if by_size else ())}
-    if network["cpu_factor"] == 1:
-        unsaid.add("cpu_factor")
-    return by_size + [
-        _property(name, value) for name, value in network.items() if name not in unsaid
-    ]
-
-
-def _property(name: str, value: Any) -> str:
-    if name == "latency" and value == 0:
-        return "no latency"
-    if name == "bandwidth" and value is None:
-        return "infinite bandwidth"
-    return f"{_words(name)} {_write(name, value)}"
-
-
-def _tier(where: str, tier: Mapping[str, Any]) -> str:
-    """Latency and bandwidth of a tier: those of empty and of the longest messages."""
-    first, last = tier["classes"][0], tier["classes"][-1]
-    rate = format_bandwidth(1 / last["beta"] if last["beta"] else math.inf)
-    eager = format_size(_finite(tier["eager_threshold"]), digits=3)
-    latency = format_time(first["alpha"], trim=True)
-    return f"{where} latency {latency}, bandwidth up to {rate}, eager threshold {eager}"
 
 
 def _computing(run: Run) -> str:
@@ -209,38 +119,31 @@ def _computing(run: Run) -> str:
     return f"{number if unit == other else least} .. {most}"
 
 
-def _results(document: Document, reasons: Reasons) -> tuple[list[tuple[str, str]], list[Row]]:
+def _results(document: Document, reasons: Reasons) -> Section:
     """What came out for each network, one row each; none where there was no MPI to replay."""
-    runs, varied = document["runs"], _varied(document["runs"])
+    runs, varied = document["runs"], varying(document["runs"])
     if _without_mpi(document):
-        return [], []
+        return ()
     results = _columns(document, varied)
-    heads = [_head(name) for name in varied] + [column.head for column in results]
     rows = []
     for number, run in enumerate(runs, start=1):
         if run["ranks"]:
             outcome = [column.write(run) for column in results]
         else:
             outcome = [reasons.mark(run["error"])] * len(results)
-        network = [_written(run["network"], name) for name in varied]
-        rows.append(Row(str(number), tuple(map(Cell, [*network, *outcome]))))
-    return heads, rows
+        network = [written(run["network"], name) for name in varied]
+        rows.append(Row(str(number), texts([*network, *outcome])))
+    columns = (*map(_head, varied), *(column.head for column in results))
+    return (Table(columns, tuple(rows), first="run"),)
 
 
 def _without_mpi(document: Document) -> bool:
     return all(run["operations"] == 0 for run in document["runs"])
 
 
-def _written(network: Mapping[str, Any], name: str) -> str:
-    """Value of a parameter; one that depends on the message is not one number."""
-    if "tiers" in network and name in _OF_TIERS:
-        return "-"
-    return _write(name, network[name])
-
-
 def _head(name: str) -> tuple[str, str]:
-    words = _words(name).split(" ", 1)
-    return (words[0], words[1]) if len(words) > 1 else ("", words[0])
+    above, _, head = words(name).partition(" ")
+    return (above, head) if head else ("", above)
 
 
 def _columns(document: Document, varied: Sequence[str]) -> list[_Column]:
@@ -267,26 +170,24 @@ def _first_end(run: Run) -> float:
     return float(min(rank["end"] for rank in run["ranks"]))
 
 
-def _efficiencies(
-    document: Document, reasons: Reasons
-) -> Iterator[tuple[str, list[str], list[Row]]]:
-    """For each family its title, the heads of the columns and the tree of its metrics."""
+def _efficiencies(document: Document, reasons: Reasons) -> Iterator[Table]:
+    """For each family the tree of its metrics, measured and of each replay."""
     if "measured_metrics" not in document or _without_mpi(document):
         return
     replayed = [(str(number), run) for number, run in enumerate(document["runs"], start=1)]
-    columns = ["measured", *(f"run {number}" for number, _ in replayed)]
+    columns = heads(["measured", *(f"run {number}" for number, _ in replayed)])
     for name, measured in document["measured_metrics"].items():
         family = load_families()[name]
         found = [measured, *(run.get("metrics", {}).get(name, run) for _, run in replayed)]
-        rows = [
+        rows = tuple(
             Row(
                 family.metrics[metric].name,
                 tuple(_efficiency(values, metric, reasons) for values in found),
                 depth,
             )
             for depth, metric in _tree(family, found)
-        ]
-        yield family.title, columns, rows
+        )
+        yield Table(columns, rows, first=family.title)
 
 
 def _tree(family: Family, found: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
@@ -322,4 +223,4 @@ def _notes(document: Document) -> list[str]:
     ]
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(blocks, records, picture)

@@ -83,7 +83,7 @@ def action_of(group: CallGroup, name: str) -> Action:
     Parameters
     ----------
     group : CallGroup
-        What the call is about.
+        What it is about.
     name : str
         Such as ``MPI_Send``.
     """

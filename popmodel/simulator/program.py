@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.kernel import _kernel
 from popmodel.units import count, plural
 from popmodel.values import dataclass
 
@@ -156,7 +157,7 @@ class Program:
         Row of `call_name` and `call_time` that the operation stems from, for messages to people.
     call_name : tuple of str
         Distinct names of MPI calls; `call_code` indexes it.
-    call_code, call_time : int32[K], int64[K]
+    call_code, call_time : int[K], int64[K]
         Name and time of entry (ns) of each call.
     communicators : dict of int to int32 array
         Members of each communicator, as process indices in the order of their ranks.
@@ -179,7 +180,7 @@ class Program:
     collectives: Collectives
     call: NDArray[np.int32]
     call_name: tuple[str, ...]
-    call_code: NDArray[np.int32]
+    call_code: NDArray[np.signedinteger[Any]]
     call_time: NDArray[np.int64]
     communicators: dict[int, NDArray[np.int32]]
     nodes: NDArray[np.int32]
@@ -203,7 +204,5 @@ class Program:
 
     def compute(self) -> NDArray[np.float64]:
         """Sum of the compute bursts of each process, ns."""
-        process = np.repeat(np.arange(self.processes), np.diff(self.offsets))
         # By process: a running sum over all of them would leave the range of exact integers.
-        bursts = np.bincount(process, weights=self.burst, minlength=self.processes)
-        return bursts + self.tail
+        return _kernel.sums(self.offsets, self.burst) + self.tail

@@ -84,6 +84,10 @@ class Calls:
     collectives : CollectiveArguments
     warnings : tuple of TraceWarning
         Calls whose begin or end is not recorded; of a part of a run those of the whole run.
+    partner, tag, bytes, request : int32[n], int64[n], int64[n], int32[n], or None
+        Of formats without records of messages: location that a call sends to or receives from (-1
+        for none), tag and bytes of the message, and the number of the request that it opens or
+        completes.
     """
 
     offsets: NDArray[np.int64]
@@ -94,6 +98,10 @@ class Calls:
     group: tuple[CallGroup, ...]
     collectives: CollectiveArguments
     warnings: tuple[TraceWarning, ...] = ()
+    partner: NDArray[np.int32] | None = None
+    tag: NDArray[np.int64] | None = None
+    bytes: NDArray[np.int64] | None = None
+    request: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.entry)
@@ -120,5 +128,10 @@ def cut_calls(calls: Calls, pieces: Pieces) -> tuple[Calls, NDArray[np.int64]]:
         exit=exit_,
         name=calls.name[row],
         collectives=told.at(which, mine),
+        **{
+            name: column[row]
+            for name in ("partner", "tag", "bytes", "request")
+            if (column := getattr(calls, name)) is not None
+        },
     )
     return kept, row

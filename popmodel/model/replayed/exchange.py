@@ -20,6 +20,7 @@ from popmodel.model.signature.program import Collective, Halo, Pipeline, PointTo
 from popmodel.model.terms import message
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
+from popmodel.network.collectives import ROOTED
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.charges import Charges, rules
 from popmodel.simulator.program import Op, Program
@@ -34,7 +35,6 @@ Communicating: TypeAlias = Halo | Shift | PointToPoint | Pipeline | Collective
 MOST_AT_ONCE = 200_000  # operations of one communication, which are described one by one
 READING = "dimemas"  # of collectives: that with which ideal runtimes are published
 _TIER = {ON_NODE: "intra", ELSEWHERE: "inter"}
-ROOTED = ("bcast", "reduce", "gather", "scatter")
 _NS = 1e9
 
 
@@ -158,7 +158,6 @@ class _Script:
             rendezvous=columns[1].astype(np.uint8),
             send_overhead=columns[2] * _NS,
             receive_before=nothing,
-            receive_after=nothing,
             sender_waits_for_transfer=True,
             collective_cost=cost,
             member_cost=cost,
@@ -256,7 +255,7 @@ def _cost(model: Model, place: NDArray[np.int8], size: float, classes: Classes) 
         mine = place == tier
         if mine.any():
             time[mine] = nominal(p2p.by_size(size, classes[tier]))
-            waits[mine] = size > _threshold(model, tier)
+            waits[mine] = p2p.waits_for_receiver(size, _threshold(model, tier))
     return _Cost(place, time, waits, np.zeros(place.shape))
 
 
@@ -279,7 +278,7 @@ def _pattern_cost(model: Model, targets: Ranks, size: float, threads: int = 1) -
 
 
 def _threshold(model: Model, tier: int) -> float:
-    return nominal(model.parameters.get(f"net.{_TIER[tier]}.eager_threshold"))
+    return nominal(p2p.eager_threshold(model.parameters.get(f"net.{_TIER[tier]}.eager_threshold")))
 
 
 def _halo(model: Model, item: Halo, script: _Script) -> None:
@@ -312,7 +311,7 @@ def _halo(model: Model, item: Halo, script: _Script) -> None:
         for rank in np.flatnonzero(places[index]).tolist():
             target = int(targets[rank])
             time = exposed * max(departed[index, rank], arrived[index, target])
-            waits = sizes[dim] > _threshold(model, int(places[index, rank]))
+            waits = p2p.waits_for_receiver(sizes[dim], _threshold(model, int(places[index, rank])))
             rows[index, rank] = script.message(rank, target, sizes[dim], time, waits)
             received[target].append(int(rows[index, rank]))
     do = script.builder.do

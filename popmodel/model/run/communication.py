@@ -21,9 +21,6 @@ from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
-_REDUCING = ("reduce", "allreduce", "reduce_scatter", "scan")
-# algorithms in which a node exchanges with the next one over a single message at a time
-_ONE_FLOW = ("ring", "chain")
 NOWHERE, ON_NODE, ELSEWHERE = 0, 1, 2
 """Where a partner is: there is none, on the same node, on another one."""
 
@@ -86,8 +83,9 @@ class Communication:
         if mode == "sendrecv":
             return p2p.exchange(one, one)
         tier = "inter" if where.leaving else "intra"
-        threshold = self.parameters.get(f"net.{tier}.eager_threshold")
-        return p2p.ring_of_blocking_sends(one, where.chain, part <= threshold)
+        largest = self.parameters.get(f"net.{tier}.eager_threshold")
+        waits = p2p.waits_for_receiver(part, p2p.eager_threshold(largest))
+        return p2p.ring_of_blocking_sends(one, where.chain, waits)
 
     def to_neighbours(self, dims: Sequence[int], size: Value) -> Value:
         """Return the time of messages to the next process along each dimension, the slowest one."""
@@ -320,7 +318,7 @@ class Communication:
         self.parameters.use(f"coll.{op}", "bytes", size)
         algorithm = self._algorithm(op, size, team.size)
         reduction: Value = 0.0
-        if op in _REDUCING:
+        if op in collectives.REDUCING:
             reduction = self.parameters.get("net.reduce_gamma")
         if (op, algorithm) in collectives.BY_DISTANCE:
             within = between = 0.0
@@ -332,7 +330,7 @@ class Communication:
                 op, algorithm, team.size, team.per_node, within, between, size * reduction
             )
         if team.nodes > 1:
-            flows = crowd.teams_leaving if algorithm in _ONE_FLOW else crowd.leaving
+            flows = crowd.teams_leaving if algorithm in collectives.SINGLE_FLOW else crowd.leaving
             classes = self.between(flows)
         else:
             classes = self.within(crowd.staying)
@@ -340,7 +338,7 @@ class Communication:
         # a vector that is sent in parts costs per byte what messages of that size cost
         per_byte = (p2p.by_size(size, classes) - latency) / maximum(size, 1)
         cost = collectives.ALGORITHMS[op][algorithm]
-        return cost(team.size, size, latency, per_byte, reduction)
+        return cost(team.size, collectives.Message(size, latency, per_byte, reduction))
 
     def _algorithm(self, op: str, size: Value, processes: int) -> str:
         """Name the algorithm: that of the nearest measurement, else the usual one."""

@@ -26,14 +26,13 @@ from popmodel.model.signature.program import (
     Task,
 )
 from popmodel.model.signature.reading import Reading, SignatureError
-from popmodel.network.collectives import DEFAULT_ALGORITHM
+from popmodel.network.collectives import DEFAULT_ALGORITHM, ROOTED
 
 SCHEDULES = ("static", "dynamic", "guided")
 MODES = ("sum", "ecm", "roofline")
 COMMUNICATORS = ("world", "node", "leaders")
 PARTS_OF_TIME = ("flops", "loads", "stores", "chain", "bytes", "mode")
 """What the time of an iteration is made of where nobody measured it."""
-ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
 class ProgramReader(Reading):

@@ -1,0 +1,121 @@
+"""A picture as SVG: a sheet with a title, facts, what is drawn, and remarks.
+
+Text stays text, so that it can be searched and read aloud. As nothing here can measure text, a
+character counts as `_CHARACTER` of its size, which is more than the usual sans-serif fonts need on
+average; what is placed by that does not overlap.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any, TypeAlias
+
+from popmodel.plain import plain
+from popmodel.report.export import encodable
+from popmodel.report.pictures import Picture
+from popmodel.report.renderers.text import clean, display_width, paragraph
+
+_CHARACTER = 0.62
+_TEXT, _HEADING = 12, 16  # sizes in pixels
+LINE = 17
+MARGIN = 20
+
+_RULES = (
+    'text { font: 12px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; fill: #222; }',
+    ".heading { font-size: 16px; font-weight: bold; }",
+    ".panel { font-weight: bold; }",
+    ".end { text-anchor: end; }",
+    ".middle { text-anchor: middle; }",
+    ".faint { fill: #555; }",
+    ".axis { stroke: #222; stroke-width: 1; fill: none; }",
+    ".grid { stroke: #ddd; stroke-width: 1; }",
+    ".band { fill: #e8f1f8; }",
+    ".value { stroke: #e8f1f8; stroke-width: 4; paint-order: stroke; }",
+    ".bar { stroke: #555; stroke-width: 1.5; fill: none; }",
+    ".plain { fill: #fff; stroke: #555; stroke-width: 1.5; }",
+    ".marked { fill: #0072b2; stroke: #0072b2; }",
+    ".first { fill: #d55e00; stroke: #222; stroke-width: 1; }",
+    ".room { fill: #e8f1f8; }",
+    ".share { fill: #0072b2; }",
+    ".exact { stroke: #222; stroke-width: 1; stroke-dasharray: 4 3; fill: none; }",
+    ".worst { fill: #d55e00; }",
+)
+# In a notebook, pictures share a page with other things that have rules.
+_STYLE = "\n".join(f".popmodel {rule}" for rule in _RULES)
+
+
+Draw: TypeAlias = Callable[[float], tuple[list[str], float]]
+"""From the height at which a drawing begins to its lines and the height at which it ends."""
+
+
+def sheet(
+    picture: Picture, width: int, draw: Draw, remarks: Sequence[str], stamp: Mapping[str, Any]
+) -> str:
+    """Put what is drawn between the title and the remarks, as a self-contained SVG.
+
+    Parameters
+    ----------
+    picture : Picture
+        Its title and its facts stand above what is drawn.
+    width : int
+        Width of the sheet in pixels.
+    draw : callable
+        What is drawn.
+    remarks : sequence of str
+        Lines at the bottom.
+    stamp : mapping
+        Provenance, kept as JSON.
+    """
+    y: float = MARGIN
+    lines: list[str] = []
+    for text in wrapped(picture.title, width, _HEADING):
+        y += LINE + 3
+        lines.append(words(MARGIN, y, text, "heading"))
+    for fact in picture.facts:
+        for text in wrapped(fact, width, _TEXT):
+            y += LINE
+            lines.append(words(MARGIN, y, text))
+    drawn, y = draw(y)
+    lines += drawn
+    for remark in remarks:
+        for text in wrapped(remark, width, _TEXT):
+            y += LINE
+            lines.append(words(MARGIN, y, text, "faint"))
+    height = y + MARGIN
+    return "\n".join(
+        [
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" class="popmodel" role="img">',
+            f"<title>{safe(picture.title)}</title>",
+            f"<metadata>{safe(json.dumps(plain(stamp, encodable), ensure_ascii=True))}</metadata>",
+            f"<style>\n{_STYLE}\n</style>",
+            f'<rect width="{width}" height="{height}" fill="#fff"/>',
+            *lines,
+            "</svg>\n",
+        ]
+    )
+
+
+def text_width(text: str, size: int = _TEXT) -> float:
+    """Room for a text in pixels, rather more than it needs."""
+    return display_width(text) * size * _CHARACTER
+
+
+def wrapped(text: str, width: float, size: int = _TEXT) -> list[str]:
+    """A text in lines that a sheet of this width has room for."""
+    characters = int((width - 2 * MARGIN) / (size * _CHARACTER))
+    return paragraph(text, characters)
+
+
+def words(x: float, y: float, text: str, kind: str = "") -> str:
+    """A text at a place, of a kind that the style knows."""
+    style = f' class="{kind}"' if kind else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}"{style}>{safe(text)}</text>'
+
+
+def safe(text: str) -> str:
+    """Text without control characters, which XML does not allow, and without markup."""
+    return escape(clean(text), quote=False)

@@ -1,0 +1,154 @@
+"""Measured runs of the same split and parameters, taken together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from popmodel.plain import fields_of
+from popmodel.validation.comparison import RUNTIME, Row, describe_run
+from popmodel.values import dataclass
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """One quantity of runs that should be equal.
+
+    Attributes
+    ----------
+    measured : tuple of float
+        What each run had: seconds, or a fraction.
+    predicted : float
+        The prediction, which is the same for all.
+    low, high : float or None
+        Its interval.
+    """
+
+    measured: tuple[float, ...]
+    predicted: float
+    low: float | None
+    high: float | None
+
+    @property
+    def mean(self) -> float:
+        """Mean of the measured values."""
+        return float(np.mean(self.measured))
+
+    @property
+    def deviation(self) -> float | None:
+        """Their standard deviation (with n - 1); None of a single run."""
+        return float(np.std(self.measured, ddof=1)) if len(self.measured) > 1 else None
+
+    @property
+    def covered(self) -> int | None:
+        """How many of the measured values the interval contains; None without an interval."""
+        if self.low is None or self.high is None:
+            return None
+        return sum(self.low <= value <= self.high for value in self.measured)
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the interval contains the mean; None without an interval."""
+        if self.low is None or self.high is None:
+            return None
+        return self.low <= self.mean <= self.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the quantity as JSON types."""
+        return {
+            "mean": self.mean,
+            "deviation": self.deviation,
+            "least": min(self.measured),
+            "most": max(self.measured),
+            **fields_of(self, "predicted", "low", "high"),
+            "covered": self.covered,
+        }
+
+
+@dataclass(frozen=True)
+class Split:
+    """Runs of one split and one set of parameters.
+
+    Attributes
+    ----------
+    processes, threads : int
+        P and T.
+    parameters : mapping of str to float
+        Those of the application.
+    sources : tuple of str
+        The files that the runs come from.
+    runtime : Repeated
+        Seconds.
+    metrics : mapping of str to mapping of str to Repeated
+        Efficiencies by family and metric id, of the runs that have them.
+    """
+
+    processes: int
+    threads: int
+    parameters: Mapping[str, float]
+    sources: tuple[str, ...]
+    runtime: Repeated
+    metrics: Mapping[str, Mapping[str, Repeated]]
+
+    @property
+    def error(self) -> float:
+        """Predicted less mean runtime, relative to the mean."""
+        return self.runtime.predicted / self.runtime.mean - 1
+
+    def describe(self, names: Sequence[str] = ()) -> str:
+        """Size and some parameters: ``4 x 2, N=256``."""
+        return describe_run(self.processes, self.threads, self.parameters, names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the split as JSON types."""
+        return {
+            **fields_of(self, "processes", "threads", "parameters", "sources"),
+            "runs": len(self.runtime.measured),
+            "runtime": {**self.runtime.to_dict(), "error": self.error},
+            "metrics": {
+                family: {
+                    name: {**one.to_dict(), "error": one.predicted - one.mean}
+                    for name, one in values.items()
+                }
+                for family, values in self.metrics.items()
+            },
+        }
+
+
+def splits(rows: Sequence[Row]) -> tuple[Split, ...]:
+    """Take runs of the same split and parameters together, by parameters, cores and processes."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        parameters = tuple(sorted(row.parameters.items()))
+        key = (parameters, row.processes * row.threads, row.processes)
+        groups.setdefault(key, []).append(row)
+    return tuple(_split(groups[key]) for key in sorted(groups))
+
+
+def _split(rows: Sequence[Row]) -> Split:
+    by_quantity: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        by_quantity.setdefault((row.family, row.metric), []).append(row)
+    runtime = _repeated(by_quantity.pop(("", RUNTIME)))
+    metrics: dict[str, dict[str, Repeated]] = {}
+    for (family, metric), some in by_quantity.items():
+        metrics.setdefault(family, {})[metric] = _repeated(some)
+    first = rows[0]
+    sources = tuple(dict.fromkeys(row.source for row in rows))
+    return Split(first.processes, first.threads, first.parameters, sources, runtime, metrics)
+
+
+def _repeated(rows: Sequence[Row]) -> Repeated:
+    first = rows[0]
+    measured = tuple(row.measured for row in rows)
+    return Repeated(measured, first.predicted, first.low, first.high)
+
+
+def varied(splits: Sequence[Split]) -> list[str]:
+    """Parameters in which runs differ."""
+    first = splits[0].parameters
+    return [
+        name for name in first if any(split.parameters.get(name) != first[name] for split in splits)
+    ]
