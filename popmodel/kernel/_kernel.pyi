@@ -54,6 +54,9 @@ class Scanner:
 
 def guard(mapped: object, words: bytes) -> int: ...
 def unguard(place: int) -> None: ...
+def sums(
+    offsets: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]: ...
 def locate(
     offsets: npt.NDArray[np.int64],
     times: npt.NDArray[np.int64],
@@ -74,6 +77,23 @@ def match_messages(
     logical_receive: npt.NDArray[np.int64],
     physical_receive: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], int]: ...
+def match_partners(
+    *,
+    offsets: npt.NDArray[np.int64],
+    entry: npt.NDArray[np.int64],
+    exit: npt.NDArray[np.int64],
+    code: npt.NDArray[np.int16],
+    action: npt.NDArray[np.uint8],
+    partner: npt.NDArray[np.int32],
+    tag: npt.NDArray[np.int64],
+    request: npt.NDArray[np.int32],
+) -> tuple[
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+]: ...
 
 class Collectives(TypedDict):
     """The collectives of a run; `C` of them on `D` communicators, called by `n` calls."""
@@ -137,6 +157,7 @@ def operations(
     post: npt.NDArray[np.int32],
     wait: npt.NDArray[np.int32],
     left: npt.NDArray[np.int64],
+    request: npt.NDArray[np.int32],
     member_call: npt.NDArray[np.int32],
     member_collective: npt.NDArray[np.int32],
     root: npt.NDArray[np.int32],
@@ -163,7 +184,6 @@ def replay(
     rendezvous: npt.NDArray[np.uint8],
     send_overhead: npt.NDArray[np.float64],
     receive_before: npt.NDArray[np.float64],
-    receive_after: npt.NDArray[np.float64],
     sender_waits_for_transfer: bool,
     collective_cost: npt.NDArray[np.float64],
     member_cost: npt.NDArray[np.float64],

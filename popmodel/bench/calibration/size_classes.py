@@ -15,14 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.bench.calibration.statistics import (
-    LEVEL,
-    Points,
-    Series,
-    fitted,
-    of_fit,
-    quantities,
-)
+from popmodel.bench.calibration.fits import Points, fitted, of_fit
+from popmodel.bench.calibration.intervals import LEVEL, quantities
+from popmodel.bench.calibration.series import Series
 from popmodel.machine.checks import may_follow
 from popmodel.values import dataclass
 
@@ -81,7 +76,7 @@ class _Cut:
     score: float
 
 
-def size_classes(
+def cut_into_classes(
     sizes: Sequence[int], points: Points, switch: Switch | None = None
 ) -> tuple[list[dict[str, Any]], Switch | None]:
     """Cut the sizes into classes with a line each, by the corrected Akaike criterion.
