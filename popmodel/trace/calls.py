@@ -82,6 +82,10 @@ class Calls:
     collectives : CollectiveArguments
     warnings : tuple of TraceWarning
         Entries without an exit, and exits without an entry.
+    partner, tag, bytes, request : int32[n], int64[n], int64[n], int32[n], or None
+        Of formats without records of messages: location that a call sends to or receives from (-1
+        for none), tag and bytes of the message, and the number of the request that it opens or
+        completes.
     """
 
     offsets: Int64
@@ -95,6 +99,10 @@ class Calls:
     group: tuple[CallGroup, ...]
     collectives: CollectiveArguments
     warnings: tuple[TraceWarning, ...]
+    partner: npt.NDArray[np.int32] | None = None
+    tag: Int64 | None = None
+    bytes: Int64 | None = None
+    request: npt.NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.entry)
