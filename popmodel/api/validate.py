@@ -30,7 +30,6 @@ from popmodel.model.repeats import Split, splits
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.run_times import RunTimes, read_table
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import with_settings
 from popmodel.model.validate import (
     PREDICTION,
     SCHEMA,
@@ -318,7 +317,8 @@ def _application(
         }
         return [one_of(run) for run in different.values()]
 
-    values = {name: one.value for name, one in with_settings(signature, changes).items()}
+    params = signature.with_settings(changes).params
+    values = {name: one.value for name, one in params.items()}
     return _Subject(
         signature.name,
         profile.name,

@@ -82,7 +82,7 @@ def command(
 def _list(ctx: typer.Context, format: str | None, output: str | None, *, force: bool) -> None:
     from popmodel import provenance
     from popmodel.cli.output import target
-    from popmodel.model.signature.files import summaries
+    from popmodel.model.signatures import summaries
     from popmodel.report.signature import LISTED, listing
 
     goal = target(output, format, force=force)
@@ -115,7 +115,7 @@ def _check(
     from popmodel import provenance
     from popmodel.cli.output import target
     from popmodel.model.check.check import check
-    from popmodel.model.signature.reader import SignatureError
+    from popmodel.model.grammar.reading import SignatureError
     from popmodel.report.signature import CHECKED
     from popmodel.units import plural
 

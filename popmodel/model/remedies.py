@@ -15,18 +15,15 @@ from popmodel.errors import PopmodelError
 from popmodel.expressions import parse
 from popmodel.model import changes
 from popmodel.model.changes import PROGRAM_REMEDIES, REMEDIES
+from popmodel.model.kinds.halo import Halo
+from popmodel.model.kinds.item import Item
+from popmodel.model.kinds.loop import Loop
+from popmodel.model.kinds.parallel import Parallel
+from popmodel.model.kinds.pipeline import Pipeline
+from popmodel.model.kinds.serial import Serial
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.placement import Placement
-from popmodel.model.signature.program import (
-    Halo,
-    Item,
-    Loop,
-    Parallel,
-    Pipeline,
-    Serial,
-    Signature,
-    items,
-)
+from popmodel.model.signature.program import Signature, items
 from popmodel.model.study import Study, expand
 from popmodel.model.uncertainty import nominal
 
@@ -125,16 +122,12 @@ def _shared(item: Serial) -> Parallel:
     """A serial loop as a parallel one."""
     return Parallel(
         item.name,
+        item.every,
         item.trip,
         _ONE,
         item.costs,
         {"parallel_for": _ONE},
-        schedule="static",
-        chunk=None,
         iteration_cv=parse("0"),
-        critical=None,
-        shared_writes=None,
-        every=item.every,
     )
 
 

@@ -280,6 +280,15 @@ BY_DISTANCE = frozenset(
 )
 """Algorithms whose partners are 1, 2, 4, ... ranks apart and exchange the whole vector."""
 
+ROOTED = frozenset({"bcast", "reduce", "gather", "scatter"})
+"""Operations in which one process has or gets the data."""
+
+REDUCING = frozenset({"reduce", "allreduce", "reduce_scatter", "scan"})
+"""Operations that combine the data of processes."""
+
+SINGLE_FLOW = frozenset({"ring", "chain"})
+"""Algorithms in which a node exchanges with the next one over a single message at a time."""
+
 DEFAULT_ALGORITHM: Mapping[str, str] = {
     "barrier": "dissemination",
     "bcast": "binomial",

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from popmodel.machine import profile
+from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
 from popmodel.model.run_times import read_table
-from popmodel.model.signature import files as signature
 from popmodel.model.validate import compare, from_document, summary
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"

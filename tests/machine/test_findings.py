@@ -20,9 +20,10 @@ from popmodel.machine.findings import (
     relative_width,
 )
 from popmodel.machine.quantity import Quantity
+from popmodel.model import signatures as signature
 from popmodel.model import symbols
 from popmodel.model.predict import predict
-from popmodel.model.signature import files as signature
+from popmodel.model.signature.files import bundled
 
 GREEDY = """
 schema = "popmodel/signature/1"
@@ -240,7 +241,7 @@ def test_predictions_use_nothing_that_is_said_to_be_unused() -> None:
     one["memory"] |= {"kappa_fs": measured(0.1)}
     machine = profiles.from_document(one)
     used: set[str] = set()
-    for application in (*map(signature.load, signature.bundled()), signature.from_text(GREEDY)):
+    for application in (*map(signature.load, bundled()), signature.from_text(GREEDY)):
         for processes, threads in ((1, 4), (4, 1), (4, 2)):
             used |= set(predict(application, machine, processes, threads, {}).inputs)
     assert {"memory.b1", "net.reduce_gamma", "net.inter.classes[0].alpha", "net.shm_k"} <= used

@@ -10,21 +10,14 @@ import numpy as np
 import pytest
 
 import popmodel.model
-from popmodel.model.signature import files as signature
-from popmodel.model.signature.keys import (
-    KEYS,
-    NOT_NEGATIVE,
-    ONE_OR_MORE,
-    POSITIVE,
-    SHARE,
-    TABLES,
-    Key,
-    key_of,
-)
-from popmodel.model.signature.program import Costs, Item, Parallel, SharedWrites
-from popmodel.model.signature.program_reader import COMMUNICATORS, MODES, ROOTED, SCHEDULES
-from popmodel.model.signature.reading import SignatureError
-from popmodel.network.collectives import DEFAULT_ALGORITHM
+from popmodel.model import signatures as signature
+from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, Key
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.kinds import KINDS
+from popmodel.model.kinds.collective import COMMUNICATORS
+from popmodel.model.kinds.parallel import Parallel, SharedWrites
+from popmodel.model.signature.tables import KEYS, TABLES, key_of
+from popmodel.network.collectives import DEFAULT_ALGORITHM, ROOTED
 
 PAGE = (Path(popmodel.model.__file__).parent / "signature" / "bundled" / "README.md").read_text()
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
@@ -63,13 +56,14 @@ def test_the_page_says_what_every_table_describes() -> None:
 
 def test_words_with_a_meaning_are_on_the_page() -> None:
     for words, name, key in (
-        (SCHEDULES, "parallel", "schedule"),
-        (MODES, "serial", "mode"),
         (COMMUNICATORS, "collective", "comm"),
         (DEFAULT_ALGORITHM, "collective", "op"),
         (ROOTED, "collective", "root"),
     ):
         assert all(word in key_of(name, key).meaning for word in words)
+    for keys in KEYS.values():
+        for each in keys:
+            assert all(word in each.meaning for word in each.choices)
 
 
 def test_the_example_of_the_page_is_read() -> None:
@@ -78,11 +72,11 @@ def test_the_example_of_the_page_is_read() -> None:
 
 
 def test_what_an_item_holds_has_a_key() -> None:
-    for kind in Item.__args__:
+    for name, kind in KINDS.items():
         names = {entry.name for entry in fields(kind)}
-        if "costs" in names:
-            names = names - {"costs"} | {entry.name for entry in fields(Costs)}
-        assert names == {key.name for key in KEYS[kind.kind]}
+        for field, part in kind.parts.items():
+            names = names - {field} | {entry.name for entry in fields(part)}
+        assert names == {key.name for key in KEYS[name]}
 
 
 def test_domains() -> None:
