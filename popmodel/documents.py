@@ -1,6 +1,7 @@
 """Files that people write or exchange: finding bundled ones, reading them, errors with lines.
 
-What is read from JSON is checked against a `Kind` before anything uses it.
+What is read from JSON is checked against a `Kind` before anything uses it; what is written follows
+from the fields of data classes (`plain`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from typing import Any
 from popmodel.errors import FileError, UsageError
 from popmodel.shapes import Shape, ShapeError, shown
 
-__all__ = ["Bundled", "Kind", "parse_json", "parse_toml", "read_shape", "read_text"]
+__all__ = [
+    "Bundled",
+    "Kind",
+    "parse_json",
+    "parse_toml",
+    "read_shape",
+    "read_text",
+]
 
 _TOO_MUCH = "is nested too deeply, or contains a number with too many digits"
 LARGEST = 256 << 20

@@ -44,7 +44,8 @@ class Prediction(model.Prediction, Result):
         at, top = self.placement, load_families()[model.MAIN_FAMILY].top
         efficiency = self.metrics[model.MAIN_FAMILY][top].value
         return cut(
-            f"<Prediction {self.application} on {self.machine}: {at.processes} x {at.threads}, "
+            f"<Prediction {self.signature.name} on {self.profile.name}: "
+            f"{at.processes} x {at.threads}, "
             f"runtime {estimate_text(self.runtime)}, parallel efficiency {100 * efficiency:.1f} %>"
         )
 
@@ -59,7 +60,7 @@ class Prediction(model.Prediction, Result):
     @property
     def files(self) -> tuple[str, ...]:
         """The files that the result rests on."""
-        return (self.application_path, self.machine_path)
+        return (self.signature.path, self.profile.path)
 
 
 def estimate_text(runtime: model.Estimate) -> str:

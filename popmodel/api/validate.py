@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,34 +22,31 @@ from popmodel.api.inputs import (
 from popmodel.api.results import Result
 from popmodel.documents import parse_json, read_text
 from popmodel.efficiency.measure import analyse
-from popmodel.errors import FileError, PopmodelError, UsageError
-from popmodel.model.measured import Measurement, from_run
-from popmodel.model.predict import predict
+from popmodel.errors import UsageError
 from popmodel.model.prediction import MAIN_FAMILY, Prediction
-from popmodel.model.repeats import Split, splits
 from popmodel.model.run.placement import WHOLE, Allocation
-from popmodel.model.run_times import RunTimes, read_table
 from popmodel.model.signature.program import Signature
-from popmodel.model.validate import (
-    PREDICTION,
-    SCHEMA,
-    Predicted,
-    Row,
-    compare,
-    from_document,
-    summary,
-)
-from popmodel.model.verdict import verdict
+from popmodel.plain import document
 from popmodel.report.validate import views
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Part, Window
 from popmodel.units import plural
+from popmodel.validation import subject
+from popmodel.validation.comparison import Row, compare, summary
+from popmodel.validation.measurement import Measurement, from_run
+from popmodel.validation.predicted import PREDICTION
+from popmodel.validation.repeats import Split, splits
+from popmodel.validation.run_times import RunTimes, read_table
+from popmodel.validation.subject import Subject
+from popmodel.validation.verdict import verdict
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.render import Views
 
 __all__ = ["Validation", "validate"]
+
+SCHEMA = "popmodel/validate/1"
 
 
 @dataclass(frozen=True)
@@ -91,22 +88,22 @@ class Validation(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/validate/1``, without provenance."""
         found = self.splits
-        return {
-            "schema": SCHEMA,
-            "verdict": list(verdict(found, self.defaults, disturbed=self._disturbed)),
-            "application": self.application,
-            "machine": self.machine,
-            "preset": self.preset,
-            "measured": [run.to_dict() for run in self.measured if run.window is not None],
-            "ignored": [
-                {"file": table.path, "columns": list(table.ignored)}
+        return document(
+            SCHEMA,
+            verdict=verdict(found, self.defaults, disturbed=self._disturbed),
+            application=self.application,
+            machine=self.machine,
+            preset=self.preset,
+            measured=[run for run in self.measured if run.window is not None],
+            ignored=[
+                {"file": table.path, "columns": table.ignored}
                 for table in self.tables
                 if table.ignored
             ],
-            "splits": [split.to_dict() for split in found],
-            "rows": [row.to_dict() for row in self.rows],
-            "summary": summary(self.rows),
-        }
+            splits=found,
+            rows=self.rows,
+            summary=summary(self.rows),
+        )
 
     @property
     def _disturbed(self) -> bool:
@@ -200,58 +197,29 @@ def validate(
             "leave them out, or name a trace",
         )
     changes = numbers("settings", settings)
-    subject = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node))
+    about = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node))
     runs: list[Measurement] = []
     tables: list[RunTimes] = []
     for one in given:
         if _is_table(one):
-            tables.append(read_table(one, subject.parameters))
+            tables.append(read_table(one, about.parameters))
             runs += tables[-1].runs
         else:
             runs.append(from_run(analyse(trace_of(one, cache=cache), part=part)))
     _refuse_conflicts(runs, changes)
-    predictions = subject.predict(runs)
-    runs = [replace(run, parameters={**subject.parameters, **run.parameters}) for run in runs]
+    predictions = about.predict(runs)
+    runs = [replace(run, parameters={**about.parameters, **run.parameters}) for run in runs]
     in_tables = {name for table in tables for name in table.parameters}
     return Validation(
-        subject.application,
-        subject.machine,
-        subject.preset,
+        about.application,
+        about.machine,
+        about.preset,
         tuple(runs),
         compare(predictions, runs),
-        {name: value for name, value in subject.defaults.items() if name not in in_tables},
+        {name: value for name, value in about.defaults.items() if name not in in_tables},
         tuple(tables),
-        (*subject.files, *map(path_of, given)),
+        (*about.files, *map(path_of, given)),
     )
-
-
-@dataclass(frozen=True)
-class _Subject:
-    """What measured runs are compared with.
-
-    Attributes
-    ----------
-    application, machine : str
-        Their names.
-    preset : bool
-        Whether the machine comes with popmodel.
-    files : tuple of str
-        The files that say what they are.
-    parameters : mapping of str to float
-        Parameters of the application, where a run does not say otherwise.
-    defaults : mapping of str to float
-        Those of them that nobody set.
-    predict : callable
-        From runs to predictions for them.
-    """
-
-    application: str
-    machine: str
-    preset: bool
-    files: tuple[str, ...]
-    parameters: Mapping[str, float]
-    defaults: Mapping[str, float]
-    predict: Callable[[Sequence[Measurement]], list[Predicted]]
 
 
 def _is_table(measured: TraceLike) -> bool:
@@ -263,71 +231,26 @@ def _subject(
     machine: ProfileLike | None,
     changes: Mapping[str, float],
     allocation: Allocation,
-) -> _Subject:
-    if isinstance(source, Signature):
-        return _application(source, machine, changes, allocation)
-    if not isinstance(source, Prediction) and not str(source).lower().endswith(".json"):
-        return _application(signature_of(source), machine, changes, allocation)
+) -> Subject:
+    if isinstance(source, Prediction):
+        _refuse_changes(machine, changes, allocation)
+        return subject.prediction(source)
+    if not isinstance(source, Signature) and str(source).lower().endswith(".json"):
+        _refuse_changes(machine, changes, allocation)
+        path = os.fspath(source)
+        return subject.saved(PREDICTION.read(parse_json(read_text(path), path), path), path)
+    return subject.application(signature_of(source), profile_of(machine), changes, allocation)
+
+
+def _refuse_changes(
+    machine: ProfileLike | None, changes: Mapping[str, float], allocation: Allocation
+) -> None:
+    """Refuse what a prediction that was made has settled."""
     if machine is not None or changes or allocation != WHOLE:
         raise UsageError(
             "--machine, --set, --nodes and --cores-per-node do not go with a saved prediction",
             "name the application instead, to predict anew",
         )
-    if isinstance(source, Prediction):
-        return _saved(source.to_dict())
-    path = os.fspath(source)
-    return _saved(PREDICTION.read(parse_json(read_text(path), path), path), path)
-
-
-def _saved(document: Mapping[str, Any], *inputs: str) -> _Subject:
-    saved = from_document(document)
-    names = document["application"]["name"], document["machine"]["name"]
-    preset = document["machine"].get("preset") is True
-    return _Subject(*names, preset, inputs, saved.parameters, {}, lambda _: [saved])
-
-
-def _application(
-    signature: Signature,
-    machine: ProfileLike | None,
-    changes: Mapping[str, float],
-    allocation: Allocation,
-) -> _Subject:
-    profile = profile_of(machine)
-
-    def one_of(run: Measurement) -> Predicted:
-        settings = {**changes, **run.parameters}
-        try:
-            made = predict(
-                signature,
-                profile,
-                run.processes,
-                run.threads,
-                settings,
-                allocation=allocation,
-            )
-        except PopmodelError as error:
-            if run.line is None:
-                raise
-            raise FileError(run.source, error.message, line=run.line, hint=error.hint) from error
-        return from_document(made.to_dict())
-
-    def predictions(runs: Sequence[Measurement]) -> list[Predicted]:
-        different = {
-            (run.processes, run.threads, *sorted(run.parameters.items())): run for run in runs
-        }
-        return [one_of(run) for run in different.values()]
-
-    params = signature.with_settings(changes).params
-    values = {name: one.value for name, one in params.items()}
-    return _Subject(
-        signature.name,
-        profile.name,
-        profile.is_preset,
-        (signature.path, profile.path),
-        values,
-        {name: value for name, value in values.items() if name not in changes},
-        predictions,
-    )
 
 
 def _refuse_conflicts(runs: Sequence[Measurement], changes: Mapping[str, float]) -> None:

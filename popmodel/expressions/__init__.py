@@ -4,7 +4,7 @@ Signatures and metric families hold formulas as text. They may come from anyone,
 given to ``eval`` or to ``sympy.sympify`` (which executes code, and reads ``N``, ``S``, ``beta`` and
 others as its own objects). The text is parsed to a syntax tree, every node of the tree must be one
 that this module knows, and the tree is then walked: with numbers and arrays by
-`Expression.evaluate`, with symbols by `Expression.sympy`. Both walks share one code path.
+`Expression.evaluate`, with anything else by `Expression.walk`. Both walks share one code path.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from popmodel.expressions.algebra import (
     Algebra,
     FloatAlgebra,
     NumericAlgebra,
-    SymbolicAlgebra,
     TracedAlgebra,
     walk,
 )
@@ -29,7 +28,6 @@ from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
-    import sympy
 
 __all__ = ["MAX_LENGTH", "Expression", "ExpressionError", "parse"]
 
@@ -119,30 +117,6 @@ class Expression:
         """
         return walk(self._tree, values, algebra)
 
-    def sympy(
-        self,
-        symbols: Mapping[str, sympy.Expr | float] | None = None,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
-    ) -> sympy.Expr:
-        """Return the expression as a SymPy expression.
-
-        Parameters
-        ----------
-        symbols : mapping of str to sympy.Expr or number, optional
-            What stands for a name; a name that is not in it becomes a positive symbol.
-        functions : mapping of str to callable, optional
-            Symbolic forms of the extra functions that `parse` was told about.
-        """
-        import sympy
-
-        self._check_functions(functions)
-        given = symbols or {}
-        environment = {
-            name: _as_sympy(given[name]) if name in given else sympy.Symbol(name, positive=True)
-            for name in self.names
-        }
-        return walk(self._tree, environment, SymbolicAlgebra(functions))
-
     def _check_functions(self, functions: Mapping[str, Callable[..., Any]] | None) -> None:
         for name in self.calls - FUNCTIONS.keys() - (functions or {}).keys():
             raise ExpressionError(self.text, f"function {name!r} is not defined")
@@ -217,14 +191,6 @@ def _walk_numbers(node: ast.expr) -> Any:
 
     with np.errstate(all="ignore"):
         return walk(node, {}, NumericAlgebra())
-
-
-def _as_sympy(value: Any) -> Any:
-    import sympy
-
-    if isinstance(value, sympy.Basic):
-        return value
-    return sympy.Integer(value) if float(value).is_integer() else sympy.Float(value)
 
 
 def _as_float64(expression: Expression, name: str, values: Mapping[str, float | np.ndarray]) -> Any:

@@ -1,4 +1,4 @@
-"""Walk a checked syntax tree with floats, NumPy arrays or SymPy expressions as its values."""
+"""Walk a checked syntax tree with floats, NumPy arrays or traced numbers as its values."""
 
 from __future__ import annotations
 
@@ -193,80 +193,6 @@ class TracedAlgebra(FloatAlgebra):
 
     def arithmetic(self, value: Any) -> Any:
         return float(value) if isinstance(value, bool) else value
-
-
-class SymbolicAlgebra(Algebra):
-    """SymPy expressions."""
-
-    def standard_functions(self) -> Functions:
-        import sympy
-
-        functions: dict[str, Callable[..., Any]] = {
-            "min": sympy.Min,
-            "max": sympy.Max,
-            "sqrt": sympy.sqrt,
-            "log": sympy.log,
-            "log2": lambda value: sympy.log(value, 2),
-            "exp": sympy.exp,
-            "abs": sympy.Abs,
-            "ceiling": sympy.ceiling,
-            "floor": sympy.floor,
-            "is_square": lambda value: sympy.Eq(sympy.floor(sympy.sqrt(value)) ** 2, value),
-        }
-        return functions
-
-    def number(self, value: int | float) -> Any:
-        import sympy
-
-        return sympy.Integer(value) if isinstance(value, int) else sympy.Float(value)
-
-    def arithmetic(self, value: Any) -> Any:
-        import sympy
-
-        return value if isinstance(value, sympy.Expr) else sympy.Piecewise((1, value), (0, True))
-
-    def compare(self, op: ast.cmpop, a: Any, b: Any) -> Any:
-        import sympy
-
-        # == of SymPy compares structure, not value
-        relations = {ast.Eq: sympy.Eq, ast.NotEq: sympy.Ne}
-        return relations.get(type(op), _COMPARE[type(op)])(a, b)
-
-    def conjunction(self, values: list[Any]) -> Any:
-        import sympy
-
-        return sympy.And(*(_condition(value) for value in values))
-
-    def disjunction(self, values: list[Any]) -> Any:
-        import sympy
-
-        return sympy.Or(*(_condition(value) for value in values))
-
-    def negation(self, value: Any) -> Any:
-        import sympy
-
-        return sympy.Not(_condition(value))
-
-    def choice(self, condition: Any, chosen: Any, otherwise: Any) -> Any:
-        import sympy
-
-        return sympy.Piecewise((chosen, _condition(condition)), (otherwise, True))
-
-    def floor_division(self, a: Any, b: Any) -> Any:
-        import sympy
-
-        return sympy.floor(a / b)
-
-    def modulo(self, a: Any, b: Any) -> Any:
-        import sympy
-
-        return sympy.Mod(a, b)
-
-
-def _condition(value: Any) -> Any:
-    import sympy
-
-    return sympy.Ne(value, 0) if isinstance(value, sympy.Expr) else value
 
 
 def walk(node: ast.expr, values: Mapping[str, Any], algebra: Algebra) -> Any:

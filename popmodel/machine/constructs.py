@@ -1,28 +1,15 @@
-"""The OpenMP constructs that popmodel knows by name."""
+"""OpenMP constructs whose overhead is measured, by the names that profiles and signatures use."""
 
 from __future__ import annotations
 
-CONSTRUCTS = (
-    "parallel",
-    "for",
-    "parallel_for",
-    "barrier",
-    "single",
-    "master",
-    "critical",
-    "lock",
-    "atomic",
-    "ordered",
-    "reduction",
-    "sections",
-    "task",
-    "taskwait",
-    "private",
-    "firstprivate",
-    "lastprivate",
-    "copyprivate",
-    "copyin",
-    "threadprivate",
-    "static",
+PLAIN = (
+    *("parallel", "for", "parallel_for", "barrier", "single", "master", "critical", "lock"),
+    *("atomic", "ordered", "reduction", "sections", "task", "taskwait"),
 )
-"""OpenMP constructs that popmodel measures the overhead of. A profile may know others."""
+"""Those that copy no array."""
+
+COPYING = ("private", "firstprivate", "lastprivate", "copyprivate", "copyin", "threadprivate")
+"""Those that copy an array into every thread or out of it: their cost is per byte as well."""
+
+CONSTRUCTS = (*PLAIN, *COPYING, "static")
+"""All that a signature may count; a profile may know others. ``static`` is a schedule."""

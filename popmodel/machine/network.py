@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.network.network import Network
-from popmodel.network.point_to_point import SizeClass
+from popmodel.network.point_to_point import SizeClass, eager_threshold
 from popmodel.network.tiers import Tier, Tiers
 
 if TYPE_CHECKING:
@@ -58,5 +58,5 @@ def _tier(profile: Profile, name: str) -> Tier:
         upto = profile.document["net"][name]["classes"][index].get("upto")
         alpha, beta = profile.get(f"{path}.alpha").value, profile.get(f"{path}.beta").value
         classes.append(SizeClass(None if upto is None else float(upto), alpha, beta))
-    # The largest eager message has the threshold's size: one byte more has to wait.
-    return Tier(tuple(classes), profile.get(f"net.{name}.eager_threshold").value + 1)
+    largest = profile.get(f"net.{name}.eager_threshold").value
+    return Tier(tuple(classes), float(eager_threshold(largest)))

@@ -73,14 +73,8 @@ def predict(
     doubtful = study.doubtful(drawn, run.modelled.runtime)
     first = next(iter(doubtful), None)
     prediction = Prediction(
-        application=signature.name,
-        machine=profile.name,
-        application_path=signature.path,
-        machine_path=profile.path,
-        application_is_bundled=signature.is_bundled,
-        machine_is_preset=profile.is_preset,
-        machine_origin=profile.origin,
-        machine_noisy=profile.noisy,
+        signature=signature,
+        profile=profile,
         settings={name: quantity.value for name, quantity in study.params.items()},
         placement=placement,
         grid=run.extent,

@@ -6,10 +6,14 @@ from dataclasses import field, fields, replace
 from typing import Any
 
 from popmodel.efficiency.scaling import Mode
+from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.placement import Placement, launch_line, mpirun_line
+from popmodel.model.signature.program import Signature
+from popmodel.model.subject import subject
 from popmodel.model.validity import Validity
+from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/predict/1"
@@ -75,18 +79,6 @@ class Reference:
     runtime: Estimate
     why: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the reference as JSON types."""
-        return {
-            "processes": self.processes,
-            "threads": self.threads,
-            "settings": self.settings,
-            "mode": self.mode,
-            "work_ratio": self.work_ratio.to_dict(),
-            "runtime": self.runtime.to_dict(),
-            "why": self.why,
-        }
-
 
 @dataclass(frozen=True)
 class Elasticity:
@@ -122,14 +114,7 @@ class Elasticity:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the elasticity as JSON types."""
-        return {
-            "name": self.name,
-            "label": self.label,
-            "value": self.value,
-            "falling": self.falling,
-            "rising": self.rising,
-            "smooth": self.is_smooth,
-        }
+        return {**fields_of(self), "smooth": self.is_smooth}
 
 
 @dataclass(frozen=True)
@@ -138,16 +123,8 @@ class Prediction:
 
     Attributes
     ----------
-    application, machine : str
-        Names of signature and profile.
-    application_path, machine_path : str
-        Files they were read from.
-    application_is_bundled, machine_is_preset : bool
-        Whether they came with popmodel.
-    machine_origin : str
-        ``measured``, ``preset`` or ``user``.
-    machine_noisy : tuple of str
-        Sections of the profile that were measured in noise.
+    signature, profile : Signature, Profile
+        Application and machine.
     settings : dict of str to float
         Value of every parameter of the application.
     placement : Placement
@@ -205,14 +182,8 @@ class Prediction:
         Number of draws behind the intervals, and the seed.
     """
 
-    application: str
-    machine: str
-    application_path: str
-    machine_path: str
-    application_is_bundled: bool
-    machine_is_preset: bool
-    machine_origin: str
-    machine_noisy: tuple[str, ...]
+    signature: Signature = field(repr=False)
+    profile: Profile = field(repr=False)
     settings: dict[str, float]
     placement: Placement
     grid: tuple[int, ...]
@@ -245,12 +216,12 @@ class Prediction:
     @property
     def launch(self) -> str:
         """Commands that start this run under Slurm."""
-        return launch_line(self.placement, f"./{self.application}")
+        return launch_line(self.placement, f"./{self.signature.name}")
 
     @property
     def launch_mpirun(self) -> str:
         """Commands that start this run with mpirun of Open MPI."""
-        return mpirun_line(self.placement, f"./{self.application}")
+        return mpirun_line(self.placement, f"./{self.signature.name}")
 
     def without_intervals(self, why: str) -> Prediction:
         """Return the same prediction with best estimates only."""
@@ -263,19 +234,7 @@ class Prediction:
         """Return the prediction as JSON types, schema ``popmodel/predict/1``."""
         return {
             "schema": SCHEMA,
-            "application": {
-                "name": self.application,
-                "path": self.application_path,
-                "bundled": self.application_is_bundled,
-                "settings": self.settings,
-            },
-            "machine": {
-                "name": self.machine,
-                "path": self.machine_path,
-                "preset": self.machine_is_preset,
-                "origin": self.machine_origin,
-                "noisy": list(self.machine_noisy),
-            },
+            **subject(self.signature, self.profile, self.settings),
             "processes": self.placement.processes,
             "threads": self.placement.threads,
             "placement": {
@@ -283,23 +242,7 @@ class Prediction:
                 "processes_per_node": self.placement.per_node,
                 "grid": list(self.grid),
             },
-            "memory_per_process": self.memory_per_process,
-            "validity": self.validity.to_dict(),
-            "runtime": self.runtime.to_dict(),
-            "source": self.source,
-            "metrics": {
-                family: {id: value.to_dict() for id, value in values.items()}
-                for family, values in self.metrics.items()
-            },
-            "absent": self.absent,
-            "reference": self.reference.to_dict(),
-            "limits": self.limits,
-            "causes": self.causes,
-            "time": {part: value.to_dict() for part, value in self.time.items()},
-            "remedies": self.remedies,
-            "elasticities": [one.to_dict() for one in self.elasticities],
-            "doubtful": self.doubtful,
-            "measure": self.measure,
+            **fields_of(self, *_RESULTS),
             "model_form": dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
             "replay": {"why": self.not_replayed}
             if self.agreement is None
@@ -308,12 +251,27 @@ class Prediction:
             "e_mp": _optional(self.message_passing_ratio, self.message_passing_absent),
             "launch": self.launch,
             "launch_mpirun": self.launch_mpirun,
-            "inputs": {path: value.to_dict() for path, value in self.inputs.items()},
-            "left_out": list(self.left_out),
-            "notes": list(self.notes),
-            "draws": self.draws,
-            "seed": self.seed,
+            **fields_of(self, *_BASIS),
         }
+
+
+_RESULTS = (
+    "memory_per_process",
+    "validity",
+    "runtime",
+    "source",
+    "metrics",
+    "absent",
+    "reference",
+    "limits",
+    "causes",
+    "time",
+    "remedies",
+    "elasticities",
+    "doubtful",
+    "measure",
+)
+_BASIS = ("inputs", "left_out", "notes", "draws", "seed")
 
 
 def _without_intervals(value: Any, why: str) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from popmodel.machine.profile import Profile
 from popmodel.model.run.parameters import Use
@@ -72,10 +71,6 @@ class Validity:
         return ": ".join([words.get(self.status, self.status), "; ".join(self.reasons)]).rstrip(
             ": "
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return status, factor and reasons as JSON types."""
-        return {"status": self.status, "factor": self.factor, "reasons": list(self.reasons)}
 
 
 def assess(profile: Profile, placement: Placement, used: Iterable[Use]) -> Validity:

@@ -4,7 +4,7 @@ The network is one-port and full duplex, and a sender is busy for ``alpha + beta
 seconds, ``gamma`` the seconds per byte of applying a reduction. The size m is what one process
 contributes: its whole vector for bcast, reduce, allreduce, scan and reduce_scatter, its block for
 gather, scatter and allgather, its block for one peer for alltoall. Every formula gives 0 for one
-process, and takes numbers, arrays or SymPy expressions.
+process, and takes numbers, arrays or traced numbers.
 
 Sources: R. Thakur, R. Rabenseifner, W. Gropp, Int. J. High Perform. Comput. Appl. 19 (2005) 49;
 E. Chan et al., Concurrency Computat. 19 (2007) 1749; J. Bruck et al., IEEE Trans. Parallel Distrib.
@@ -25,214 +25,182 @@ from popmodel.expressions.elementary import (
     maximum,
     sqrt,
 )
+from popmodel.values import dataclass
 
-# (processes, size, alpha, beta, gamma) -> seconds
-Cost = Callable[[Value, Value, Value, Value, Value], Value]
+__all__ = [
+    "ALGORITHMS",
+    "BY_DISTANCE",
+    "DEFAULT_ALGORITHM",
+    "OPERATIONS",
+    "REDUCING",
+    "ROOTED",
+    "SINGLE_FLOW",
+    "Message",
+    "over_nodes",
+]
 
 # keeps a division by a network without any cost defined; far below any time per byte
 _TINY = 1e-300
 
 
-def barrier_dissemination(
-    processes: Value,
-    size: Value,  # noqa: ARG001 - all algorithms share one signature
-    alpha: Value,
-    beta: Value,  # noqa: ARG001
-    gamma: Value,  # noqa: ARG001
-) -> Value:
+@dataclass(frozen=True)
+class Message:
+    """What one process contributes to a collective, and what a message costs.
+
+    Attributes
+    ----------
+    size : value
+        Bytes, m.
+    alpha : value
+        Time of an empty message, s.
+    beta : value
+        Time per byte of a message, s/B.
+    gamma : value
+        Time per byte of applying a reduction, s/B.
+    """
+
+    size: Value
+    alpha: Value
+    beta: Value
+    gamma: Value = 0.0
+
+    @property
+    def time(self) -> Value:
+        """Time of one message of that size, s."""
+        return self.alpha + self.beta * self.size
+
+    @property
+    def reduced(self) -> Value:
+        """Time of a message of that size to which a reduction is applied, s."""
+        return self.alpha + self.beta * self.size + self.gamma * self.size
+
+
+# processes, message -> seconds
+Cost = Callable[[Value, Message], Value]
+
+
+def barrier_dissemination(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) alpha`` (Hensgen et al. 1988)."""
-    return ceiling_log2(processes) * alpha
+    return ceiling_log2(processes) * m.alpha
 
 
-def bcast_binomial(
-    processes: Value,
-    size: Value,
-    alpha: Value,
-    beta: Value,
-    gamma: Value,  # noqa: ARG001 - all algorithms share one signature
-) -> Value:
+def bcast_binomial(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) (alpha + beta m)`` (Thakur et al. 2005)."""
-    return ceiling_log2(processes) * (alpha + beta * size)
+    return ceiling_log2(processes) * m.time
 
 
-def bcast_scatter_allgather(
-    processes: Value,
-    size: Value,
-    alpha: Value,
-    beta: Value,
-    gamma: Value,  # noqa: ARG001 - all algorithms share one signature
-) -> Value:
+def bcast_scatter_allgather(processes: Value, m: Message) -> Value:
     """Return ``(ceil(log2 P) + P - 1) alpha + 2 (P-1)/P beta m`` (Thakur et al. 2005).
 
     A binomial scatter of the P parts of the vector, then a ring that gathers them everywhere.
     """
     steps = ceiling_log2(processes) + processes - 1
-    return steps * alpha + 2 * _others(processes) * beta * size
+    return steps * m.alpha + 2 * _others(processes) * m.beta * m.size
 
 
-def bcast_chain(
-    processes: Value,
-    size: Value,
-    alpha: Value,
-    beta: Value,
-    gamma: Value,  # noqa: ARG001 - all algorithms share one signature
-) -> Value:
+def bcast_chain(processes: Value, m: Message) -> Value:
     """Return ``(P - 2 + n) (alpha + beta m / n)``, the vector sent along a chain in n segments.
 
     n is near its optimum ``sqrt((P - 2) beta m / alpha)`` and at least 1 (Chan et al. 2007).
     """
     several = choose(processes > 1, 1, 0)
     inner = maximum(processes - 2, 0)
-    segments = maximum(ceiling(sqrt(inner * beta * size / (alpha + beta + _TINY))), 1)
-    return several * (inner + segments) * (alpha + beta * size / segments)
+    segments = maximum(ceiling(sqrt(inner * m.beta * m.size / (m.alpha + m.beta + _TINY))), 1)
+    return several * (inner + segments) * (m.alpha + m.beta * m.size / segments)
 
 
-def reduce_binomial(
-    processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
-) -> Value:
+def reduce_binomial(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) (alpha + beta m + gamma m)`` (Thakur et al. 2005)."""
-    return ceiling_log2(processes) * (alpha + beta * size + gamma * size)
+    return ceiling_log2(processes) * m.reduced
 
 
-def reduce_rabenseifner(
-    processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
-) -> Value:
+def reduce_rabenseifner(processes: Value, m: Message) -> Value:
     """Return ``2 k alpha + (p-1)/p (2 beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
 
     Recursive halving leaves every process a part of the result, which a binomial tree gathers.
     Processes beyond p hand their vector over before: one more message and reduction.
     """
-    k = floor_log2(processes)
-    among = 2 * k * alpha + _others(2**k) * (2 * beta + gamma) * size
-    return among + _surplus(processes, alpha + beta * size + gamma * size)
+    return _halving_and_back(processes, m) + _surplus(processes, m.reduced)
 
 
-def allreduce_recursive_doubling(
-    processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
-) -> Value:
+def allreduce_recursive_doubling(processes: Value, m: Message) -> Value:
     """Return ``k (alpha + beta m + gamma m)``, k = floor(log2 P) (Thakur et al. 2005).
 
     When P is no power of two, the surplus processes hand their data over before and receive the
     result after: two more messages and one more reduction.
     """
-    k = floor_log2(processes)
-    fold = 2 * (alpha + beta * size) + gamma * size
-    return k * (alpha + beta * size + gamma * size) + _surplus(processes, fold)
+    fold = 2 * m.time + m.gamma * m.size
+    return floor_log2(processes) * m.reduced + _surplus(processes, fold)
 
 
-def allreduce_rabenseifner(
-    processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
-) -> Value:
+def allreduce_rabenseifner(processes: Value, m: Message) -> Value:
     """Return ``2 k alpha + (p-1)/p (2 beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
 
     Recursive halving, then recursive doubling of the parts; the surplus of a P that is no power
     of two folds in and out as in recursive doubling.
     """
-    k = floor_log2(processes)
-    among = 2 * k * alpha + _others(2**k) * (2 * beta + gamma) * size
-    return among + _surplus(processes, 2 * (alpha + beta * size) + gamma * size)
+    return _halving_and_back(processes, m) + _surplus(processes, 2 * m.time + m.gamma * m.size)
 
 
-def allreduce_ring(processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value) -> Value:
+def allreduce_ring(processes: Value, m: Message) -> Value:
     """Return ``2 (P-1) alpha + (P-1)/P (2 beta + gamma) m`` (Patarasuk and Yuan 2009)."""
-    return 2 * (processes - 1) * alpha + _others(processes) * (2 * beta + gamma) * size
+    share = _others(processes)
+    return 2 * (processes - 1) * m.alpha + share * (2 * m.beta + m.gamma) * m.size
 
 
-def reduce_scatter_recursive_halving(
-    processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
-) -> Value:
+def reduce_scatter_recursive_halving(processes: Value, m: Message) -> Value:
     """Return ``k alpha + (p-1)/p (beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
 
     The surplus of a P that is no power of two hands its vector over before and receives its part
     after: ``2 alpha + (1 + 1/P) beta m + gamma m`` more.
     """
     k = floor_log2(processes)
-    among = k * alpha + _others(2**k) * (beta + gamma) * size
-    fold = 2 * alpha + (1 + 1 / processes) * beta * size + gamma * size
+    among = k * m.alpha + _others(2**k) * (m.beta + m.gamma) * m.size
+    fold = 2 * m.alpha + (1 + 1 / processes) * m.beta * m.size + m.gamma * m.size
     return among + _surplus(processes, fold)
 
 
-def reduce_scatter_pairwise(
-    processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
-) -> Value:
+def reduce_scatter_pairwise(processes: Value, m: Message) -> Value:
     """Return ``(P-1) alpha + (P-1)/P (beta + gamma) m`` (Thakur et al. 2005)."""
-    return (processes - 1) * alpha + _others(processes) * (beta + gamma) * size
+    return (processes - 1) * m.alpha + _others(processes) * (m.beta + m.gamma) * m.size
 
 
-def allgather_ring(
-    processes: Value,
-    size: Value,
-    alpha: Value,
-    beta: Value,
-    gamma: Value,  # noqa: ARG001 - all algorithms share one signature
-) -> Value:
+def allgather_ring(processes: Value, m: Message) -> Value:
     """Return ``(P-1) (alpha + beta m)`` (Thakur et al. 2005)."""
-    return (processes - 1) * (alpha + beta * size)
+    return (processes - 1) * m.time
 
 
-def allgather_bruck(
-    processes: Value,
-    size: Value,
-    alpha: Value,
-    beta: Value,
-    gamma: Value,  # noqa: ARG001 - all algorithms share one signature
-) -> Value:
+def allgather_bruck(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) alpha + (P-1) beta m`` (Bruck et al. 1997)."""
-    return ceiling_log2(processes) * alpha + (processes - 1) * beta * size
+    return ceiling_log2(processes) * m.alpha + (processes - 1) * m.beta * m.size
 
 
-def rooted_binomial(
-    processes: Value,
-    size: Value,
-    alpha: Value,
-    beta: Value,
-    gamma: Value,  # noqa: ARG001 - all algorithms share one signature
-) -> Value:
+def rooted_binomial(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) alpha + (P-1) beta m``, of gather and scatter (Chan et al. 2007)."""
-    return ceiling_log2(processes) * alpha + (processes - 1) * beta * size
+    return ceiling_log2(processes) * m.alpha + (processes - 1) * m.beta * m.size
 
 
-def rooted_linear(
-    processes: Value,
-    size: Value,
-    alpha: Value,
-    beta: Value,
-    gamma: Value,  # noqa: ARG001 - all algorithms share one signature
-) -> Value:
+def rooted_linear(processes: Value, m: Message) -> Value:
     """Return ``(P-1) (alpha + beta m)``: the root serves one process after the other."""
-    return (processes - 1) * (alpha + beta * size)
+    return (processes - 1) * m.time
 
 
-def alltoall_pairwise(
-    processes: Value,
-    size: Value,
-    alpha: Value,
-    beta: Value,
-    gamma: Value,  # noqa: ARG001 - all algorithms share one signature
-) -> Value:
+def alltoall_pairwise(processes: Value, m: Message) -> Value:
     """Return ``(P-1) (alpha + beta m)`` (Thakur et al. 2005)."""
-    return (processes - 1) * (alpha + beta * size)
+    return (processes - 1) * m.time
 
 
-def alltoall_bruck(
-    processes: Value,
-    size: Value,
-    alpha: Value,
-    beta: Value,
-    gamma: Value,  # noqa: ARG001 - all algorithms share one signature
-) -> Value:
+def alltoall_bruck(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) (alpha + P/2 beta m)`` (Bruck et al. 1997).
 
     Exact when P is a power of two, else an upper bound. Copies inside a process are not counted.
     """
-    return ceiling_log2(processes) * (alpha + processes / 2 * beta * size)
+    return ceiling_log2(processes) * (m.alpha + processes / 2 * m.beta * m.size)
 
 
-def scan_recursive_doubling(
-    processes: Value, size: Value, alpha: Value, beta: Value, gamma: Value
-) -> Value:
+def scan_recursive_doubling(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) (alpha + beta m + gamma m)``."""
-    return ceiling_log2(processes) * (alpha + beta * size + gamma * size)
+    return ceiling_log2(processes) * m.reduced
 
 
 def _others(processes: Value) -> Value:
@@ -240,68 +208,134 @@ def _others(processes: Value) -> Value:
     return (processes - 1) / processes
 
 
+def _halving_and_back(processes: Value, m: Message) -> Value:
+    """Time to reduce parts of a vector by recursive halving and to bring the parts together."""
+    k = floor_log2(processes)
+    return 2 * k * m.alpha + _others(2**k) * (2 * m.beta + m.gamma) * m.size
+
+
 def _surplus(processes: Value, cost: Value) -> Value:
     """Return the cost if the number of processes is no power of two, else 0."""
     return choose(2 ** floor_log2(processes) < processes, cost, 0 * cost)
 
 
-ALGORITHMS: Mapping[str, Mapping[str, Cost]] = {
-    "barrier": {"dissemination": barrier_dissemination},
-    "bcast": {
-        "binomial": bcast_binomial,
-        "scatter_allgather": bcast_scatter_allgather,
-        "chain": bcast_chain,
-    },
-    "reduce": {"binomial": reduce_binomial, "rabenseifner": reduce_rabenseifner},
-    "allreduce": {
-        "recursive_doubling": allreduce_recursive_doubling,
-        "rabenseifner": allreduce_rabenseifner,
-        "ring": allreduce_ring,
-    },
-    "reduce_scatter": {
-        "recursive_halving": reduce_scatter_recursive_halving,
-        "pairwise": reduce_scatter_pairwise,
-    },
-    "allgather": {"ring": allgather_ring, "bruck": allgather_bruck},
-    "gather": {"binomial": rooted_binomial, "linear": rooted_linear},
-    "scatter": {"binomial": rooted_binomial, "linear": rooted_linear},
-    "alltoall": {"pairwise": alltoall_pairwise, "bruck": alltoall_bruck},
-    "scan": {"recursive_doubling": scan_recursive_doubling},
+@dataclass(frozen=True)
+class Algorithm:
+    """How a collective is carried out.
+
+    Attributes
+    ----------
+    cost : callable
+        Its time, s, from the number of processes and a `Message`.
+    by_distance : bool
+        Whether partners are 1, 2, 4, ... ranks apart and exchange the whole vector.
+    single_flow : bool
+        Whether processes send to the next one only, so that a node exchanges with the next over
+        one message at a time.
+    """
+
+    cost: Cost
+    by_distance: bool = False
+    single_flow: bool = False
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is known of a collective operation.
+
+    Attributes
+    ----------
+    algorithms : mapping of str to Algorithm
+        By name; the first is assumed where no measurement tells which one an MPI library uses.
+    rooted : bool
+        Whether one process sends or receives everything.
+    reducing : bool
+        Whether contributions are combined by an operation such as a sum.
+    """
+
+    algorithms: Mapping[str, Algorithm]
+    rooted: bool = False
+    reducing: bool = False
+
+    @property
+    def default(self) -> str:
+        """Name of the algorithm that is assumed."""
+        return next(iter(self.algorithms))
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "barrier": Operation({"dissemination": Algorithm(barrier_dissemination, by_distance=True)}),
+    "bcast": Operation(
+        {
+            "binomial": Algorithm(bcast_binomial, by_distance=True),
+            "scatter_allgather": Algorithm(bcast_scatter_allgather),
+            "chain": Algorithm(bcast_chain, single_flow=True),
+        },
+        rooted=True,
+    ),
+    "reduce": Operation(
+        {
+            "binomial": Algorithm(reduce_binomial, by_distance=True),
+            "rabenseifner": Algorithm(reduce_rabenseifner),
+        },
+        rooted=True,
+        reducing=True,
+    ),
+    "allreduce": Operation(
+        {
+            "recursive_doubling": Algorithm(allreduce_recursive_doubling, by_distance=True),
+            "rabenseifner": Algorithm(allreduce_rabenseifner),
+            "ring": Algorithm(allreduce_ring, single_flow=True),
+        },
+        reducing=True,
+    ),
+    "reduce_scatter": Operation(
+        {
+            "recursive_halving": Algorithm(reduce_scatter_recursive_halving),
+            "pairwise": Algorithm(reduce_scatter_pairwise),
+        },
+        reducing=True,
+    ),
+    "allgather": Operation(
+        {
+            "ring": Algorithm(allgather_ring, single_flow=True),
+            "bruck": Algorithm(allgather_bruck),
+        }
+    ),
+    "gather": Operation(
+        {"binomial": Algorithm(rooted_binomial), "linear": Algorithm(rooted_linear)}, rooted=True
+    ),
+    "scatter": Operation(
+        {"binomial": Algorithm(rooted_binomial), "linear": Algorithm(rooted_linear)}, rooted=True
+    ),
+    "alltoall": Operation(
+        {"pairwise": Algorithm(alltoall_pairwise), "bruck": Algorithm(alltoall_bruck)}
+    ),
+    "scan": Operation(
+        {"recursive_doubling": Algorithm(scan_recursive_doubling, by_distance=True)},
+        reducing=True,
+    ),
 }
 
-BY_DISTANCE = frozenset(
-    {
-        ("barrier", "dissemination"),
-        ("bcast", "binomial"),
-        ("reduce", "binomial"),
-        ("allreduce", "recursive_doubling"),
-        ("scan", "recursive_doubling"),
-    }
+ROOTED = tuple(name for name, one in OPERATIONS.items() if one.rooted)
+REDUCING = frozenset(name for name, one in OPERATIONS.items() if one.reducing)
+SINGLE_FLOW = frozenset(
+    name
+    for one in OPERATIONS.values()
+    for name, algorithm in one.algorithms.items()
+    if algorithm.single_flow
 )
-"""Algorithms whose partners are 1, 2, 4, ... ranks apart and exchange the whole vector."""
-
-ROOTED = frozenset({"bcast", "reduce", "gather", "scatter"})
-"""Operations in which one process has or gets the data."""
-
-REDUCING = frozenset({"reduce", "allreduce", "reduce_scatter", "scan"})
-"""Operations that combine the data of processes."""
-
-SINGLE_FLOW = frozenset({"ring", "chain"})
-"""Algorithms in which a node exchanges with the next one over a single message at a time."""
-
-DEFAULT_ALGORITHM: Mapping[str, str] = {
-    "barrier": "dissemination",
-    "bcast": "binomial",
-    "reduce": "binomial",
-    "allreduce": "recursive_doubling",
-    "reduce_scatter": "recursive_halving",
-    "allgather": "ring",
-    "gather": "binomial",
-    "scatter": "binomial",
-    "alltoall": "pairwise",
-    "scan": "recursive_doubling",
+ALGORITHMS: Mapping[str, Mapping[str, Cost]] = {
+    name: {how: algorithm.cost for how, algorithm in one.algorithms.items()}
+    for name, one in OPERATIONS.items()
 }
-"""What is assumed where no measurement tells which algorithm an MPI library uses."""
+BY_DISTANCE = frozenset(
+    (name, how)
+    for name, one in OPERATIONS.items()
+    for how, algorithm in one.algorithms.items()
+    if algorithm.by_distance
+)
+DEFAULT_ALGORITHM: Mapping[str, str] = {name: one.default for name, one in OPERATIONS.items()}
 
 
 def over_nodes(
@@ -338,8 +372,12 @@ def over_nodes(
     total: Value = 0.0
     for j in range(rounds):
         message = within if 2**j < per_node else between
-        total = total + cost(2, 1, message, 0, reduction)
+        total = total + cost(2, Message(1, message, 0, reduction))
     if folded:
         message = within if processes <= per_node else between
-        total = total + cost(3, 1, message, 0, reduction) - cost(2, 1, message, 0, reduction)
+        total = (
+            total
+            + cost(3, Message(1, message, 0, reduction))
+            - cost(2, Message(1, message, 0, reduction))
+        )
     return total

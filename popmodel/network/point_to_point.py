@@ -1,7 +1,7 @@
 """What a message between two processes costs.
 
 All times are in seconds and sizes in bytes. Every function takes numbers, NumPy arrays that
-broadcast together, or SymPy expressions.
+broadcast together, or traced numbers.
 
 Source: R. Hockney, Parallel Computing 20 (1994) 389 (``alpha + beta m``).
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from popmodel.expressions.elementary import Value, choose, maximum
+from popmodel.expressions.elementary import Value, choose, floor, maximum
 from popmodel.values import dataclass
 
 
@@ -31,6 +31,33 @@ class SizeClass:
     upto: Value | None
     alpha: Value
     beta: Value
+
+
+def waits_for_receiver(size: Value, threshold: Value) -> Value:
+    """Return whether a blocking send waits until its receive is posted (rendezvous).
+
+    A message of at least the threshold waits: so say Dimemas and ``--eager-threshold``. A machine
+    profile tells the largest size that does not wait instead; `eager_threshold` converts.
+
+    Parameters
+    ----------
+    size : value
+        Bytes.
+    threshold : value
+        Smallest message that waits, bytes.
+    """
+    return size >= threshold
+
+
+def eager_threshold(largest: Value) -> Value:
+    """Return the smallest message that waits for its receive: the next whole byte.
+
+    Parameters
+    ----------
+    largest : value
+        Largest message that is sent eagerly, bytes (``net.TIER.eager_threshold`` of a profile).
+    """
+    return floor(largest) + 1
 
 
 def transfer_time(size: Value, latency: Value, bandwidth: Value) -> Value:
@@ -96,10 +123,10 @@ def exchange(forward: Value, backward: Value) -> Value:
     return maximum(forward, backward)
 
 
-def ring_of_blocking_sends(one: Value, processes: Value, is_eager: Value) -> Value:
+def ring_of_blocking_sends(one: Value, processes: Value, waits: Value) -> Value:
     """Return the time of a periodic shift by a blocking send followed by a receive.
 
-    While messages are eager all processes send at once. Beyond the eager threshold every send
+    While messages are eager all processes send at once. From the eager threshold on every send
     waits for its receive; the ring is broken at one process only and the messages follow each
     other around it.
 
@@ -109,7 +136,7 @@ def ring_of_blocking_sends(one: Value, processes: Value, is_eager: Value) -> Val
         Time of one message, s.
     processes : value
         Length of the ring.
-    is_eager : bool or condition
-        Whether the message is sent without a handshake.
+    waits : bool or array of bool
+        Whether a send waits for its receive (`waits_for_receiver`).
     """
-    return choose(is_eager, one, processes * one)
+    return choose(waits, processes * one, one)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.network.point_to_point import SizeClass, by_size
+from popmodel.network.point_to_point import SizeClass, by_size, waits_for_receiver
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Tiers:
         found = np.zeros(size.shape, dtype=bool)
         for tier, mine in ((self.within, ~apart), (self.between, apart)):
             if mine.any():
-                found[mine] = size[mine] >= _known(tier).eager_threshold
+                found[mine] = waits_for_receiver(size[mine], _known(tier).eager_threshold)
         return found
 
     def to_dict(self) -> dict[str, Any]:

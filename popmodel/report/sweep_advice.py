@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from popmodel.model.sweep.candidate import WITHIN
 from popmodel.model.sweep.choice import SURE
-from popmodel.model.sweep.optimum import LEAST_GAIN
+from popmodel.model.sweep.tuning import LEAST_GAIN
 from popmodel.report.render import Document
 from popmodel.report.splits import Entry
 from popmodel.report.splits import name as split_name

@@ -10,6 +10,7 @@ import sympy
 from efficiency.builders import observables, runs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from symbolic import symbolic
 
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.family import Decomposition, Family
@@ -48,7 +49,7 @@ def closed_form(family: Family) -> dict[str, Any]:
     """Every metric in symbols of the aggregates alone."""
     expressions: dict[str, Any] = {name: sympy.Symbol(name, positive=True) for name in AGGREGATES}
     for id in family.order:
-        expressions[id] = family.metrics[id].formula.sympy(expressions)
+        expressions[id] = symbolic(family.metrics[id].formula, expressions)
     return expressions
 
 

@@ -117,3 +117,24 @@ def program(body: str, **sections: str) -> Signature:
     head = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
     extra = "".join(f"[{name}]\n{text}\n" for name, text in sections.items())
     return signature.from_text(head + extra + body, "demo.toml")
+
+
+PIPELINE = """
+[[program]]
+loop = { name = "iteration", count = 10 }
+  [[program.body]]
+  [program.body.pipeline]
+  name = "sweep"
+  dims = [0]
+  blocks = "blocks"
+  seconds = "t/P"
+  bytes = "8e4/blocks"
+"""
+LINE = {"decomp": 'grid = ["P"]'}
+
+SOLITARY = """
+[[program]]
+serial = { trip = 1e6, flops = 2 }
+[[program]]
+parallel = { trip = 1e9, flops = 2, constructs = { parallel_for = 1 } }
+"""

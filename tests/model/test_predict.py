@@ -344,6 +344,6 @@ def test_the_example_is_predicted_from_its_file(preset: Profile) -> None:
     root = Path(__file__).resolve().parents[2]
     example = signature.load(root / "examples" / "cannon" / "small-blocks.toml")
     run = predict(example, preset, 16, 4)
-    assert not run.application_is_bundled
+    assert not run.signature.is_bundled
     # blocks in the cache: the multiplication is limited by the core, not by memory
     assert next(iter(run.remedies)) == "+10 % clock"

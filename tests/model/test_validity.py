@@ -20,6 +20,7 @@ from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.sweep.sweep import sweep
 from popmodel.model.validity import LIMITS, Validity, assess, ranges
+from popmodel.plain import plain
 from popmodel.report.predict import screen
 from popmodel.report.sweep import markdown as sweep_markdown
 from popmodel.report.sweep import records as sweep_records
@@ -259,7 +260,7 @@ def test_the_splits_of_a_sweep_are_marked() -> None:
     ]
     document = found.to_dict()
     for one, candidate in zip(document["candidates"], found.candidates, strict=True):
-        assert one["validity"] == candidate.validity.to_dict()
+        assert one["validity"] == plain(candidate.validity)
     lines = sweep_screen(document, Style(60))
     assert max(map(len, lines)) <= 60
     assert any(" 2 x 32~ " in line for line in lines)

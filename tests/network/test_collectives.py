@@ -8,7 +8,17 @@ import pytest
 import sympy
 from oracle import collectives as oracle
 
-from popmodel.network.collectives import ALGORITHMS, BY_DISTANCE, over_nodes
+from popmodel.expressions.traced import Traced
+from popmodel.network.collectives import (
+    ALGORITHMS,
+    BY_DISTANCE,
+    OPERATIONS,
+    REDUCING,
+    ROOTED,
+    SINGLE_FLOW,
+    Message,
+    over_nodes,
+)
 
 PROCESSES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 32, 64)
 ALPHA, BETA, GAMMA = 2e-6, 1e-9, 3e-10
@@ -54,7 +64,9 @@ def test_closed_forms_equal_the_messages(operation: str, algorithm: str, size: i
             continue
         whole = 0 if operation == "barrier" else divisible(processes, size)
         expected = oracle.run(schedule(processes, whole), ALPHA, BETA, GAMMA)
-        assert cost(processes, whole, ALPHA, BETA, GAMMA) == pytest.approx(expected, rel=1e-12)
+        assert cost(processes, Message(whole, ALPHA, BETA, GAMMA)) == pytest.approx(
+            expected, rel=1e-12
+        )
 
 
 def test_every_algorithm_has_a_schedule_or_a_test_of_its_own() -> None:
@@ -65,7 +77,7 @@ def test_every_algorithm_has_a_schedule_or_a_test_of_its_own() -> None:
 @pytest.mark.parametrize("processes", [p for p in PROCESSES if p > 1])
 def test_a_chain_takes_what_its_segments_take(processes: int) -> None:
     size = 10**6
-    formula = ALGORITHMS["bcast"]["chain"](processes, size, ALPHA, BETA, GAMMA)
+    formula = ALGORITHMS["bcast"]["chain"](processes, Message(size, ALPHA, BETA, GAMMA))
     segments = (1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 80, 100, 125, 160, 200)
     times = {
         n: oracle.run(oracle.chain_bcast(n)(processes, size), ALPHA, BETA, 0) for n in segments
@@ -82,7 +94,7 @@ def test_bounds_where_the_count_is_no_power_of_two(processes: int) -> None:
     for (operation, algorithm), (schedule, for_every_count) in SCHEDULES.items():
         if not for_every_count and algorithm != "recursive_halving":
             replayed = oracle.run(schedule(processes, size), ALPHA, BETA, GAMMA)
-            formula = ALGORITHMS[operation][algorithm](processes, size, ALPHA, BETA, GAMMA)
+            formula = ALGORITHMS[operation][algorithm](processes, Message(size, ALPHA, BETA, GAMMA))
             assert formula >= replayed * (1 - 1e-12), (operation, algorithm)
 
 
@@ -94,49 +106,53 @@ def test_allreduce_changes_its_best_algorithm_where_the_formulas_cross() -> None
         p = 2**k
         share = (p - 1) / p
         size = ALPHA * k / (BETA * (k - 2 * share) + GAMMA * (k - share))
-        first, second = (f(p, size, ALPHA, BETA, GAMMA) for f in (doubling, halving))
+        first, second = (f(p, Message(size, ALPHA, BETA, GAMMA)) for f in (doubling, halving))
         assert first == pytest.approx(second, rel=1e-12)
-        assert doubling(p, size / 2, ALPHA, BETA, GAMMA) < halving(p, size / 2, ALPHA, BETA, GAMMA)
+        assert doubling(p, Message(size / 2, ALPHA, BETA, GAMMA)) < halving(
+            p, Message(size / 2, ALPHA, BETA, GAMMA)
+        )
 
 
 def test_a_reduction_is_a_broadcast_backwards_with_the_operation() -> None:
     bcast, reduce = ALGORITHMS["bcast"]["binomial"], ALGORITHMS["reduce"]["binomial"]
-    assert reduce(16, 100.0, ALPHA, BETA, 0.0) == bcast(16, 100.0, ALPHA, BETA, 0.0)
-    assert reduce(16, 100.0, ALPHA, BETA, GAMMA) == pytest.approx(
-        bcast(16, 100.0, ALPHA, BETA + GAMMA, 0.0)
+    assert reduce(16, Message(100.0, ALPHA, BETA, 0.0)) == bcast(
+        16, Message(100.0, ALPHA, BETA, 0.0)
+    )
+    assert reduce(16, Message(100.0, ALPHA, BETA, GAMMA)) == pytest.approx(
+        bcast(16, Message(100.0, ALPHA, BETA + GAMMA, 0.0))
     )
 
 
 def test_one_process_has_nothing_to_do() -> None:
     for algorithms in ALGORITHMS.values():
         for cost in algorithms.values():
-            assert cost(1, 1e6, ALPHA, BETA, GAMMA) == 0
+            assert cost(1, Message(1e6, ALPHA, BETA, GAMMA)) == 0
 
 
 def test_large_powers_of_two_are_exact() -> None:
     barrier = ALGORITHMS["barrier"]["dissemination"]
     for k in range(1, 50):
-        assert barrier(2**k, 0.0, 1.0, 0.0, 0.0) == k
-        assert barrier(2**k + 1, 0.0, 1.0, 0.0, 0.0) == k + 1
+        assert barrier(2**k, Message(0.0, 1.0, 0.0, 0.0)) == k
+        assert barrier(2**k + 1, Message(0.0, 1.0, 0.0, 0.0)) == k + 1
 
 
-def test_symbols_give_the_same_formula() -> None:
-    p, m, a, b, g = sympy.symbols("P m a b g", positive=True)
+@pytest.mark.parametrize("processes", [1, 2, 6, 8])
+def test_traced_numbers_give_the_same_time_and_its_formula(processes: int) -> None:
+    values = {"m": 100.0, "a": ALPHA, "b": BETA, "g": GAMMA}
+    message = Message(*(Traced(value, sympy.Symbol(name)) for name, value in values.items()))
     for algorithms in ALGORITHMS.values():
         for cost in algorithms.values():
-            symbolic = cost(p, m, a, b, g)
-            for processes in (1, 2, 6, 8):
-                values = {p: processes, m: 100, a: ALPHA, b: BETA, g: GAMMA}
-                assert float(symbolic.subs(values)) == pytest.approx(
-                    cost(processes, 100, ALPHA, BETA, GAMMA)
-                )
+            found = cost(processes, message)
+            expected = cost(processes, Message(*values.values()))
+            assert float(found) == pytest.approx(expected, rel=1e-12)
+            assert float(found.formula.subs(values)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("processes", PROCESSES)
 def test_over_equal_tiers_nodes_do_not_matter(processes: int) -> None:
     for operation, algorithm in sorted(BY_DISTANCE):
         size = 0.0 if operation == "barrier" else 100.0
-        flat = ALGORITHMS[operation][algorithm](processes, size, ALPHA, BETA, GAMMA)
+        flat = ALGORITHMS[operation][algorithm](processes, Message(size, ALPHA, BETA, GAMMA))
         time = ALPHA + BETA * size
         split = over_nodes(operation, algorithm, processes, 4, time, time, GAMMA * size)
         assert split == pytest.approx(flat, rel=1e-12)
@@ -145,3 +161,16 @@ def test_over_equal_tiers_nodes_do_not_matter(processes: int) -> None:
 def test_over_nodes_counts_rounds_inside_and_between() -> None:
     # 16 ranks, 4 per node: distances 1 and 2 stay inside, 4 and 8 leave the node
     assert over_nodes("bcast", "binomial", 16, 4, 1.0, 10.0, 0.0) == 22.0
+
+
+def test_what_the_operations_are() -> None:
+    assert ROOTED == ("bcast", "reduce", "gather", "scatter")
+    assert frozenset({"reduce", "allreduce", "reduce_scatter", "scan"}) == REDUCING
+    assert frozenset({"chain", "ring"}) == SINGLE_FLOW
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_only_operations_that_reduce_take_time_for_it(operation: str) -> None:
+    for algorithm in OPERATIONS[operation].algorithms.values():
+        costs = [algorithm.cost(8, Message(100.0, ALPHA, BETA, gamma)) for gamma in (0.0, GAMMA)]
+        assert (costs[1] > costs[0]) == OPERATIONS[operation].reducing

@@ -1,4 +1,4 @@
-"""The cost of a message: limits, size classes, handshake, numbers against symbols."""
+"""The cost of a message: limits, size classes, handshake, numbers and their formulas."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.expressions.traced import Traced
 from popmodel.network import point_to_point as p2p
 from popmodel.network.point_to_point import SizeClass
 
@@ -54,14 +55,30 @@ def test_contention_only_matters_when_the_shared_part_is_the_bottleneck() -> Non
 
 
 def test_ring_serialises_beyond_the_eager_threshold() -> None:
-    assert p2p.ring_of_blocking_sends(2.0, 8, True) == 2.0
-    assert p2p.ring_of_blocking_sends(2.0, 8, False) == 16.0
+    assert p2p.ring_of_blocking_sends(2.0, 8, False) == 2.0
+    assert p2p.ring_of_blocking_sends(2.0, 8, True) == 16.0
     assert p2p.exchange(2.0, 3.0) == 3.0
 
 
-def test_one_expression_serves_numbers_and_symbols() -> None:
-    m, a, b, c, d = sympy.symbols("m a b c d", positive=True)
-    symbolic = p2p.by_size(m, [SizeClass(1000, a, b), SizeClass(None, c, d)])
-    for size in (10, 1000, 1001, 5000):
-        values = {m: size, a: 1e-6, b: 1e-9, c: 1.5e-6, d: 5e-10}
-        assert float(symbolic.subs(values)) == pytest.approx(p2p.by_size(size, CLASSES))
+def test_a_message_of_the_threshold_waits_for_its_receiver() -> None:
+    assert [bool(p2p.waits_for_receiver(size, 1024)) for size in (1023, 1024, 1025)] == [
+        False,
+        True,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("largest", [1024.0, 1024.7])
+def test_the_largest_eager_message_of_a_profile_does_not_wait(largest: float) -> None:
+    threshold = p2p.eager_threshold(largest)
+    assert not p2p.waits_for_receiver(1024, threshold)
+    assert p2p.waits_for_receiver(1025, threshold)
+
+
+@pytest.mark.parametrize("size", [10, 1000, 1001, 5000])
+def test_one_expression_serves_numbers_and_formulas(size: int) -> None:
+    values = {"a": 1e-6, "b": 1e-9, "c": 1.5e-6, "d": 5e-10}
+    a, b, c, d = (Traced(value, sympy.Symbol(name)) for name, value in values.items())
+    found = p2p.by_size(size, [SizeClass(1000, a, b), SizeClass(None, c, d)])
+    assert found.value == p2p.by_size(size, CLASSES)
+    assert float(found.formula.subs(values)) == pytest.approx(found.value)

@@ -43,10 +43,14 @@ def rounds(p: int) -> int:
 
 
 CLOSED_FORMS: dict[str, Callable[[int, int], float]] = {
-    "barrier": lambda p, m: collectives.barrier_dissemination(p, m, ALPHA, BETA, 0.0),
-    "bcast": lambda p, m: collectives.bcast_binomial(p, m, ALPHA, BETA, 0.0),
-    "reduce": lambda p, m: collectives.reduce_binomial(p, m, ALPHA, BETA, 0.0),
-    "allreduce": lambda p, m: collectives.allreduce_recursive_doubling(p, m, ALPHA, BETA, 0.0),
+    "barrier": lambda p, m: collectives.barrier_dissemination(
+        p, collectives.Message(m, ALPHA, BETA, 0.0)
+    ),
+    "bcast": lambda p, m: collectives.bcast_binomial(p, collectives.Message(m, ALPHA, BETA, 0.0)),
+    "reduce": lambda p, m: collectives.reduce_binomial(p, collectives.Message(m, ALPHA, BETA, 0.0)),
+    "allreduce": lambda p, m: collectives.allreduce_recursive_doubling(
+        p, collectives.Message(m, ALPHA, BETA, 0.0)
+    ),
     "allgather": lambda p, m: (p - 1) * (ALPHA + BETA * m),
     "alltoall": lambda p, m: (p - 1) * (ALPHA + BETA * m),
     "scan": lambda p, m: rounds(p) * (ALPHA + BETA * m),

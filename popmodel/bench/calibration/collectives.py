@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from popmodel.bench.calibration.intervals import CLIPPED, quantities
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.statistics import CLIPPED, median, of_results, quantities
-from popmodel.network.collectives import ALGORITHMS
+from popmodel.bench.calibration.series import median, of_results
+from popmodel.network.collectives import ALGORITHMS, Message
 from popmodel.network.point_to_point import SizeClass, by_size
 
 
@@ -81,9 +82,10 @@ def nearest(
     latency = classes[0].alpha
     gamma = net.get("reduce_gamma", {}).get("value", 0.0)
     per_byte = (float(by_size(size, classes)) - latency) / size if size else 0.0
+    message = Message(size, latency, max(per_byte, 0.0), gamma)
     errors = {
         name: abs(math.log(cost / seconds))
         for name, formula in ALGORITHMS[op].items()
-        if (cost := float(formula(processes, size, latency, max(per_byte, 0.0), gamma))) > 0
+        if (cost := float(formula(processes, message))) > 0
     }
     return min(errors, key=lambda name: errors[name], default=None)

@@ -68,9 +68,9 @@ class PointToPoint(sending.Sending):
         if self.mode == "sendrecv":
             return Work(transfer=p2p.exchange(one, one), steps=1.0)
         tier = "inter" if where.leaving else "intra"
-        threshold = point.parameters.get(f"net.{tier}.eager_threshold")
-        is_eager = self.bytes / self.threads <= threshold
-        return Work(transfer=p2p.ring_of_blocking_sends(one, where.chain, is_eager), steps=1.0)
+        largest = p2p.eager_threshold(point.parameters.get(f"net.{tier}.eager_threshold"))
+        waits = p2p.waits_for_receiver(self.bytes / self.threads, largest)
+        return Work(transfer=p2p.ring_of_blocking_sends(one, where.chain, waits), steps=1.0)
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let all send to their targets."""

@@ -108,7 +108,8 @@ class OperationsBuilder:
 
     def waits(self, place: int, size: float) -> bool:
         """Tell whether the sender of a message to a place waits for its receiver."""
-        return size > nominal(self.messages.parameters.get(f"net.{TIERS[place]}.eager_threshold"))
+        largest = self.messages.parameters.get(f"net.{TIERS[place]}.eager_threshold")
+        return bool(p2p.waits_for_receiver(size, nominal(p2p.eager_threshold(largest))))
 
     def cost(self, place: NDArray[np.int8], size: float, classes: Classes) -> Cost:
         """Return the cost of messages of one size to some places."""

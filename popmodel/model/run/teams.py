@@ -120,7 +120,7 @@ class Teams:
         # a vector that is sent in parts costs per byte what messages of that size cost
         per_byte = (p2p.by_size(size, classes) - latency) / maximum(size, 1)
         cost = collectives.ALGORITHMS[op][algorithm]
-        return cost(team.size, size, latency, per_byte, reduction)
+        return cost(team.size, collectives.Message(size, latency, per_byte, reduction))
 
     def _algorithm(self, op: str, size: Value, processes: int) -> str:
         """Name the algorithm: that of the nearest measurement, else the usual one."""

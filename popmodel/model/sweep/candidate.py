@@ -20,6 +20,7 @@ from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import estimate
 from popmodel.model.validity import Validity
+from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -101,15 +102,7 @@ class Candidate:
             "cores": self.placement.cores,
             "nodes": self.placement.nodes,
             "processes_per_node": self.placement.per_node,
-            "grid": list(self.grid),
-            "runtime": self.runtime.to_dict(),
-            "parallel_efficiency": self.parallel_efficiency.to_dict(),
-            "memory_per_process": self.memory_per_process,
-            "probability_best": self.probability_best,
-            "probability_tied": self.probability_tied,
-            "regret": self.regret,
-            "validity": self.validity.to_dict(),
-            "source": self.source,
+            **fields_of(self, without=("placement", "draws")),
         }
 
 

@@ -19,6 +19,7 @@ from popmodel.model.prediction import Estimate
 from popmodel.model.run.placement import launch_line, mpirun_line
 from popmodel.model.sweep.candidate import WITHIN, Array, Candidate, drawn_only, ratio
 from popmodel.model.uncertainty import shares
+from popmodel.plain import fields_of, plain
 from popmodel.values import dataclass
 
 LIKELY = 0.1
@@ -49,14 +50,6 @@ class Default:
     split: tuple[int, int]
     loss: Estimate | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the default as JSON types."""
-        return {
-            "name": self.name,
-            "split": list(self.split),
-            "loss": None if self.loss is None else self.loss.to_dict(),
-        }
-
 
 @dataclass(frozen=True)
 class Doubt:
@@ -77,11 +70,8 @@ class Doubt:
     def to_dict(self, profile: Profile) -> dict[str, Any]:
         """Return the doubt as JSON types, with the command that measures the first input."""
         first = next(iter(self.inputs), None)
-        return {
-            "inputs": dict(self.inputs),
-            "measure": list(self.measure),
-            "command": None if first is None else remeasure.command(profile, first),
-        }
+        command = None if first is None else remeasure.command(profile, first)
+        return {**fields_of(self), "command": command}
 
 
 @dataclass(frozen=True)
@@ -122,7 +112,7 @@ class Choice:
             "tied": [list(one.split) for one in self.tied],
             "indifferent": self.indifferent,
             "regret": self.taken.regret,
-            "defaults": [one.to_dict() for one in self.defaults],
+            "defaults": plain(self.defaults),
             "doubt": None if self.doubt is None else self.doubt.to_dict(profile),
             "launch": launch_line(self.taken.placement, program),
             "launch_mpirun": mpirun_line(self.taken.placement, program),

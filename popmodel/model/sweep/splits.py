@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
@@ -47,10 +46,6 @@ class Refused:
     processes: int
     threads: int
     why: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the split as JSON types."""
-        return {"processes": self.processes, "threads": self.threads, "why": self.why}
 
 
 def evaluate_all(

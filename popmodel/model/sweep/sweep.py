@@ -15,14 +15,16 @@ from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.subject import subject
-from popmodel.model.sweep import optimum
+from popmodel.model.sweep import tuning
 from popmodel.model.sweep.candidate import Candidate, judge
 from popmodel.model.sweep.checking import Check, check
 from popmodel.model.sweep.choice import Choice, choose
 from popmodel.model.sweep.growth import growth
-from popmodel.model.sweep.optimum import Largest, Tuned
+from popmodel.model.sweep.largest import Largest, largest_cores
 from popmodel.model.sweep.splits import Refused, divisors, evaluate_all, impossible
+from popmodel.model.sweep.tuning import Tuned
 from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.plain import plain
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/sweep/1"
@@ -80,8 +82,8 @@ class Sweep:
             "schema": SCHEMA,
             **about,
             "what_if": dict(self.what_if),
-            "candidates": [candidate.to_dict() for candidate in self.candidates],
-            "refused": [one.to_dict() for one in self.refused],
+            "candidates": plain(self.candidates),
+            "refused": plain(self.refused),
             "best": [list(one.split) for choice in self.choices for one in choice.tied],
             "choices": [
                 {
@@ -90,9 +92,9 @@ class Sweep:
                 }
                 for choice, checked in zip(self.choices, self.checks, strict=True)
             ],
-            "growth": [one.to_dict() for one in growth(self.choices)],
-            "largest": None if self.largest is None else self.largest.to_dict(),
-            "tuned": [one.to_dict() for one in self.tuned],
+            "growth": plain(growth(self.choices)),
+            "largest": plain(self.largest),
+            "tuned": plain(self.tuned),
             "draws": self.draws,
             "seed": self.seed,
         }
@@ -155,12 +157,12 @@ def sweep(
 
     study = study_with({})
     if tune is not None:
-        optimum.parameter(study, tune)  # a wrong name is told before the work
+        tuning.parameter(study, tune)  # a wrong name is told before the work
     largest: Largest | None = None
     if cores is None:
         if efficiency is None:
             raise UsageError("cores and efficiency are both missing", "give one of them")
-        largest = optimum.largest_cores(study, efficiency, max_memory)
+        largest = largest_cores(study, efficiency, max_memory)
         cores = [largest.cores]
     drawn = study.sources()
     counts = list(dict.fromkeys(cores))
@@ -186,7 +188,7 @@ def sweep(
     scores = study.scores(drawn)
     choices = tuple(choose(mine, profile.topology, scores) for mine in candidates)
     tuned = tuple(
-        optimum.tune(
+        tuning.tune(
             study, tune, choice.taken.placement, lambda value: study_with({tune: value}), max_memory
         )
         for choice in choices

@@ -1,1 +1,1 @@
-"""The physical terms of the model, one file each; plain functions of numbers, arrays or symbols."""
+"""The physical terms of the model, one file each: functions of numbers, arrays, traced numbers."""

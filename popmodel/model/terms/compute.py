@@ -3,7 +3,7 @@
 Sources: L. Adhianto and B. Chapman, ICPADS 2006, eq. 2 (machine + loop overhead + cache);
 H. Stengel et al., ICS 2015 (execution-cache-memory model); S. Williams et al., CACM 52 (2009) 65
 (roofline).
-Times are in seconds; all functions take numbers, NumPy arrays or SymPy expressions.
+Times are in seconds; all functions take numbers, NumPy arrays or traced numbers.
 """
 
 from __future__ import annotations

@@ -260,7 +260,9 @@ def test_on_one_tier_a_collective_costs_its_formula(op: str, processes: int) -> 
     alpha, beta = 1e-6, 1e-9
     algorithm = collectives.DEFAULT_ALGORITHM[op]
     size = 0 if op == "barrier" else 4096
-    expected = collectives.ALGORITHMS[op][algorithm](processes, size, alpha, beta, 1e-10)
+    expected = collectives.ALGORITHMS[op][algorithm](
+        processes, collectives.Message(size, alpha, beta, 1e-10)
+    )
     found = collective_time(flat(alpha, beta), op, processes, size)
     assert found == pytest.approx(expected, rel=1e-12)
 
@@ -281,7 +283,7 @@ def test_the_algorithm_is_that_of_the_nearest_measurement() -> None:
     profile = with_coll("allreduce", rows)
     plain = machine()
     assert collective_time(profile, "allreduce", 8, 8) == collective_time(plain, "allreduce", 8, 8)
-    ring = collectives.allreduce_ring(8, 1 << 20, 5e-7, 2e-10, 1e-10)
+    ring = collectives.allreduce_ring(8, collectives.Message(1 << 20, 5e-7, 2e-10, 1e-10))
     assert collective_time(profile, "allreduce", 8, 1 << 20) != pytest.approx(
         collective_time(plain, "allreduce", 8, 1 << 20)
     )

@@ -56,7 +56,9 @@ def test_where_all_messages_cost_the_same_only_the_size_counts(
     here = point(flat(cores=8), 24, 1, (2, 3, 4))
     algorithm = collectives.DEFAULT_ALGORITHM[op]
     bytes_ = 0 if op == "barrier" else 4096
-    expected = collectives.ALGORITHMS[op][algorithm](size, bytes_, ALPHA, BETA, GAMMA)
+    expected = collectives.ALGORITHMS[op][algorithm](
+        size, collectives.Message(bytes_, ALPHA, BETA, GAMMA)
+    )
     assert here.teams.collective(op, bytes_, comm) == pytest.approx(expected, rel=1e-12)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy
 
+from popmodel.expressions.traced import Traced
 from popmodel.model.terms.schedule import dynamic_time, guided_chunks, guided_time
 
 
@@ -86,11 +87,16 @@ def test_guided_ends_as_the_simulation(threads: int) -> None:
     )
 
 
-def test_symbols_give_the_same_formula() -> None:
-    trip, time, threads, chunk = sympy.symbols("W t T c", positive=True)
+def test_traced_numbers_give_the_same_time_and_its_formula() -> None:
+    values = {"W": 960.0, "t": 1e-6, "T": 6.0, "c": 4.0}
+    symbols = {name: sympy.Symbol(name, positive=True) for name in values}
     for law in (dynamic_time, guided_time):
-        formula = law(trip, time, threads, chunk, spread=0.4, overhead=1e-7)
-        values = {trip: 960, time: 1e-6, threads: 6, chunk: 4}
-        assert float(formula.subs(values)) == pytest.approx(
-            law(960, 1e-6, 6, 4, spread=0.4, overhead=1e-7)
+        time = law(
+            *(Traced(value, symbols[name]) for name, value in values.items()),
+            spread=0.4,
+            overhead=1e-7,
         )
+        expected = law(*values.values(), spread=0.4, overhead=1e-7)
+        assert time.value == pytest.approx(expected, rel=1e-12)
+        numbers = {symbols[name]: value for name, value in values.items()}
+        assert float(time.formula.subs(numbers)) == pytest.approx(expected)

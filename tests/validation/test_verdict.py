@@ -8,22 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.model.measured import Measurement
-from popmodel.model.repeats import Split, splits, varied
-from popmodel.model.validate import Predicted, compare
-from popmodel.model.verdict import agrees, verdict
+from popmodel.model.prediction import Estimate
+from popmodel.validation.comparison import compare
+from popmodel.validation.measurement import Measurement
+from popmodel.validation.predicted import Predicted
+from popmodel.validation.repeats import Split, splits, varied
+from popmodel.validation.verdict import agrees, verdict
 
 
 def runs(
     *cases: tuple[int, float, list[float]], width: float | None = 0.05, n: float = 8.0
 ) -> tuple[Split, ...]:
     """Splits P x 1: processes, predicted time, and measured times; intervals of some width."""
-    bounds = {"low": None, "high": None}
     predictions = [
         Predicted(
             p,
             1,
-            {"value": t, **(bounds if width is None else {"low": t - width, "high": t + width})},
+            Estimate(t) if width is None else Estimate(t, t - width, t + width),
             {},
             {"N": n},
         )

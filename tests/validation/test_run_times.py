@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.model.run_times import RunTimes, TableError, read_table
+from popmodel.validation.run_times import RunTimes, TableError, read_table
 
 HEAD = "processes,threads,runtime"
 

@@ -9,6 +9,7 @@ from typing import Any
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run
 from popmodel.errors import FileError
+from popmodel.plain import fields_of
 from popmodel.trace.focus import Focus
 from popmodel.values import dataclass
 
@@ -57,11 +58,7 @@ class Measurement:
 
     def to_dict(self) -> dict[str, Any]:
         """What was measured, for JSON; the values stand beside their predictions."""
-        return {
-            "source": self.source,
-            "caveats": list(self.caveats),
-            "window": None if self.window is None else self.window.to_dict(),
-        }
+        return fields_of(self, "source", "caveats", "window")
 
 
 def from_run(run: Run) -> Measurement:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 
-from popmodel.model.repeats import Split, varied
 from popmodel.model.uncertainty import LEVEL
 from popmodel.units import plural
+from popmodel.validation.repeats import Split, varied
 
 UNLIKELY = 0.05
 """Probability below which too few intervals contain the mean of their split to be chance."""

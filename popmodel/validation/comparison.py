@@ -6,46 +6,18 @@ Differences of the runtime are relative to the measured value, those of efficien
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from popmodel.documents import Kind
 from popmodel.errors import UsageError
-from popmodel.model import prediction
-from popmodel.model.measured import Measurement
-from popmodel.model.prediction import MAIN_FAMILY
-from popmodel.shapes import Named, Optional, Plain, Real, Table, Text, Whole
+from popmodel.model.prediction import MAIN_FAMILY, Estimate
+from popmodel.plain import fields_of
+from popmodel.validation.measurement import Measurement
+from popmodel.validation.predicted import Predicted
 from popmodel.values import dataclass
 
-SCHEMA = "popmodel/validate/1"
 RUNTIME = "runtime"
-
-Estimate = Mapping[str, Any]  # value, low, high, as `Estimate.to_dict` gives it
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """What a prediction says of one run.
-
-    Attributes
-    ----------
-    processes, threads : int
-        P and T.
-    runtime : mapping
-        ``value``, ``low`` and ``high``, s.
-    metrics : mapping of str to mapping of str to mapping
-        The same by family and metric id.
-    parameters : mapping of str to float
-        Those of the application.
-    """
-
-    processes: int
-    threads: int
-    runtime: Estimate
-    metrics: Mapping[str, Mapping[str, Estimate]]
-    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,12 +32,12 @@ class Row:
         The family is empty for the runtime.
     processes, threads : int
         P and T.
+    parameters : mapping of str to float
+        Those of the application.
     predicted, measured : float
         Seconds for the runtime, fractions for efficiencies.
     low, high : float or None
         Interval of the prediction.
-    parameters : mapping of str to float
-        Those of the application.
     """
 
     source: str
@@ -73,11 +45,11 @@ class Row:
     metric: str
     processes: int
     threads: int
+    parameters: Mapping[str, float]
     predicted: float
     low: float | None
     high: float | None
     measured: float
-    parameters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def covered(self) -> bool | None:
@@ -94,66 +66,7 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON types."""
-        return {
-            "source": self.source,
-            "family": self.family,
-            "metric": self.metric,
-            "processes": self.processes,
-            "threads": self.threads,
-            "parameters": dict(self.parameters),
-            "predicted": self.predicted,
-            "low": self.low,
-            "high": self.high,
-            "measured": self.measured,
-            "difference": self.difference,
-            "covered": self.covered,
-        }
-
-
-_ESTIMATE = Table(
-    {"value": Real(), "low": Optional(Real()), "high": Optional(Real())},
-    required=("value", "low", "high"),
-    others=Plain(),
-)
-_TIME = Table(
-    {"value": Real(above=0), "low": Optional(Real(least=0)), "high": Optional(Real(least=0))},
-    required=("value", "low", "high"),
-    others=Plain(),
-)
-_WITH_NAME = Table({"name": Text()}, required=("name",), others=Plain())
-_APPLICATION = Table(
-    {"name": Text(), "settings": Named(Real())}, required=("name",), others=Plain()
-)
-
-PREDICTION = Kind(
-    prediction.SCHEMA,
-    "prediction",
-    Table(
-        {
-            "application": _APPLICATION,
-            "machine": _WITH_NAME,
-            "processes": Whole(1),
-            "threads": Whole(1),
-            "runtime": _TIME,
-            "metrics": Named(Named(_ESTIMATE)),
-        },
-        required=("application", "machine", "processes", "threads", "runtime", "metrics"),
-        others=Plain(),
-    ),
-    "make one: popmodel predict ... -o prediction.json",
-)
-"""A prediction that was saved: what is compared of it, and what names it."""
-
-
-def from_document(document: Mapping[str, Any]) -> Predicted:
-    """Take what is compared from a prediction's document."""
-    return Predicted(
-        document["processes"],
-        document["threads"],
-        document["runtime"],
-        document["metrics"],
-        document["application"].get("settings", {}),
-    )
+        return {**fields_of(self), "difference": self.difference, "covered": self.covered}
 
 
 def compare(
@@ -233,11 +146,11 @@ def _row(
         metric,
         run.processes,
         run.threads,
-        estimate["value"],
-        estimate["low"],
-        estimate["high"],
-        float(measured),
         predicted.parameters,
+        estimate.value,
+        estimate.low,
+        estimate.high,
+        float(measured),
     )
 
 

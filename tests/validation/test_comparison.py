@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,21 +14,19 @@ from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
-from popmodel.model.measured import Measurement, from_run
 from popmodel.model.predict import predict
-from popmodel.model.validate import Predicted, Row, compare, from_document, summary
+from popmodel.model.prediction import Estimate
 from popmodel.trace import read
 from popmodel.trace.part import Part
+from popmodel.validation.comparison import Row, compare, summary
+from popmodel.validation.measurement import Measurement, from_run
+from popmodel.validation.predicted import PREDICTION, Predicted, from_document, from_prediction
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 
 
-def estimate(value: float, low: float | None = None, high: float | None = None) -> dict[str, Any]:
-    return {"value": value, "low": low, "high": high}
-
-
 def row(measured: float, metric: str = "runtime") -> Row:
-    return Row("x", "", metric, 2, 2, 1.1, 1.0, 1.2, measured)
+    return Row("x", "", metric, 2, 2, {}, 1.1, 1.0, 1.2, measured)
 
 
 def test_a_difference_is_relative_for_times_and_in_points_for_efficiencies() -> None:
@@ -64,8 +62,11 @@ def test_every_metric_that_both_have_is_a_row() -> None:
         signature.load("stencil3d"), profile.load(profile.DEFAULT_PRESET), 2, 2, {"N": 64.0}
     )
     run = from_run(analyse(read(HYBRID)))
-    rows = compare([from_document(made.to_dict())], [run])
+    rows = compare([from_prediction(made)], [run])
     assert rows[0].metric == "runtime"
+    document = json.loads(json.dumps(made.to_dict()))
+    saved = from_document(PREDICTION.read(document, "saved.json"))
+    assert compare([saved], [run]) == rows
     both = {
         (family, metric)
         for family, values in run.metrics.items()
@@ -82,14 +83,14 @@ def test_every_metric_that_both_have_is_a_row() -> None:
         made.runtime.value,
         {f: {m: e.value for m, e in values.items()} for f, values in made.metrics.items()},
     )
-    itself = compare([from_document(made.to_dict())], [same])
+    itself = compare([from_prediction(made)], [same])
     assert all(one.difference == 0 for one in itself)
     assert all(one.covered in (True, None) for one in itself)
     assert summary(itself)["metrics"]["median_error"] == 0
 
 
 def test_a_run_of_another_size_is_refused() -> None:
-    predicted = Predicted(16, 4, estimate(1.0), {})
+    predicted = Predicted(16, 4, Estimate(1.0), {})
     with pytest.raises(UsageError) as caught:
         compare([predicted], [Measurement("run.prv", 2, 2, 1.0, {})])
     assert caught.value.message == "run.prv is a run of 2 x 2, the prediction is for 16 x 4"
@@ -97,7 +98,7 @@ def test_a_run_of_another_size_is_refused() -> None:
 
 
 def test_a_run_with_other_parameters_is_refused_and_says_which() -> None:
-    predicted = Predicted(2, 2, estimate(1.0), {}, {"N": 64.0, "steps": 9.0})
+    predicted = Predicted(2, 2, Estimate(1.0), {}, {"N": 64.0, "steps": 9.0})
     run = Measurement("runs.csv", 2, 2, 1.0, {}, parameters={"N": 128.0, "steps": 9.0}, line=3)
     with pytest.raises(UsageError) as caught:
         compare([predicted], [run])
@@ -107,14 +108,14 @@ def test_a_run_with_other_parameters_is_refused_and_says_which() -> None:
 
 
 def test_each_run_is_compared_with_the_prediction_of_its_parameters() -> None:
-    predictions = [Predicted(2, 2, estimate(t), {}, {"N": n}) for n, t in ((1.0, 5.0), (2.0, 7.0))]
+    predictions = [Predicted(2, 2, Estimate(t), {}, {"N": n}) for n, t in ((1.0, 5.0), (2.0, 7.0))]
     runs = [Measurement("x", 2, 2, 6.0, {}, parameters={"N": n}) for n in (2.0, 1.0)]
     found = compare(predictions, runs)
     assert [(one.parameters["N"], one.predicted) for one in found] == [(2.0, 7.0), (1.0, 5.0)]
 
 
 def test_the_summary_of_known_rows() -> None:
-    predicted = Predicted(2, 2, estimate(1.0, 0.9, 1.1), {})
+    predicted = Predicted(2, 2, Estimate(1.0, 0.9, 1.1), {})
     runs = [Measurement("x", 2, 2, seconds, {}) for seconds in (0.8, 1.0, 1.25)]
     found = summary(compare([predicted], runs))["runtime"]
     assert found["median_error"] == pytest.approx(0.2)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from popmodel.documents import read_text
 from popmodel.errors import FileError
-from popmodel.model.measured import Measurement
 from popmodel.shapes import Real, shown
+from popmodel.validation.measurement import Measurement
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

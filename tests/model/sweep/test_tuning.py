@@ -1,4 +1,4 @@
-"""Best values found by search, beside all values."""
+"""The best value of a parameter, beside other values."""
 
 from __future__ import annotations
 
@@ -6,133 +6,20 @@ import math
 from dataclasses import replace
 
 import pytest
-from model.demo import machine, program
+from model.demo import LINE, PIPELINE, SOLITARY, machine, program
 
 from popmodel.errors import UsageError
 from popmodel.machine import profile
-from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
-from popmodel.model.sweep.checking import check
-from popmodel.model.sweep.optimum import Largest, Tuned, largest_cores
-from popmodel.model.sweep.splits import evaluate_all
 from popmodel.model.sweep.sweep import sweep
+from popmodel.model.sweep.tuning import Tuned
 from popmodel.model.terms import pipeline
-from popmodel.model.uncertainty import nominal
 
 # without imbalance one replay is enough, and a search through all is cheap
 STENCIL = replace(signature.load("stencil3d"), imbalance={})
-CANNON = signature.load("cannon")
 PRESET = profile.load(profile.DEFAULT_PRESET)
-SIXTEEN_NODES = profile.from_document(
-    {**PRESET.document, "topology": {**PRESET.document["topology"], "nodes": 16}}
-)
-
-PIPELINE = """
-[[program]]
-loop = { name = "iteration", count = 10 }
-  [[program.body]]
-  [program.body.pipeline]
-  name = "sweep"
-  dims = [0]
-  blocks = "blocks"
-  seconds = "t/P"
-  bytes = "8e4/blocks"
-"""
-LINE = {"decomp": 'grid = ["P"]'}
-
-SOLITARY = """
-[[program]]
-serial = { trip = 1e6, flops = 2 }
-[[program]]
-parallel = { trip = 1e9, flops = 2, constructs = { parallel_for = 1 } }
-"""
-
-
-def study(of: Signature, on: Profile, **settings: float) -> Study:
-    return Study(of, on, settings, 0, 0)
-
-
-def efficiencies(of: Signature, on: Profile) -> dict[int, float]:
-    """Parallel efficiency of the fastest split, replayed, of every number of cores."""
-    it = study(of, on)
-    drawn, node = it.sources(), on.topology.cores_per_node
-    found = {}
-    for cores in [*range(1, node), *range(node, node * on.topology.nodes + 1, node)]:
-        splits, _ = evaluate_all(it, drawn, cores)
-        if splits:
-            splits, _ = check(it, drawn, splits)
-            fastest = min(splits, key=lambda one: nominal(one.runtime))
-            found[cores] = nominal(fastest.efficiency)
-    return found
-
-
-# -- the largest number of cores
-
-
-@pytest.mark.parametrize("application", [STENCIL, CANNON], ids=lambda one: one.name)
-def test_the_largest_number_of_cores_is_nearly_that_of_a_search_through_all(
-    application: Signature,
-) -> None:
-    every = efficiencies(application, SIXTEEN_NODES)
-    for target in (0.95, 0.85, 0.7):
-        found = largest_cores(study(application, SIXTEEN_NODES), target)
-        largest = max(cores for cores, value in every.items() if value >= target)
-        # numbers far from the root that divide better than those around it may be missed
-        assert largest / 2 <= found.cores <= largest
-        assert found.efficiency == pytest.approx(every[found.cores])
-        assert found.efficiency >= target
-        following = [cores for cores in every if cores > found.cores]
-        if following:
-            assert found.beyond == (following[0], pytest.approx(every[following[0]]))
-            assert every[following[0]] < target
-        else:
-            assert found.beyond is None
-
-
-def test_within_a_node_single_cores_count() -> None:
-    every = efficiencies(program(SOLITARY), machine())
-    target = every[5] + 1e-9
-    found = largest_cores(study(program(SOLITARY), machine()), target)
-    assert 1 <= found.cores < 5
-    assert found.beyond is not None
-    assert found.beyond[1] < target <= found.efficiency
-
-
-def test_numbers_that_the_application_refuses_are_passed_over() -> None:
-    """Only multiples of 3 have a split, which no power of two is."""
-    threefold = program(SOLITARY, limits='require = ["floor(P/3)*3 == P", "T == 1"]')
-    found = largest_cores(study(threefold, machine()), 0.01)
-    assert found.cores % 3 == 0
-    assert found == Largest(0.01, 48, found.efficiency, None)
-
-
-def test_an_efficiency_that_no_number_of_cores_keeps() -> None:
-    text = f'{PIPELINE}  [[program.body]]\n  collective = {{ op = "barrier" }}\n'
-    several = program(text, params="blocks = 1\nt = 1", limits='require = ["P >= 2"]', **LINE)
-    with pytest.raises(UsageError) as caught:
-        largest_cores(study(several, machine()), 0.9)
-    assert caught.value.message == "demo: no number of cores has a parallel efficiency of 90 %"
-    assert caught.value.hint == "the highest is 50.0 %, on 2 cores"
-
-
-def test_the_sweep_is_that_of_the_number_found() -> None:
-    found = sweep(STENCIL, SIXTEEN_NODES, None, efficiency=0.95, draws=20)
-    assert found.largest is not None
-    assert [choice.cores for choice in found.choices] == [found.largest.cores]
-    document = found.to_dict()["largest"]
-    assert document["parallel_efficiency"] == 0.95
-    assert document["beyond"]["parallel_efficiency"] < 0.95 <= document["reached"]
-
-
-def test_neither_cores_nor_an_efficiency() -> None:
-    with pytest.raises(UsageError, match="cores and efficiency are both missing"):
-        sweep(STENCIL, PRESET, None)
-
-
-# -- the best value of a parameter
 
 
 def tuned(of: Signature, name: str, cores: int = 8, **settings: float) -> Tuned:

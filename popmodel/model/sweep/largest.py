@@ -1,0 +1,197 @@
+"""How many cores are worth their cost: the largest number that keeps a parallel efficiency.
+
+SciPy searches on best estimates; the model has steps (threads that do not share a loop evenly,
+grids that fit badly), so that what the search of a continuous function finds is tried beside its
+neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from popmodel.errors import UsageError
+from popmodel.model.study import Study
+from popmodel.model.sweep.candidate import Evaluated, is_compared
+from popmodel.model.sweep.checking import check
+from popmodel.model.sweep.splits import evaluate_all
+from popmodel.model.uncertainty import nominal
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+_NEIGHBOURS = 4  # counts beside the root of the efficiency that are tried too
+_FARTHEST = 8  # steps between a count that is not possible and one taken instead
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest number of cores that keeps a parallel efficiency.
+
+    Attributes
+    ----------
+    target : float
+        The parallel efficiency to be kept by the fastest split.
+    cores : int
+        The number.
+    efficiency : float
+        What the fastest split of it has.
+    beyond : tuple of (int, float), or None
+        The next number with its efficiency, which is too low; None if the machine has no more.
+    """
+
+    target: float
+    cores: int
+    efficiency: float
+    beyond: tuple[int, float] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the number as JSON types."""
+        cores, efficiency = self.beyond or (None, None)
+        return {
+            "parallel_efficiency": self.target,
+            "cores": self.cores,
+            "reached": self.efficiency,
+            "beyond": {"cores": cores, "parallel_efficiency": efficiency},
+        }
+
+
+def largest_cores(study: Study, target: float, max_memory: float | None = None) -> Largest:
+    """Find the largest number of cores whose fastest split keeps a parallel efficiency.
+
+    Beyond one node only whole nodes are looked at. Powers of two, up to the size of the machine,
+    show where the efficiency falls below the target for the last time; the root in between is
+    found on the logarithm of the number of cores (Brent's method), and its neighbours are tried,
+    because numbers that divide well are better than those beside them. One that divides well and
+    lies farther beyond may be missed.
+
+    Parameters
+    ----------
+    study : Study
+        Program and machine.
+    target : float
+        Parallel efficiency, above 0 and at most 1.
+    max_memory : float, optional
+        Bytes that a process may take at most.
+
+    Raises
+    ------
+    UsageError
+        If no number of cores keeps it.
+    """
+    counts = _Counts(study, max_memory)
+    rungs = counts.ladder()
+    # from above: what lies below the last one that keeps it is not replayed
+    low = next((rung for rung in reversed(rungs) if counts.efficiency(rung) >= target), None)
+    if low is None:
+        best = max(rungs, key=counts.efficiency, default=None)
+        hint = None
+        if best is not None:
+            most = f"{100 * counts.efficiency(best):.1f}"
+            near = float(most) >= 100 * target  # as it is printed it would be enough
+            hint = (
+                f"the highest is {'slightly less' if near else f'{most} %'}, on "
+                f"{plural(best, 'core')}"
+            )
+        raise UsageError(
+            f"{study.signature.name}: no number of cores has a parallel efficiency of "
+            f"{100 * target:g} %",
+            hint,
+        )
+    high = next((rung for rung in rungs if rung > low), None)
+    if high is None:
+        return Largest(target, low, counts.efficiency(low), None)
+    _search_root(counts, target, low, high)
+    # what the search has seen on its way tells where the last one that keeps it may be
+    last = max(n for n in counts.known() if n < high and counts.efficiency(n) >= target)
+    last, beyond = _last_of_neighbours(counts, target, last, high)
+    return Largest(target, last, counts.efficiency(last), (beyond, counts.efficiency(beyond)))
+
+
+def _search_root(counts: _Counts, target: float, low: int, high: int) -> None:
+    """Look where the efficiency crosses the target between two numbers on either side of it."""
+    from scipy.optimize import brentq
+
+    def excess(logarithm: float) -> float:
+        cores = counts.nearest(counts.further(round(math.exp(logarithm)), 0), low, high)
+        return counts.efficiency(low if cores is None else cores) - target
+
+    step = math.log(counts.further(low, 1) / low)
+    if counts.further(low, 1) < high:
+        brentq(excess, math.log(low), math.log(high), xtol=step / 4)
+
+
+def _last_of_neighbours(counts: _Counts, target: float, last: int, high: int) -> tuple[int, int]:
+    """The last number that keeps the target, and the next one, which does not."""
+    beyond, misses, cores = high, 0, last
+    while misses < _NEIGHBOURS and cores < high:
+        cores = counts.further(cores, 1)
+        if not counts.is_possible(cores):
+            continue
+        if counts.efficiency(cores) >= target:
+            last, beyond, misses = cores, high, 0
+        else:
+            beyond, misses = min(beyond, cores), misses + 1
+    return last, beyond
+
+
+class _Counts:
+    """Numbers of cores, single ones within a node and whole nodes beyond, with their efficiency.
+
+    Parameters
+    ----------
+    study, max_memory
+        As for `largest_cores`.
+    """
+
+    def __init__(self, study: Study, max_memory: float | None) -> None:
+        self._study = study
+        self._max_memory = max_memory
+        self._drawn = study.sources(draws=0)
+        nodes, self._node = study.allocation.available(study.profile.topology)
+        self._most = self._node * nodes
+        self._splits: dict[int, list[Evaluated]] = {}
+        self._known: dict[int, float] = {}
+
+    def known(self) -> list[int]:
+        """Numbers whose efficiency has been looked at."""
+        return list(self._known)
+
+    def is_possible(self, cores: int) -> bool:
+        """Whether the number has a split."""
+        if cores not in self._splits:
+            found, _ = evaluate_all(self._study, self._drawn, cores, self._max_memory)
+            self._splits[cores] = found
+        return bool(self._splits[cores])
+
+    def efficiency(self, cores: int) -> float:
+        """Parallel efficiency of the fastest split; ValueError without any."""
+        if cores not in self._known:
+            if not self.is_possible(cores):
+                raise ValueError(f"{cores} cores have no split")
+            found, _ = check(self._study, self._drawn, self._splits[cores])
+            compared = [one for one in found if is_compared(one, found)]
+            fastest = min(compared, key=lambda one: nominal(one.runtime))
+            self._known[cores] = nominal(fastest.efficiency)
+        return self._known[cores]
+
+    def further(self, cores: int, steps: int) -> int:
+        """Some steps up or down: a core within a node, else a whole node."""
+        if cores + steps <= self._node:
+            return max(cores + steps, 1)
+        return self._node * max(math.ceil(cores / self._node) + steps, 1)
+
+    def nearest(self, cores: int, low: int, high: int) -> int | None:
+        """The nearest number that has a split; None if that is too far."""
+        near = (self.further(cores, sign * n) for n in range(_FARTHEST + 1) for sign in (-1, 1))
+        return next((n for n in near if low <= n <= high and self.is_possible(n)), None)
+
+    def ladder(self) -> list[int]:
+        """Numbers near the powers of two within a node and of nodes, and near the whole machine."""
+        rungs = [*_powers(self._node), *(self._node * n for n in _powers(self._most // self._node))]
+        found = (self.nearest(rung, 1, self._most) for rung in [*rungs, self._most])
+        return sorted({cores for cores in found if cores is not None})
+
+
+def _powers(limit: int) -> list[int]:
+    """Powers of two below a limit."""
+    return [2**n for n in range((limit - 1).bit_length())]
