@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, SHARE, Key
 from popmodel.model.kinds import sending, words
-from popmodel.model.kinds.item import CELLS
+from popmodel.model.kinds.item import CELLS, Item
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE
 from popmodel.model.run.work import Work
 from popmodel.model.terms import halo, message
@@ -111,6 +112,14 @@ class Halo(sending.Sending):
             around.one_at_a_time(build, [size / self.threads for size in sizes], 1 - self.overlap)
         else:
             around.all_at_once(build, sizes, 1 - self.overlap)
+
+    def faster(self, threads: int) -> Iterator[tuple[str, Item]]:
+        """Let all threads pack, or hide the whole exchange."""
+        if self.pack == "serial" and threads > 1:
+            yield "pack", replace(self, pack="parallel")
+        whole = parse("1")
+        if self.overlap != whole:
+            yield "overlap", replace(self, overlap=whole)
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:

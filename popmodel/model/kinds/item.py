@@ -5,7 +5,7 @@ An item holds formulas as it is read. `Table.at` evaluates them: the same class,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
 from inspect import get_annotations
@@ -191,10 +191,25 @@ class Item(Table):
         """The items of its body, if it has one."""
         return ()
 
+    def around(self, inside: tuple[Item, ...]) -> Item:
+        """Return the item with another body, if it has one."""
+        assert not inside
+        return self
+
     @property
     def repeats(self) -> Value:
         """How often its body is executed, if it has one."""
         return 1.0
+
+    def faster(self, threads: int) -> Iterator[tuple[str, Item]]:  # noqa: ARG002
+        """Return what may make it faster: `popmodel.model.changes.PROGRAM_REMEDIES`, the item then.
+
+        Parameters
+        ----------
+        threads : int
+            T.
+        """
+        yield from ()
 
     def work(self, point: Point) -> Work:
         """Return one execution by an average process, in closed form; `self` has numbers.

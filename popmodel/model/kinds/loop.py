@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from popmodel.expressions.elementary import Value
@@ -38,6 +39,10 @@ class Loop(Item):
     def inside(self) -> tuple[Item, ...]:
         """The items of its body."""
         return self.body
+
+    def around(self, inside: tuple[Item, ...]) -> Loop:
+        """Return the loop with another body."""
+        return replace(self, body=inside)
 
     @property
     def repeats(self) -> Value:

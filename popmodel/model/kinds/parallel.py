@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -214,6 +215,16 @@ class Parallel(Item):
         given = (self.trip, share * point.team / self.trip, point.team, chunk)
         busiest = law(*given, spread=self.iteration_cv)
         return busiest, law(*given, spread=self.iteration_cv, overhead=fetch) - busiest
+
+    def faster(self, threads: int) -> Iterator[tuple[str, Item]]:
+        """Take out what threads wait for, or hand out iterations in another way."""
+        if self.critical is not None:
+            yield "critical", replace(self, critical=None)
+        if self.shared_writes is not None:
+            yield "lines", replace(self, shared_writes=None)
+        if self.schedule == "static" and threads > 1:
+            for kind in ("dynamic", "guided"):
+                yield kind, replace(self, schedule=kind, chunk=None)
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:

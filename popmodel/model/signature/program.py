@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
 from popmodel.errors import UsageError
@@ -131,3 +131,11 @@ class Signature:
 def items(program: tuple[Item, ...]) -> list[Item]:
     """Return every item of a program, loops and what is in them included."""
     return [one for item in program for one in (item, *items(item.inside))]
+
+
+def mapped(program: tuple[Item, ...], change: Callable[[Item], Item]) -> tuple[Item, ...]:
+    """Return a program with other items in place of those without a body."""
+    return tuple(
+        item.around(mapped(item.inside, change)) if item.inside else change(item)
+        for item in program
+    )
