@@ -2,7 +2,7 @@
 
 Runs every ``$ popmodel`` command of the documents (README, pages, READMEs of the examples), or of
 those that are named, in the root of the repository and writes what it prints below it. Writes the
-pages that follow from data: the metrics of the families.
+pages that follow from data: the metrics of the families, the keys of signatures.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import grammar_page
 import metrics_page
 from console import ROOT, documents, updated
 
 
 def main(names: list[str]) -> int:
     """Update the documents; say which have changed."""
-    for document in [Path(name).resolve() for name in names] or [metrics_page.PAGE, *documents()]:
+    written = {metrics_page.PAGE: metrics_page.page, grammar_page.PAGE: grammar_page.page}
+    for document in [Path(name).resolve() for name in names] or [*written, *documents()]:
         before = document.read_text() if document.exists() else ""
         try:
-            after = updated(metrics_page.page() if document == metrics_page.PAGE else before)
+            after = updated(written[document]() if document in written else before)
         except RuntimeError as error:
             print(f"{document.relative_to(ROOT)}: {error}", file=sys.stderr)
             return 1
