@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
 from popmodel.cli.options import (
+    FORMAT_HELP,
     FORMATS,
     AppArgument,
     CoresPerNodeOption,
@@ -17,12 +17,16 @@ from popmodel.cli.options import (
     MachineOption,
     NodesOption,
     SetOption,
+    format_option,
+    fraction,
+    number_of,
     optional_number,
+    output_option,
     settings,
     size,
     whole_number,
 )
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 
 SWEEP_FORMATS = (*FORMATS, "svg")
 
@@ -75,23 +79,11 @@ def command(
             "blocks, for the recommended split.",
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="|".join(SWEEP_FORMATS),
-            help="Output format. Default: by the suffix of -o, else table.",
-            show_default=False,
-        ),
-    ] = None,
+    format: Annotated[str | None, format_option(SWEEP_FORMATS, FORMAT_HELP)] = None,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write to FILE (.json, .csv, .md, .txt or .svg). Default: standard output (-).",
-            show_default=False,
+        output_option(
+            "Write to FILE (.json, .csv, .md, .txt or .svg). Default: standard output (-)."
         ),
     ] = None,
     force: ForceOption = False,
@@ -106,7 +98,7 @@ def command(
     from popmodel.cli.progress import counted
     from popmodel.report.sweep import VIEWS
 
-    goal = target(ctx.obj, output, format, force=force, formats=SWEEP_FORMATS)
+    goal = target(ctx.obj, output, format, force=force, names=SWEEP_FORMATS)
     if (cores is None) == (efficiency is None):
         if cores is None:
             raise UsageError("--cores is missing", "try --cores 64")
@@ -132,11 +124,7 @@ def command(
 
 def _fraction(option: str, text: str) -> float:
     """A fraction above 0 and at most 1, or a percentage."""
-    number = text.strip()
-    try:
-        value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
-    except ValueError:
-        value = math.nan
+    value = fraction(text)
     if not 0 < value <= 1:
         raise UsageError(
             f"{option}: must be above 0 and at most 1, not '{text}'",
@@ -153,8 +141,7 @@ def _changes(text: str | None) -> dict[str, float]:
     for part in _parts(text):
         name, _, factor = (word.strip() for word in part.partition("="))
         if name not in WHAT_IF:
-            near = get_close_matches(name, WHAT_IF, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(WHAT_IF)}"
+            hint = did_you_mean(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")
             raise UsageError(f"--what-if {part}: unknown name '{name}'", hint)
         if name in changes:
             raise UsageError(f"--what-if {part}: {name} is given twice", "leave one of them out")
@@ -167,10 +154,7 @@ def _parts(text: str | None) -> Sequence[str]:
 
 
 def _factor(text: str, part: str) -> float:
-    try:
-        value = float(text.removesuffix("x"))
-    except ValueError:
-        value = math.nan
+    value = number_of(text.removesuffix("x"))
     if not (math.isfinite(value) and value > 0):
         raise UsageError(
             f"--what-if {part}: must be a factor above 0, not '{text}'",

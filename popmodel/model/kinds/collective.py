@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
@@ -46,12 +46,9 @@ _ROOT = Key(
 def _operation(reading: Reading, table: Mapping[str, Any], where: Path) -> str:
     op = table["op"]
     if op not in DEFAULT_ALGORITHM:
-        near = difflib.get_close_matches(str(op), DEFAULT_ALGORITHM, n=1)
-        raise reading.error(
-            where,
-            f"unknown collective {op!r}",
-            f"did you mean {near[0]}?" if near else f"known: {', '.join(DEFAULT_ALGORITHM)}",
-        )
+        known = f"known: {', '.join(DEFAULT_ALGORITHM)}"
+        hint = did_you_mean(str(op), DEFAULT_ALGORITHM, known)
+        raise reading.error(where, f"unknown collective {op!r}", hint)
     return str(op)
 
 
