@@ -1,12 +1,10 @@
 """Files that people write or exchange: finding bundled ones, reading them, errors with lines.
 
-What is read from JSON is checked against a `Kind` before anything uses it; what is written follows
-from the fields of data classes (`plain`).
+What is read from JSON is checked against a `Kind` before anything uses it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import io
 import json
@@ -14,23 +12,13 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from popmodel.errors import FileError, UsageError
 from popmodel.shapes import Shape, ShapeError, shown
 
-__all__ = [
-    "Bundled",
-    "Kind",
-    "fields_of",
-    "parse_json",
-    "parse_toml",
-    "plain",
-    "read_shape",
-    "read_text",
-]
+__all__ = ["Bundled", "Kind", "parse_json", "parse_toml", "read_shape", "read_text"]
 
 _TOO_MUCH = "is nested too deeply, or contains a number with too many digits"
 LARGEST = 256 << 20
@@ -254,26 +242,3 @@ def _is_newer(declared: object, schema: str) -> bool:
         else None
     )
     return found is not None and int(found[1]) > int(version)
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON types.
-
-    A data class becomes the table of its fields, unless it has a method ``to_dict`` that says
-    otherwise; mappings become tables, other collections lists.
-    """
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if dataclasses.is_dataclass(value):
-        return fields_of(value)
-    if isinstance(value, Mapping):
-        return {key: plain(entry) for key, entry in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(entry) for entry in value]
-    return value
-
-
-def fields_of(value: Any, *names: str, without: Sequence[str] = ()) -> dict[str, Any]:
-    """Return fields of a data class as JSON types, in their order: all of them, or those named."""
-    chosen = names or [field.name for field in dataclasses.fields(value)]
-    return {name: plain(getattr(value, name)) for name in chosen if name not in without}

@@ -8,8 +8,7 @@ nothing about the person is recorded.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from popmodel import shell
 from popmodel._version import __version__
 from popmodel.errors import FileError
+from popmodel.plain import plain
 from popmodel.values import dataclass
 
 HEAD_BYTES = 64 * 1024
@@ -59,10 +59,6 @@ class Provenance:
     time: str
     inputs: tuple[Input, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self) | {"inputs": [asdict(source) for source in self.inputs]}
-
 
 def collect(
     arguments: Sequence[str],
@@ -94,6 +90,15 @@ def collect(
         time=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         inputs=tuple(describe_input(path) for path in inputs),
     )
+
+
+def stamped(
+    document: Mapping[str, Any],
+    arguments: Sequence[str],
+    inputs: Iterable[str | os.PathLike[str]] = (),
+) -> dict[str, Any]:
+    """Return the document of a result with its provenance; arguments and errors of `collect`."""
+    return {**document, "provenance": plain(collect(arguments, inputs))}
 
 
 def describe_input(path: str | os.PathLike[str]) -> Input:

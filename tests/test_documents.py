@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from popmodel import documents
-from popmodel.documents import fields_of, plain
 from popmodel.errors import FileError, UsageError
 from popmodel.shapes import Text, record
-from popmodel.values import dataclass
 
 
 @pytest.fixture
@@ -184,31 +182,3 @@ def test_files_that_are_too_large_are_not_read(
         documents.read_text("/dev/zero")
     (tmp_path / "a").write_bytes("\ufeffä\r\nb\rc\n".encode())
     assert documents.read_text(tmp_path / "a") == "ä\nb\nc\n"
-
-
-@dataclass(frozen=True)
-class _Point:
-    x: float
-    many: tuple[int, ...]
-
-
-class _Named:
-    def to_dict(self) -> dict[str, str]:
-        return {"name": "own"}
-
-
-def test_data_classes_become_tables_of_their_fields() -> None:
-    point = _Point(1.5, (1, 2))
-    assert plain({"a": point, "b": [point], "c": _Named(), "d": "text", "e": None}) == {
-        "a": {"x": 1.5, "many": [1, 2]},
-        "b": [{"x": 1.5, "many": [1, 2]}],
-        "c": {"name": "own"},
-        "d": "text",
-        "e": None,
-    }
-
-
-def test_fields_can_be_named_or_left_out() -> None:
-    point = _Point(1.5, (1, 2))
-    assert fields_of(point, "many") == {"many": [1, 2]}
-    assert fields_of(point, without=("many",)) == {"x": 1.5}

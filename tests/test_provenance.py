@@ -10,6 +10,7 @@ import pytest
 
 import popmodel
 from popmodel.errors import FileError
+from popmodel.plain import plain
 from popmodel.provenance import HEAD_BYTES, collect
 
 
@@ -19,7 +20,7 @@ def test_a_stamp_states_what_was_run_on_what(tmp_path: Path) -> None:
     trace.write_bytes(content)
     now = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
 
-    stamp = collect(["metrics", str(trace)], [trace], now=now).to_dict()
+    stamp = plain(collect(["metrics", str(trace)], [trace], now=now))
 
     assert stamp["popmodel"] == popmodel.__version__
     assert stamp["command"] == f"popmodel metrics '{trace}'"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from popmodel.efficiency.by_process import Processes, by_process
+import numpy as np
+
+from popmodel.efficiency.by_process import UNITS, Processes, by_process
 from popmodel.efficiency.by_region import RegionRun, by_region
 from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.observables import OutsideMPI
@@ -41,29 +43,65 @@ class Breakdown:
     processes: Processes | None = None
     regions: tuple[tuple[RegionRun, Mapping[str, Evaluation]], ...] = ()
 
-    def to_dict(self, families: Iterable[str], caveats: Sequence[str]) -> dict[str, Any]:
-        """What the document of the run contains in addition: ``by_process`` or ``by_region``.
+    def facts(
+        self, families: Mapping[str, Evaluation], caveats: Sequence[str]
+    ) -> dict[str, list[dict[str, Any]]]:
+        """What the document of the run has of it: ``by_process`` or ``by_region``, or neither.
 
         Parameters
         ----------
-        families : iterable of str
-            Families to include for regions.
+        families : mapping of str to Evaluation
+            By name the families that are to be in it for regions.
         caveats : sequence of str
-            The caveats of the run itself.
+            The caveats of the run itself, which regions do not repeat.
         """
         if self.processes is not None:
-            return {"by_process": processes_report.document(self.processes)}
-        if not self.regions:
-            return {}
-        wanted = [name for name in families if name != SCALING]
-        return {
-            "by_region": [
-                regions_report.document(
-                    region, {name: found[name] for name in wanted if found}, caveats
-                )
-                for region, found in self.regions
-            ]
+            return {"by_process": _of_processes(self.processes)}
+        regions = [
+            _of_region(
+                region,
+                {name: found[name] for name in families if name != SCALING and found},
+                caveats,
+            )
+            for region, found in self.regions
+        ]
+        return {"by_region": regions} if regions else {}
+
+
+def _of_processes(processes: Processes) -> list[dict[str, Any]]:
+    """A line for each process; times in seconds, None for what is absent."""
+    columns = {
+        name: [None if np.isnan(value) else value for value in values.tolist()]
+        for name, values in processes.values.items()
+    }
+    return [
+        {
+            "process": process,
+            "node": processes.node[process],
+            "threads": processes.threads[process],
+            **{name: columns[name][process] if name in columns else None for name in UNITS},
         }
+        for process in range(len(processes.threads))
+    ]
+
+
+def _of_region(
+    region: RegionRun, families: Mapping[str, Evaluation], caveats: Sequence[str]
+) -> dict[str, Any]:
+    """A region; times in seconds."""
+    run = region.run
+    ideal = run.observables.absent.get("ideal_runtime") if run else region.problem
+    return {
+        "region": region.name,
+        "problem": region.problem or None,
+        "window": None if run is None else run.window,
+        "caveats": [] if run is None else [text for text in run.caveats if text not in caveats],
+        "notes": [] if run is None else run.notes,
+        "runtime": None if run is None else float(run.observables.runtime),
+        "ideal_runtime": None if run is None or ideal else run.observables.ideal_runtime,
+        "metrics": {name: evaluation.values for name, evaluation in families.items()},
+        "absent": {name: evaluation.absent for name, evaluation in families.items()},
+    }
 
 
 def break_down(

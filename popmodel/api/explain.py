@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from popmodel.api import glossary
 from popmodel.efficiency.explain import explain as explain_metric
 from popmodel.efficiency.explain import find_family, find_metric, near_names, plain
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
-from popmodel.report.explain import catalogue, document
+from popmodel.plain import document
+
+if TYPE_CHECKING:
+    from popmodel.api.glossary import Word
+    from popmodel.efficiency.explain import Explanation
+    from popmodel.efficiency.family import Family
 
 __all__ = ["explain"]
+
+SCHEMA = "popmodel/explain/1"
 
 # what screens write behind a name: its unit
 _UNITS = (", s", ", %", " %", " s", ", ratios", ",")
@@ -40,26 +47,67 @@ def explain(name: str | None = None) -> dict[str, Any]:
     """
     families = load_families()
     if name is None:
-        return catalogue(families.values(), [asdict(word) for word in glossary.words()])
+        return _catalogue(families.values(), glossary.words())
     if "." in name and name.partition(".")[0] in families:
-        return document(explain_metric(name, families))
+        return _meaning(explain_metric(name, families))
     for spelling in dict.fromkeys([name, *_without_unit(name)]):
         family = find_family(spelling, families)
         if family is not None:
-            return catalogue([family])
-        words = [asdict(word) for word in glossary.find(spelling)]
+            return _catalogue([family])
+        words = glossary.find(spelling)
         metric = find_metric(spelling, families) or glossary.abbreviations().get(plain(spelling))
         if metric is not None:
-            return document(explain_metric(metric, families), words)
+            return _meaning(explain_metric(metric, families), words)
         if words:
-            return document(None, words)
+            return _meaning(None, words)
     if symbols := glossary.find_in_formulas(name):
-        return document(None, [asdict(symbol) for symbol in symbols])
+        return _meaning(None, symbols)
     known = {plain(id): id for family in families.values() for id in family.metrics}
     known |= {plain(id): id for id in families} | glossary.names()
     raise UsageError(
         f"unknown name {name!r}", near_names(name, known) or "popmodel explain lists all names"
     )
+
+
+def _meaning(explanation: Explanation | None, words: Sequence[Word] = ()) -> dict[str, Any]:
+    """The metric of a name, if there is one, and other words of that name."""
+    metric = {"metric": None, "definitions": []} if explanation is None else vars(explanation)
+    return document(SCHEMA, **metric, words=words)
+
+
+def _catalogue(families: Iterable[Family], words: Sequence[Word] = ()) -> dict[str, Any]:
+    """The metrics of families, and other words."""
+    return document(
+        SCHEMA,
+        words=words,
+        families=[
+            {
+                "family": family.id,
+                "title": family.title,
+                "use": family.use,
+                "source": family.source,
+                "metrics": [
+                    {
+                        "metric": id,
+                        "name": family.metrics[id].name,
+                        "depth": depth,
+                        "meaning": family.metrics[id].meaning,
+                    }
+                    for id, depth in _depths(family).items()
+                ],
+            }
+            for family in families
+        ],
+    )
+
+
+def _depths(family: Family) -> dict[str, int]:
+    """Every metric once, with its depth where the family's trees list it first."""
+    found: dict[str, int] = {}
+    for walk in family.tree():
+        for line in walk.rows:
+            found.setdefault(line.metric, line.depth)
+    return found
 
 
 def _without_unit(name: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from popmodel.api.breakdown import VIEWS as BREAKDOWNS
 from popmodel.api.breakdown import Breakdown, By, break_down
 from popmodel.api.inputs import TraceLike, choices, path_of, several, trace_of
+from popmodel.api.metrics_document import measured
 from popmodel.api.results import Result
 from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
@@ -18,7 +19,6 @@ from popmodel.efficiency.scaling import SCALING, Comparable, Mode, Scaling, eval
 from popmodel.efficiency.workers import apart
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.report.metrics import VIEWS
-from popmodel.report.metrics_document import document
 from popmodel.report.names import run_names
 from popmodel.trace.info import as_data
 from popmodel.trace.part import Part, Window
@@ -100,10 +100,9 @@ class Metrics(Result):
         given = families or self.families or tuple(load_families())
         chosen = dict.fromkeys([*given, SCALING])
         shown = [{name: run[name] for name in chosen} for run in self.evaluations]
-        made = document(self.runs, shown, self.scaling, self.warnings, self.outside_mpi)
-        for run, breakdown in zip(made["runs"], self.breakdowns, strict=True):
-            run.update(breakdown.to_dict(chosen, run["caveats"]))
-        return made
+        return measured(
+            self.runs, shown, self.scaling, self.warnings, self.outside_mpi, self.breakdowns
+        )
 
     @property
     def views(self) -> Views:

@@ -24,7 +24,7 @@ __all__ = [
     "baseline",
     "evaluate",
     "outcome",
-    "plain",
+    "values_of",
 ]
 
 Against = Literal["ideal", "first", "measured"]
@@ -50,10 +50,6 @@ class Baseline:
 
     what: Against
     runtime: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the baseline as JSON types."""
-        return {"what": self.what, "runtime": self.runtime}
 
 
 @dataclass(frozen=True)
@@ -81,21 +77,21 @@ class Outcome:
         """The runtime, or that there is none."""
         return "stopped" if isinstance(self.found, ReplayError) else format_time(self.found.runtime)
 
-    def to_dict(self, against: Baseline) -> dict[str, Any]:
-        """Return the replay as JSON types."""
-        head = {"network": self.network.to_dict()}
+    def facts(self, against: Baseline) -> dict[str, Any]:
+        """What a document has of the replay, compared with others."""
+        head = {"network": self.network}
         if isinstance(self.found, ReplayError):
             nothing = dict.fromkeys(("runtime", "operations", "change"))
             return {**head, **nothing, "ranks": [], "error": self.found.message}
-        times = zip(self.found.compute.tolist(), self.found.end.tolist(), strict=True)
+        times = zip(self.found.compute, self.found.end, strict=True)
         base = against.runtime
         return {
             **head,
             "runtime": self.found.runtime,
-            "operations": int(self.found.operations),
+            "operations": self.found.operations,
             "change": self.found.runtime / base - 1 if base else None,
             "ranks": [{"compute": compute, "end": end} for compute, end in times],
-            **({"metrics": plain(self.evaluations)} if self.evaluations else {}),
+            **({"metrics": values_of(self.evaluations)} if self.evaluations else {}),
         }
 
 
@@ -149,9 +145,9 @@ def evaluate(run: Observables, unknown: Mapping[str, str]) -> dict[str, Evaluati
     }
 
 
-def plain(evaluations: Evaluations) -> dict[str, dict[str, float]]:
+def values_of(evaluations: Evaluations) -> dict[str, Mapping[str, float]]:
     """Return values by family and metric id."""
-    return {name: dict(evaluation.values) for name, evaluation in evaluations.items()}
+    return {name: evaluation.values for name, evaluation in evaluations.items()}
 
 
 def _usual(networks: Sequence[Network]) -> Against:

@@ -19,7 +19,7 @@ from popmodel.api.outcomes import (
     baseline,
     evaluate,
     outcome,
-    plain,
+    values_of,
 )
 from popmodel.api.results import Result
 from popmodel.efficiency.measure import analyse, runtime
@@ -28,6 +28,7 @@ from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
 from popmodel.machine.profile import Profile
 from popmodel.network.network import Network
+from popmodel.plain import document
 from popmodel.report.replay import VIEWS, differences
 from popmodel.simulator import from_trace
 from popmodel.simulator import replay as carry_out
@@ -114,25 +115,25 @@ class Replays(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/replay/1``, without provenance."""
-        efficiencies = {}
+        efficiencies: dict[str, Any] = {}
         if self.evaluations:
             efficiencies = {
-                "measured_metrics": plain(self.evaluations),
-                "unknown_families": dict(self.unknown),
+                "measured_metrics": values_of(self.evaluations),
+                "unknown_families": self.unknown,
             }
-        return {
-            "schema": SCHEMA,
-            "caveats": list(self.caveats),
-            "window": self.window.to_dict(),
-            "nodes": self.nodes,
-            "measured_runtime": self.measured,
-            "against": self.against.to_dict(),
+        return document(
+            SCHEMA,
+            caveats=self.caveats,
+            window=self.window,
+            nodes=self.nodes,
+            measured_runtime=self.measured,
+            against=self.against,
             **efficiencies,
-            "notes": list(self.notes),
-            "runs": [
-                {"trace": self.trace, **outcome.to_dict(self.against)} for outcome in self.outcomes
+            notes=self.notes,
+            runs=[
+                {"trace": self.trace, **outcome.facts(self.against)} for outcome in self.outcomes
             ],
-        }
+        )
 
     def _views(self) -> Views:
         return VIEWS

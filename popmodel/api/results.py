@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,6 +128,6 @@ class Result(ABC):
 
     def _stamped(self) -> dict[str, Any]:
         """The document with where it comes from."""
-        stamp = provenance.collect((), filter(os.path.isfile, self.files))
+        found = provenance.stamped(self._document(), (), filter(os.path.isfile, self.files))
         command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
-        return {**self._document(), "provenance": replace(stamp, command=command).to_dict()}
+        return {**found, "provenance": {**found["provenance"], "command": command}}

@@ -20,12 +20,13 @@ from popmodel.api.inputs import (
     trace_of,
 )
 from popmodel.api.results import Result
-from popmodel.documents import parse_json, plain, read_text
+from popmodel.documents import parse_json, read_text
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import UsageError
 from popmodel.model.prediction import MAIN_FAMILY, Prediction
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
+from popmodel.plain import document
 from popmodel.report.validate import views
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Part, Window
@@ -87,22 +88,22 @@ class Validation(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/validate/1``, without provenance."""
         found = self.splits
-        return {
-            "schema": SCHEMA,
-            "verdict": list(verdict(found, self.defaults, disturbed=self._disturbed)),
-            "application": self.application,
-            "machine": self.machine,
-            "preset": self.preset,
-            "measured": plain([run for run in self.measured if run.window is not None]),
-            "ignored": [
-                {"file": table.path, "columns": list(table.ignored)}
+        return document(
+            SCHEMA,
+            verdict=verdict(found, self.defaults, disturbed=self._disturbed),
+            application=self.application,
+            machine=self.machine,
+            preset=self.preset,
+            measured=[run for run in self.measured if run.window is not None],
+            ignored=[
+                {"file": table.path, "columns": table.ignored}
                 for table in self.tables
                 if table.ignored
             ],
-            "splits": plain(found),
-            "rows": plain(self.rows),
-            "summary": summary(self.rows),
-        }
+            splits=found,
+            rows=self.rows,
+            summary=summary(self.rows),
+        )
 
     @property
     def _disturbed(self) -> bool:

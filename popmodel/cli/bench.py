@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,7 +109,7 @@ def command(
     from popmodel.bench.jobs import PARTS
     from popmodel.bench.measurement import Request
 
-    page, profile = _targets(format, output, force=force)
+    page, profile = _targets(ctx.obj, format, output, force=force)
     if words:
         _refuse_with_collect(quick, full, only, launcher, ranks, nodes, script, build_only)
         _collect(ctx.obj, _folders(words), page, profile)
@@ -133,7 +134,7 @@ def command(
         launcher=launcher,
     )
     if build_only:
-        _build(ctx.obj, request, page)
+        _build(request, page)
     elif script is not None:
         _write_script(request, script, profile, partly=only is not None, force=force)
     else:
@@ -141,24 +142,25 @@ def command(
 
 
 def _targets(
-    format: str | None, output: str | None, *, force: bool
+    arguments: Sequence[str], format: str | None, output: str | None, *, force: bool
 ) -> tuple[Target | None, Target | None]:
     """Where the readable page goes, and where the profile; either may go nowhere."""
     from popmodel.cli.output import target
     from popmodel.report.render import Format
 
+    to = partial(target, arguments, force=force)
     if output is None:
-        return target(None, format, force=force), None
+        return to(None, format), None
     if output == "-":
         if format not in (None, Format.JSON):
             raise UsageError(f"-o -: a profile is JSON, not {format}", "leave -o - out")
-        return None, target("-", Format.JSON, force=force)
+        return None, to("-", Format.JSON)
     if Path(output).suffix.lower() != ".json":
         raise UsageError(
             f"-o {output}: a profile must be a .json file",
             "for other formats: popmodel machine show FILE.json -o FILE.md",
         )
-    return target(None, format, force=force), target(output, None, force=force)
+    return to(None, format), to(output, None)
 
 
 def _refuse_with_collect(*options: object) -> None:
@@ -181,18 +183,16 @@ def _folders(words: Sequence[str]) -> list[Path]:
     return [Path(word) for word in words[1:]]
 
 
-def _build(arguments: Sequence[str], request: Request, page: Target | None) -> None:
-    from popmodel import provenance
+def _build(request: Request, page: Target | None) -> None:
+    from popmodel.api.bench import built
     from popmodel.bench.measurement import tools
     from popmodel.host import hardware
-    from popmodel.report.bench import BUILT, built
+    from popmodel.report.bench import BUILT
 
     if page is None:
         raise UsageError("-o -: not valid with --build-only", "leave -o out")
     made = tools(request, hardware.here().usable_cores)
-    mpi = None if made.mpi is None else made.mpi.name
-    stamp = provenance.collect(arguments).to_dict()
-    page.write({**built(made.programs, made.compiler.version, mpi), "provenance": stamp}, BUILT)
+    page.write(built(made), BUILT)
 
 
 def _write_script(
@@ -388,20 +388,22 @@ def _show(
 ) -> None:
     """Write the profile to its file, and the page that shows it."""
     from popmodel import provenance
+    from popmodel.api.machine import show
     from popmodel.machine import profile as profiles
-    from popmodel.report import machine as report
+    from popmodel.plain import plain
+    from popmodel.report.machine import SHOWN
     from popmodel.report.render import Format
 
-    stamp = provenance.collect(arguments, samples).to_dict()
+    stamp = plain(provenance.collect(arguments, samples))
     document["provenance"] = {**document.get("provenance", {}), **stamp}
     path = str(profile.path) if profile is not None and profile.path is not None else ""
     # Checked before it is written: a good profile is not replaced by one that cannot be read.
     checked = profiles.from_document(document, path or "this machine")
     if profile is not None:
-        profile.write(document, report.SHOWN)
+        profile.write(document, SHOWN)
     if page is None:
         return
     if page.format is Format.JSON:
-        page.write(document, report.SHOWN)
+        page.write(document, SHOWN)
         return
-    page.write({**report.shown(checked), "provenance": stamp}, report.SHOWN)
+    page.write({**show(checked), "provenance": stamp}, SHOWN)

@@ -35,22 +35,12 @@ def command(
     Checks compiler, OpenMP, MPI, hardware counters, cores, noise and cache, and says how to fix
     what does not work. Exits with status 1 if popmodel bench cannot run.
     """
-    from popmodel import provenance
-    from popmodel.bench.doctor import examine, measurable
+    from popmodel.api.bench import doctor
     from popmodel.cli.output import target
-    from popmodel.host import hardware
     from popmodel.report.doctor import VIEWS
 
-    goal = target(output, format, force=force)
-    machine = hardware.here()
-    checks = examine(machine, launcher)
-    document = {
-        "schema": "popmodel/doctor/1",
-        "measurable": measurable(checks),
-        "machine": {**machine.host(), **machine.topology()},
-        "checks": [vars(check) for check in checks],
-        "provenance": provenance.collect(ctx.obj).to_dict(),
-    }
-    goal.write(document, VIEWS)
-    if not measurable(checks):
+    goal = target(ctx.obj, output, format, force=force)
+    found = doctor(launcher)
+    goal.write(found, VIEWS)
+    if not found["measurable"]:
         raise typer.Exit(1)

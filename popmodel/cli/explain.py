@@ -38,12 +38,10 @@ def command(
     For a metric: formula, source, parts, and what to check when it is low. For a family: when to
     use it, and its metrics, one per line.
     """
-    from popmodel import provenance
     from popmodel.api.explain import explain
     from popmodel.cli.output import target
     from popmodel.report.explain import VIEWS
 
-    goal = target(output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force)
     # several words are one name: quotes are easily forgotten
-    found = explain(" ".join(name) if name else None)
-    goal.write({**found, "provenance": provenance.collect(ctx.obj).to_dict()}, VIEWS)
+    goal.write(explain(" ".join(name) if name else None), VIEWS)

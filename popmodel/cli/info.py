@@ -43,16 +43,18 @@ def command(
     counters, and what is wrong with the trace. Numbers are those of the whole trace unless --window
     or --region selects a part; "analysed" is what other commands analyse.
     """
-    from popmodel import provenance
+    from popmodel.api.info import info
     from popmodel.cli.output import target
     from popmodel.report.info import VIEWS
-    from popmodel.trace import read
-    from popmodel.trace.info import info
-    from popmodel.trace.part import Part
 
-    goal = target(output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force)
     which = whole_number("--application", application)
-    part = Part.of(window, region, from_start)
-    facts = info(read(trace, application=which, cache=not no_cache), part)
-    stamp = provenance.collect(ctx.obj, [trace]).to_dict()
-    goal.write({"schema": "popmodel/info/1", **facts, "provenance": stamp}, VIEWS)
+    found = info(
+        trace,
+        window=window,
+        region=region,
+        from_start=from_start,
+        application=which,
+        cache=not no_cache,
+    )
+    goal.write(found, VIEWS, [trace])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from popmodel.cli.options import ForceOption, FormatOption, OutputOption, choice
 from popmodel.errors import UsageError
-
-if TYPE_CHECKING:
-    from popmodel.cli.output import Target
 
 EXAMPLES = (
     "popmodel machine show machine.json",
@@ -47,9 +43,14 @@ def command(
     force: ForceOption = False,
 ) -> None:
     """Show, compare or check machine profiles."""
+    from popmodel.api.machine import check, compare, show
     from popmodel.cli.output import target
+    from popmodel.machine.checks import ProfileError
+    from popmodel.report.machine import SHOWN
+    from popmodel.report.machine_check import CHECKED
+    from popmodel.report.machine_diff import COMPARED
 
-    goal = target(output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force)
     which = choice("machine", action, ACTIONS)
     sources = profiles or []
     if which == "diff":
@@ -58,42 +59,21 @@ def command(
                 f"machine diff: takes two profiles, not {len(sources)}",
                 "popmodel machine diff before.json after.json",
             )
-        _diff(ctx.obj, sources, goal)
+        compared = compare(*sources)
+        goal.write(compared, COMPARED, [one["path"] for one in compared["machines"]])
         return
     if len(sources) > 1:
         raise UsageError(
             f"machine {which}: takes one profile, not {len(sources)}",
             f"popmodel machine {which} {sources[0]}",
         )
-    _look_at(ctx.obj, which, sources, goal)
-
-
-def _look_at(arguments: Sequence[str], which: str, sources: Sequence[str], goal: Target) -> None:
-    from popmodel import provenance
-    from popmodel.machine import findings, profile
-    from popmodel.machine.checks import ProfileError
-    from popmodel.report import machine, machine_check
-
-    one = profile.load(sources[0] if sources else profile.DEFAULT_PRESET)
-    stamp = provenance.collect(arguments, [one.path]).to_dict()
     if which == "show":
-        goal.write({**machine.shown(one), "provenance": stamp}, machine.SHOWN)
-    else:
-        document = machine_check.checked(one, findings.inspect(one))
-        goal.write({**document, "provenance": stamp}, machine_check.CHECKED)
-        if not document["usable"]:
-            raise ProfileError(
-                one.path, "contains no parameters", hint="measure them: popmodel bench"
-            )
-
-
-def _diff(arguments: Sequence[str], sources: Sequence[str], goal: Target) -> None:
-    from popmodel import provenance
-    from popmodel.machine import profile
-    from popmodel.machine.compare import diff
-    from popmodel.report import machine_diff
-
-    one, other = (profile.load(source) for source in sources)
-    stamp = provenance.collect(arguments, [one.path, other.path]).to_dict()
-    document = machine_diff.compared(one, other, diff(one, other))
-    goal.write({**document, "provenance": stamp}, machine_diff.COMPARED)
+        shown = show(*sources)
+        goal.write(shown, SHOWN, [shown["path"]])
+        return
+    checked = check(*sources)
+    goal.write(checked, CHECKED, [checked["path"]])
+    if not checked["usable"]:
+        raise ProfileError(
+            checked["path"], "contains no parameters", hint="measure them: popmodel bench"
+        )

@@ -105,14 +105,13 @@ def command(
     By default the analysis covers the end of MPI_Init on the last rank to the start of MPI_Finalize
     on the first; the first lines say how much that leaves out.
     """
-    from popmodel import provenance
     from popmodel.api.metrics import metrics
     from popmodel.cli.output import target
     from popmodel.cli.thresholds import check, parse
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.report.render import Format
 
-    goal = target(output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force)
     which = whole_number("--application", application)
     mode = SCALING_MODES[choice("--scaling", scaling, tuple(SCALING_MODES))]
     reading = READINGS[choice("--outside-mpi", outside_mpi, tuple(READINGS))]
@@ -134,10 +133,10 @@ def command(
     )
     if chosen is None:
         chosen = found.fitting if goal.format is Format.TABLE else tuple(known)
-    stamp = provenance.collect(ctx.obj, found.files).to_dict()
     evaluated = dict(zip(found.names, found.evaluations, strict=True))
     goal.write(
-        {**found.to_dict(chosen), "provenance": stamp},
+        found.to_dict(chosen),
         found.views,
+        found.files,
         lambda: check(thresholds, evaluated, chosen),
     )

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -14,6 +14,7 @@ from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.errors import FileError, UsageError
 from popmodel.files import refuse_planted, write_bytes
+from popmodel.provenance import stamped
 from popmodel.report.colour import depth_of
 from popmodel.report.render import Document, Format, Views, render
 from popmodel.report.terminal import Style
@@ -30,23 +31,33 @@ SUFFIXES = {
 
 @dataclass(frozen=True)
 class Target:
-    """Where and how one result is written; `path` is None for standard output."""
+    """Where and how one result is written; `path` is None for standard output.
 
+    `arguments` is the command line, which a result states.
+    """
+
+    arguments: tuple[str, ...]
     format: Format
     path: Path | None
     force: bool
 
     def write(
-        self, document: Document, views: Views, then: Callable[[], None] = lambda: None
+        self,
+        document: Document,
+        views: Views,
+        inputs: Iterable[str | os.PathLike[str]] = (),
+        then: Callable[[], None] = lambda: None,
     ) -> None:
-        """Render a document and write it.
+        """Render a document with its provenance and write it.
 
         Parameters
         ----------
         document : mapping
-            The result.
+            The result; one that has its provenance keeps it.
         views : Views
             How it is shown.
+        inputs : iterable of path
+            The files that it rests on.
         then : callable
             What raises an error for a result that is not as it was asked to be. It is called after
             the result is written, and also when the reader of the output went away before its end
@@ -57,6 +68,8 @@ class Target:
         FileError
             If the file cannot be written; what was there before is still there then.
         """
+        if "provenance" not in document:
+            document = stamped(document, self.arguments, inputs)
         text = render(document, views, self.format, self._style())
         if self.path is None:
             try:
@@ -77,6 +90,7 @@ class Target:
 
 
 def target(
+    arguments: Sequence[str],
     output: str | None,
     format_name: str | None,
     *,
@@ -87,6 +101,8 @@ def target(
 
     Parameters
     ----------
+    arguments : sequence of str
+        The command line after the program's name.
     output, format_name : str or None
         The texts of ``-o`` and ``--format``.
     force : bool
@@ -103,7 +119,7 @@ def target(
     if format_name is not None:
         format = Format(choice("--format", format_name, formats))
     if output is None or output == "-":
-        return Target(format or Format.TABLE, None, force)
+        return Target(tuple(arguments), format or Format.TABLE, None, force)
     path = Path(output)
     suffixes = {suffix: one for suffix, one in SUFFIXES.items() if one in formats}
     by_suffix = suffixes.get(path.suffix.lower())
@@ -121,7 +137,7 @@ def target(
         _refuse_existing(path, force)
     except OSError as error:
         raise _cannot_write(path, error) from error
-    return Target(format or by_suffix or Format.TABLE, path, force)
+    return Target(tuple(arguments), format or by_suffix or Format.TABLE, path, force)
 
 
 def terminal_style(stream: TextIO | None) -> Style:

@@ -71,14 +71,13 @@ def command(
     From the signature of an application and the profile of a machine: runtime and efficiencies with
     90 % intervals, where the time goes, what would help, and how to launch the run.
     """
-    from popmodel import provenance
     from popmodel.api.predict import predict
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.model.prediction import MAIN_FAMILY
     from popmodel.report.predict import views
 
-    goal = target(output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force)
     if procs is None:
         raise UsageError("--procs is missing", "try --procs 16")
     processes = whole_number("--procs", procs)
@@ -90,22 +89,20 @@ def command(
         for option, given in (("--family", family), ("--reference", reference)):
             if given is not None:
                 raise UsageError(f"--formula and {option} cannot be combined", _ALONE[option])
-        from popmodel.api.inputs import allocation_of, profile_of, signature_of
-        from popmodel.model.formula import derivation
+        from popmodel.api.signature import formula as derive
         from popmodel.report.formula import VIEWS
 
-        signature, profile = signature_of(app), profile_of(machine)
-        written = derivation.formula(
-            signature,
-            profile,
+        derived = derive(
+            app,
+            machine,
             processes,
             per_process,
             formula,
             changed,
-            allocation=allocation_of(on_nodes, on_cores),
+            nodes=on_nodes,
+            cores_per_node=on_cores,
         )
-        stamp = provenance.collect(ctx.obj, [signature.path, profile.path]).to_dict()
-        goal.write({**written.to_dict(), "provenance": stamp}, VIEWS)
+        goal.write(derived.to_dict(), VIEWS, (derived.signature.path, derived.profile.path))
         return
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(load_families()))
     found = predict(
@@ -118,8 +115,7 @@ def command(
         cores_per_node=on_cores,
         reference=None if reference is None else split_and_settings("--reference", reference),
     )
-    stamp = provenance.collect(ctx.obj, found.files).to_dict()
-    goal.write({**found.to_dict(), "provenance": stamp}, views(shown, brief=family is None))
+    goal.write(found.to_dict(), views(shown, brief=family is None), found.files)
 
 
 _ALONE = {

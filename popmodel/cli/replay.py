@@ -114,13 +114,12 @@ def command(
 
     In JSON, infinite values are null (in CSV, empty fields).
     """
-    from popmodel import provenance
     from popmodel.api.outcomes import BASELINES
     from popmodel.api.replay import replay
     from popmodel.cli.output import target
     from popmodel.report.replay import VIEWS, differences
 
-    goal = target(output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force)
     which = whole_number("--application", application)
     base = None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
     found = replay(
@@ -141,7 +140,6 @@ def command(
         cache=not no_cache,
     )
     result = found.to_dict()
-    stamp = provenance.collect(ctx.obj, found.files).to_dict()
 
     def report_failures() -> None:
         if failures := found.failures:
@@ -149,7 +147,7 @@ def command(
             named = [f"run {number} ({differences(result, number)})" for number in failures]
             raise _stopped(named, next(iter(failures.values())))
 
-    goal.write({**result, "provenance": stamp}, VIEWS, report_failures)
+    goal.write(result, VIEWS, found.files, report_failures)
 
 
 def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:

@@ -80,14 +80,12 @@ def command(
 
 
 def _list(ctx: typer.Context, format: str | None, output: str | None, *, force: bool) -> None:
-    from popmodel import provenance
+    from popmodel.api.signature import bundled
     from popmodel.cli.output import target
-    from popmodel.model.signature.files import summaries
-    from popmodel.report.signature import LISTED, listing
+    from popmodel.report.signature import LISTED
 
-    goal = target(output, format, force=force)
-    stamp = provenance.collect(ctx.obj).to_dict()
-    goal.write({**listing(summaries()), "provenance": stamp}, LISTED)
+    goal = target(ctx.obj, output, format, force=force)
+    goal.write(bundled(), LISTED)
 
 
 def _show(app: str, output: str | None, *, force: bool) -> None:
@@ -112,17 +110,15 @@ def _check(
     *,
     force: bool,
 ) -> None:
-    from popmodel import provenance
     from popmodel.cli.output import target
     from popmodel.model.check.check import check
     from popmodel.model.signature.reader import SignatureError
     from popmodel.report.signature import CHECKED
     from popmodel.units import plural
 
-    goal = target(output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force)
     checked = check(app, values)
-    stamp = provenance.collect(ctx.obj, [checked.path]).to_dict()
-    goal.write({**checked.to_dict(), "provenance": stamp}, CHECKED)
+    goal.write(checked.to_dict(), CHECKED, [checked.path])
     if checked.mistakes:
         first = checked.mistakes[0]
         where = "" if first.line is None else f" in line {first.line}"

@@ -101,13 +101,12 @@ def command(
     Shows every possible split with its runtime, efficiency, memory and probability of being the
     best, recommends one, and says what the usual defaults would cost and how to launch it.
     """
-    from popmodel import provenance
     from popmodel.api.sweep import sweep
     from popmodel.cli.output import target
     from popmodel.cli.progress import counted
     from popmodel.report.sweep import VIEWS
 
-    goal = target(output, format, force=force, formats=SWEEP_FORMATS)
+    goal = target(ctx.obj, output, format, force=force, formats=SWEEP_FORMATS)
     if (cores is None) == (efficiency is None):
         if cores is None:
             raise UsageError("--cores is missing", "try --cores 64")
@@ -128,8 +127,7 @@ def command(
             tune=tune,
             step=step,
         )
-    stamp = provenance.collect(ctx.obj, found.files).to_dict()
-    goal.write({**found.to_dict(), "provenance": stamp}, VIEWS)
+    goal.write(found.to_dict(), VIEWS, found.files)
 
 
 def _fraction(option: str, text: str) -> float:

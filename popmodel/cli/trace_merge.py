@@ -24,9 +24,9 @@ def merge(
     force: bool,
 ) -> None:
     """Make a trace of the records in a directory, and say what it is."""
-    from popmodel import provenance
+    from popmodel.api.trace import traced
     from popmodel.cli.output import target
-    from popmodel.report.trace import VIEWS, documents
+    from popmodel.report.trace import VIEWS
     from popmodel.signals import as_exits
     from popmodel.tracer import raw_directory
 
@@ -35,13 +35,12 @@ def merge(
             f"merge: takes one directory, not {len(words)}",
             "popmodel trace merge app.raw -o app.prv.gz",
         )
-    goal = target(None, format, force=force)
+    goal = target(arguments, None, format, force=force)
     raw = Path(words[0])
     name = output or f"{raw.absolute().name.removesuffix(raw_directory.SUFFIX)}.prv.gz"
     with as_exits():
         runs, notes = merged(raw, checked(name, force=force), force=force)
-    result = documents(runs, raw=str(raw), cost=None, notes=notes)
-    goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, VIEWS)
+    goal.write(traced(runs, raw=str(raw), cost=None, notes=notes), VIEWS)
 
 
 def merged(

@@ -19,18 +19,16 @@ def build(
     arguments: Sequence[str], words: Sequence[str], output: str | None, format: str | None
 ) -> None:
     """Build the tracer, and say where it is."""
-    from popmodel import provenance
+    from popmodel.api.trace import built
     from popmodel.cli.output import target
-    from popmodel.report.trace import BUILT, built
+    from popmodel.report.trace import BUILT
     from popmodel.tracer.commands import understand
 
     if output is not None:
         raise UsageError(f"-o {output}: not valid with --build-only", "leave -o out")
-    goal = target(None, format, force=False)
+    goal = target(arguments, None, format, force=False)
     library = tracer(understand(words) if words else None)
-    mpi = None if library.mpi is None else library.mpi.name
-    result = built(str(library.path), library.compiler.version, mpi, library.without_mpi)
-    goal.write({**result, "provenance": provenance.collect(arguments).to_dict()}, BUILT)
+    goal.write(built(library), BUILT)
 
 
 def print_environment(

@@ -91,10 +91,11 @@ def _finish(
     force: bool,
 ) -> None:
     """Make the trace of what was recorded, and say what it is."""
-    from popmodel import provenance
+    from popmodel.api.trace import traced
     from popmodel.cli.output import terminal_style
+    from popmodel.provenance import stamped
     from popmodel.report.render import Format, render
-    from popmodel.report.trace import VIEWS, documents
+    from popmodel.report.trace import VIEWS
 
     runs, notes = merged(raw, target, force=force, after_the_run=True)
     if library.without_mpi is not None:
@@ -106,11 +107,11 @@ def _finish(
             notes += ("no OpenMP: the runtime is statically linked",)
     if not keep_raw:
         _remove(raw)
-    result = documents(
+    found = traced(
         runs, raw=shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
     )
-    stamp = provenance.collect(arguments).to_dict()
-    _say(render({**result, "provenance": stamp}, VIEWS, Format.TABLE, terminal_style(sys.stderr)))
+    style = terminal_style(sys.stderr)
+    _say(render(stamped(found, arguments), VIEWS, Format.TABLE, style))
 
 
 def _cost(library: Library, target: Path) -> Costs | None:

@@ -83,7 +83,6 @@ def command(
     Shows predicted and measured runtime of each split (repeats are averaged) and, for traces, the
     efficiencies: how far off the predictions are and whether their intervals hold.
     """
-    from popmodel import provenance
     from popmodel.api.validate import validate
     from popmodel.cli.accuracy import check, limits
     from popmodel.cli.output import target
@@ -92,7 +91,7 @@ def command(
     from popmodel.report.validate import views
     from popmodel.validation.repeats import varied
 
-    goal = target(output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force)
     known = load_families()
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(known))
     allowed = limits(fail_over or [], fail_under or [], known)
@@ -108,10 +107,10 @@ def command(
         from_start=from_start,
         cache=not no_cache,
     )
-    stamp = provenance.collect(ctx.obj, found.files).to_dict()
     compared = found.splits
     goal.write(
-        {**found.to_dict(), "provenance": stamp},
+        found.to_dict(),
         views(shown),
+        found.files,
         lambda: check(allowed, compared, shown, varied(compared)),
     )

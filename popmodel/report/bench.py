@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Style, pairs, shorten
@@ -33,16 +29,6 @@ def progress_line(part: str, done: int, total: int, left: float, width: int) -> 
     bar = "#" * filled + "." * (_BAR - filled)
     whole = f"{part:<11} [{bar}] {figures}"
     return whole if len(whole) <= width else shorten(f"{part} {figures}", width)
-
-
-def built(programs: Mapping[str, Path], compiler: str, mpi: str | None) -> dict[str, Any]:
-    """The plain data of built programs, ``popmodel/build/1``."""
-    return {
-        "schema": "popmodel/build/1",
-        "programs": {name: str(path) for name, path in programs.items()},
-        "compiler": compiler,
-        "mpi": mpi,
-    }
 
 
 def _screen(document: Document, style: Style) -> list[str]:

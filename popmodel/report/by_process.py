@@ -20,7 +20,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.efficiency.by_process import Processes
 
 SHOWN = 20
 """Processes on a screen; of more, those that differ most from the average."""
@@ -43,26 +42,6 @@ _MEANINGS = {
 }
 
 Run = Mapping[str, Any]
-
-
-def document(processes: Processes) -> list[dict[str, Any]]:
-    """Processes of a run as plain data: one dict each, times in seconds, None for what is absent.
-
-    Keys are ``process``, ``node``, ``threads`` and those of `UNITS`.
-    """
-    columns = {
-        name: [None if np.isnan(value) else value for value in values.tolist()]
-        for name, values in processes.values.items()
-    }
-    return [
-        {
-            "process": process,
-            "node": int(processes.node[process]),
-            "threads": int(processes.threads[process]),
-            **{name: columns[name][process] if name in columns else None for name in UNITS},
-        }
-        for process in range(len(processes.threads))
-    ]
 
 
 def screen(document: Document, style: Style) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.hierarchy import load_families
@@ -16,39 +16,9 @@ from popmodel.report.warnings import caveat_lines
 from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.by_region import RegionRun
-    from popmodel.efficiency.family import Evaluation
+    pass
 
 Run = Mapping[str, Any]
-
-
-def document(
-    region: RegionRun, families: Mapping[str, Evaluation], caveats: Sequence[str]
-) -> dict[str, Any]:
-    """A region of a run as plain data; times in seconds.
-
-    Parameters
-    ----------
-    region : RegionRun
-        What was measured in it.
-    families : mapping of str to Evaluation
-        Its families by id; none where nothing could be measured.
-    caveats : sequence of str
-        Those of the run, which are not repeated.
-    """
-    run = region.run
-    ideal = run.observables.absent.get("ideal_runtime") if run else region.problem
-    return {
-        "region": region.name,
-        "problem": region.problem or None,
-        "window": None if run is None or run.window is None else run.window.to_dict(),
-        "caveats": [] if run is None else [text for text in run.caveats if text not in caveats],
-        "notes": [] if run is None else list(run.notes),
-        "runtime": None if run is None else float(run.observables.runtime),
-        "ideal_runtime": None if run is None or ideal else run.observables.ideal_runtime,
-        "metrics": {name: dict(evaluation.values) for name, evaluation in families.items()},
-        "absent": {name: dict(evaluation.absent) for name, evaluation in families.items()},
-    }
 
 
 def screen(document: Document, style: Style) -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.report.export import Record, markdown_table
@@ -12,52 +11,9 @@ from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Style, pairs, paragraph
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.explain import Explanation
-    from popmodel.efficiency.family import Family
+    pass
 
 Entry: TypeAlias = Mapping[str, Any]
-
-
-def document(explanation: Explanation | None, words: Sequence[Entry] = ()) -> dict[str, Any]:
-    """The plain data of what a name means, ``popmodel/explain/1``.
-
-    Parameters
-    ----------
-    explanation : Explanation or None
-        The metric of that name; None if there is none.
-    words : sequence of mapping
-        Other words of that name: ``name``, ``topic``, ``meaning``, ``unit``, ``also``, ``see``,
-        ``measure``.
-    """
-    metric = {"metric": None, "definitions": []} if explanation is None else asdict(explanation)
-    return {"schema": "popmodel/explain/1", **metric, "words": list(words)}
-
-
-def catalogue(families: Iterable[Family], words: Sequence[Entry] = ()) -> dict[str, Any]:
-    """The plain data of the metrics of families and of other words, ``popmodel/explain/1``."""
-    return {
-        "schema": "popmodel/explain/1",
-        "words": list(words),
-        "families": [
-            {
-                "family": family.id,
-                "title": family.title,
-                "use": family.use,
-                "source": family.source,
-                "metrics": [
-                    {
-                        "metric": line.metric,
-                        "name": metric.name,
-                        "depth": line.depth,
-                        "meaning": metric.meaning,
-                    }
-                    for line in _lines(family)
-                    for metric in [family.metrics[line.metric]]
-                ],
-            }
-            for family in families
-        ],
-    }
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -127,15 +83,6 @@ def markdown(document: Document) -> list[str]:
         title = f"## {word['name']} ({word['topic']})"
         lines += ["", title, "", *markdown_table(["", ""], _word_facts(word))]
     return lines[1:]
-
-
-def _lines(family: Family) -> list[Any]:
-    """Every metric once, where the family's trees list it first."""
-    found: dict[str, Any] = {}
-    for walk in family.tree():
-        for line in walk.rows:
-            found.setdefault(line.metric, line)
-    return list(found.values())
 
 
 def _list(document: Document, style: Style) -> list[str]:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from popmodel.plain import plain
 from popmodel.report.terminal import clean
 
 Record = Mapping[str, object]
@@ -21,24 +22,15 @@ def json_text(document: Mapping[str, Any]) -> str:
     ValueError
         If the document holds NaN or an infinity, which JSON does not know: what is not known, or
         has no limit, must be absent or null.
+    TypeError
+        If something in it has no form in JSON.
     """
-    return json.dumps(plain(document), indent=1, allow_nan=False) + "\n"
+    return json.dumps(plain(document, encodable), indent=1, allow_nan=False) + "\n"
 
 
-def plain(value: Any) -> Any:
-    """The same data in JSON's own types; arrays become lists."""
-    if isinstance(value, Mapping):
-        return {plain(str(key)): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):  # NumPy's arrays and scalars, without importing NumPy
-        return value.tolist()
-    if isinstance(value, str):
-        # File names may hold bytes that are no UTF-8; strict readers refuse what stands for them.
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, Iterable):
-        return [plain(item) for item in value]
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+def encodable(text: str) -> str:
+    """Text as UTF-8 can hold it: file names may have bytes that strict readers refuse."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def csv_text(records: Sequence[Record], stamp: Record) -> str:
@@ -65,7 +57,7 @@ def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
 
 
 def _csv_value(value: object) -> object:
-    value = plain(value)
+    value = plain(value, encodable)
     if value is None:
         return ""
     if isinstance(value, bool):

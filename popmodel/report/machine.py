@@ -37,19 +37,6 @@ _NOISE = {  # shares
 _TIERS = {"socket": "one socket", "intra": "one node", "inter": "two nodes"}
 
 
-def shown(profile: Profile) -> dict[str, Any]:
-    """The plain data of a page, ``popmodel/machine-show/1``; without the command's provenance."""
-    return {
-        "schema": "popmodel/machine-show/1",
-        "machine": profile.name,
-        "path": profile.path,
-        "preset": profile.is_preset,
-        "origin": profile.origin,
-        "profile": dict(profile.document),
-        "findings": [finding.to_dict() for finding in findings.inspect(profile)],
-    }
-
-
 def screen(document: Document, style: Style) -> list[str]:
     """The page on a terminal."""
     profile = _profile(document)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from popmodel.machine.findings import KINDS, Finding
-from popmodel.machine.profile import Profile
+from popmodel.machine.findings import KINDS
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Style, pairs, paragraph
@@ -24,21 +20,6 @@ _TITLES = {
 }
 
 _REPEATED = {"unused": "not used: "}
-
-
-def checked(profile: Profile, found: Sequence[Finding]) -> dict[str, Any]:
-    """The plain data of a check, ``popmodel/machine-check/1``.
-
-    A profile that loads is usable if any quantity is in it: noise alone predicts nothing.
-    """
-    return {
-        "schema": "popmodel/machine-check/1",
-        "machine": profile.name,
-        "path": profile.path,
-        "usable": bool(profile.quantities),
-        "quantities": len(profile.quantities),
-        "findings": [finding.to_dict() for finding in found],
-    }
 
 
 def screen(document: Document, style: Style) -> list[str]:

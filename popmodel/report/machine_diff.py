@@ -2,59 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.machine.compare import Difference
-from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.report.export import Record, markdown_table
-from popmodel.report.machine_values import host_text, unit_of, value_text
+from popmodel.report.machine_values import value_text
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
 
 _DIGITS = range(3, 7)
 _SHOWN = 12  # names of quantities that only one profile has
-
-
-def compared(one: Profile, other: Profile, differences: Sequence[Difference]) -> dict[str, Any]:
-    """The plain data of a comparison, ``popmodel/machine-diff/1``, what differs most first.
-
-    ``host`` is what differs in hardware and software, which may explain the rest.
-
-    Parameters
-    ----------
-    one, other : Profile
-        The profiles.
-    differences : sequence of Difference
-        Of every quantity that one of them has.
-    """
-    rows: list[dict[str, Any]] = [
-        {
-            "path": row.path,
-            "unit": unit_of(row.path),
-            "a": row.first.to_dict(),
-            "b": row.second.to_dict(),
-            "ratio": row.ratio,
-            "within": row.within,
-        }
-        for row in differences
-        if row.first is not None and row.second is not None
-    ]
-    rows.sort(key=lambda row: (row["within"], -_distance(row["ratio"])))
-    return {
-        "schema": "popmodel/machine-diff/1",
-        "machines": [{"machine": each.name, "path": each.path} for each in (one, other)],
-        "host": _differing(one, other),
-        "rows": rows,
-        "only_a": [row.path for row in differences if row.second is None],
-        "only_b": [row.path for row in differences if row.first is None],
-        "summary": {
-            "compared": len(rows),
-            "within": sum(row.within is True for row in differences),
-        },
-    }
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -101,7 +59,6 @@ def markdown(document: Document) -> list[str]:
 
 _HEADS = (("a",), ("b",), ("b / a",))
 _DIFFERING = "different hardware or software"
-_OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
 _FIGURES = ("value", "low", "high")
 
 
@@ -118,22 +75,6 @@ def _facts(document: Document) -> list[tuple[str, str]]:
             else "no common parameters",
         ),
     ]
-
-
-def _differing(one: Profile, other: Profile) -> list[dict[str, str | None]]:
-    """Processor, compiler, MPI, OpenMP and the like, where two profiles name others."""
-    hosts = [_named(profile.document.get("host", {})) for profile in (one, other)]
-    keys = dict.fromkeys([*hosts[0], *hosts[1]])
-    found = [{"key": key, "a": hosts[0].get(key), "b": hosts[1].get(key)} for key in keys]
-    return [row for row in found if row["a"] != row["b"]]
-
-
-def _named(host: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        key: host_text(value)
-        for key, value in host.items()
-        if isinstance(value, str | int | float) and key not in _OF_THE_MOMENT
-    }
 
 
 def _hosts(document: Document) -> list[str]:
@@ -175,11 +116,6 @@ def _alone(document: Document) -> Iterator[tuple[str, list[str]]]:
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def _distance(ratio: Any) -> float:
-    """How far a ratio is from 1, whichever way; none at all is the farthest."""
-    return abs(math.log(float(ratio))) if ratio else math.inf
 
 
 COMPARED = Views(screen, records, markdown)

@@ -242,11 +242,6 @@ CHECKED = Views(screen, records, markdown)
 # -- the list of the bundled signatures
 
 
-def listing(signatures: Sequence[Entry]) -> dict[str, Any]:
-    """The plain data of the bundled signatures, ``popmodel/signatures/1``."""
-    return {"schema": "popmodel/signatures/1", "signatures": list(signatures)}
-
-
 def _list_screen(document: Document, style: Style) -> list[str]:
     lines = pairs([(one["name"], _summary(one)) for one in document["signatures"]], style)
     lines += [""]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from popmodel import shell
@@ -10,77 +10,11 @@ from popmodel.report.export import Record, markdown_table
 from popmodel.report.info import describe_threads
 from popmodel.report.render import Document, Views
 from popmodel.report.terminal import Style, pairs, paragraph
-from popmodel.tracer.cost import USUAL, Costs
-from popmodel.tracer.merge import Merged
-from popmodel.tracer.summary import not_seen, overhead
 from popmodel.units import count, format_size, format_time, plural
 
 _OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "intercepted libgomp calls"}
 _BY_SPAWN = " (started by MPI_Comm_spawn)"
 _NEXT = ("metrics", "replay")
-
-
-def document(
-    merged: Merged, *, raw: str | None, cost: Costs | None, notes: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The plain data of a traced run, ``popmodel/trace/1``.
-
-    Parameters
-    ----------
-    merged : Merged
-        The trace.
-    raw : str or None
-        The raw directory, where it is kept.
-    cost : Costs or None
-        What recording cost where the run was made; what it usually costs if None.
-    notes : sequence of str
-        What was not seen, and why, beyond what the trace tells.
-    """
-    costs = USUAL if cost is None else cost
-    share = overhead(merged, costs)
-    return {
-        "schema": "popmodel/trace/1",
-        "trace": str(merged.path),
-        "size": merged.size,
-        "raw": raw,
-        "raw_size": merged.raw_size,
-        "processes": merged.processes,
-        "threads": list(merged.threads),
-        "hosts": merged.hosts,
-        "duration": merged.duration * 1e-9,
-        "records": merged.records,
-        "calls": dict(merged.calls),
-        "only_masters_call": merged.only_masters_call,
-        "messages": merged.messages,
-        "message_bytes": merged.message_bytes,
-        "library": merged.library,
-        "openmp": dict(merged.openmp),
-        "counters": merged.counters.get("", 0),
-        "clock_residual": None if merged.clock_residual is None else merged.clock_residual * 1e-9,
-        "overhead": {
-            "share": share.middle,
-            "low": share.low,
-            "high": share.high,
-            "per_record": costs.record.middle,
-            "measured": costs.measured,
-        },
-        "spawned": merged.spawned,
-        "not_seen": [*notes, *not_seen(merged)],
-    }
-
-
-def documents(
-    runs: Sequence[Merged], *, raw: str | None, cost: Costs | None, notes: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The plain data of all runs of a command: the first, with the others in it.
-
-    Parameters
-    ----------
-    runs, raw, cost, notes
-        As those of `document`.
-    """
-    first, *others = (document(run, raw=raw, cost=cost, notes=notes) for run in runs)
-    return {**first, "others": others}
 
 
 def screen(document: Document, style: Style) -> list[str]:
@@ -208,17 +142,6 @@ def _percent(low: float, high: float) -> str:
 
 
 VIEWS = Views(screen, records, markdown)
-
-
-def built(library: str, compiler: str, mpi: str | None, without: str | None) -> dict[str, Any]:
-    """The plain data of a built library, ``popmodel/trace-library/1``."""
-    return {
-        "schema": "popmodel/trace-library/1",
-        "library": library,
-        "compiler": compiler,
-        "mpi": mpi,
-        "without_mpi": without,
-    }
 
 
 def _built_facts(document: Document) -> list[tuple[str, str]]:

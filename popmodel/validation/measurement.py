@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from popmodel.documents import fields_of
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run
 from popmodel.errors import FileError
@@ -58,7 +57,7 @@ class Measurement:
 
     def to_dict(self) -> dict[str, Any]:
         """What was measured, for JSON; the values stand beside their predictions."""
-        return fields_of(self, "source", "caveats", "window")
+        return {"source": self.source, "caveats": self.caveats, "window": self.window}
 
 
 def from_run(run: Run) -> Measurement:

@@ -20,7 +20,6 @@ from popmodel.api.results import Drawing, Result
 from popmodel.api.sweep import Sweep
 from popmodel.cli import main
 from popmodel.errors import FileError
-from popmodel.report.export import plain
 from popmodel.simulator import from_trace
 from popmodel.values import LONGEST
 
@@ -59,7 +58,7 @@ def test_a_notebook_shows_the_same_screen(result: Result) -> None:
 
 
 def test_documents_are_those_of_the_command(result: Result) -> None:
-    document = json.loads(json.dumps(plain(result.to_dict()), allow_nan=False))
+    document = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert document["schema"].startswith("popmodel/")
     assert "provenance" not in document
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
-from popmodel.documents import plain
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.predict import predict
@@ -21,6 +20,7 @@ from popmodel.model.run.placement import Allocation, place
 from popmodel.model.signature import files as signature
 from popmodel.model.sweep.sweep import sweep
 from popmodel.model.validity import LIMITS, Validity, assess, ranges
+from popmodel.plain import plain
 from popmodel.report.predict import screen
 from popmodel.report.sweep import markdown as sweep_markdown
 from popmodel.report.sweep import records as sweep_records

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.api.breakdown import Breakdown
 from popmodel.efficiency.by_process import Processes
 from popmodel.report import by_process
 from popmodel.report.terminal import Style
@@ -17,7 +18,7 @@ def document(processes: Processes, *, runtime: float, threads: int = 1) -> dict[
         "caveats": [],
         "runtime": runtime,
         "threads": threads,
-        "by_process": by_process.document(processes),
+        **Breakdown(processes).facts({}, ()),
     }
     return {"runs": [run]}
 

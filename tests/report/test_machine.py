@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from machine.profiles import document, measured, overhead
 
+from popmodel.api.machine import check, show
 from popmodel.machine import profile as profiles
 from popmodel.machine.quantity import Quantity
 from popmodel.report import machine, machine_check
-from popmodel.report.bench import BUILT, built, progress_line
+from popmodel.report.bench import BUILT, progress_line
 from popmodel.report.machine_values import figure, interval_text, inverse, unit_of, value_text
 from popmodel.report.terminal import Style
 
@@ -20,7 +21,7 @@ NARROW = Style(60)
 
 
 def page(one: Document, style: Style = NARROW) -> list[str]:
-    return machine.screen(machine.shown(profiles.from_document(one)), style)
+    return machine.screen(show(profiles.from_document(one)), style)
 
 
 def line(lines: list[str], begin: str) -> str:
@@ -99,7 +100,7 @@ def test_doubts_and_what_is_absent_stand_below() -> None:
 
 def test_a_preset_says_that_it_is_not_measured() -> None:
     preset = profiles.load(profiles.DEFAULT_PRESET)
-    lines = machine.screen(machine.shown(preset), NARROW)
+    lines = machine.screen(show(preset), NARROW)
     assert lines[0] == "machine  sandybridge-fdr (preset, not measured)"
     assert max(map(len, lines)) <= 60
     assert "two nodes" in lines
@@ -107,7 +108,7 @@ def test_a_preset_says_that_it_is_not_measured() -> None:
 
 def test_records_hold_every_quantity_with_its_unit() -> None:
     one = document() | {"absent": {"net.inter": "one node"}}
-    rows = {row["path"]: row for row in machine.records(machine.shown(profiles.from_document(one)))}
+    rows = {row["path"]: row for row in machine.records(show(profiles.from_document(one)))}
     assert rows["net.intra.classes[0].alpha"]["unit"] == "s"
     assert rows["core.freq.4"]["value"] == 2.6e9
     assert rows["net.inter"] == {"path": "net.inter", "absent": "one node"}
@@ -121,7 +122,7 @@ def test_the_profile_as_it_is_has_the_same_views() -> None:
 
 def test_markdown_has_the_same_tables() -> None:
     one = document() | {"absent": {"net.inter": "one node"}}
-    lines = machine.markdown(machine.shown(profiles.from_document(one)))
+    lines = machine.markdown(show(profiles.from_document(one)))
     assert lines[0] == "| machine | box (measured 2026-11-01) |"
     assert "| cpu | Some CPU @ 2 GHz |" in lines
     assert "| core | value | 90 % |" in lines
@@ -133,9 +134,7 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
     one = document()
     del one["memory"]["kappa"]
     profile = profiles.from_document(one)
-    from popmodel.machine.findings import inspect
-
-    checked = machine_check.checked(profile, inspect(profile))
+    checked = check(profile)
     assert checked["usable"] is True
     lines = machine_check.screen(checked, NARROW)
     assert max(map(len, lines)) <= 60
@@ -224,14 +223,12 @@ def test_the_line_of_progress_fits_the_terminal() -> None:
 
 
 def test_built_programs_are_named_whole() -> None:
-    from pathlib import Path
-
-    path = Path("/" + "long/" * 30 + "popmodel-node")
-    made = built({"node": path}, "GCC 12", None)
+    path = "/" + "long/" * 30 + "popmodel-node"
+    made = {"programs": {"node": path}, "compiler": "GCC 12", "mpi": None}
     lines = BUILT.screen(made, NARROW)
     assert lines[0] == f"popmodel-node  {path}"
     assert lines[2:] == ["compiler  GCC 12", "MPI       not needed"]
-    assert BUILT.records(made) == [{"program": "popmodel-node", "path": str(path)}]
+    assert BUILT.records(made) == [{"program": "popmodel-node", "path": path}]
     assert f"| popmodel-node | {path} |" in BUILT.markdown(copy.deepcopy(made))
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from popmodel.api.metrics_document import measured
 from popmodel.efficiency.call_sites import CallSite
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run, analyse
 from popmodel.efficiency.observables import Region
 from popmodel.efficiency.scaling import Comparable, scale
 from popmodel.report import metrics, places
-from popmodel.report.metrics_document import document
 from popmodel.report.terminal import Style
 from popmodel.trace import read
 from popmodel.trace.writer import TraceWriter
@@ -40,7 +40,7 @@ def shown(*runs: Run) -> dict[str, Any]:
         {"mpi": mpi.evaluate(values, absent), "scaling": scaling}
         for values, scaling in zip(aggregates, scaled.evaluations, strict=True)
     ]
-    return document(runs, families, scaled, [()] * len(runs))
+    return measured(runs, families, scaled, [()] * len(runs))
 
 
 def test_caveats_stand_before_the_numbers(run: Run) -> None:

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.documents import fields_of
 from popmodel.expressions.elementary import Value
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import estimate
 from popmodel.model.validity import Validity
+from popmodel.plain import LEFT_OUT, fields_of
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -77,7 +77,7 @@ class Candidate:
         Runtime in every draw, s; entry 0 is the best estimate.
     """
 
-    placement: Placement
+    placement: Placement = field(metadata=LEFT_OUT)
     grid: tuple[int, ...]
     runtime: Estimate
     parallel_efficiency: Estimate
@@ -87,7 +87,7 @@ class Candidate:
     regret: float | None
     validity: Validity
     source: str
-    draws: Array = field(repr=False, compare=False)
+    draws: Array = field(repr=False, compare=False, metadata=LEFT_OUT)
 
     @property
     def split(self) -> tuple[int, int]:
@@ -102,7 +102,7 @@ class Candidate:
             "cores": self.placement.cores,
             "nodes": self.placement.nodes,
             "processes_per_node": self.placement.per_node,
-            **fields_of(self, without=("placement", "draws")),
+            **fields_of(self),
         }
 
 

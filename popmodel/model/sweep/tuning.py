@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.documents import fields_of
 from popmodel.errors import UsageError
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import REPLAY
@@ -23,6 +22,7 @@ from popmodel.model.sweep.candidate import estimated
 from popmodel.model.sweep.splits import evaluate
 from popmodel.model.uncertainty import nominal
 from popmodel.model.validity import assess
+from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 WITHIN = 0.01
@@ -71,7 +71,7 @@ class Tuned:
     def to_dict(self) -> dict[str, Any]:
         """Return the value as JSON types."""
         cores = self.split[0] * self.split[1]
-        return {"name": self.name, "cores": cores, **fields_of(self, without=("name",))}
+        return {"name": self.name, "cores": cores, **fields_of(self)}
 
 
 def tune(

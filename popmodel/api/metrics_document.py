@@ -1,4 +1,4 @@
-"""The plain data of measured runs, ``popmodel/metrics/1``: what is stored and what is drawn."""
+"""The document of measured runs, ``popmodel/metrics/1``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.advice import advice_data, advise
 from popmodel.efficiency.scaling import SCALING
+from popmodel.plain import document
 from popmodel.report.names import run_names
 from popmodel.report.terminal import loses
 
 if TYPE_CHECKING:
+    from popmodel.api.breakdown import Breakdown
     from popmodel.efficiency.family import Evaluation
     from popmodel.efficiency.measure import Run
     from popmodel.efficiency.observables import OutsideMPI
@@ -20,12 +22,13 @@ ABOUT_MPI = ("mpi", "mpi-additive")
 """Families whose advice would mislead where there is no MPI: all loss reads as communication."""
 
 
-def document(
+def measured(
     runs: Sequence[Run],
     evaluations: Sequence[Mapping[str, Evaluation]],
     scaling: Scaling,
     warnings: Sequence[Sequence[Mapping[str, Any]]],
     outside_mpi: OutsideMPI = "everywhere",
+    breakdowns: Sequence[Breakdown] = (),
 ) -> dict[str, Any]:
     """Put measured runs into a document.
 
@@ -41,36 +44,34 @@ def document(
         For each run what is wrong with its trace: ``{"text", "count", "line"}``.
     outside_mpi : {"everywhere", "not-in-mpi"}
         What the evaluations take for time outside MPI.
+    breakdowns : sequence of Breakdown
+        For each run its processes or regions, if they are asked for.
     """
     names = run_names([run.trace for run in runs])
-    return {
-        "schema": "popmodel/metrics/1",
-        "runs": [
-            {
-                **_run(run, families, told, compared=index != scaling.reference),
-                "outside_mpi": outside_mpi,
-            }
-            for index, (run, families, told) in enumerate(
-                zip(runs, evaluations, warnings, strict=True)
-            )
-        ],
-        "scaling": {
+    entries = [
+        {
+            **_run(run, families, compared=index != scaling.reference),
+            "warnings": told,
+            "outside_mpi": outside_mpi,
+        }
+        for index, (run, families, told) in enumerate(zip(runs, evaluations, warnings, strict=True))
+    ]
+    for entry, run, families, parts in zip(entries, runs, evaluations, breakdowns, strict=False):
+        entry |= parts.facts(families, run.caveats)
+    return document(
+        "popmodel/metrics/1",
+        runs=entries,
+        scaling={
             "mode": scaling.mode,
             "reference": runs[scaling.reference].trace,
             "why": scaling.why,
-            "notes": list(scaling.doubts),
+            "notes": scaling.doubts,
         },
-        "advice": advice_data(advise(runs, evaluations, scaling, names), names),
-    }
+        advice=advice_data(advise(runs, evaluations, scaling, names), names),
+    )
 
 
-def _run(
-    run: Run,
-    families: Mapping[str, Evaluation],
-    warnings: Sequence[Mapping[str, Any]],
-    *,
-    compared: bool,
-) -> dict[str, Any]:
+def _run(run: Run, families: Mapping[str, Evaluation], *, compared: bool) -> dict[str, Any]:
     observables = run.observables
     team = {int(number) for number in observables.threads}
     # A replay of a run that has nothing to replay gives a number, but no ideal runtime.
@@ -84,23 +85,20 @@ def _run(
         "trace": run.trace,
         "processes": len(observables.threads),
         # One number where all processes have the same number of threads, else one for each.
-        "threads": team.pop() if len(team) == 1 else observables.threads.tolist(),
-        "caveats": list(run.caveats),
-        "window": None if run.window is None else run.window.to_dict(),
+        "threads": team.pop() if len(team) == 1 else observables.threads,
+        "caveats": run.caveats,
+        "window": run.window,
         "runtime": float(observables.runtime),
         "ideal_runtime": ideal,
         "observables": {**observables.to_dict(), "ideal_runtime": ideal},
-        "metrics": {name: dict(evaluation.values) for name, evaluation in families.items()},
-        "absent": {name: dict(evaluation.absent) for name, evaluation in families.items()},
+        "metrics": {name: evaluation.values for name, evaluation in families.items()},
+        "absent": {name: evaluation.absent for name, evaluation in families.items()},
         "lowest": {name: found for name, found in lowest.items() if found is not None},
-        "call_sites": [site.to_dict() for site in run.call_sites],
-        "notes": list(run.notes),
+        "call_sites": run.call_sites,
+        "notes": run.notes,
         "family_notes": {
-            name: list(evaluation.notes)
-            for name, evaluation in families.items()
-            if evaluation.notes
+            name: evaluation.notes for name, evaluation in families.items() if evaluation.notes
         },
-        "warnings": [dict(warning) for warning in warnings],
     }
 
 

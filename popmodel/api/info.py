@@ -1,0 +1,42 @@
+"""What is in a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from popmodel.api.inputs import TraceLike, trace_of
+from popmodel.plain import document
+from popmodel.trace.info import info as facts_of
+from popmodel.trace.part import Part, Window
+
+__all__ = ["info"]
+
+
+def info(
+    trace: TraceLike,
+    *,
+    window: Window | None = None,
+    region: str | None = None,
+    from_start: bool = False,
+    application: int = 1,
+    cache: bool = True,
+) -> dict[str, Any]:
+    """Return what is in a trace, schema ``popmodel/info/1``, without provenance.
+
+    Parameters
+    ----------
+    trace, window, region, from_start, application, cache
+        As for `popmodel.analyse`.
+
+    Raises
+    ------
+    FileError
+        If the trace cannot be read.
+    PartError
+        If the trace has no such window or region.
+    UsageError
+        If options contradict each other.
+    """
+    part = Part.of(window, region, from_start)
+    read = trace_of(trace, application=application, cache=cache)
+    return document("popmodel/info/1", **facts_of(read, part))

@@ -1,0 +1,72 @@
+"""From results to plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from popmodel.plain import LEFT_OUT, called, plain
+from popmodel.values import dataclass
+
+
+class Mode(StrEnum):
+    """A choice."""
+
+    STRONG = "strong"
+
+
+@dataclass(frozen=True)
+class Share:
+    """A result with a value that is not a field."""
+
+    part: float
+    whole: float
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return its keys."""
+        return {"part": self.part, "share": self.part / self.whole}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result whose fields say how they stand in documents."""
+
+    split: tuple[int, int]
+    mode: Mode
+    efficiency: float | None = dataclasses.field(metadata=called("parallel_efficiency"))
+    draws: np.ndarray = dataclasses.field(metadata=LEFT_OUT)
+    shares: Mapping[str, Share]
+    times: np.ndarray
+    path: Path
+
+
+def test_a_result_has_its_fields_as_keys_in_their_order() -> None:
+    one = Found(
+        (4, 2), Mode.STRONG, None, np.ones(3), {"a": Share(1, 4)}, np.array([0.5]), Path("run.prv")
+    )
+    assert json.dumps(plain(one)) == (
+        '{"split": [4, 2], "mode": "strong", "parallel_efficiency": null, '
+        '"shares": {"a": {"part": 1, "share": 0.25}}, "times": [0.5], "path": "run.prv"}'
+    )
+
+
+def test_numbers_of_numpy_become_those_of_python() -> None:
+    found = plain({1: np.int64(7), "b": np.bool_(True), "c": np.float64(0.5), "d": {2}})
+    assert found == {"1": 7, "b": True, "c": 0.5, "d": [2]}
+    assert [type(one) for one in found.values()] == [int, bool, float, list]
+
+
+def test_texts_are_written_as_asked_for() -> None:
+    assert plain({"a": ["b", None, 1]}, str.upper) == {"A": ["B", None, 1]}
+
+
+def test_what_has_no_form_is_refused() -> None:
+    with pytest.raises(TypeError, match="object has no form in JSON"):
+        plain([object()])
