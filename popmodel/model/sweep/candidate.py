@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.placement import Placement
@@ -123,8 +123,9 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
     list of Candidate
         In the same order.
     """
-    size = max(np.size(one.runtime) for one in found)
-    times = np.array([np.broadcast_to(one.runtime, size) for one in found], dtype=np.float64)
+    drawn_times = [numbers(one.runtime) for one in found]
+    size = max(one.size for one in drawn_times)
+    times = np.array([np.broadcast_to(one, size) for one in drawn_times])
     compared = [index for index, one in enumerate(found) if is_compared(one, found)]
     drawn = drawn_only(times[compared])
     best = drawn.min(axis=0)
