@@ -14,7 +14,7 @@ from typing import Any
 
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.explain import plain
-from popmodel.machine import remeasure
+from popmodel.machine import register, remeasure
 from popmodel.model import symbols
 from popmodel.model.changes import REMEDIES, program_remedy
 from popmodel.values import dataclass
@@ -138,19 +138,10 @@ def _symbol(symbol: symbols.Symbol, name: str, also: tuple[str, ...] = ()) -> Wo
 
 def _parameter(path: str) -> list[Word]:
     """A parameter of a profile by its path, such as ``net.inter.classes[0].alpha``."""
-    if "." not in path or path in symbols.SYMBOLS:
+    parameter, symbol = register.find(path), symbols.explain(path)
+    if "." not in path or path in symbols.SYMBOLS or parameter is None or symbol is None:
         return []
-    symbol = symbols.explain(path)
-    if symbol is not None:
-        return [_symbol(symbol, path, (symbols.short_name(path),))]
-    # net.TIER.NAME, net.TIER.NAME[0].ENTRY, and entries of tables such as memory.latency.L2
-    first, *steps = (step.partition("[")[0] for step in path.split("."))
-    for name in (*(f"{first}.{step}" for step in reversed(steps)), first):
-        for word in _by_name().get(plain(name), []):
-            if word.topic == TOPICS["machine"] and name in (word.name, *word.also):
-                measure = remeasure.first(path) or ""
-                return [Word(path, word.topic, word.meaning, word.unit, measure=measure)]
-    return []
+    return [_symbol(symbol, path, () if parameter.unused else (symbols.short_name(path),))]
 
 
 def _remedy(label: str) -> list[Word]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from popmodel.bench import run_directory, samples
 from popmodel.bench.calibration import calibrate
-from popmodel.bench.jobs import NODE_PARTS, PATHS
+from popmodel.bench.jobs import PATHS
 from popmodel.bench.plan import Plan
 from popmodel.bench.run_directory import Run
 from popmodel.bench.samples import Launch
@@ -18,6 +18,7 @@ from popmodel.bench.shortfalls import shortfalls
 from popmodel.bench.suite import Failure
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.host import hardware
+from popmodel.machine.parameter import NODE_PARTS
 
 Document = dict[str, Any]
 

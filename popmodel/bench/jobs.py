@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from popmodel.errors import UsageError
+from popmodel.machine.parameter import PARTS
+from popmodel.machine.register import filled_by
 from popmodel.values import dataclass
-
-PARTS = ("core", "memory", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
-"""Parts of the suite, in the order in which they are listed."""
-
-NODE_PARTS = frozenset({"core", "memory", "openmp", "noise"})
-"""Parts that need no MPI."""
 
 PART_OF: Mapping[str, str] = {
     "clock": "core",
@@ -45,16 +41,7 @@ PART_OF: Mapping[str, str] = {
 }
 """Part of the suite that each job belongs to."""
 
-PATHS: Mapping[str, tuple[str, ...]] = {
-    "core": ("core",),
-    "memory": ("memory",),
-    "openmp": ("openmp",),
-    "p2p": ("net.intra", "net.inter", "net.socket", "net.nic_G", "net.shm_k"),
-    "collectives": ("coll", "net.reduce_gamma"),
-    "overlap": ("net.overlap",),
-    "threads": ("net.thread_factor", "net.multiple_overhead"),
-    "noise": ("noise",),
-}
+PATHS: Mapping[str, tuple[str, ...]] = {part: filled_by(part) for part in PARTS}
 """What each part of the suite fills in a profile; a path stands for all that is below it."""
 
 Value = int | str

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from popmodel import cache as caches
 from popmodel.bench import plan, run_directory
-from popmodel.bench.jobs import NODE_PARTS
 from popmodel.bench.plan import Plan
 from popmodel.bench.run_directory import Run
 from popmodel.errors import FileError, UsageError
 from popmodel.host.build import build
 from popmodel.host.hardware import Hardware
 from popmodel.host.toolchain import Compiler, Mpi, ToolchainError, find_compiler, find_mpi
+from popmodel.machine.parameter import NODE_PARTS
 from popmodel.machine.topology import Cache, Topology
 from popmodel.values import dataclass
 

@@ -16,9 +16,10 @@ from typing import Any
 
 from popmodel.bench import jobs as suite_jobs
 from popmodel.bench import selection
-from popmodel.bench.jobs import PARTS, Job
+from popmodel.bench.jobs import Job
 from popmodel.bench.samples import PROGRAMS
 from popmodel.errors import UsageError
+from popmodel.machine.parameter import PARTS
 from popmodel.machine.topology import Topology
 from popmodel.shapes import (
     Items,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from popmodel.bench.jobs import NODE_PARTS, PATHS, Job, from_params, job
+from popmodel.bench.jobs import PATHS, Job, from_params, job
+from popmodel.machine.parameter import NODE_PARTS
 from popmodel.machine.topology import Topology
 from popmodel.values import dataclass
 

@@ -106,8 +106,8 @@ def command(
     resumes when the same command is run again.
     """
     from popmodel.bench import plan
-    from popmodel.bench.jobs import PARTS
     from popmodel.bench.measurement import Request
+    from popmodel.machine.parameter import PARTS
 
     page, profile = _targets(ctx.obj, format, output, force=force)
     if words:

@@ -194,7 +194,7 @@ def _pages(_: Any) -> list[str]:
 
 
 def _parts(_: Any) -> Iterable[str]:
-    from popmodel.bench.jobs import PARTS
+    from popmodel.machine.parameter import PARTS
 
     return PARTS
 

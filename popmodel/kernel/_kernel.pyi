@@ -1,5 +1,7 @@
 """Types of the compiled core."""
 
+from typing import TypedDict
+
 import numpy as np
 import numpy.typing as npt
 
@@ -58,9 +60,96 @@ def locate(
     group: npt.NDArray[np.int64],
     time: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]: ...
-def complete_requests(
-    offsets: npt.NDArray[np.int64], action: npt.NDArray[np.uint8]
-) -> npt.NDArray[np.int64]: ...
+def match_messages(
+    *,
+    offsets: npt.NDArray[np.int64],
+    entry: npt.NDArray[np.int64],
+    exit: npt.NDArray[np.int64],
+    code: npt.NDArray[np.int16],
+    action: npt.NDArray[np.uint8],
+    process_of: npt.NDArray[np.int32],
+    message_offsets: npt.NDArray[np.int64],
+    receiver: npt.NDArray[np.int32],
+    logical_send: npt.NDArray[np.int64],
+    logical_receive: npt.NDArray[np.int64],
+    physical_receive: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], int]: ...
+
+class Collectives(TypedDict):
+    """The collectives of a run; `C` of them on `D` communicators, called by `n` calls."""
+
+    call: npt.NDArray[np.int32]  # [n]
+    collective: npt.NDArray[np.int32]  # [n]
+    number: npt.NDArray[np.int64]  # [D]
+    callers: npt.NDArray[np.int32]  # [D]
+    turns: npt.NDArray[np.int64]  # [D]
+    kind: npt.NDArray[np.int8]  # [C], and all that follow
+    root: npt.NDArray[np.int32]
+    sent: npt.NDArray[np.int64]
+    received: npt.NDArray[np.int64]
+    root_sent: npt.NDArray[np.int64]
+    uneven: npt.NDArray[np.uint8]
+    entered: npt.NDArray[np.int64]
+    left: npt.NDArray[np.int64]
+    stranger: int
+    different: tuple[int, int]
+
+def match_collectives(
+    *,
+    offsets: npt.NDArray[np.int64],
+    entry: npt.NDArray[np.int64],
+    exit: npt.NDArray[np.int64],
+    code: npt.NDArray[np.int16],
+    action: npt.NDArray[np.uint8],
+    kind: npt.NDArray[np.uint8],
+    argument_call: npt.NDArray[np.int64],
+    sent: npt.NDArray[np.int64],
+    received: npt.NDArray[np.int64],
+    communicator: npt.NDArray[np.int64],
+    is_root: npt.NDArray[np.bool_],
+    listed: npt.NDArray[np.int64],
+    listed_offsets: npt.NDArray[np.int64],
+    listed_member: npt.NDArray[np.int32],
+) -> Collectives: ...
+
+class Operations(TypedDict):
+    """The operations of a run or a part of it, by process."""
+
+    offsets: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.uint8]
+    target: npt.NDArray[np.int32]
+    burst: npt.NDArray[np.float64]
+    tail: npt.NDArray[np.float64]
+    call: npt.NDArray[np.int32]
+    root: npt.NDArray[np.int32]
+    arriving: npt.NDArray[np.int32]
+    cut: int
+    without_record: tuple[int, int]
+
+def operations(
+    *,
+    offsets: npt.NDArray[np.int64],
+    entry: npt.NDArray[np.int64],
+    exit: npt.NDArray[np.int64],
+    code: npt.NDArray[np.int16],
+    action: npt.NDArray[np.uint8],
+    send: npt.NDArray[np.int32],
+    post: npt.NDArray[np.int32],
+    wait: npt.NDArray[np.int32],
+    left: npt.NDArray[np.int64],
+    member_call: npt.NDArray[np.int32],
+    member_collective: npt.NDArray[np.int32],
+    root: npt.NDArray[np.int32],
+    whole: bool,
+    piece_begin: npt.NDArray[np.int64],
+    piece_end: npt.NDArray[np.int64],
+    piece_start: npt.NDArray[np.int64],
+    disabled_offsets: npt.NDArray[np.int64],
+    disabled_begin: npt.NDArray[np.int64],
+    disabled_end: npt.NDArray[np.int64],
+    begin: int,
+    ends: npt.NDArray[np.int64],
+) -> Operations: ...
 def replay(
     offsets: npt.NDArray[np.int64],
     kind: npt.NDArray[np.uint8],

@@ -27,7 +27,7 @@ enum Kind : uint8_t {
 };
 
 // What a member does at the same time: a message out, a message in, or one of them.
-struct Exchange {
+struct Step {
     int32_t to = -1, source = -1; // ranks in the communicator, -1 for none
     int32_t arrives_in = 0;       // the step of `to` in which it receives the message
     int32_t size_out = 0;         // which of the collective's message sizes, see subtree_size
@@ -71,7 +71,7 @@ struct Binomial {
 
 // From the root (`down`: receive, then send to the farthest child first) or, backwards, to it.
 inline bool tree_step(int32_t n, int32_t root, int32_t rank, int32_t step, bool down, bool parts,
-                      Exchange &x) {
+                      Step &x) {
     const int32_t v = rank >= root ? rank - root : rank - root + n;
     const Binomial tree(n, v);
     const int32_t steps = tree.children + (v != 0);
@@ -94,14 +94,14 @@ inline bool tree_step(int32_t n, int32_t root, int32_t rank, int32_t step, bool 
     return true;
 }
 
-inline bool shift_step(int32_t n, int32_t rank, int32_t by, int32_t step, Exchange &x) {
+inline bool shift_step(int32_t n, int32_t rank, int32_t by, int32_t step, Step &x) {
     x.to = int32_t((int64_t(rank) + by) % n);
     x.source = rank >= by ? rank - by : rank - by + n;
     x.arrives_in = step;
     return true;
 }
 
-inline bool doubling_step(int32_t n, int32_t rank, int32_t step, Exchange &x) {
+inline bool doubling_step(int32_t n, int32_t rank, int32_t step, Step &x) {
     const int rounds = floor_log2(uint32_t(n));
     const int32_t power = 1 << rounds, extra = n - power;
     if (rank >= power) { // hands its data to a rank of the power of two, and gets the result back
@@ -124,7 +124,7 @@ inline bool doubling_step(int32_t n, int32_t rank, int32_t step, Exchange &x) {
     return folded && round == rounds;
 }
 
-inline bool scan_step(int32_t n, int32_t rank, int32_t step, Exchange &x) {
+inline bool scan_step(int32_t n, int32_t rank, int32_t step, Step &x) {
     if (step >= ceil_log2(uint32_t(n)))
         return false;
     const int32_t hop = 1 << step;
@@ -135,8 +135,8 @@ inline bool scan_step(int32_t n, int32_t rank, int32_t step, Exchange &x) {
 }
 
 // Step `step` of member `rank` of `n`; false after its last.
-inline bool exchange(Kind kind, int32_t n, int32_t root, int32_t rank, int32_t step, Exchange &x) {
-    x = Exchange{};
+inline bool find_step(Kind kind, int32_t n, int32_t root, int32_t rank, int32_t step, Step &x) {
+    x = Step{};
     switch (kind) {
     case INIT:
     case BARRIER:

@@ -7,13 +7,21 @@
 namespace nb = nanobind;
 
 void bind_scan(nb::module_ &module);
-void bind_replay(nb::module_ &module);
 void bind_guard(nb::module_ &module);
+void bind_intervals(nb::module_ &module);
+void bind_messages(nb::module_ &module);
+void bind_collectives(nb::module_ &module);
+void bind_operations(nb::module_ &module);
+void bind_replay(nb::module_ &module);
 
 NB_MODULE(_kernel, module) {
-    module.doc() = "Compiled core of popmodel: scanning trace text, replay loops, mapped files.";
+    module.doc() = "Compiled core of popmodel: scanning trace text, from calls to programs, replay, mapped files.";
     module.attr("interface") = INTERFACE;
     bind_scan(module);
-    bind_replay(module);
     bind_guard(module);
+    bind_intervals(module);
+    bind_messages(module);
+    bind_collectives(module);
+    bind_operations(module);
+    bind_replay(module);
 }

@@ -10,7 +10,9 @@ from typing import Any
 
 from popmodel.errors import FileError
 from popmodel.machine import schema
+from popmodel.machine.parameter import TIERS
 from popmodel.machine.quantity import Quantity
+from popmodel.machine.register import BY_CORES
 
 # by what part, and what factor, the time may fall and rise from a size class to the next
 CLASS_STEP = 0.25
@@ -63,10 +65,10 @@ def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity
     """
     read = schema.KIND.read(document, path, ProfileError)
     quantities = dict(_quantities(read))
-    for table in ("core.freq", "memory.by_cores"):
+    for table in BY_CORES:
         _check_counts(document, table, path)
     _check_constructs(document, path)
-    for tier in schema.TIERS:
+    for tier in TIERS:
         if tier in document.get("net", {}):
             _check_tier(document["net"][tier], quantities, f"net.{tier}", path)
     if "memory.bsat" in quantities:

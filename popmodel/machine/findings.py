@@ -12,8 +12,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from popmodel.machine import remeasure
+from popmodel.machine.parameter import TIERS
+from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
+from popmodel.machine.register import unused
 from popmodel.values import dataclass
 
 KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unused")
@@ -33,19 +36,6 @@ _LISTED = 4  # names in a finding at most
 OLD_DAYS = 180
 """Days after which updates of system, MPI and compiler are likelier than not."""
 
-# What the model reads is known from its tests; what follows is measured for people and for later.
-_UNUSED: tuple[tuple[str, str], ...] = (
-    (r"core\.smt_factor", "simultaneous multithreading"),
-    (r"memory\.latency", "latencies of memory and caches"),
-    (r"openmp\.\w+\.fit\.v", "cost of private arrays by their size"),
-    (r"net\.socket", "messages within a socket cost the same as within a node"),
-    (r"net\.(intra|inter)\.(or|o_ctl|g|G)", "LogGP; messages cost alpha + beta m"),
-    (r"net\.(intra|inter)\.(table|bidirectional|pairs)", "kept for comparison with the fit"),
-    (r"net\.overlap", "overlap of communication is part of the signature"),
-    (r"coll\.\w+\[\d+\]\.seconds", "measured times only select the algorithm of a collective"),
-    (r"noise", "noise is not modelled"),
-)
-
 
 @dataclass(frozen=True)
 class Need:
@@ -63,22 +53,18 @@ class Need:
     purpose: str
 
 
-NEEDS: tuple[Need, ...] = (
-    Need((("core.freq",),), "all predictions"),
-    Need((("core.flop_per_cycle",),), "predictions of arithmetic"),
-    Need((("core.load_per_cycle",),), "signatures that count loads"),
-    Need((("core.store_per_cycle",),), "signatures that count stores"),
-    Need(
-        (("memory.b1", "memory.bsat", "memory.q"), ("memory.by_cores",)),
-        "predictions of loops with traffic to memory",
-    ),
-    Need((("memory.cache_bw",),), "signatures that count traffic between caches"),
-    Need((("memory.kappa",),), "signatures with if_fits"),
-    Need((("openmp.parallel_for",),), "predictions of parallel loops"),
-    Need((("net.intra",),), "predictions of several processes on a node"),
-    Need((("net.inter",),), "predictions of several nodes"),
-    Need((("net.reduce_gamma",),), "predictions of reductions"),
-)
+def _needs() -> Iterator[Need]:
+    """What the register says that predictions need, with what does as well."""
+    needed: dict[str, tuple[str, ...]] = {}
+    for one in REGISTER:
+        for path, purpose in one.needed.items():
+            needed[purpose] = (*needed.get(purpose, ()), path)
+    instead = {one.instead_of: (one.stem,) for one in REGISTER if one.instead_of}
+    for purpose, paths in needed.items():
+        yield Need((paths, instead[paths]) if paths in instead else (paths,), purpose)
+
+
+NEEDS: tuple[Need, ...] = tuple(_needs())
 
 
 @dataclass(frozen=True)
@@ -124,11 +110,6 @@ def inspect(profile: Profile, now: datetime | None = None) -> list[Finding]:
         *_unused(profile),
     ]
     return sorted(found, key=lambda finding: KINDS.index(finding.kind))
-
-
-def is_unused(path: str) -> bool:
-    """Whether the model has no use today for a quantity."""
-    return any(re.match(rf"{pattern}(?![\w])", path) for pattern, _ in _UNUSED)
 
 
 def _missing(profile: Profile) -> Iterator[Finding]:
@@ -262,12 +243,12 @@ def _moment(time: object) -> datetime | None:
 
 
 def _unused(profile: Profile) -> Iterator[Finding]:
-    document = profile.document
-    for pattern, why in _UNUSED:
-        paths = [path for path in profile.quantities if re.match(rf"{pattern}(?![\w])", path)]
-        if not paths and pattern == "noise" and document.get(pattern):
-            paths = [pattern]
-        if paths:
+    """What was measured for people and for later, by the reasons why the model does not use it."""
+    plain = [one.stem for one in REGISTER if one.plain and profile.document.get(one.stem)]
+    why_not = {path: unused(path) for path in (*profile.quantities, *plain)}
+    reasons = [one.reason(tier) for one in REGISTER for tier in TIERS]
+    for why in filter(None, dict.fromkeys(reasons)):
+        if paths := [path for path, reason in why_not.items() if reason == why]:
             yield Finding("unused", _names(paths)[0], f"not used: {_listed(paths)} ({why})")
 
 

@@ -19,27 +19,13 @@ from popmodel import files
 from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
 from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
+from popmodel.machine.parameter import TIERS
 from popmodel.machine.quantity import Quantity
-from popmodel.machine.schema import TIERS
 from popmodel.machine.topology import Cache, Topology
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
 DEFAULT_PRESET = "sandybridge-fdr"
-
-# start of a path in a profile -> the part of the measurement that fills it
-_PARTS = {
-    "core": "core",
-    "memory": "memory",
-    "openmp": "openmp",
-    "net.overlap": "overlap",
-    "net.thread_factor": "threads",
-    "net.multiple_overhead": "threads",
-    "net.reduce_gamma": "collectives",
-    "net": "p2p",
-    "coll": "collectives",
-    "noise": "noise",
-}
 
 
 class MissingQuantity(PopmodelError):
@@ -177,11 +163,6 @@ class Profile:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the profile as JSON."""
         files.write_text(path, json.dumps(self.document, indent=1) + "\n")
-
-
-def part_of(path: str) -> str | None:
-    """Name the part of the measurement that gives a quantity."""
-    return next((part for prefix, part in _PARTS.items() if _begins(path, prefix)), None)
 
 
 def _begins(path: str, prefix: str) -> bool:

@@ -11,13 +11,14 @@ import re
 from pathlib import PurePath
 
 from popmodel import shell
-from popmodel.machine.profile import Profile, part_of
+from popmodel.machine.parameter import NODE_PARTS
+from popmodel.machine.profile import Profile
+from popmodel.machine.register import part_of
 
 OWN = "machine.json"
 """Where the profile of the user's own machine is written."""
 
 _BETWEEN_NODES = ("net.inter", "net.nic_G")
-_MESSAGES = ("p2p", "collectives", "overlap", "threads")
 
 
 def command(profile: Profile, path: str) -> str | None:
@@ -41,7 +42,7 @@ def command(profile: Profile, path: str) -> str | None:
     beginning = re.compile(re.escape(path.partition(".classes")[0]) + r"(?!\w)")
     origins = {one.origin for name, one in profile.quantities.items() if beginning.match(name)}
     longer = ["--full"] if "measured" in origins else []  # quicker has been done
-    between_nodes = part in _MESSAGES and (
+    between_nodes = part not in NODE_PARTS and (
         path.startswith(_BETWEEN_NODES) or "inter" in profile.tiers()
     )
     nodes = ["--script", "slurm", "--nodes", "2"] if between_nodes else []

@@ -1,11 +1,17 @@
-"""What a machine profile may contain: every key with its shape and unit, as one table."""
+"""What a machine profile may contain: every key with its shape and unit, as one table.
+
+Quantities stand where the register of parameters says, with its units; what else there is, is here.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from popmodel.documents import Kind
+from popmodel.machine.parameter import TIERS, is_free
+from popmodel.machine.parameters import REGISTER
 from popmodel.machine.quantity import Quantity, read_quantity
 from popmodel.shapes import (
     Flag,
@@ -15,6 +21,7 @@ from popmodel.shapes import (
     Optional,
     Plain,
     Real,
+    Shape,
     ShapeError,
     Table,
     Text,
@@ -52,58 +59,66 @@ class _Words(Named):
 
 
 _COUNT = Whole(1, 10**9)
-_BYTES = Real(least=0)  # of a message: plain numbers without an interval
-
-TIERS = ("socket", "intra", "inter")
-"""Distances between processes: one socket of several, one node, two nodes."""
-
-_TIER = Table(
-    {
-        "classes": Items(
-            Table(
-                {
-                    "upto": Optional(Real(above=0)),
-                    "alpha": Number("s"),
-                    "beta": Number("s/B", True),
-                },
-                required=("alpha", "beta"),
-            ),
-            1,
-        ),
-        "eager_threshold": Number("B", True),
-        "os": Number("s", True),
-        "or": Number("s", True),
-        "o_ctl": Number("s", True),
-        "g": Number("s", True),
-        "G": Number("s/B", True),
-        "bidirectional": Number("1"),
-        "table": Items(
-            Table({"bytes": _BYTES, "seconds": Number("s")}, required=("bytes", "seconds")),
-            1,
-        ),
-        "pairs": Items(
-            Table(
-                {"pairs": _COUNT, "bytes": Real(above=0), "bandwidth": Number("B/s")},
-                required=("pairs", "bytes", "bandwidth"),
-            ),
-            1,
-        ),
-    },
-    required=("classes",),
-)
-
-_CONSTRUCT = Table(
-    {
-        "T": Items(_COUNT, 1),
-        "seconds": Items(Number("s", True), 1),
-        "fit": Table(
-            {key: Number("s", True) for key in ("a", "b", "d", "s")} | {"v": Number("s/B", True)}
-        ),
-    },
-    required=("T", "seconds"),
-)
-
 _PLAIN_QUANTITY = Table({"value": Real()}, ("value",), others=Plain())
+
+_BESIDE: Mapping[str, Shape] = {
+    "core.overlap": Text(("none", "ecm", "full")),
+    "memory.line": Whole(1, 10**6),
+    "openmp.CONSTRUCT.T[]": _COUNT,
+    "net.TIER.classes[].upto": Optional(Real(above=0)),
+    "net.TIER.table[].bytes": Real(least=0),
+    "net.TIER.pairs[].pairs": _COUNT,
+    "net.TIER.pairs[].bytes": Real(above=0),
+    "coll.OP[].P": _COUNT,
+    "coll.OP[].ppn": _COUNT,
+    "coll.OP[].bytes": Real(least=0),
+    "coll.OP[].algorithm": Text(),
+    "noise.FACT": OneOf("a number or text", Real(), Text(), _PLAIN_QUANTITY),
+}
+"""What stands beside the quantities, or has no interval: paths as in the register."""
+
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "openmp.CONSTRUCT": ("T", "seconds"),
+    "net.TIER": ("classes",),
+    "net.TIER.classes[]": ("alpha", "beta"),
+    "net.TIER.table[]": ("bytes", "seconds"),
+    "net.TIER.pairs[]": ("pairs", "bytes", "bandwidth"),
+    "coll.OP[]": ("P", "ppn", "bytes", "seconds"),
+}
+"""What a table or the entries of a list must have."""
+
+
+def _sections() -> dict[str, Shape]:
+    """Shapes of the sections that hold parameters, from the register and what stands beside."""
+    quantities = {one.path: Number(one.unit, one.zero) for one in REGISTER if not one.plain}
+    return _keys("", {**quantities, **_BESIDE})
+
+
+def _keys(above: str, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Shapes of the keys of a table, given those of all that is below it by their paths."""
+    inside: dict[str, dict[str, Shape]] = {}
+    for path, shape in shapes.items():
+        key, _, rest = path.partition(".")
+        inside.setdefault(key, {})[rest] = shape
+    found: dict[str, Shape] = {}
+    for key, entries in inside.items():
+        path = f"{above}.{key}".lstrip(".")
+        one = entries.get("") or _table(path, entries)
+        name = key.removesuffix("[]")
+        found |= dict.fromkeys(
+            TIERS if name == "TIER" else (name,), Items(one, 1) if key != name else one
+        )
+    return found
+
+
+def _table(path: str, entries: Mapping[str, Shape]) -> Shape:
+    """Shape of a table: with the keys that are known, or with free names."""
+    keys = _keys(path, entries)
+    for name, shape in keys.items():
+        if is_free(name):
+            return (Named if name in ("CORES", "FACT") else _Words)(shape)
+    return Table(keys, _REQUIRED.get(path, ()))
+
 
 _QUALITY = Table(
     {
@@ -152,60 +167,7 @@ PROFILE = Table(
             },
             required=("cores_per_node",),
         ),
-        "core": Table(
-            {
-                "freq": Named(Number("Hz")),
-                "flop_per_cycle": Number("1/cycle"),
-                "load_per_cycle": Number("1/cycle"),
-                "store_per_cycle": Number("1/cycle"),
-                "loop_cycles": Number("cycle", True),
-                "smt_factor": Number("1"),
-                "overlap": Text(("none", "ecm", "full")),
-            },
-        ),
-        "memory": Table(
-            {
-                "b1": Number("B/s"),
-                "bsat": Number("B/s"),
-                "q": Number("1"),
-                "by_cores": Named(Number("B/s")),
-                "cache_bw": _Words(Number("B/s")),
-                "latency": _Words(Number("s")),
-                "line": Whole(1, 10**6),
-                "copy_bw": Number("B/s"),
-                "line_transfer": _Words(Number("s")),
-                "kappa": Number("1"),
-                "kappa_fs": Number("1", True),
-            },
-        ),
-        "openmp": _Words(_CONSTRUCT),
-        "net": Table(
-            {
-                **dict.fromkeys(TIERS, _TIER),
-                "nic_G": Number("s/B", True),
-                "shm_k": Number("1"),
-                "thread_factor": Number("1", True),
-                "multiple_overhead": Number("s", True),
-                "overlap": Number("1", True),
-                "reduce_gamma": Number("s/B", True),
-            },
-        ),
-        "coll": _Words(
-            Items(
-                Table(
-                    {
-                        "P": _COUNT,
-                        "ppn": _COUNT,
-                        "bytes": _BYTES,
-                        "seconds": Number("s", True),
-                        "algorithm": Text(),
-                    },
-                    required=("P", "ppn", "bytes", "seconds"),
-                ),
-                1,
-            )
-        ),
-        "noise": Named(OneOf("a number or text", Real(), Text(), _PLAIN_QUANTITY)),
+        **_sections(),
         "quality": Named(OneOf("a table or text", Text(), _QUALITY)),
         "absent": Named(Text()),
         "provenance": OneOf("a table or text", Text(), _PROVENANCE),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from popmodel.machine.parameters import REGISTER
 from popmodel.values import dataclass
 
 
@@ -36,49 +37,49 @@ class Group:
     degree: int
 
 
+_LABELS: Mapping[str, str] = {
+    "clock": "clock",
+    "arithmetic": "arithmetic per cycle",
+    "data": "loads and stores per cycle",
+    "loops": "loop-control cycles",
+    "memory": "memory bandwidth",
+    "caches": "cache bandwidth",
+    "copy": "copy bandwidth",
+    "cache": "cache",
+    "lines": "cache-line transfer time",
+    "sharing": "exposed false sharing",
+    "openmp": "OpenMP overhead",
+    "latency": "network latency",
+    "latency_intra": "latency within a node",
+    "latency_socket": "latency within a socket",
+    "bandwidth": "network bandwidth",
+    "bandwidth_intra": "bandwidth within a node",
+    "bandwidth_socket": "bandwidth within a socket",
+    "adapter": "network adapter bandwidth",
+    "crowding": "undisturbed messages per node",
+    "sending": "CPU time per message",
+    "threads_in_mpi": "cost of additional threads in MPI",
+    "reduction": "reduction speed",
+}
+"""What grows in each group of parameters of a machine."""
+
+_DEGREES = {"s": 1, "s/B": -1, "B/s": -1, "Hz": -1}  # a time per byte is changed as a rate
+
+
+def _group(name: str, label: str) -> Group:
+    """The parameters of the register that change together."""
+    powers: dict[str, int] = {}
+    degree = 0
+    for one in REGISTER:
+        for stem, group in zip(one.stems, one.groups, strict=True):
+            if group == name:
+                powers[stem] = -1 if one.unit == "s/B" else 1
+                degree = _DEGREES.get(one.unit, 0)
+    return Group(name, label, powers, degree)
+
+
 _TABLE = (
-    Group("clock", "clock", {"core.freq": 1}, -1),
-    Group("arithmetic", "arithmetic per cycle", {"core.flop_per_cycle": 1}, 0),
-    Group(
-        "data",
-        "loads and stores per cycle",
-        {"core.load_per_cycle": 1, "core.store_per_cycle": 1},
-        0,
-    ),
-    Group("loops", "loop-control cycles", {"core.loop_cycles": 1}, 0),
-    Group(
-        "memory",
-        "memory bandwidth",
-        {"memory.b1": 1, "memory.bsat": 1, "memory.by_cores": 1},
-        -1,
-    ),
-    Group("caches", "cache bandwidth", {"memory.cache_bw": 1}, -1),
-    Group("copy", "copy bandwidth", {"memory.copy_bw": 1}, -1),
-    Group("cache", "cache", {"memory.kappa": 1}, 0),
-    Group("lines", "cache-line transfer time", {"memory.line_transfer": 1}, 1),
-    Group("sharing", "exposed false sharing", {"memory.kappa_fs": 1}, 0),
-    Group("openmp", "OpenMP overhead", {"openmp": 1}, 1),
-    Group("latency", "network latency", {"net.inter.alpha": 1}, 1),
-    Group("latency_intra", "latency within a node", {"net.intra.alpha": 1}, 1),
-    Group("latency_socket", "latency within a socket", {"net.socket.alpha": 1}, 1),
-    Group("bandwidth", "network bandwidth", {"net.inter.beta": -1}, -1),
-    Group("bandwidth_intra", "bandwidth within a node", {"net.intra.beta": -1}, -1),
-    Group("bandwidth_socket", "bandwidth within a socket", {"net.socket.beta": -1}, -1),
-    Group("adapter", "network adapter bandwidth", {"net.nic_G": -1}, -1),
-    Group("crowding", "undisturbed messages per node", {"net.shm_k": 1}, 0),
-    Group(
-        "sending",
-        "CPU time per message",
-        {
-            f"net.{tier}.{name}": 1
-            for tier in ("inter", "intra", "socket")
-            for name in ("os", "or", "o_ctl")
-        }
-        | {"net.multiple_overhead": 1},
-        1,
-    ),
-    Group("threads_in_mpi", "cost of additional threads in MPI", {"net.thread_factor": 1}, 0),
-    Group("reduction", "reduction speed", {"net.reduce_gamma": -1}, -1),
+    *(_group(name, label) for name, label in _LABELS.items()),
     Group("persistent", "persistent imbalance", {"imbalance.persistent_cv": 1}, 0),
     Group("transient", "transient imbalance", {"imbalance.transient_cv": 1}, 0),
 )

@@ -1,7 +1,8 @@
-"""Every symbol of the model: what it means, its unit, what values it takes, where they come from.
+"""Every symbol of the model: what it means, its unit, where its values come from.
 
 Equations never see a bare number: what a term needs it takes from the machine profile by its path,
-from the signature, or from the placement, under the names listed here.
+from the signature, or from the placement, under the names listed here. Those of machines are in the
+register (`popmodel.machine.parameters`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from popmodel.machine import register
+from popmodel.machine.parameter import Parameter
+from popmodel.machine.parameters import REGISTER
 from popmodel.values import dataclass
 
 
@@ -24,8 +28,6 @@ class Symbol:
         What it is.
     unit : str
         SI unit.
-    domain : str
-        Values that it takes.
     source : {'request', 'signature', 'placement', 'machine', 'model'}
         Where its value comes from.
     """
@@ -33,122 +35,58 @@ class Symbol:
     name: str
     meaning: str
     unit: str
-    domain: str
     source: str
 
 
+def _of_machine(parameter: Parameter) -> Symbol:
+    return Symbol(parameter.name, parameter.meaning, parameter.unit, "machine")
+
+
 _TABLE = (
-    Symbol("P", "number of processes", "1", ">= 1, whole", "request"),
-    Symbol("T", "threads per process", "1", ">= 1, whole", "request"),
-    Symbol("rank", "rank of a process", "1", "0..P-1", "placement"),
-    Symbol("ppn", "processes per node", "1", "1..cores per node", "placement"),
-    Symbol("nodes", "nodes used", "1", ">= 1, whole", "placement"),
-    Symbol("A", "active cores of the fullest memory domain", "1", ">= 1", "placement"),
-    Symbol("P0", "processes along the first grid dimension", "1", ">= 1", "signature"),
-    Symbol("P1", "processes along the second grid dimension", "1", ">= 1", "signature"),
-    Symbol("P2", "processes along the third grid dimension", "1", ">= 1", "signature"),
-    Symbol("n0", "local cells along the first grid dimension", "1", "> 0", "signature"),
-    Symbol("n1", "local cells along the second grid dimension", "1", "> 0", "signature"),
-    Symbol("n2", "local cells along the third grid dimension", "1", "> 0", "signature"),
-    Symbol("core.freq", "clock frequency by active cores of a node", "Hz", "> 0", "machine"),
-    Symbol("core.flop_per_cycle", "peak floating-point rate", "1/cycle", "> 0", "machine"),
-    Symbol("core.load_per_cycle", "peak rate of 8-byte loads", "1/cycle", "> 0", "machine"),
-    Symbol("core.store_per_cycle", "peak rate of 8-byte stores", "1/cycle", "> 0", "machine"),
-    Symbol("core.loop_cycles", "loop-control cycles per iteration", "cycle", ">= 0", "machine"),
-    Symbol("memory.b1", "memory bandwidth of one core", "B/s", "> 0", "machine"),
-    Symbol("memory.bsat", "saturated memory bandwidth of a domain", "B/s", ">= b1", "machine"),
-    Symbol("memory.q", "sharpness of the bandwidth saturation", "1", ">= 1", "machine"),
-    Symbol(
-        "memory.by_cores", "memory bandwidth by active cores of a domain", "B/s", "> 0", "machine"
-    ),
-    Symbol("memory.copy_bw", "copy bandwidth of one core", "B/s", "> 0", "machine"),
-    Symbol("memory.kappa", "usable fraction of a cache", "1", "0..1", "machine"),
-    Symbol("memory.cache_bw", "cache bandwidth of one core", "B/s", "> 0", "machine"),
-    Symbol("memory.line", "size of a cache line", "B", "whole, >= 1", "machine"),
-    Symbol(
-        "memory.line_transfer", "time to move a cache line between cores", "s", "> 0", "machine"
-    ),
-    Symbol("memory.kappa_fs", "exposed fraction of cache-line transfers", "1", "0..1", "machine"),
-    Symbol("openmp", "overhead of an OpenMP construct at T threads", "s", ">= 0", "machine"),
-    Symbol("alpha", "latency of a message", "s", "> 0", "machine"),
-    Symbol("beta", "time per byte of a message", "s/B", ">= 0", "machine"),
-    Symbol("os", "CPU time to send a message", "s", ">= 0", "machine"),
-    Symbol("eager_threshold", "largest message sent eagerly", "B", ">= 0", "machine"),
-    Symbol(
-        "net.shm_k",
-        "sharing of the memory channel by messages within a node",
-        "1",
-        "> 0",
-        "machine",
-    ),
-    Symbol(
-        "net.nic_G", "time per byte through the network adapter of a node", "s/B", ">= 0", "machine"
-    ),
-    Symbol(
-        "net.thread_factor",
-        "slowdown of a message per additional communicating thread",
-        "1",
-        ">= 0",
-        "machine",
-    ),
-    Symbol(
-        "net.multiple_overhead",
-        "extra cost of MPI_THREAD_MULTIPLE per message",
-        "s",
-        ">= 0",
-        "machine",
-    ),
-    Symbol("net.reduce_gamma", "time per byte of a reduction", "s/B", ">= 0", "machine"),
+    Symbol("P", "number of processes", "1", "request"),
+    Symbol("T", "threads per process", "1", "request"),
+    Symbol("rank", "rank of a process", "1", "placement"),
+    Symbol("ppn", "processes per node", "1", "placement"),
+    Symbol("nodes", "nodes used", "1", "placement"),
+    Symbol("A", "active cores of the fullest memory domain", "1", "placement"),
+    Symbol("P0", "processes along the first grid dimension", "1", "signature"),
+    Symbol("P1", "processes along the second grid dimension", "1", "signature"),
+    Symbol("P2", "processes along the third grid dimension", "1", "signature"),
+    Symbol("n0", "local cells along the first grid dimension", "1", "signature"),
+    Symbol("n1", "local cells along the second grid dimension", "1", "signature"),
+    Symbol("n2", "local cells along the third grid dimension", "1", "signature"),
+    *map(_of_machine, REGISTER),
     Symbol(
         "imbalance.persistent_cv",
         "persistent imbalance: spread of the work, the same in every step",
         "1",
-        ">= 0",
         "signature",
     ),
     Symbol(
         "imbalance.transient_cv",
         "transient imbalance: spread of the work, new in every step",
         "1",
-        ">= 0",
         "signature",
     ),
     Symbol(
         "imbalance.reference_processes",
         "processes at which the imbalance was given",
         "1",
-        ">= 1",
         "signature",
     ),
-    Symbol(
-        "imbalance.growth_exponent", "growth of the imbalance with P", "1", "0..0.5", "signature"
-    ),
-    Symbol("lambda_T", "stretch of a parallel loop by uneven shares", "1", ">= 0", "model"),
-    Symbol("q(n)", "expected maximum of n standard normal values", "1", ">= 0", "model"),
+    Symbol("imbalance.growth_exponent", "growth of the imbalance with P", "1", "signature"),
+    Symbol("lambda_T", "stretch of a parallel loop by uneven shares", "1", "model"),
+    Symbol("q(n)", "expected maximum of n standard normal values", "1", "model"),
 )
 
-SYMBOLS: Mapping[str, Symbol] = {symbol.name: symbol for symbol in _TABLE}
-"""All symbols by name."""
+SYMBOLS: Mapping[str, Symbol] = {
+    name: next(symbol for symbol in _TABLE if symbol.name == name)
+    for name in dict.fromkeys(symbol.name for symbol in _TABLE)
+}
+"""All symbols by name; of a table whose entries differ, the first."""
 
 SHORT: Mapping[str, str] = {
-    "core.freq": "f",
-    "core.flop_per_cycle": "r_flop",
-    "core.load_per_cycle": "r_load",
-    "core.store_per_cycle": "r_store",
-    "core.loop_cycles": "c_loop",
-    "memory.b1": "b_1",
-    "memory.bsat": "b_sat",
-    "memory.q": "q_sat",
-    "memory.by_cores": "b",
-    "memory.copy_bw": "b_copy",
-    "memory.cache_bw": "b",
-    "memory.line_transfer": "lambda",
-    "openmp": "O",
-    "os": "o",
-    "eager_threshold": "eager",
-    "net.nic_G": "G_nic",
-    "net.reduce_gamma": "gamma",
-    "net.thread_factor": "c_mt",
+    **{one.name: one.short for one in REGISTER if one.short},
     "imbalance.persistent_cv": "cv_p",
     "imbalance.transient_cv": "cv_t",
     "imbalance.reference_processes": "P_ref",
@@ -165,7 +103,7 @@ RESERVED: Mapping[str, str] = {
 
 
 def explain(path: str) -> Symbol | None:
-    """Return the symbol that a quantity of the machine profile is a value of.
+    """Return the symbol that a quantity is a value of.
 
     Parameters
     ----------
@@ -175,16 +113,10 @@ def explain(path: str) -> Symbol | None:
     Returns
     -------
     Symbol or None
-        None if the model does not use it.
+        None if there is none.
     """
-    if path in SYMBOLS:
-        return SYMBOLS[path]
-    tables = ("core.freq", "memory.by_cores", "memory.cache_bw", "memory.line_transfer", "openmp")
-    for table in tables:
-        if path.startswith(f"{table}."):
-            return SYMBOLS[table]
-    last = path.rsplit(".", 1)[-1]
-    return SYMBOLS.get(last) if path.startswith("net.") else None
+    parameter = register.find(path)
+    return SYMBOLS.get(path) if parameter is None else _of_machine(parameter)
 
 
 _TIERS: Mapping[str, str] = {
@@ -241,15 +173,12 @@ def short_name(path: str) -> str:
     str
         An identifier; the part before the first ``_`` is the symbol, the rest its subscripts.
     """
-    if path in SHORT:
-        return SHORT[path]
-    for table, short in SHORT.items():
-        if path.startswith(f"{table}."):
-            rest = re.sub(r"\.seconds|\.fit", "", path.removeprefix(f"{table}."))
-            return f"{short}_{re.sub(r'[^0-9A-Za-z]+', '_', rest).strip('_')}"
-    found = re.fullmatch(r"net\.(\w+)(?:\.classes\[(\d+)\])?\.(\w+)", path)
-    if found:
-        tier, size, last = found.groups()
-        number = "" if size is None else f"_{int(size) + 1}"
-        return f"{SHORT.get(last, last)}_{tier}{number}"
-    return re.sub(r"\W+", "_", path.rpartition(".")[2])
+    parameter = register.find(path)
+    if parameter is None:
+        return SHORT.get(path) or re.sub(r"\W+", "_", path.rpartition(".")[2])
+    own = parameter.short or parameter.stem.rpartition(".")[2]
+    if parameter.has_tiers:
+        tier, size = path.split(".")[1], re.search(r"classes\[(\d+)\]", path)
+        return f"{own}_{tier}" + (f"_{int(size[1]) + 1}" if size else "")
+    entry = re.sub(r"\.seconds|\.fit", "", path.removeprefix(parameter.stem))
+    return "_".join([own, *re.findall(r"[0-9A-Za-z]+", entry)])

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from popmodel.arrays import quantile
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.quantity import Quantity
+from popmodel.machine.register import BY_CORES
 from popmodel.model.changes import acts_on
 
 Array = NDArray[np.float64]
@@ -106,7 +107,8 @@ def _strata(count: int) -> Array:
 def group(path: str) -> str:
     """Return the name under which a quantity varies together with its neighbours."""
     without_index = re.sub(r"\[\d+\]", "", path)
-    return re.sub(r"^(core\.freq|memory\.by_cores)\.\d+$", r"\1", without_index)
+    table = without_index.rpartition(".")[0]
+    return table if table in BY_CORES else without_index
 
 
 def _spread(quantity: Quantity, scores: Array) -> Array:

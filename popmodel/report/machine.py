@@ -7,6 +7,8 @@ from typing import Any
 
 from popmodel.machine import findings
 from popmodel.machine import profile as profiles
+from popmodel.machine.parameter import Parameter
+from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.report.export import Record, markdown_table
@@ -34,6 +36,8 @@ _NOISE = {  # shares
     "fwq": "time lost to interruptions",
     "drift": "drift during the measurement",
 }
+_COUNTED = {"core.freq": ("active core", _THREADS), "memory.by_cores": ("core", 4)}
+"""Tables by numbers of cores: what is counted, and how many entries are shown."""
 _TIERS = {"socket": "one socket", "intra": "one node", "inter": "two nodes"}
 
 
@@ -136,8 +140,8 @@ Table = tuple[str, Sequence[Sequence[str]], list[Row]]
 def _tables(profile: Profile) -> Iterator[Table]:
     heads = (("value",), ("90 %",))
     for title, rows in (
-        ("core", list(_core(profile))),
-        ("memory", list(_memory(profile))),
+        ("core", list(_rows(profile, "core"))),
+        ("memory", list(_rows(profile, "memory"))),
         ("messages", list(_messages(profile))),
     ):
         if rows:
@@ -153,51 +157,34 @@ def _tables(profile: Profile) -> Iterator[Table]:
 def _row(profile: Profile, label: str, path: str) -> Iterator[Row]:
     """A line for a quantity, if the profile has it."""
     quantity = profile.quantities.get(path)
+    unit = "" if quantity is None else unit_of(path)
+    if quantity is not None and unit == "s/B":  # people know bandwidths
+        quantity, unit = inverse(quantity), "B/s"
     if quantity is not None:
-        yield _figures(label, quantity, unit_of(path))
+        cells = (Cell(value_text(quantity, unit)), Cell(interval_text(quantity, unit)))
+        yield Row(label, cells, depth=1)
 
 
-def _figures(label: str, quantity: Quantity, unit: str) -> Row:
-    cells = (Cell(value_text(quantity, unit)), Cell(interval_text(quantity, unit)))
-    return Row(label, cells, depth=1)
+def _rows(profile: Profile, section: str) -> Iterator[Row]:
+    """Lines for the quantities of a section that the page names, in the order of the register."""
+    for parameter in REGISTER:
+        if parameter.section == section and parameter.shown and not parameter.has_tiers:
+            yield from _of(profile, parameter)
 
 
-def _core(profile: Profile) -> Iterator[Row]:
-    counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, "core.freq"))
-    for count in _few(counts):
-        yield from _row(profile, f"clock, {plural(count, 'active core')}", f"core.freq.{count}")
-    for label, name in (
-        ("floating-point operations", "flop_per_cycle"),
-        ("8-byte loads", "load_per_cycle"),
-        ("8-byte stores", "store_per_cycle"),
-        ("loop overhead per iteration", "loop_cycles"),
-        ("SMT speed-up, 2 threads", "smt_factor"),
-    ):
-        yield from _row(profile, label, f"core.{name}")
-
-
-def _memory(profile: Profile) -> Iterator[Row]:
-    counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, "memory.by_cores"))
-    for count in _few(counts, 4):
-        path = f"memory.by_cores.{count}"
-        yield from _row(profile, f"bandwidth, {plural(count, 'core')}", path)
-    if "memory.by_cores.1" not in profile.quantities:
-        yield from _row(profile, "bandwidth, 1 core", "memory.b1")
-    for label, name in (
-        ("saturated bandwidth", "bsat"),
-        ("sharpness of saturation", "q"),
-        ("copy bandwidth, 1 core", "copy_bw"),
-    ):
-        yield from _row(profile, label, f"memory.{name}")
-    for label, name in (
-        ("{} bandwidth, 1 core", "cache_bw"),
-        ("{} latency", "latency"),
-        ("cache-line transfer, {} cores", "line_transfer"),
-    ):
-        for path in _below(profile, f"memory.{name}"):
-            yield from _row(profile, label.format(path.rpartition(".")[2]), path)
-    yield from _row(profile, "usable share of last-level cache", "memory.kappa")
-    yield from _row(profile, "false sharing, exposed share", "memory.kappa_fs")
+def _of(profile: Profile, parameter: Parameter) -> Iterator[Row]:
+    """Lines for a parameter: one for each entry of its table, for some of many core counts."""
+    if parameter.stem in _COUNTED:
+        what, most = _COUNTED[parameter.stem]
+        counts = sorted(int(path.rpartition(".")[2]) for path in _below(profile, parameter.stem))
+        for count in _few(counts, most):
+            label = parameter.shown.format(plural(count, what))
+            yield from _row(profile, label, f"{parameter.stem}.{count}")
+    elif "{}" in parameter.shown:
+        for path in _below(profile, parameter.stem):
+            yield from _row(profile, parameter.shown.format(path.rpartition(".")[2]), path)
+    elif not (parameter.stem == "memory.b1" and "memory.by_cores.1" in profile.quantities):
+        yield from _row(profile, parameter.shown, parameter.stem)
 
 
 def _messages(profile: Profile) -> Iterator[Row]:
@@ -207,30 +194,12 @@ def _messages(profile: Profile) -> Iterator[Row]:
             continue
         yield Row(where)
         last = len(network[tier]["classes"]) - 1
-        yield from _row(profile, "latency", f"net.{tier}.classes[0].alpha")
-        gap = profile.quantities[f"net.{tier}.classes[{last}].beta"]
-        if (bandwidth := inverse(gap)) is not None:
-            yield _figures("bandwidth", bandwidth, "B/s")
-        for label, name in (
-            ("eager threshold", "eager_threshold"),
-            ("send overhead", "os"),
-            ("receive overhead", "or"),
-            ("gap between messages", "g"),
-            ("bidirectional, factor", "bidirectional"),
-        ):
-            yield from _row(profile, label, f"net.{tier}.{name}")
-    others = [
-        ("pairs without contention", "shm_k"),
-        ("slowdown per further thread", "thread_factor"),
-        ("cost of MPI_THREAD_MULTIPLE", "multiple_overhead"),
-        ("overlap with computation", "overlap"),
-    ]
-    rows = [row for label, name in others for row in _row(profile, label, f"net.{name}")]
-    for label, name in (("network adapter", "nic_G"), ("local reduction", "reduce_gamma")):
-        quantity = profile.quantities.get(f"net.{name}")
-        if quantity is not None and (bandwidth := inverse(quantity)) is not None:
-            rows.append(_figures(label, bandwidth, "B/s"))
-    if rows:
+        for parameter in REGISTER:
+            if parameter.has_tiers and parameter.shown:
+                path = parameter.path.replace("TIER", tier)
+                index = 0 if parameter.unit == "s" else last  # latency of small, bandwidth of large
+                yield from _row(profile, parameter.shown, path.replace("[]", f"[{index}]"))
+    if rows := list(_rows(profile, "net")):
         yield Row("all messages")
         yield from rows
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from popmodel.machine import schema
+from popmodel.machine import register
 from popmodel.machine.quantity import Quantity
-from popmodel.shapes import Items, Named, Shape, Table
 
 _SCALES: Mapping[str, tuple[tuple[str, float], ...]] = {
     "s": (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)),
@@ -75,20 +73,12 @@ def unit_of(path: str) -> str:
     Raises
     ------
     KeyError
-        If the schema of a profile has no quantity there.
+        If the register of parameters has no quantity there.
     """
-    entry: Shape = schema.PROFILE
-    for step in re.findall(r"[^.\[\]]+", path):
-        match entry:
-            case Table(keys=keys):
-                entry = keys[step]
-            case Named(of=inner) | Items(of=inner):
-                entry = inner
-            case _:
-                raise KeyError(path)
-    if isinstance(entry, schema.Number):
-        return entry.unit
-    raise KeyError(path)
+    parameter = register.find(path)
+    if parameter is None or parameter.plain:
+        raise KeyError(path)
+    return parameter.unit
 
 
 def _magnitude(quantity: Quantity) -> float:

@@ -7,144 +7,71 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.errors import ReplayError
-from popmodel.kernel import _kernel
-from popmodel.simulator.mpi_calls import BUFFERED, action_of, collective_of
+from popmodel.simulator.mpi_calls import action_of, collective_of
 from popmodel.simulator.program import COLLECTIVES
 from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from typing import TypedDict
+
     from numpy.typing import NDArray
 
     from popmodel.trace import Trace
+    from popmodel.trace.calls import Calls
 
-__all__ = ["MasterCalls", "Timetable", "master_calls", "turns"]
+    class Columns(TypedDict):
+        """Calls as the compiled core takes them."""
+
+        offsets: NDArray[np.int64]
+        entry: NDArray[np.int64]
+        exit: NDArray[np.int64]
+        code: NDArray[np.int16]
+        action: NDArray[np.uint8]
+
+
+__all__ = ["ONLY_MASTERS", "MasterCalls", "master_calls"]
 
 ONLY_MASTERS = "the replay covers MPI calls of master threads only (MPI_THREAD_FUNNELED)"
 
 
 @dataclass(frozen=True)
 class MasterCalls:
-    """One row per MPI call of a master thread, by process and in order.
+    """The calls of a trace, which are all of master threads, and what each kind of them does.
 
     Attributes
     ----------
+    calls : Calls
+        Of the trace; with none on other threads, those of a process follow one another.
     offsets : int64[P + 1]
         Calls of process p are ``offsets[p] .. offsets[p + 1]``.
-    process : int64[K]
-        Process of each call.
-    location : int64[K]
-        Location of its thread.
-    entry, exit : int64[K]
-        Nanoseconds.
-    row : int64[K]
-        Row of the entry among the trace's events.
-    code : int32[K]
-        Index into `names`.
-    names : tuple of str
-        Such as ``MPI_Send``.
-    action, collective, buffered : int8[K]
-        `Action` of the call, index into `COLLECTIVES` or -1, and whether a send never waits.
+    action : uint8[names]
+        `Action` of the calls of each name.
+    collective : uint8[names]
+        Index into `COLLECTIVES`; of other calls any.
     """
 
+    calls: Calls
     offsets: NDArray[np.int64]
-    process: NDArray[np.int64]
-    location: NDArray[np.int64]
-    entry: NDArray[np.int64]
-    exit: NDArray[np.int64]
-    row: NDArray[np.int64]
-    code: NDArray[np.int32]
-    names: tuple[str, ...]
-    action: NDArray[np.int8]
-    collective: NDArray[np.int8]
-    buffered: NDArray[np.int8]
+    action: NDArray[np.uint8]
+    collective: NDArray[np.uint8]
 
-    def __len__(self) -> int:
-        return len(self.entry)
+    @property
+    def columns(self) -> Columns:
+        """The calls as the compiled core takes them."""
+        return {
+            "offsets": self.offsets,
+            "entry": self.calls.entry,
+            "exit": self.calls.exit,
+            "code": self.calls.name,
+            "action": self.action,
+        }
 
     def where(self, call: int) -> str:
         """Rank, name and time of a call, for messages to people."""
-        return (
-            f"rank {self.process[call]} in {self.names[self.code[call]]} at "
-            f"{self.entry[call] / 1e9:.9f} s"
-        )
-
-
-@dataclass(frozen=True)
-class Timetable:
-    """Some calls of each process by a time of theirs: who is where at which time.
-
-    Attributes
-    ----------
-    call : int64[n]
-        The calls, ascending.
-    offsets : int64[P + 1]
-        Those of process p are ``call[offsets[p] : offsets[p + 1]]``.
-    time : int64[n]
-        Nanoseconds, ascending within a process.
-    """
-
-    call: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    time: NDArray[np.int64]
-
-    @classmethod
-    def of(
-        cls, calls: MasterCalls, chosen: NDArray[np.bool_], times: NDArray[np.int64]
-    ) -> Timetable:
-        """The chosen calls by `times`, which is their entry or their exit."""
-        call = np.flatnonzero(chosen)
-        return cls(call, np.searchsorted(call, calls.offsets).astype(np.int64), times[call])
-
-    def find(
-        self,
-        process: NDArray[np.int64],
-        time: NDArray[np.int64],
-        *,
-        shared: bool,
-        after: NDArray[np.int64] | None = None,
-    ) -> NDArray[np.int64]:
-        """Call of each process at exactly each time, or -1.
-
-        Calls can share a time where the clock is coarse, so those who ask for the same process and
-        time get its calls there in turn.
-
-        Parameters
-        ----------
-        process, time : int64[m]
-            Whose call, and when.
-        shared : bool
-            Whether a call may serve several: what the last of a time serves if others are left.
-        after : int64[m], optional
-            The call has to come after this one.
-        """
-        time = np.ascontiguousarray(time, dtype=np.int64)
-        first = _kernel.locate(self.offsets, self.time, process, time - 1) + 1
-        last = _kernel.locate(self.offsets, self.time, process, time)
-        index = first + turns(process, time)
-        if after is not None:
-            index = np.maximum(index, np.searchsorted(self.call, after, side="right"))
-        if shared:
-            index = np.minimum(index, last)
-        found = np.full(len(index), -1, dtype=np.int64)
-        there = (index >= first) & (index <= last)
-        if after is not None:
-            there[there] = self.call[index[there]] > after[there]
-        found[there] = self.call[index[there]]
-        return found
-
-
-def turns(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many earlier rows are the same."""
-    order = np.lexsort(columns)  # stable
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = False
-    for column in columns:
-        new[1:] |= np.diff(column[order]) != 0
-    starts = np.flatnonzero(new)
-    turns = np.empty(len(order), dtype=np.int64)
-    turns[order] = np.arange(len(order)) - starts[np.cumsum(new) - 1]
-    return turns
+        rank = int(np.searchsorted(self.offsets, call, side="right")) - 1
+        name = self.calls.names[self.calls.name[call]]
+        return f"rank {rank} in {name} at {self.calls.entry[call] / 1e9:.9f} s"
 
 
 def master_calls(trace: Trace) -> MasterCalls:
@@ -157,39 +84,17 @@ def master_calls(trace: Trace) -> MasterCalls:
     """
     masters = np.asarray(trace.process_offsets[:-1], dtype=np.int64)
     calls = trace.calls()
-    _refuse_other_threads(trace, masters)
-    # With no call on other threads, the calls of the masters are all calls, in order.
-    bounds = np.asarray(calls.offsets, dtype=np.int64)
-    offsets = np.append(bounds[masters], bounds[-1])
-    process = np.repeat(np.arange(trace.processes), np.diff(offsets))
-    key = calls.type.astype(np.int64) << 32 | (calls.value.astype(np.int64) & 0xFFFFFFFF)
-    distinct, code = np.unique(key, return_inverse=True)
-    names, actions, collectives = [], [], []
-    for type_, value in zip(
-        (distinct >> 32).tolist(), (distinct & 0xFFFFFFFF).tolist(), strict=True
-    ):
-        name = trace.mpi_name(type_, value)
-        collective = collective_of(name)
-        names.append(name)
-        actions.append(action_of(type_, name))
-        collectives.append(-1 if collective is None else COLLECTIVES.index(collective))
+    _refuse_other_threads(trace, calls, masters)
+    kinds = [collective_of(name) for name in calls.names]
     return MasterCalls(
-        offsets=offsets,
-        process=process,
-        location=masters[process],
-        entry=np.ascontiguousarray(calls.entry, dtype=np.int64),
-        exit=np.ascontiguousarray(calls.exit, dtype=np.int64),
-        row=np.ascontiguousarray(calls.row, dtype=np.int64),
-        code=code.astype(np.int32),
-        names=tuple(names),
-        action=np.array(actions, dtype=np.int8)[code],
-        collective=np.array(collectives, dtype=np.int8)[code],
-        buffered=np.array([name in BUFFERED for name in names], dtype=np.int8)[code],
+        calls,
+        np.append(calls.offsets[masters], calls.offsets[-1]),
+        np.array(list(map(action_of, calls.group, calls.names)), dtype=np.uint8),
+        np.array([COLLECTIVES.index(kind) if kind else 0 for kind in kinds], dtype=np.uint8),
     )
 
 
-def _refuse_other_threads(trace: Trace, masters: NDArray[np.int64]) -> None:
-    calls = trace.calls()
+def _refuse_other_threads(trace: Trace, calls: Calls, masters: NDArray[np.int64]) -> None:
     count = np.diff(calls.offsets)
     count[masters] = 0
     location = np.flatnonzero(count)
@@ -197,10 +102,10 @@ def _refuse_other_threads(trace: Trace, masters: NDArray[np.int64]) -> None:
         where = int(location[0])
         row = int(calls.offsets[where])
         process = int(np.searchsorted(masters, where, side="right")) - 1
-        name = trace.mpi_name(int(calls.type[row]), int(calls.value[row]))
         raise ReplayError(
-            f"{trace.path}: thread {where - masters[process]} of rank {process} calls {name} at "
-            f"{calls.entry[row] / 1e9:.9f} s ({plural(int(count.sum()), 'MPI call')} of threads "
-            "that are not their process's master)",
+            f"{trace.path}: thread {where - masters[process]} of rank {process} calls "
+            f"{calls.names[calls.name[row]]} at {calls.entry[row] / 1e9:.9f} s "
+            f"({plural(int(count.sum()), 'MPI call')} of threads that are not their process's "
+            "master)",
             ONLY_MASTERS,
         )

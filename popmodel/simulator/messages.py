@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.errors import ReplayError
-from popmodel.simulator.calls import ONLY_MASTERS, MasterCalls, Timetable
-from popmodel.simulator.mpi_calls import Action
+from popmodel.kernel import _kernel
+from popmodel.simulator.calls import ONLY_MASTERS, MasterCalls
+from popmodel.simulator.mpi_calls import BUFFERED
+from popmodel.simulator.program import Messages
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -18,29 +20,28 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.pieces import Pieces
 
-__all__ = ["MatchedMessages", "match_messages", "note_calls_without_record"]
+__all__ = ["MatchedMessages", "match_messages"]
 
 
 @dataclass(frozen=True)
 class MatchedMessages:
-    """Calls of each message of a trace.
+    """Messages of a trace, and the calls of each.
 
     Attributes
     ----------
-    row : int64[M]
-        Row of the trace's messages.
-    sender, receiver : int64[M]
-        Processes.
-    send, post, wait : int64[M]
+    messages : Messages
+        One row each.
+    left : int64[M]
+        When each leaves its sender, ns.
+    send, post, wait : int32[M]
         Calls that send it, post its receive and complete that.
     """
 
-    row: NDArray[np.int64]
-    sender: NDArray[np.int64]
-    receiver: NDArray[np.int64]
-    send: NDArray[np.int64]
-    post: NDArray[np.int64]
-    wait: NDArray[np.int64]
+    messages: Messages
+    left: NDArray[np.int64]
+    send: NDArray[np.int32]
+    post: NDArray[np.int32]
+    wait: NDArray[np.int32]
 
 
 def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedMessages:
@@ -56,122 +57,71 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
         pieces of the run names a call that is not there.
     """
     records = trace.messages
-    process_of = np.full(len(trace.node_of_location), -1, dtype=np.int64)
+    process_of = np.full(trace.locations, -1, dtype=np.int32)
     process_of[trace.process_offsets[:-1]] = np.arange(trace.processes)
-    sender, receiver = process_of[records.sender], process_of[records.receiver]
-    other = np.flatnonzero((sender < 0) | (receiver < 0))
-    if len(other):
-        time = records.logical_send[other[0]] / 1e9
+    send, post, wait, stranger = _kernel.match_messages(
+        **calls.columns,
+        process_of=process_of,
+        message_offsets=records.offsets,
+        receiver=records.receiver,
+        logical_send=records.logical_send,
+        logical_receive=records.logical_receive,
+        physical_receive=records.physical_receive,
+    )
+    if stranger >= 0:
         raise ReplayError(
             f"{trace.path}: a thread other than its process's master sends or receives a message "
-            f"(sent at {time:.9f} s)",
+            f"(sent at {records.logical_send[stranger] / 1e9:.9f} s)",
             ONLY_MASTERS,
         )
-    send = _sends(calls, sender, records.logical_send)
-    post, wait = _receives(calls, receiver, records.logical_receive, records.physical_receive)
-    matched = (send >= 0) & (post >= 0) & (wait >= 0)
-    touches = pieces.touch(records.logical_send, records.physical_receive)
-    wrong = np.flatnonzero(~matched & touches)
-    _refuse_unmatched(trace, wrong, sender, receiver, send, post, wait)
-    row = np.flatnonzero(matched)
-    return MatchedMessages(row, sender[row], receiver[row], send[row], post[row], wait[row])
-
-
-def _having(calls: MasterCalls, *actions: Action) -> NDArray[np.bool_]:
-    return np.isin(calls.action, actions)
-
-
-def _sends(
-    calls: MasterCalls, process: NDArray[np.int64], begin: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Calls that send the messages of some processes and times, or -1."""
-    each = Timetable.of(
-        calls, _having(calls, Action.SEND, Action.ISEND, Action.SENDRECEIVE), calls.entry
+    rows: slice | NDArray[np.int64] = slice(None)  # views of the trace's columns
+    if min(each.min(initial=0) for each in (send, post, wait)) < 0:
+        matched = (send >= 0) & (post >= 0) & (wait >= 0)
+        touches = pieces.touch(records.logical_send, records.physical_receive)
+        wrong = np.flatnonzero(~matched & touches)
+        if len(wrong):
+            raise _unmatched(trace, process_of, wrong, (send, post, wait))
+        rows = np.flatnonzero(matched)
+        send, post, wait = send[rows], post[rows], wait[rows]
+    sender, receiver = records.sender[rows], records.receiver[rows]
+    if trace.locations > trace.processes:
+        sender, receiver = process_of[sender], process_of[receiver]
+    mode = np.zeros(len(send), dtype=np.int8)
+    never_waits = np.array([name in BUFFERED for name in calls.calls.names])
+    if never_waits.any():
+        mode[:] = never_waits[calls.calls.name[send]]
+    return MatchedMessages(
+        Messages(sender, receiver, records.size[rows], records.tag[rows], mode),
+        records.physical_send[rows],
+        send,
+        post,
+        wait,
     )
-    send = each.find(process, begin, shared=False)
-    rest = np.flatnonzero(send < 0)
-    starts = Timetable.of(calls, _having(calls, Action.START), calls.entry)
-    send[rest] = starts.find(process[rest], begin[rest], shared=True)
-    return send
 
 
-def _receives(
-    calls: MasterCalls,
-    process: NDArray[np.int64],
-    posted: NDArray[np.int64],
-    received: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Calls that post and that complete the receives of some processes and times, or -1."""
-    at_once = _having(calls, Action.RECEIVE, Action.SENDRECEIVE)
-    lasts = calls.exit > calls.entry
-    post = np.full(len(process), -1, dtype=np.int64)
-    # One call that posts and completes, from the one time to the other. Those of no length can
-    # share their times; of the others one begins at a time.
-    for rows, chosen in (
-        (np.flatnonzero(received > posted), at_once & lasts),
-        (np.flatnonzero(received == posted), at_once & ~lasts),
-    ):
-        found = Timetable.of(calls, chosen, calls.entry).find(
-            process[rows], posted[rows], shared=False
-        )
-        there = found >= 0
-        there[there] = calls.exit[found[there]] == received[rows[there]]
-        post[rows[there]] = found[there]
-    wait = post.copy()
-    for times, action, shared in (
-        (calls.exit, Action.IRECEIVE, False),
-        (calls.entry, Action.START, True),
-    ):
-        rest = np.flatnonzero(post < 0)
-        table = Timetable.of(calls, _having(calls, action), times)
-        post[rest] = table.find(process[rest], posted[rest], shared=shared)
-    rest = np.flatnonzero((wait < 0) & (post >= 0))
-    rest = rest[np.argsort(post[rest], kind="stable")]
-    waits = Timetable.of(calls, _having(calls, Action.WAIT, Action.WAITALL), calls.exit)
-    wait[rest] = waits.find(process[rest], received[rest], shared=True, after=post[rest])
-    return post, wait
-
-
-def note_calls_without_record(calls: MasterCalls, matched: MatchedMessages) -> list[str]:
-    """Say how many calls have no record, for these never block."""
-    sends = np.isin(calls.action, (Action.SEND, Action.ISEND, Action.SENDRECEIVE))
-    sends[matched.send] = False
-    receives = np.isin(calls.action, (Action.RECEIVE, Action.IRECEIVE, Action.SENDRECEIVE))
-    receives[matched.post] = False
-    index = np.flatnonzero(sends | receives)
-    if not len(index):
-        return []
-    return [
-        f"{plural(len(index), 'point-to-point call')} without a communication record "
-        "(MPI_PROC_NULL, never completed, or record lost), assumed not to block (first: "
-        f"{calls.where(int(index[0]))})"
-    ]
-
-
-def _refuse_unmatched(
+def _unmatched(
     trace: Trace,
-    index: NDArray[np.int64],
-    sender: NDArray[np.int64],
-    receiver: NDArray[np.int64],
-    send: NDArray[np.int64],
-    post: NDArray[np.int64],
-    wait: NDArray[np.int64],
-) -> None:
-    if not len(index):
-        return
-    i, records = int(index[0]), trace.messages
+    process_of: NDArray[np.int32],
+    wrong: NDArray[np.int64],
+    found: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]],
+) -> ReplayError:
+    """Say how many messages lack a call, and which ones the first of them lacks."""
+    first, records = int(wrong[0]), trace.messages
+    sender, receiver = process_of[records.sender[first]], process_of[records.receiver[first]]
     lacking = [
-        f"{what} of rank {rank[i]} at {time[i] / 1e9:.9f} s"
-        for what, call, rank, time in (
-            ("a send", send, sender, records.logical_send),
-            ("a receive", post, receiver, records.logical_receive),
-            ("the end of a receive", wait, receiver, records.physical_receive),
+        f"{what} of rank {rank} at {time[first] / 1e9:.9f} s"
+        for call, what, rank, time in zip(
+            found,
+            ("a send", "a receive", "the end of a receive"),
+            (sender, receiver, receiver),
+            (records.logical_send, records.logical_receive, records.physical_receive),
+            strict=True,
         )
-        if call[i] < 0
+        if call[first] < 0
     ]
-    raise ReplayError(
-        f"{trace.path}: {plural(len(index), 'message')} without an MPI call in the trace; the "
-        f"first ({records.size[i]} B, tag {records.tag[i]}, rank {sender[i]} to rank "
-        f"{receiver[i]}) lacks {', '.join(lacking)}",
+    return ReplayError(
+        f"{trace.path}: {plural(len(wrong), 'message')} without an MPI call in the trace; the "
+        f"first ({records.size[first]} B, tag {records.tag[first]}, rank {sender} to rank "
+        f"{receiver}) lacks {', '.join(lacking)}",
         "events of MPI calls are missing: trace the run again, or analyse a window without them",
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 
 from popmodel.simulator.program import COLLECTIVES
+from popmodel.trace.calls import CallGroup
 
 __all__ = ["BUFFERED", "Action", "action_of", "collective_of", "is_modelled"]
-
-_COLLECTIVE, _ONE_SIDED, _IO = 50000002, 50000004, 50000005
 
 
 class Action(IntEnum):
@@ -78,24 +77,24 @@ _VARIANTS = {
 }
 
 
-def action_of(type_: int, name: str) -> Action:
+def action_of(group: CallGroup, name: str) -> Action:
     """What a call does.
 
     Parameters
     ----------
-    type_ : int
-        The event type of the call, 50000001 to 50000005.
+    group : CallGroup
+        What it is about.
     name : str
         Such as ``MPI_Send``.
     """
     if name in _BY_NAME:
         return _BY_NAME[name]
-    if type_ == _COLLECTIVE:
+    if group is CallGroup.COLLECTIVE:
         _, blocking = _split(name)
         if collective_of(name) is None:
             return Action.IGNORED
         return Action.COLLECTIVE if blocking else Action.ICOLLECTIVE
-    return Action.IGNORED if type_ in (_ONE_SIDED, _IO) else Action.LOCAL
+    return Action.IGNORED if group in (CallGroup.ONE_SIDED, CallGroup.IO) else Action.LOCAL
 
 
 def is_modelled(name: str) -> bool:

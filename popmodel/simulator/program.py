@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -156,7 +156,7 @@ class Program:
         Row of `call_name` and `call_time` that the operation stems from, for messages to people.
     call_name : tuple of str
         Distinct names of MPI calls; `call_code` indexes it.
-    call_code, call_time : int32[K], int64[K]
+    call_code, call_time : int[K], int64[K]
         Name and time of entry (ns) of each call.
     communicators : dict of int to int32 array
         Members of each communicator, as process indices in the order of their ranks.
@@ -179,7 +179,7 @@ class Program:
     collectives: Collectives
     call: NDArray[np.int32]
     call_name: tuple[str, ...]
-    call_code: NDArray[np.int32]
+    call_code: NDArray[np.signedinteger[Any]]
     call_time: NDArray[np.int64]
     communicators: dict[int, NDArray[np.int32]]
     nodes: NDArray[np.int32]

@@ -6,14 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import distinct
 from popmodel.errors import ReplayError
-from popmodel.simulator.calls import turns
-from popmodel.simulator.mpi_calls import Action
-from popmodel.simulator.program import COLLECTIVES, Collectives
-from popmodel.trace.blocks import rows_where_type, take
-from popmodel.trace.names import BYTES_RECEIVED, BYTES_SENT, COMMUNICATOR, IS_ROOT
-from popmodel.trace.trace import part_of
+from popmodel.kernel import _kernel
+from popmodel.simulator.program import COLLECTIVES, Collectives, Op, Uneven
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -22,14 +17,13 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.calls import MasterCalls
     from popmodel.trace import Trace
+    from popmodel.trace.calls import CollectiveArguments
 
-__all__ = ["MatchedCollectives", "match_collectives", "note_calls_apart"]
+__all__ = ["MatchedCollectives", "match_collectives", "uneven_arrivals"]
 
-_ATTRIBUTES = (BYTES_SENT, BYTES_RECEIVED, IS_ROOT, COMMUNICATOR)  # consecutive numbers
 _WAIT_FOR_ALL = (COLLECTIVES.index("barrier"), COLLECTIVES.index("allreduce"))
 _APART = 100_000  # ns; clocks of nodes may differ by less
-# MPI_Init comes before any communicator: a turn of its own, over all processes. No trace has it.
-_INIT = np.iinfo(np.int64).min
+_OF_INIT = np.iinfo(np.int64).min  # the communicator of MPI_Init, which comes before any
 
 
 @dataclass(frozen=True)
@@ -40,34 +34,24 @@ class MatchedCollectives:
     ----------
     collectives : Collectives
         One row each.
-    call : int64[n]
-        Calls of collectives.
-    collective : int32[n]
-        Row of `collectives` that the call takes part in.
-    sent, received : int64[n]
-        Bytes that the caller sends and receives.
+    call, collective : int32[n]
+        Calls of collectives, and the row of `collectives` that each takes part in.
+    uneven : bool[C]
+        Whether members have different amounts.
+    notes : tuple of str
+        What of them cannot be.
     """
 
     collectives: Collectives
-    call: NDArray[np.int64]
+    call: NDArray[np.int32]
     collective: NDArray[np.int32]
-    sent: NDArray[np.int64]
-    received: NDArray[np.int64]
+    uneven: NDArray[np.bool_]
+    notes: tuple[str, ...]
 
-    def uneven(self) -> NDArray[np.bool_]:
-        """Whether each collective has no root, and members of different amounts."""
-        differ = np.zeros(len(self.collectives), dtype=bool)
-        for own, largest in (
-            (self.sent, self.collectives.sent),
-            (self.received, self.collectives.received),
-        ):
-            differ[self.collective[own != largest[self.collective]]] = True
-        return differ & (self.collectives.root < 0)
-
-    def called_by(
+    def of_part(
         self, members: NDArray[np.int32], root: NDArray[np.int32]
-    ) -> tuple[MatchedCollectives, NDArray[np.int32]]:
-        """These collectives where only some of the members call them.
+    ) -> tuple[Collectives, NDArray[np.bool_]]:
+        """Those that some members call in a part of the run, and which of them are uneven.
 
         Parameters
         ----------
@@ -75,24 +59,11 @@ class MatchedCollectives:
             How many call each; collectives of nobody are left out.
         root : int32[C]
             Process index of the root, or -1.
-
-        Returns
-        -------
-        MatchedCollectives
-        int32[C]
-            The row there of each collective here.
         """
         some = members > 0
-        row = (np.cumsum(some) - 1).astype(np.int32)
         columns = {**vars(self.collectives), "members": members, "root": root}
-        calls = some[self.collective]
-        return MatchedCollectives(
-            Collectives(**{name: column[some] for name, column in columns.items()}),
-            self.call[calls],
-            row[self.collective[calls]],
-            self.sent[calls],
-            self.received[calls],
-        ), row
+        kept = Collectives(**{name: column[some] for name, column in columns.items()})
+        return kept, self.uneven[some]
 
 
 def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
@@ -104,173 +75,109 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
         If members of a communicator call different collectives at the same turn, or a process
         calls one on a communicator that the trace lists without it.
     """
-    call = np.flatnonzero(np.isin(calls.action, (Action.COLLECTIVE, Action.ICOLLECTIVE)))
-    attributes = _attributes(trace, calls)[:, call]
-    sent, received, root = attributes[0], attributes[1], attributes[2] != 0
-    kind, process = calls.collective[call], calls.process[call]
-    communicator = np.where(kind == COLLECTIVES.index("init"), _INIT, attributes[3])
-    _check_membership(trace, calls, call, communicator)
-    pairs, collective = _distinct_rows(communicator, turns(communicator, process))
-    count = len(pairs)
-    first = np.full(count, -1, dtype=np.int64)
-    first[collective[::-1]] = np.arange(len(call))[::-1]
-    _check_same_kind(trace, calls, call, collective, first)
-    roots = np.full(count, -1, dtype=np.int32)
-    roots[collective[root]] = process[root]
-    root_sent = np.zeros(count, dtype=np.int64)
-    root_sent[collective[root]] = sent[root]
+    told = calls.calls.collectives
+    listed = sorted(trace.communicators)
+    ranks = [np.sort(trace.communicators[number]).astype(np.int32) for number in listed]
+    found = _kernel.match_collectives(
+        **calls.columns,
+        kind=calls.collective,
+        argument_call=told.call,
+        sent=told.sent,
+        received=told.received,
+        communicator=told.communicator,
+        is_root=told.is_root,
+        listed=np.array(listed, dtype=np.int64),
+        listed_offsets=np.cumsum([0, *map(len, ranks)], dtype=np.int64),
+        listed_member=np.concatenate([np.empty(0, np.int32), *ranks]),
+    )
+    if found["stranger"] >= 0:
+        raise _of_stranger(trace, calls, found["stranger"])
+    call, first = found["different"]
+    if call >= 0:
+        raise ReplayError(
+            f"{trace.path}: members of a communicator call different collectives: "
+            f"{calls.where(first)}, {calls.where(call)}",
+            "an event of a collective is missing from the trace, or the program is wrong",
+        )
+    number, turns = found["number"], found["turns"]
+    sizes = [
+        trace.processes if each == 0 else len(trace.communicators.get(each, range(callers)))
+        for each, callers in zip(number.tolist(), found["callers"].tolist(), strict=True)
+    ]
+    collectives = Collectives(
+        kind=found["kind"],
+        communicator=np.repeat(np.where(number == _OF_INIT, 0, number), turns),
+        members=np.repeat(np.array(sizes, dtype=np.int32), turns),
+        root=found["root"],
+        sent=found["sent"],
+        received=found["received"],
+        root_sent=found["root_sent"],
+    )
     return MatchedCollectives(
-        Collectives(
-            kind=kind[first],
-            communicator=np.where(pairs[:, 0] == _INIT, 0, pairs[:, 0]),
-            members=_members(trace, pairs[:, 0], communicator, process),
-            root=roots,
-            sent=_largest(sent, collective, count),
-            received=_largest(received, collective, count),
-            root_sent=root_sent,
-        ),
-        call,
-        collective.astype(np.int32),
-        sent,
-        received,
+        collectives,
+        found["call"],
+        found["collective"],
+        found["uneven"].astype(bool),
+        tuple(_note_apart(collectives.kind, found["entered"], found["left"])),
     )
 
 
-def note_calls_apart(calls: MasterCalls, matched: MatchedCollectives) -> list[str]:
+def uneven_arrivals(
+    kind: NDArray[np.uint8],
+    target: NDArray[np.int32],
+    call: NDArray[np.int32],
+    uneven: NDArray[np.bool_],
+    told: CollectiveArguments,
+) -> Uneven:
+    """Operations that arrive at collectives whose members have different amounts.
+
+    Parameters
+    ----------
+    kind, target, call : arrays of N
+        The operations of a program.
+    uneven : bool[C]
+        Which collectives are meant.
+    told : CollectiveArguments
+        Amounts of the calls; of those that tell none they are 0.
+    """
+    operation = np.flatnonzero((kind == Op.COLLECTIVE) | (kind == Op.ARRIVE))
+    operation = operation[uneven[target[operation]]]
+    row = np.searchsorted(told.call, call[operation])
+    known = row < len(told.call)
+    known[known] = told.call[row[known]] == call[operation[known]]
+    amounts = np.zeros((2, len(operation)), dtype=np.int64)
+    amounts[:, known] = told.sent[row[known]], told.received[row[known]]
+    return Uneven(operation, target[operation], *amounts)
+
+
+def _note_apart(
+    kind: NDArray[np.int8], entered: NDArray[np.int64], left: NDArray[np.int64]
+) -> list[str]:
     """Say how many collectives cannot be what they are: a member leaves before another one enters.
 
     Calls are matched by their turns, so one that was not recorded (tracing was switched on between
     the same calls of two processes) moves all that follow it. Barrier and Allreduce show it, as
     nobody leaves them before all have entered.
     """
-    kind = matched.collectives.kind[matched.collective]
-    blocking = calls.action[matched.call] == Action.COLLECTIVE
-    chosen = blocking & np.isin(kind, _WAIT_FOR_ALL)
-    row, call = matched.collective[chosen], matched.call[chosen]
-    entered = np.zeros(len(matched.collectives), np.int64)
-    left = np.full(len(matched.collectives), np.iinfo(np.int64).max)
-    np.maximum.at(entered, row, calls.entry[call])
-    np.minimum.at(left, row, calls.exit[call])
-    number = int(np.count_nonzero(entered - _APART > left))
+    blocking = np.isin(kind, _WAIT_FOR_ALL) & (left < np.iinfo(np.int64).max)
+    number = int(np.count_nonzero(blocking & (entered - _APART > left)))
     if not number:
         return []
     return [
-        f"{number} of {plural(len(distinct(row)), 'call')} of MPI_Barrier and MPI_Allreduce end on "
-        "one rank before they begin on another: records are missing (was tracing switched on "
-        "during the run?) or clocks differ; serialisation and transfer are doubtful"
+        f"{number} of {plural(int(np.count_nonzero(blocking)), 'call')} of MPI_Barrier and "
+        "MPI_Allreduce end on one rank before they begin on another: records are missing (was "
+        "tracing switched on during the run?) or clocks differ; serialisation and transfer are "
+        "doubtful"
     ]
 
 
-def _attributes(trace: Trace, calls: MasterCalls) -> NDArray[np.int64]:
-    """Bytes sent and received, root flag and communicator of each call: int64[4, K].
-
-    They stand on the line of the entry event, after it; or, in traces of other writers, before it
-    at the same time.
-    """
-    values = np.zeros((4, len(calls)), dtype=np.int64)
-    if not len(calls):
-        return values
-    events = trace.events
-    rows = rows_where_type(events.type, _ATTRIBUTES)
-    location = part_of(events.offsets, rows)
-
-    time, type_, value = (take(c, rows) for c in (events.time, events.type, events.value))
-
-    def belongs(call: NDArray[np.int64]) -> NDArray[np.bool_]:
-        same: NDArray[np.bool_] = (calls.location[call] == location) & (calls.entry[call] == time)
-        return same
-
-    before = np.maximum(np.searchsorted(calls.row, rows, side="right") - 1, 0)
-    call = np.where(belongs(before), before, np.minimum(before + 1, len(calls) - 1))
-    fits = belongs(call)
-    values[type_[fits].astype(np.int64) - BYTES_SENT, call[fits]] = value[fits]
-    return values
-
-
-def _members(
-    trace: Trace,
-    wanted: NDArray[np.int64],
-    communicator: NDArray[np.int64],
-    process: NDArray[np.int64],
-) -> NDArray[np.int32]:
-    """Number of members of each wanted communicator.
-
-    One that the trace does not list has the processes that call on it.
-    """
-    numbers, index = np.unique(wanted, return_inverse=True)
-    pairs, _ = _distinct_rows(communicator, process)
-    callers = np.bincount(np.searchsorted(numbers, pairs[:, 0]), minlength=len(numbers))
-    sizes = np.array(
-        [
-            trace.processes if number == 0 else len(trace.communicators.get(number, range(many)))
-            for number, many in zip(numbers.tolist(), callers.tolist(), strict=True)
-        ],
-        dtype=np.int32,
+def _of_stranger(trace: Trace, calls: MasterCalls, call: int) -> ReplayError:
+    """A process calls a collective of others: it would count as a member."""
+    told = calls.calls.collectives
+    row = np.searchsorted(told.call, call)
+    number = told.communicator[row] if row < len(told.call) and told.call[row] == call else 0
+    return ReplayError(
+        f"{trace.path}: {calls.where(call)} calls a collective on communicator {number}, of which "
+        "the trace does not list it as a member",
+        "the trace's list of communicators is wrong: trace the run again",
     )
-    return sizes[index]
-
-
-def _largest(values: NDArray[np.int64], group: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    largest = np.zeros(count, dtype=np.int64)
-    np.maximum.at(largest, group, values)
-    return largest
-
-
-def _check_membership(
-    trace: Trace,
-    calls: MasterCalls,
-    call: NDArray[np.int64],
-    communicator: NDArray[np.int64],
-) -> None:
-    """Refuse calls of processes that are no members: they would count as ones that are."""
-    listed = [
-        (number, trace.communicators[number])
-        for number in distinct(communicator).tolist()
-        if number in trace.communicators
-    ]
-    numbers = np.array([number for number, _ in listed], dtype=np.int64)
-    # A pair of communicator and process as one number.
-    pairs = [
-        row * trace.processes + ranks.astype(np.int64) for row, (_, ranks) in enumerate(listed)
-    ]
-    rows = np.flatnonzero(np.isin(communicator, numbers))
-    own = np.searchsorted(numbers, communicator[rows]) * trace.processes + calls.process[call[rows]]
-    strangers = rows[~np.isin(own, np.concatenate([np.empty(0, np.int64), *pairs]))]
-    if len(strangers):
-        i = int(strangers[0])
-        raise ReplayError(
-            f"{trace.path}: {calls.where(int(call[i]))} calls a collective on communicator "
-            f"{communicator[i]}, of which the trace does not list it as a member",
-            "the trace's list of communicators is wrong: trace the run again",
-        )
-
-
-def _check_same_kind(
-    trace: Trace,
-    calls: MasterCalls,
-    call: NDArray[np.int64],
-    collective: NDArray[np.int64],
-    first: NDArray[np.int64],
-) -> None:
-    kind = calls.collective[call]
-    different = np.flatnonzero(kind != kind[first[collective]])
-    if len(different):
-        i = int(different[0])
-        raise ReplayError(
-            f"{trace.path}: members of a communicator call different collectives: "
-            f"{calls.where(int(call[first[collective[i]]]))}, {calls.where(int(call[i]))}",
-            "an event of a collective is missing from the trace, or the program is wrong",
-        )
-
-
-def _distinct_rows(
-    a: NDArray[np.int64], b: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Distinct rows of two columns, in order, and the index of each row among them."""
-    order = np.lexsort((b, a))
-    pairs = np.stack([a[order], b[order]], axis=1)
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
-    inverse = np.empty(len(order), dtype=np.int64)
-    inverse[order] = np.cumsum(new) - 1
-    return pairs[new], inverse

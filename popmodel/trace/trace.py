@@ -201,6 +201,12 @@ class Trace:
 
         return self.derived("calls", pair)
 
+    def ends(self) -> Int64:
+        """When each process ends, ns: int64[P]; see `popmodel.trace.ends`."""
+        from popmodel.trace.ends import find
+
+        return self.derived("ends", find)
+
     def derived(self, name: str, make: Callable[[Trace], Derived]) -> Derived:
         """What is made of this trace once, when it is first asked for, and kept under a name."""
         if name not in self._derived:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.bench.jobs import NODE_PARTS, PART_OF, PARTS, PATHS, from_params, job, parse
+from popmodel.bench.jobs import PART_OF, PATHS, from_params, job, parse
 from popmodel.errors import UsageError
-from popmodel.machine.profile import part_of
+from popmodel.machine.parameter import NODE_PARTS, PARTS
+from popmodel.machine.register import part_of
 
 
 def test_a_job_is_a_line_and_a_line_is_a_job() -> None:

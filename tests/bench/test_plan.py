@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from popmodel.bench import plan, selection
-from popmodel.bench.jobs import NODE_PARTS, PART_OF, PARTS, Job
+from popmodel.bench.jobs import PART_OF, Job
 from popmodel.bench.plan import Plan
 from popmodel.errors import UsageError
+from popmodel.machine.parameter import NODE_PARTS, PARTS
 from popmodel.machine.topology import Cache, Topology
 from popmodel.shapes import Table
 

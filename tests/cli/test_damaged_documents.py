@@ -22,10 +22,10 @@ from tracer.builder import Run as TracedRun
 from tracer.builder import post, receive, send
 
 from popmodel.bench import collect, plan, run_directory
-from popmodel.bench.jobs import PARTS
 from popmodel.cli import main
 from popmodel.errors import PopmodelError
 from popmodel.machine import profile
+from popmodel.machine.parameter import PARTS
 from popmodel.machine.topology import Cache, Topology
 
 TABLE = "processes,threads,runtime,note\n2,2,0.5,first\n2,2,0.25,\n"

@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from machine.profiles import Document, document, measured, overhead
 
-from popmodel.bench.jobs import PARTS
 from popmodel.machine import profile as profiles
 from popmodel.machine.findings import (
     KINDS,
     NEEDS,
     Finding,
     inspect,
-    is_unused,
     measured_at,
     relative_width,
 )
+from popmodel.machine.parameter import PARTS
 from popmodel.machine.quantity import Quantity
-from popmodel.model import symbols
-from popmodel.model.predict import predict
-from popmodel.model.signature import files as signature
-
-GREEDY = """
-schema = "popmodel/signature/1"
-[app]
-name = "greedy"
-[params]
-N = 1000000
-[[program]]
-serial = { name = "a", trip = "N", flops = 1, loads = 1, stores = 1, bytes.MEM = 8, bytes.L3 = 8 }
-[[program]]
-parallel = { name = "b", trip = "N", flops = 2, constructs = { parallel_for = 1, barrier = 2 } }
-[[program]]
-p2p = { name = "c", to = "rank + 1", bytes = 8, mode = "send" }
-[[program]]
-collective = { name = "d", op = "allreduce", bytes = 8 }
-[[program]]
-parallel = { name = "e", trip = "N", shared_writes = { count = "N", bytes = 8, chunk = 1 } }
-[[program]]
-p2p = { name = "f", to = "rank + 1", bytes = 8, mode = "send", comm_threads = "T" }
-"""
+from popmodel.machine.register import part_of
 
 THEN = datetime(2026, 11, 2, tzinfo=UTC)
 
@@ -89,7 +65,7 @@ def test_several_nodes_need_messages_between_them() -> None:
     one["topology"]["nodes"] = 2
     one["net"]["inter"] = one["net"]["intra"]
     assert found(one, "missing") == []
-    assert {profiles.part_of(path) for need in NEEDS for path in need.paths[0]} <= set(PARTS)
+    assert {part_of(path) for need in NEEDS for path in need.paths[0]} <= set(PARTS)
 
 
 def test_the_reason_of_what_is_absent_stands_in_the_place_of_the_remedy() -> None:
@@ -229,24 +205,3 @@ def test_what_the_model_does_not_use_is_told_with_the_reason() -> None:
     assert "not used: noise (noise is not modelled)" in texts
     (coll,) = [text for text in texts if "measured times only select" in text]
     assert coll.startswith("not used: coll.allreduce, coll.barrier")
-
-
-def test_predictions_use_nothing_that_is_said_to_be_unused() -> None:
-    one = copy.deepcopy(document())
-    one["topology"] |= {"nodes": 2}
-    one["net"] |= {"inter": one["net"]["intra"], "nic_G": measured(1e-10)}
-    one["net"] |= {"thread_factor": measured(0.1), "multiple_overhead": measured(5e-8)}
-    one["memory"] |= {"line": 64, "line_transfer": {"near": measured(6e-8)}}
-    one["memory"] |= {"kappa_fs": measured(0.1)}
-    machine = profiles.from_document(one)
-    used: set[str] = set()
-    for application in (*map(signature.load, signature.bundled()), signature.from_text(GREEDY)):
-        for processes, threads in ((1, 4), (4, 1), (4, 2)):
-            used |= set(predict(application, machine, processes, threads, {}).inputs)
-    assert {"memory.b1", "net.reduce_gamma", "net.inter.classes[0].alpha", "net.shm_k"} <= used
-    assert {"memory.line_transfer.near", "memory.kappa_fs"} <= used
-    assert {"net.thread_factor", "net.multiple_overhead"} <= used
-    assert [path for path in used if is_unused(path)] == []
-    # and what neither predictions use nor the model has a name for is said to be unused
-    strange = [path for path in machine.quantities if symbols.explain(path) is None]
-    assert [path for path in strange if not is_unused(path)] == []

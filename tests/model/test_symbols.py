@@ -56,7 +56,8 @@ def test_names_of_the_request_are_reserved() -> None:
         ("openmp.for.fit.a", "overhead of OpenMP for (openmp.for.fit.a)"),
         ("imbalance.transient_cv", "transient imbalance (imbalance.transient_cv)"),
         ("params.N", "parameter N of the application"),
-        ("coll.bcast", "coll.bcast"),
+        ("lambda_T", "stretch of a parallel loop by uneven shares (lambda_T)"),
+        ("elsewhere", "elsewhere"),
     ],
 )
 def test_an_input_is_named_in_words_with_its_path(path: str, words: str) -> None:

@@ -306,7 +306,6 @@ def test_bursts_sum_by_process() -> None:
         ("locate", ([0, 2, 1, 2], [1, 2], [0], [5]), "offsets must not decrease"),
         ("locate", ([0, 2], [1, 2], [0, 0], [5]), "columns of different lengths"),
         ("locate", ([0, 2], [1, 2], [1], [5]), "group outside the offsets"),
-        ("complete_requests", ([0, 3], np.zeros(2, np.uint8)), "offsets do not cover the rows"),
     ],
 )
 def test_the_core_refuses_columns_that_do_not_fit(function, columns, reason) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from popmodel.errors import UsageError
+from popmodel.errors import TraceError, UsageError
 from popmodel.trace import Trace, read
-from popmodel.trace.calls import tally
+from popmodel.trace.calls import CallGroup, tally
 from popmodel.trace.trace import location_of_row
 from popmodel.trace.writer import TraceWriter
 
@@ -38,6 +38,16 @@ def test_entries_and_exits_are_paired_by_location(tmp_path: Path) -> None:
     assert calls.value.tolist() == [3, 43, 10]
     assert calls.entry.tolist() == [10, 20, 15]
     assert calls.exit.tolist() == [20, 20, 90]
+    assert [calls.names[code] for code in calls.name] == [
+        "MPI_Isend",
+        "MPI_Cart_create",
+        "MPI_Allreduce",
+    ]
+    assert [calls.group[code] for code in calls.name] == [
+        CallGroup.POINT_TO_POINT,
+        CallGroup.OTHER,
+        CallGroup.COLLECTIVE,
+    ]
     assert calls.warnings == ()
     assert location_of_row(calls.offsets).tolist() == [0, 0, 1]
 
@@ -156,3 +166,48 @@ def test_the_tally_is_that_of_the_paired_calls(
     assert tuple(warnings) == calls.warnings
     names = [trace.mpi_name(50000001, value) for value in calls.value.tolist()]
     assert counts == {name: names.count(name) for name in names}
+
+
+def test_what_collectives_tell_of_themselves(tmp_path: Path) -> None:
+    """Behind the entry, or before it at the same time, as other writers have it."""
+    writer = TraceWriter([1, 1], duration=100)
+    sent, received, root, communicator = range(50100001, 50100005)
+    writer.event(0, 0, 10, [(50000002, 7), (sent, 8), (root, 1), (communicator, 3)])
+    writer.event(0, 0, 20, [(50000002, 0)])
+    writer.event(0, 0, 30, [(50000001, 1)])
+    writer.event(0, 0, 40, [(50000001, 0), (received, 99)])  # of no call
+    writer.event(1, 0, 10, [(sent, 5), (received, 6), (communicator, 1), (50000002, 10)])
+    writer.event(1, 0, 20, [(50000002, 0)])
+    told = traced(tmp_path, writer).calls().collectives
+    assert told.call.tolist() == [0, 2]
+    assert told.sent.tolist() == [8, 5]
+    assert told.received.tolist() == [0, 6]
+    assert told.is_root.tolist() == [True, False]
+    assert told.communicator.tolist() == [3, 1]
+
+
+def test_values_of_any_size_are_numbered(tmp_path: Path) -> None:
+    writer = TraceWriter([1], duration=100)
+    for time, value in enumerate((-5, 2**40, 1, -5)):
+        writer.event(0, 0, time, [(50000001, value % 2**64)])
+    calls = traced(tmp_path, writer).calls()
+    assert calls.names == (
+        "MPI call 50000001:-5",
+        "MPI_Send",
+        f"MPI call 50000001:{2**40}",
+    )
+    assert calls.name.tolist() == [0, 2, 1, 0]
+
+
+def test_more_calls_than_can_be_numbered_are_damage(tmp_path: Path) -> None:
+    writer = TraceWriter([1])
+    for time in range(2**15 + 1):
+        writer.event(0, 0, time, [(50000001, time + 1)])
+    trace = traced(tmp_path, writer)
+    with pytest.raises(TraceError) as caught:
+        trace.calls()
+    assert (
+        caught.value.message
+        == f"{trace.path}: has 32769 different MPI calls, at most 32768 can be read"
+    )
+    assert "copy the trace again" in str(caught.value.hint)

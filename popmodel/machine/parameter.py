@@ -1,0 +1,117 @@
+"""What is said of a parameter of machines, once: an entry of the register."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import field
+
+from popmodel.values import dataclass
+
+PARTS = ("core", "memory", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
+"""Parts of the measurement, in the order in which they are listed."""
+
+NODE_PARTS = frozenset({"core", "memory", "openmp", "noise"})
+"""Parts that need no MPI."""
+
+TIERS = ("intra", "inter", "socket")
+"""Distances between processes: one node, two nodes, one socket of several."""
+
+_NOT_USED_TIERS = {"socket": "messages within a socket cost the same as within a node"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that a machine profile may contain, or all numbers of one table.
+
+    Attributes
+    ----------
+    path : str
+        Where it is. Words in capitals stand for names (``TIER`` for one of `TIERS`, ``CORES`` for
+        numbers of active cores), ``[]`` for every entry of a list.
+    unit : str
+        SI unit; empty where entries have several.
+    part : str
+        Part of the measurement that gives it, one of `PARTS`.
+    meaning : str
+        What it is.
+    short : str
+        Its name in formulas; the last name of the path by default.
+    zero : bool
+        Whether it may be 0.
+    plain : bool
+        Whether it is written without interval and origin.
+    changes : str
+        What-if group (`popmodel.model.changes`) that it changes with, ``_TIER`` for one of each
+        tier; empty for shapes and thresholds, which no factor suits.
+    needed : mapping of str to str
+        Which predictions cannot do without it, by the path that is missed.
+    instead_of : tuple of str
+        What is not needed where this is known.
+    unused : str
+        Why the model does not use it; empty if it does.
+    shown : str
+        Its name on the page of a profile, ``{}`` for the name of an entry; empty if it is not there
+        or in a table of its own.
+    """
+
+    path: str
+    unit: str
+    part: str
+    meaning: str
+    short: str = ""
+    zero: bool = False
+    plain: bool = False
+    changes: str = ""
+    needed: Mapping[str, str] = field(default_factory=dict)
+    instead_of: tuple[str, ...] = ()
+    unused: str = ""
+    shown: str = ""
+
+    @property
+    def section(self) -> str:
+        """First name of the path."""
+        return self.path.partition(".")[0]
+
+    @property
+    def has_tiers(self) -> bool:
+        """Whether there is one for each of `TIERS`."""
+        return self.path.startswith("net.TIER.")
+
+    @property
+    def stem(self) -> str:
+        """The path up to the names of entries, ``TIER`` and lists left out: ``net.TIER.alpha``."""
+        names = self.path.replace(".classes[]", "").partition("[]")[0].split(".")
+        kept = itertools.takewhile(lambda name: name == "TIER" or not is_free(name), names)
+        return ".".join(kept)
+
+    @property
+    def name(self) -> str:
+        """How people call it: by its path, what messages cost by the name in formulas."""
+        used = self.has_tiers and not self.unused
+        return self.stem.removeprefix("net.TIER.") if used else self.stem.replace(".TIER", "")
+
+    @property
+    def stems(self) -> tuple[str, ...]:
+        """Beginnings of paths in a profile, for each tier."""
+        if not self.has_tiers:
+            return (self.stem,)
+        return tuple(self.stem.replace("TIER", tier) for tier in TIERS)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The group that it changes with at each of `stems`; that between nodes has no tier."""
+        if not self.has_tiers:
+            return (self.changes,)
+        return tuple(
+            self.changes.replace("_TIER", "" if tier == "inter" else f"_{tier}") for tier in TIERS
+        )
+
+    def reason(self, tier: str) -> str:
+        """Why the model does not use it for messages of a tier; empty if it does."""
+        return (self.has_tiers and _NOT_USED_TIERS.get(tier)) or self.unused
+
+
+def is_free(name: str) -> bool:
+    """Whether a name in the path of a parameter stands for names."""
+    return len(name) > 1 and name.isupper()

@@ -1,0 +1,94 @@
+"""Looking up parameters of machines by their paths, in the register."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from popmodel.machine.parameter import TIERS, Parameter, is_free
+from popmodel.machine.parameters import REGISTER
+
+BY_CORES = tuple(one.stem for one in REGISTER if one.path.endswith(".CORES"))
+"""Tables by numbers of active cores."""
+
+
+def _names(path: str) -> list[str]:
+    """Names in a path, without entries of lists and the list of size classes."""
+    return [name for name in re.split(r"\.|\[[^\]]*\]", path) if name not in ("", "classes")]
+
+
+_PATTERNS = [(_names(parameter.path), parameter) for parameter in REGISTER]
+
+
+def _fits(asked: Sequence[str], pattern: Sequence[str]) -> bool:
+    return len(asked) <= len(pattern) and all(
+        name == one or (name in TIERS if one == "TIER" else is_free(one))
+        for name, one in zip(asked, pattern, strict=False)
+    )
+
+
+def below(path: str) -> list[Parameter]:
+    """Return the parameters at a path and below it.
+
+    Parameters
+    ----------
+    path : str
+        As in a profile, such as ``net.inter.classes[0].alpha`` or ``net.inter``. What stands in
+        brackets is not looked at and may be missing, as may the list of size classes, and the tier:
+        ``net.alpha``.
+    """
+    asked = _names(path)
+    found = [parameter for pattern, parameter in _PATTERNS if _fits(asked, pattern)]
+    return found or [one for one in REGISTER if one.stem.replace(".TIER", "") == path]
+
+
+def find(path: str) -> Parameter | None:
+    """Return the parameter at a path, or that of all entries of the table there.
+
+    Parameters
+    ----------
+    path : str
+        As in `below`: ``core.freq.16``, and ``core.freq`` for the clock at any number of cores.
+
+    Returns
+    -------
+    Parameter or None
+        None if there is none, or several.
+    """
+    found = below(path)
+    return found[0] if len({one.name for one in found}) == 1 else None
+
+
+def unused(path: str) -> str:
+    """Return the reason why the model does not use a quantity; empty if it does."""
+    parameter = find(path)
+    return "" if parameter is None else parameter.reason("".join(_names(path)[1:2]))
+
+
+def part_of(path: str) -> str | None:
+    """Name the part of the measurement that gives a quantity; None if none does.
+
+    Parameters
+    ----------
+    path : str
+        As in `below`; words in brackets behind it may say for what it is asked.
+    """
+    found = below(path.partition(" (")[0])
+    return found[0].part if found else None
+
+
+def filled_by(part: str) -> tuple[str, ...]:
+    """Return what a part of the measurement fills, and no other one: beginnings of paths.
+
+    Whole sections of a profile come first, then quantities and tiers of the network.
+    """
+    parts: dict[str, set[str]] = {}
+    for one in REGISTER:
+        parts.setdefault(one.section, set()).add(one.part)
+    filled = {
+        one.section if len(parts[one.section]) == 1 else ".".join(stem.split(".")[:2]): None
+        for one in REGISTER
+        if one.part == part
+        for stem in one.stems
+    }
+    return tuple(sorted(filled, key=lambda path: "." in path))
