@@ -5,7 +5,6 @@ What is read from JSON is checked against a `Kind` before anything uses it.
 
 from __future__ import annotations
 
-import difflib
 import io
 import json
 import os
@@ -15,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from popmodel.errors import FileError, UsageError
+from popmodel.errors import FileError, UsageError, suggestion
 from popmodel.shapes import Shape, ShapeError, shown
 
 __all__ = ["Bundled", "Kind", "parse_json", "parse_toml", "read_shape", "read_text"]
@@ -74,10 +73,9 @@ class Bundled:
             return self._folder / f"{name}{self._suffix}", True
         if path.exists() or os.sep in name or name.endswith(self._suffix):
             return path, False
-        near = difflib.get_close_matches(name, known, n=1)
         raise UsageError(
             f"no {self._what} {name!r}: {self._described}",
-            f"did you mean {near[0]}?" if near else f"choose a file or one of {', '.join(known)}",
+            suggestion(name, known, f"choose a file or one of {', '.join(known)}"),
         )
 
 

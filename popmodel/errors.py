@@ -8,6 +8,7 @@ is a defect of popmodel.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 
 class PopmodelError(Exception):
@@ -94,3 +95,11 @@ class PartError(FileError, UsageError):
 
 class ReplayError(PopmodelError):
     """A run cannot be replayed: deadlock, unmatched messages, calls that are not modelled."""
+
+
+def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return the hint for a name that is not known: the nearest one that is, or what else to do."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else otherwise

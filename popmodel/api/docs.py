@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from pathlib import Path
 
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, suggestion
 from popmodel.values import dataclass
 
 PACKAGE = Path(__file__).parent.parent
@@ -62,8 +61,7 @@ def find(name: str) -> Page:
     known = {page.name: page for page in pages()}
     if name in known:
         return known[name]
-    near = get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]}?" if near else f"the pages are {', '.join(known)}"
+    hint = suggestion(name, known, f"the pages are {', '.join(known)}")
     raise UsageError(f"unknown page '{name}'", hint)
 
 

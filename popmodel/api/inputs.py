@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, suggestion
 from popmodel.trace import Trace, read
 
 if TYPE_CHECKING:
@@ -170,8 +170,6 @@ def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[st
     UsageError
         If a family is unknown.
     """
-    from difflib import get_close_matches
-
     if given is None:
         return None
     names = given.split(",") if isinstance(given, str) else several(given)
@@ -180,7 +178,6 @@ def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[st
         return tuple(known)
     for name in names:
         if name not in known:
-            near = get_close_matches(str(name), known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"families: all, {', '.join(known)}"
+            hint = suggestion(str(name), known, f"families: all, {', '.join(known)}")
             raise UsageError(f"family: unknown family {name!r}", hint)
     return tuple(dict.fromkeys(names))

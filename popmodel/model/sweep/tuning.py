@@ -5,7 +5,6 @@ SciPy searches on best estimates between the best of some values.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from itertools import takewhile
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, suggestion
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import REPLAY
 from popmodel.model.run.placement import Placement
@@ -214,11 +213,10 @@ def parameter(study: Study, name: str) -> float:
         If there is no such parameter.
     """
     if name not in study.params:
-        near = difflib.get_close_matches(name, study.params, n=1)
         known = ", ".join(study.params) or "none"
         raise UsageError(
             f"{study.signature.name} has no parameter {name!r} to tune",
-            f"did you mean {near[0]}?" if near else f"its parameters: {known}",
+            suggestion(name, study.params, f"its parameters: {known}"),
         )
     return study.params[name].value
 
