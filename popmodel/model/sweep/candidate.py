@@ -45,8 +45,10 @@ class Evaluated:
         Runtime, s, and parallel efficiency in every draw; draw 0 is the best estimate.
     validity : Validity
         How far the split goes beyond what was measured of the machine.
-    source : str
-        What both come from: the closed form, or the replay.
+    gap : float or None
+        Parallel efficiency of the replay less that of the closed form; None without a replay.
+    not_replayed : str or None
+        Why there is no replay.
     """
 
     placement: Placement
@@ -55,7 +57,18 @@ class Evaluated:
     runtime: Value
     efficiency: Value
     validity: Validity
-    source: str = CLOSED_FORM
+    gap: float | None = None
+    not_replayed: str | None = None
+
+    @property
+    def split(self) -> tuple[int, int]:
+        """Processes and threads."""
+        return self.placement.processes, self.placement.threads
+
+    @property
+    def source(self) -> str:
+        """What runtime and efficiency come from, `REPLAY` or `CLOSED_FORM`."""
+        return CLOSED_FORM if self.gap is None else REPLAY
 
 
 @dataclass(frozen=True)

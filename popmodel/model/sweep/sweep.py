@@ -179,9 +179,8 @@ def sweep(
         found, no = evaluate_all(study, drawn, count, max_memory, one_more)
         if not found:
             raise impossible(study, count, no, max_memory)
-        found, checked = check(study, drawn, found)
         candidates.append(judge(found))
-        checks.append(checked)
+        checks.append(check(found))
         refused += no
     scores = study.scores(drawn)
     choices = tuple(choose(mine, profile.topology, scores) for mine in candidates)
