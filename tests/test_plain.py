@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.plain import LEFT_OUT, called, plain
+from popmodel.plain import LEFT_OUT, called, fields_of, plain
 from popmodel.values import dataclass
 
 
@@ -70,3 +70,13 @@ def test_texts_are_written_as_asked_for() -> None:
 def test_what_has_no_form_is_refused() -> None:
     with pytest.raises(TypeError, match="object has no form in JSON"):
         plain([object()])
+
+
+def test_fields_of_a_data_class_can_be_chosen_or_left_out() -> None:
+    @dataclass(frozen=True)
+    class Point:
+        x: float
+        many: tuple[int, ...]
+
+    assert fields_of(Point(1.5, (1, 2)), "many") == {"many": [1, 2]}
+    assert fields_of(Point(1.5, (1, 2)), without=("many",)) == {"x": 1.5}

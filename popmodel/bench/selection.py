@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from popmodel.bench.jobs import PATHS, Job, from_params, job
+from popmodel.machine.constructs import COPYING, PLAIN
 from popmodel.machine.parameter import NODE_PARTS
 from popmodel.machine.topology import Topology
 from popmodel.values import dataclass
@@ -20,12 +21,6 @@ LARGEST_ARRAY = 256 * MIB
 BEYOND_CACHE = 4
 """Arrays of this many times the last-level caches find next to nothing in them: STREAM's rule."""
 
-# constructs without array, and those that copy one into every thread or out of it
-_PLAIN = (
-    *("parallel", "for", "parallel_for", "barrier", "single", "master", "critical", "lock"),
-    *("atomic", "ordered", "reduction", "sections", "task", "taskwait"),
-)
-_COPYING = ("private", "firstprivate", "lastprivate", "copyprivate", "copyin", "threadprivate")
 _SCHEDULES = {"static": (0, 1, 8, 64), "dynamic": (1, 8, 64), "guided": (1, 8)}  # 0: no chunk
 _COLLECTIVES = (
     *("bcast", "reduce", "allreduce", "allgather", "gather", "scatter", "alltoall"),
@@ -156,13 +151,13 @@ def _construct(name: str, **params: int) -> Job:
 
 
 def _openmp_jobs(threads: Sequence[int], *, full: bool) -> list[Job]:
-    jobs = [_construct(name, threads=count) for name in _PLAIN for count in threads]
+    jobs = [_construct(name, threads=count) for name in PLAIN for count in threads]
     # Costs per byte and per chunk need no more than the ends of the range to be told.
     few = list(threads) if full else sorted({1, threads[-1]})
     sizes = (8, 4096, 262144) if full else (8, 4096)
     jobs += [
         _construct(name, threads=count, bytes=size)
-        for name in _COPYING
+        for name in COPYING
         for count in few
         for size in sizes
     ]

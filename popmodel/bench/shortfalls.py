@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from popmodel.bench.jobs import from_params
 from popmodel.bench.plan import Plan
 from popmodel.bench.samples import Launch
-from popmodel.host.hardware import parse_cpu_list
+from popmodel.host.system_files import parse_cpu_list
 from popmodel.units import plural
 
 Numbered = Mapping[int, Sequence[Launch]]

@@ -34,7 +34,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     "node": (
         *_COMMON,
         *("core.c", "cpus.c", "files.c", "memory.c", "node_main.c", "noise.c"),
-        *("openmp_constructs.c", "sharing.c", "vectors.c"),
+        *("openmp_arrays.c", "openmp_constructs.c", "openmp_regions.c", "sharing.c", "vectors.c"),
     ),
     "mpi": (
         *_COMMON,

@@ -14,33 +14,33 @@ import os
 import re
 import shutil
 import subprocess
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from popmodel.documents import parse_json, read_shape
 from popmodel.errors import FileError
+from popmodel.host.caches import CacheLevel, read_caches
+from popmodel.host.limits import cpu_limit, limit_paths, memory_limit
+from popmodel.host.system_files import (
+    AFFINITY,
+    CPU,
+    LSCPU,
+    LSTOPO,
+    NODE,
+    Files,
+    cpu_list,
+    number_of,
+    parse_cpu_list,
+    text_of,
+)
 from popmodel.shapes import Items, Plain, Table
 from popmodel.values import dataclass
 
-Files = Mapping[str, str]
-
-CPU = "/sys/devices/system/cpu"
-NODE = "/sys/devices/system/node"
-AFFINITY = "affinity"
-"""Pseudo path: the list of CPUs that the process may run on."""
-LSCPU = "lscpu"
-"""Pseudo path: what ``lscpu -J`` printed."""
-LSTOPO = "lstopo"
-"""Pseudo path: what ``lstopo --of xml`` printed."""
-
-_PERIOD = 100_000  # microseconds: the kernel's own period of CPU quotas
-_NO_LIMIT = 1 << 60  # cgroup v1 writes "no limit" as a number near 2**63
+_NO_CACHES = "neither sysfs nor lstopo reports the caches"
 _PATIENCE = 30.0  # seconds for lscpu and lstopo
-_SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -63,28 +63,6 @@ class Core:
     threads: int
     socket: int
     domain: int
-
-
-@dataclass(frozen=True)
-class CacheLevel:
-    """A level of data or unified cache.
-
-    Attributes
-    ----------
-    level : str
-        ``L1``, ``L2`` and so on.
-    bytes : int
-        Size of one instance.
-    shared_by : int
-        Cores that the process may use, of those that share one instance.
-    line : int or None
-        Bytes of a cache line.
-    """
-
-    level: str
-    bytes: int
-    shared_by: int
-    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -223,18 +201,18 @@ def read(files: Files) -> Hardware:
     online = parse_cpu_list(files.get(f"{CPU}/online", "")) or allowed or (0,)
     usable = tuple(sorted(set(online) & set(allowed))) or online
     cores = _cores(files, usable, online)
-    caches, why = _caches(files, cores)
+    caches = read_caches(files, [core.cpus for core in cores])
     return Hardware(
         model=_model(files, cpuinfo),
         cores=cores,
         online=online,
         caches=caches,
         memory=_kibibytes(files.get("/proc/meminfo", "")),
-        cpu_limit=_cpu_limit(files),
-        memory_limit=_memory_limit(files),
-        governor=_line(files, f"{CPU}/cpu0/cpufreq/scaling_governor"),
+        cpu_limit=cpu_limit(files),
+        memory_limit=memory_limit(files),
+        governor=text_of(files, f"{CPU}/cpu0/cpufreq/scaling_governor"),
         virtual="hypervisor" in cpuinfo.get("flags", "").split(),
-        absent={} if caches else {"topology.caches": why},
+        absent={} if caches else {"topology.caches": _NO_CACHES},
     )
 
 
@@ -271,28 +249,6 @@ def snapshot() -> dict[str, str]:
     return files
 
 
-def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """Read a list of CPUs as the system writes it, such as ``0-3,8``; empty if it is none."""
-    cpus: set[int] = set()
-    for part in filter(None, text.strip().split(",")):
-        match = re.fullmatch(r"\s*(\d{1,7})(?:-(\d{1,7}))?\s*", part)
-        if match is None:
-            return ()
-        cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return tuple(sorted(cpus))
-
-
-def cpu_list(cpus: Iterable[int]) -> str:
-    """Write CPUs as the system does: ``0-3,8``."""
-    ranges: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if ranges and cpu == ranges[-1][1] + 1:
-            ranges[-1][1] = cpu
-        else:
-            ranges.append([cpu, cpu])
-    return ",".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges)
-
-
 def _paths() -> Iterator[Path]:
     yield from map(Path, ("/proc/cpuinfo", "/proc/meminfo", f"{CPU}/online", f"{CPU}/present"))
     yield Path(f"{CPU}/cpu0/cpufreq/scaling_governor")
@@ -305,55 +261,10 @@ def _paths() -> Iterator[Path]:
     for node in sorted(Path(NODE).glob("node[0-9]*")):
         yield node / "cpulist"
         yield node / "meminfo"
-    yield from _cgroup_paths()
+    yield from limit_paths()
 
 
 _TOPOLOGY = ("core_id", "physical_package_id", "thread_siblings_list", "core_cpus_list")
-
-
-def _cgroup_paths() -> Iterator[Path]:
-    """Files of limits of this process's control groups and of the groups around them."""
-    try:
-        groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:  # a system without control groups
-        return
-    for group in groups:
-        _, controllers, inside = group.split(":", 2)
-        root = _mounted(mounts, controllers)
-        if root is None:
-            continue
-        place, top = root
-        # In a container the group's path may be the host's, of which only the end is mounted.
-        relative = inside.removeprefix(top if top != "/" else "").lstrip("/")
-        below = place / relative
-        for folder in [below, *below.parents]:
-            for name in _LIMITS:
-                yield folder / name
-            if folder == place:
-                break
-
-
-_LIMITS = (
-    *("cpu.max", "memory.max", "memory.high"),
-    *("cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes"),
-)
-
-
-def _mounted(mounts: Iterable[str], controllers: str) -> tuple[Path, str] | None:
-    """Where a hierarchy of control groups is mounted, and which of its groups that place shows."""
-    for mount in mounts:
-        before, _, after = mount.partition(" - ")
-        fields, kind = before.split(), after.split()
-        if len(fields) < 5 or len(kind) < 3:
-            continue
-        if controllers:
-            fits = kind[0] == "cgroup" and set(controllers.split(",")) <= set(kind[2].split(","))
-        else:
-            fits = kind[0] == "cgroup2"
-        if fits:
-            return Path(fields[4]), fields[3]
-    return None
 
 
 def _printed(command: list[str]) -> str | None:
@@ -429,7 +340,7 @@ def _cores(files: Files, usable: tuple[int, ...], online: tuple[int, ...]) -> tu
         Core(
             cpus=tuple(cpus),
             threads=len(set(siblings) & set(online)) or len(cpus),
-            socket=_integer(files, f"{CPU}/cpu{cpus[0]}/topology/physical_package_id", -1),
+            socket=number_of(files, f"{CPU}/cpu{cpus[0]}/topology/physical_package_id", -1),
             domain=domain_of.get(cpus[0], -1),
         )
         for siblings, cpus in together.items()
@@ -456,119 +367,6 @@ def _domains(files: Files) -> dict[int, int]:
     return domains
 
 
-def _caches(files: Files, cores: tuple[Core, ...]) -> tuple[tuple[CacheLevel, ...], str]:
-    """Data caches, from sysfs or else from lstopo, and why there are none if so."""
-    found = _caches_of_sysfs(files, cores) or _caches_of_lstopo(files, cores)
-    return found, "neither sysfs nor lstopo reports the caches"
-
-
-def _caches_of_sysfs(files: Files, cores: tuple[Core, ...]) -> tuple[CacheLevel, ...]:
-    levels: dict[int, Counter[tuple[int, int, int | None]]] = {}
-    core_of = {cpu: index for index, core in enumerate(cores) for cpu in core.cpus}
-    # A few dozen entries per CPU and thousands of CPUs: each CPU's own are picked in one pass.
-    pattern = re.compile(rf"{CPU}/cpu(\d+)/cache/(index\d+)/level")
-    firsts = {core.cpus[0] for core in cores}
-    for path in files:
-        match = pattern.fullmatch(path)
-        if match is None or int(match[1]) not in firsts:
-            continue
-        folder = str(PurePosixPath(path).parent)
-        size = _size(files.get(f"{folder}/size", ""))
-        kind = _line(files, f"{folder}/type")
-        level = _integer(files, path, 0)
-        if not level or not size or kind == "Instruction":
-            continue
-        sharing = parse_cpu_list(files.get(f"{folder}/shared_cpu_list", "")) or (int(match[1]),)
-        shared_by = len({core_of[cpu] for cpu in sharing if cpu in core_of})
-        line = _integer(files, f"{folder}/coherency_line_size", 0) or None
-        levels.setdefault(level, Counter())[size, max(1, shared_by), line] += 1
-    return _commonest(levels)
-
-
-def _commonest(
-    levels: Mapping[int, Counter[tuple[int, int, int | None]]],
-) -> tuple[CacheLevel, ...]:
-    """One cache per level: that of most cores, where a node has cores of several kinds."""
-    return tuple(
-        CacheLevel(f"L{level}", *max(kinds, key=lambda kind: (kinds[kind], kind[1], kind[0])))
-        for level, kinds in sorted(levels.items())
-    )
-
-
-def _caches_of_lstopo(files: Files, cores: tuple[Core, ...]) -> tuple[CacheLevel, ...]:
-    from xml.etree import ElementTree
-
-    try:
-        root = ElementTree.fromstring(files.get(LSTOPO, ""))
-    except ElementTree.ParseError:
-        return ()
-    core_of = {cpu: index for index, core in enumerate(cores) for cpu in core.cpus}
-    levels: dict[int, Counter[tuple[int, int, int | None]]] = {}
-    for item in root.iter("object"):
-        if not re.fullmatch(r"L\dCache|Cache", item.get("type", "")):
-            continue
-        units = {unit.get("os_index", "") for unit in item.iter("object") if _is_cpu(unit)}
-        sharing = {core_of[int(unit)] for unit in units if unit.isdigit() and int(unit) in core_of}
-        level, size, line = (
-            int(text) if (text := item.get(key, "")).isdigit() else 0
-            for key in ("depth", "cache_size", "cache_linesize")
-        )
-        # cache_type: 0 unified, 1 data, 2 instruction
-        if level and size and sharing and item.get("cache_type") != "2":
-            shared = (size, len(sharing), line or None)
-            levels.setdefault(level, Counter())[shared] += len(sharing)
-    return _commonest(levels)
-
-
-def _is_cpu(item: Any) -> bool:
-    return bool(item.get("type") == "PU")
-
-
-def _cpu_limit(files: Files) -> float | None:
-    """CPUs' worth of time of the tightest control group around the process."""
-    limits = []
-    for path, text in files.items():
-        name = PurePosixPath(path).name
-        if name == "cpu.max":
-            quota, _, period = text.strip().partition(" ")
-            limits.append(_ratio(quota, period or str(_PERIOD)))
-        elif name == "cpu.cfs_quota_us":
-            other = str(PurePosixPath(path).with_name("cpu.cfs_period_us"))
-            limits.append(_ratio(text.strip(), files.get(other, str(_PERIOD)).strip()))
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _ratio(quota: str, period: str) -> float | None:
-    """Quota over period, or None for ``max``, -1 and what is no number."""
-    if not quota.isdigit() or not period.isdigit() or int(quota) == 0 or int(period) == 0:
-        return None
-    return int(quota) / int(period)
-
-
-def _memory_limit(files: Files) -> int | None:
-    limits = []
-    for path, text in files.items():
-        value = text.strip()
-        known = PurePosixPath(path).name in ("memory.max", "memory.high", "memory.limit_in_bytes")
-        if known and value.isdigit() and 0 < int(value) < _NO_LIMIT:
-            limits.append(int(value))
-    return min(limits, default=None)
-
-
 def _kibibytes(meminfo: str) -> int | None:
     match = re.search(r"MemTotal:\s*(\d+) kB", meminfo)
     return int(match[1]) * 1024 if match else None
-
-
-def _size(text: str) -> int | None:
-    match = re.fullmatch(r"(\d+)([KMGT]?)i?B?", text.strip())
-    return int(match[1]) * _SCALE[match[2]] if match else None
-
-
-def _line(files: Files, path: str) -> str | None:
-    return files.get(path, "").strip() or None
-
-
-def _integer(files: Files, path: str, otherwise: int) -> int:
-    text = files.get(path, "").strip()
-    return int(text) if re.fullmatch(r"-?\d{1,9}", text) else otherwise

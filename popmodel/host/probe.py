@@ -25,6 +25,7 @@ from popmodel.host.build import build
 from popmodel.host.failures import OUT_OF_TOUCH, LaunchError, explain, meaningful, quote
 from popmodel.host.launchers import Way, call, ways
 from popmodel.host.processes import TOOK_TOO_LONG, output_of
+from popmodel.host.system_files import cpu_list
 from popmodel.host.toolchain import Mpi
 from popmodel.shapes import Items, Text, record
 from popmodel.units import plural
@@ -137,7 +138,7 @@ def _memory(program: Path, mpi: Mpi, environment: Mapping[str, str]) -> Path:
         *map(shlex.join, mpi.launchers),
         str(os.geteuid()),
         os.uname().nodename,
-        hardware.cpu_list(os.sched_getaffinity(0)),
+        cpu_list(os.sched_getaffinity(0)),
         # What steers launchers is set in variables: another value may want another way.
         *(f"{name}={environment[name]}" for name in sorted(environment) if _steers(name)),
     ]

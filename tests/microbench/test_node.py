@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from patience import GENEROUS, measuring, until
 
+from popmodel.machine.constructs import COPYING, PLAIN
+
 SOURCES = Path(__file__).resolve().parents[2] / "microbench"
 Line = dict[str, Any]
 Finished = subprocess.CompletedProcess[str]
@@ -28,11 +30,6 @@ MIB = 1024 * 1024
 CPUS = len(os.sched_getaffinity(0))
 two_cpus = pytest.mark.skipif(CPUS < 2, reason="needs two processors")
 
-SYNCHRONISATION = (
-    *("parallel", "for", "parallel_for", "barrier", "single", "master", "critical", "lock"),
-    *("atomic", "ordered", "reduction", "sections", "task", "taskwait"),
-)
-ARRAYS = ("private", "firstprivate", "lastprivate", "copyprivate", "copyin", "threadprivate")
 SCHEDULES = (
     "schedule_static",
     "schedule_static chunk=1",
@@ -250,10 +247,10 @@ def test_foreign_work_is_seen(node: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=two_cpus)])
 def test_constructs(measure: Callable[..., list[Line]], threads: int) -> None:
-    jobs = [f"construct name={name} threads={threads}" for name in (*SYNCHRONISATION, *SCHEDULES)]
+    jobs = [f"construct name={name} threads={threads}" for name in (*PLAIN, *SCHEDULES)]
     jobs += [
         f"construct name={name} threads={threads} bytes={size}"
-        for name in ARRAYS
+        for name in COPYING
         for size in (8, 4096, 262144)
     ]
     for line in measure(*jobs):

@@ -15,8 +15,8 @@ from popmodel.bench.calibration import (
     point_to_point,
     threads,
 )
+from popmodel.bench.calibration.intervals import CalibrationError
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.statistics import CalibrationError
 from popmodel.bench.samples import Launch
 from popmodel.host import hardware
 from popmodel.machine import schema

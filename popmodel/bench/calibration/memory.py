@@ -16,18 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.bench.calibration.fits import aligned, fitted, of_fit
+from popmodel.bench.calibration.intervals import quantities
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.statistics import (
-    Series,
-    aligned,
-    fitted,
-    median,
-    of_fit,
-    of_groups,
-    of_results,
-    p10,
-    quantities,
-)
+from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
 from popmodel.bench.samples import Result
 from popmodel.bench.selection import BEYOND_CACHE, MIB
 from popmodel.machine.topology import last_level_bytes

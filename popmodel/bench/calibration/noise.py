@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.statistics import p10
+from popmodel.bench.calibration.series import p10
 from popmodel.bench.samples import Result
-from popmodel.host import hardware
+from popmodel.host.system_files import AFFINITY, parse_cpu_list
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "core": ("clock", "fma", "loads", "stores", "loop", "smt"),
@@ -173,8 +173,8 @@ def _watched(header: Mapping[str, Any]) -> int:
     # the MPI program watches the node of its first rank
     lists = [place.get("cpus") for place in places if place.get("host") == places[0].get("host")]
     if not places:
-        lists = [header.get("files", {}).get(hardware.AFFINITY)]
-    return max(1, len({cpu for one in lists for cpu in hardware.parse_cpu_list(one or "")}))
+        lists = [header.get("files", {}).get(AFFINITY)]
+    return max(1, len({cpu for one in lists for cpu in parse_cpu_list(one or "")}))
 
 
 def _spreads(results: Sequence[Result]) -> np.ndarray[Any, np.dtype[np.float64]]:

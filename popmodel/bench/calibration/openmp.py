@@ -16,26 +16,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.bench.calibration.fits import aligned, fitted
+from popmodel.bench.calibration.intervals import quantities
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.statistics import (
+from popmodel.bench.calibration.series import (
     Series,
     Statistic,
-    aligned,
-    fitted,
     median,
     of_groups,
     of_results,
     p10,
-    quantities,
     scaled,
 )
 from popmodel.bench.samples import Result
+from popmodel.machine.constructs import COPYING
 
 Array = NDArray[np.float64]
 
 # threads get in each other's way: the minimum would show those that happened to be alone
 CONTENDED = ("critical", "lock", "atomic", "ordered")
-_COPYING = ("private", "firstprivate", "lastprivate", "copyprivate", "copyin", "threadprivate")
 _SCHEDULES = ("schedule_static", "schedule_dynamic", "schedule_guided")
 _LEAST_COUNTS = 4  # thread counts of two or more that a law needs
 
@@ -82,7 +81,7 @@ def calibrate(
 
 def _variants(measured: Measured, name: str) -> list[tuple[str, dict[str, Any]]]:
     """Keys of the section that a construct fills, with the parameters that select its results."""
-    if name in _COPYING:
+    if name in COPYING:
         return [(name, {"bytes": measured.values("construct", "bytes", name=name)[0]})]
     if name in _SCHEDULES:
         plain = [r for r in measured.results("construct", name=name) if "chunk" not in r.params]
@@ -235,7 +234,7 @@ def choose_terms(counts: Sequence[int], seconds: Array, per_socket: int) -> str:
 def _per_byte(measured: Measured, section: dict[str, Any]) -> None:
     """Slope of the copying clauses: seconds per byte and thread."""
     slopes: dict[str, Series] = {}
-    for name in _COPYING:
+    for name in COPYING:
         sizes = measured.values("construct", "bytes", name=name)
         counts = measured.values("construct", "threads", name=name)
         if len(sizes) < 2 or name not in section:

@@ -12,18 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.bench.calibration.fits import aligned
+from popmodel.bench.calibration.intervals import CLIPPED, quantities
 from popmodel.bench.calibration.measured import Measured, Placement
+from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
 from popmodel.bench.calibration.size_classes import Switch, size_classes
-from popmodel.bench.calibration.statistics import (
-    CLIPPED,
-    Series,
-    aligned,
-    median,
-    of_groups,
-    of_results,
-    p10,
-    quantities,
-)
 from popmodel.bench.samples import Result
 from popmodel.network.point_to_point import SizeClass, by_size
 

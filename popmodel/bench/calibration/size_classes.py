@@ -15,14 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.bench.calibration.statistics import (
-    LEVEL,
-    Points,
-    Series,
-    fitted,
-    of_fit,
-    quantities,
-)
+from popmodel.bench.calibration.fits import Points, fitted, of_fit
+from popmodel.bench.calibration.intervals import LEVEL, quantities
+from popmodel.bench.calibration.series import Series
 from popmodel.machine.checks import may_follow
 from popmodel.values import dataclass
 
