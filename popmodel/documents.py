@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from popmodel.errors import FileError, UsageError, suggestion
+from popmodel.errors import FileError, UsageError, did_you_mean
 from popmodel.shapes import Shape, ShapeError, shown
 
 __all__ = ["Bundled", "Kind", "parse_json", "parse_toml", "read_shape", "read_text"]
@@ -75,7 +75,7 @@ class Bundled:
             return path, False
         raise UsageError(
             f"no {self._what} {name!r}: {self._described}",
-            suggestion(name, known, f"choose a file or one of {', '.join(known)}"),
+            did_you_mean(name, known, f"choose a file or one of {', '.join(known)}"),
         )
 
 

@@ -97,9 +97,9 @@ class ReplayError(PopmodelError):
     """A run cannot be replayed: deadlock, unmatched messages, calls that are not modelled."""
 
 
-def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return the hint for a name that is not known: the nearest one that is, or what else to do."""
-    from difflib import get_close_matches
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a hint: the known name that is nearest to an unknown one, or something else."""
+    from difflib import get_close_matches  # only where there is an error
 
-    near = get_close_matches(name, list(known), n=1)
+    near = get_close_matches(name, list(known), 1)
     return f"did you mean {near[0]}?" if near else otherwise

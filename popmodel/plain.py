@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-__all__ = ["LEFT_OUT", "called", "document", "fields_of", "plain"]
-
-_KEY = "key"
-LEFT_OUT: Mapping[str, Any] = {_KEY: None}
-"""Metadata of a field that is in no document."""
-
-
-def called(key: str) -> Mapping[str, Any]:
-    """Metadata of a field that documents have under another name."""
-    return {_KEY: key}
+__all__ = ["document", "fields_of", "plain"]
 
 
 def plain(value: Any, text: Callable[[str], str] = str) -> Any:
@@ -24,9 +15,9 @@ def plain(value: Any, text: Callable[[str], str] = str) -> Any:
     Parameters
     ----------
     value : object
-        A data class has its fields as keys, in their order, but for what their metadata say
-        (`called`, `LEFT_OUT`); one that has more or other keys gives a mapping of them by its
-        method ``to_dict``. Mappings become dicts, arrays and other iterables lists.
+        A data class has its fields as keys, in their order; one that has more or other keys gives a
+        mapping of them by its method ``to_dict``. Mappings become dicts, arrays and other iterables
+        lists.
     text : callable, optional
         What is done to every text, keys included.
 
@@ -51,7 +42,7 @@ def plain(value: Any, text: Callable[[str], str] = str) -> Any:
     if hasattr(value, "to_dict"):
         return plain(value.to_dict(), text)
     if hasattr(value, "__dataclass_fields__"):
-        return plain(fields_of(value), text)
+        return {name: plain(getattr(value, name), text) for name in value.__dataclass_fields__}
     if isinstance(value, Iterable):
         return [plain(entry, text) for entry in value]
     raise TypeError(f"{type(value).__name__} has no form in JSON")
@@ -62,12 +53,7 @@ def document(schema: str, **facts: Any) -> dict[str, Any]:
     return {"schema": schema, **plain(facts)}
 
 
-def fields_of(value: Any) -> dict[str, Any]:
-    """Return the fields of a data class that documents have, by their names there, as they are.
-
-    For a method ``to_dict`` that adds to them.
-    """
-    keys = {
-        name: field.metadata.get(_KEY, name) for name, field in value.__dataclass_fields__.items()
-    }
-    return {key: getattr(value, name) for name, key in keys.items() if key is not None}
+def fields_of(value: Any, *names: str, without: Collection[str] = ()) -> dict[str, Any]:
+    """Return fields of a data class as plain data, in their order: all of them, or those named."""
+    chosen = names or value.__dataclass_fields__
+    return {name: plain(getattr(value, name)) for name in chosen if name not in without}

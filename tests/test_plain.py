@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from enum import StrEnum
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popmodel.plain import LEFT_OUT, called, fields_of, plain
+from popmodel.plain import document, fields_of, plain
 from popmodel.values import dataclass
 
 
@@ -36,25 +35,33 @@ class Share:
 
 @dataclass(frozen=True)
 class Found:
-    """A result whose fields say how they stand in documents."""
+    """A result whose fields are its document."""
 
     split: tuple[int, int]
     mode: Mode
-    efficiency: float | None = dataclasses.field(metadata=called("parallel_efficiency"))
-    draws: np.ndarray = dataclasses.field(metadata=LEFT_OUT)
+    efficiency: float | None
     shares: Mapping[str, Share]
     times: np.ndarray
     path: Path
 
 
 def test_a_result_has_its_fields_as_keys_in_their_order() -> None:
-    one = Found(
-        (4, 2), Mode.STRONG, None, np.ones(3), {"a": Share(1, 4)}, np.array([0.5]), Path("run.prv")
-    )
+    one = Found((4, 2), Mode.STRONG, None, {"a": Share(1, 4)}, np.array([0.5]), Path("run.prv"))
     assert json.dumps(plain(one)) == (
-        '{"split": [4, 2], "mode": "strong", "parallel_efficiency": null, '
+        '{"split": [4, 2], "mode": "strong", "efficiency": null, '
         '"shares": {"a": {"part": 1, "share": 0.25}}, "times": [0.5], "path": "run.prv"}'
     )
+
+
+def test_fields_can_be_named_or_left_out() -> None:
+    one = Share(1, 4)
+    assert fields_of(one, "whole") == {"whole": 4}
+    assert fields_of(one, without=("whole",)) == {"part": 1}
+
+
+def test_a_document_begins_with_its_schema() -> None:
+    made = document("popmodel/test/1", share=Share(1, 4))
+    assert json.dumps(made) == '{"schema": "popmodel/test/1", "share": {"part": 1, "share": 0.25}}'
 
 
 def test_numbers_of_numpy_become_those_of_python() -> None:
@@ -70,13 +77,3 @@ def test_texts_are_written_as_asked_for() -> None:
 def test_what_has_no_form_is_refused() -> None:
     with pytest.raises(TypeError, match="object has no form in JSON"):
         plain([object()])
-
-
-def test_fields_of_a_data_class_can_be_chosen_or_left_out() -> None:
-    @dataclass(frozen=True)
-    class Point:
-        x: float
-        many: tuple[int, ...]
-
-    assert fields_of(Point(1.5, (1, 2)), "many") == {"many": [1, 2]}
-    assert fields_of(Point(1.5, (1, 2)), without=("many",)) == {"x": 1.5}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from popmodel.errors import UsageError, suggestion
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.values import dataclass
 
 PACKAGE = Path(__file__).parent.parent
@@ -61,7 +61,7 @@ def find(name: str) -> Page:
     known = {page.name: page for page in pages()}
     if name in known:
         return known[name]
-    hint = suggestion(name, known, f"the pages are {', '.join(known)}")
+    hint = did_you_mean(name, known, f"the pages are {', '.join(known)}")
     raise UsageError(f"unknown page '{name}'", hint)
 
 

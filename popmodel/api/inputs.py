@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from popmodel.errors import UsageError, suggestion
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.trace import Trace, read
 
 if TYPE_CHECKING:
@@ -178,6 +178,6 @@ def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[st
         return tuple(known)
     for name in names:
         if name not in known:
-            hint = suggestion(str(name), known, f"families: all, {', '.join(known)}")
+            hint = did_you_mean(str(name), known, f"families: all, {', '.join(known)}")
             raise UsageError(f"family: unknown family {name!r}", hint)
     return tuple(dict.fromkeys(names))

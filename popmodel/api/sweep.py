@@ -21,7 +21,7 @@ from popmodel.api.inputs import (
 )
 from popmodel.api.predict import estimate_text
 from popmodel.api.results import Result
-from popmodel.errors import UsageError, suggestion
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.model.changes import WHAT_IF
 from popmodel.model.sweep import sweep as model
 from popmodel.model.uncertainty import DEFAULT_COUNT
@@ -190,7 +190,7 @@ def check_change(name: str, factor: float, given: str) -> None:
         If there is no such name, or the factor is not above 0 and finite.
     """
     if name not in WHAT_IF:
-        hint = suggestion(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")
+        hint = did_you_mean(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")
         raise UsageError(f"{given}: unknown name {name!r}", hint)
     if not 0 < factor < math.inf:
         raise UsageError(f"{given}: must be a factor above 0", "0.5 halves, 2 doubles")

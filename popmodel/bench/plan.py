@@ -18,7 +18,7 @@ from popmodel.bench import jobs as suite_jobs
 from popmodel.bench import selection
 from popmodel.bench.jobs import Job
 from popmodel.bench.samples import PROGRAMS
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.machine.parameter import PARTS
 from popmodel.machine.topology import Topology
 from popmodel.shapes import (
@@ -255,13 +255,10 @@ def parts(text: str) -> tuple[str, ...]:
     UsageError
         If there is no such part; names a near one.
     """
-    from difflib import get_close_matches
-
     names = {name.strip() for name in text.split(",") if name.strip()}
     for name in sorted(names):
         if name not in PARTS:
-            near = get_close_matches(name, PARTS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"the parts are {', '.join(PARTS)}"
+            hint = did_you_mean(name, PARTS, f"the parts are {', '.join(PARTS)}")
             raise UsageError(f"--only {text}: unknown part '{name}'", hint)
     if not names:
         raise UsageError("--only: no part given", f"the parts are {', '.join(PARTS)}")

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from typing import Annotated, Any
@@ -16,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from popmodel._version import __version__
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 
 VERBS = (
     "info",
@@ -85,8 +84,7 @@ class Verbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb that the arguments begin with; a misspelt one is answered by near names."""
         if args[0] not in VERBS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], VERBS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(VERBS)}"
+            hint = did_you_mean(args[0], VERBS, f"commands: {', '.join(VERBS)}")
             raise UsageError(f"unknown command '{args[0]}'", hint)
         return super().resolve_command(ctx, args)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from popmodel.cli.options import ForceOption, FormatOption, choice, whole_number
+from popmodel.cli.options import ForceOption, FormatOption, choice, output_option, whole_number
 from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,13 +89,9 @@ def command(
     format: FormatOption = None,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the profile to FILE (.json), or to standard output (-) instead of the "
-            "summary. The samples are kept beside it, in FILE with the suffix .samples.",
-            show_default=False,
+        output_option(
+            "Write the profile to FILE (.json), or to standard output (-) instead of the summary. "
+            "The samples are kept beside it, in FILE with the suffix .samples."
         ),
     ] = None,
     force: ForceOption = False,

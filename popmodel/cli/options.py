@@ -10,33 +10,30 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 
 FORMATS = ("table", "json", "csv", "markdown")
 
-FormatOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="|".join(FORMATS),
-        help="Output format. Default: by the suffix of -o, else table.",
-        show_default=False,
-    ),
-]
+
+def format_option(formats: Sequence[str], help: str) -> Any:
+    """``--format`` of a verb whose result has some formats."""
+    return typer.Option("--format", metavar="|".join(formats), help=help, show_default=False)
+
+
+def output_option(help: str) -> Any:
+    """``-o`` of a verb that writes a file."""
+    return typer.Option("--output", "-o", metavar="FILE", help=help, show_default=False)
+
+
+FORMAT_HELP = "Output format. Default: by the suffix of -o, else table."
+FormatOption: TypeAlias = Annotated[str | None, format_option(FORMATS, FORMAT_HELP)]
 OutputOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write to FILE (.json, .csv, .md or .txt). Default: standard output (-).",
-        show_default=False,
-    ),
+    output_option("Write to FILE (.json, .csv, .md or .txt). Default: standard output (-)."),
 ]
 ForceOption: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Overwrite FILE if it exists.", show_default=False)
@@ -135,8 +132,7 @@ def choice(option: str, text: str, choices: Sequence[str]) -> str:
     """
     if text in choices:
         return text
-    near = get_close_matches(text, choices, 1)
-    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(choices)}"
+    hint = did_you_mean(text, choices, f"choose one of {', '.join(choices)}")
     raise UsageError(f"{option}: unknown value '{text}'", hint)
 
 
@@ -174,6 +170,20 @@ def size(option: str, text: str) -> float:
         raise UsageError(f"{option}: {error.message}", error.hint) from None
 
 
+def fraction(text: str) -> float:
+    """A fraction, which may be written as a percentage; NaN for what is no number."""
+    number = text.strip()
+    return number_of(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+
+
+def number_of(text: str) -> float:
+    """A number; NaN for what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def optional_number(option: str, text: str | None) -> int | None:
     """A whole number, if the option is given; raises as `whole_number`."""
     return None if text is None else whole_number(option, text)
@@ -192,8 +202,7 @@ def families(text: str, known: Sequence[str]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"choose from all, {', '.join(known)}"
+            hint = did_you_mean(name, known, f"choose from all, {', '.join(known)}")
             raise UsageError(f"--family {text}: unknown family '{name}'", hint)
     return names
 
@@ -240,10 +249,7 @@ def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
 
 
 def _number(number: str, where: str) -> float:
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
+    value = number_of(number)
     if not math.isfinite(value):
         several = "," in number and "=" in number
         hint = "give the option once for each NAME=VALUE" if several else "try N=4096"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,9 +23,6 @@ from popmodel.cli.options import (
 from popmodel.errors import ReplayError, UsageError
 from popmodel.network.network import PRESETS, READINGS, Network, describe, preset
 from popmodel.units import parse_bandwidth, parse_size, parse_time
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLES = (
     "popmodel replay run.prv",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import typer
 
 from popmodel.cli.options import (
+    FORMAT_HELP,
     FORMATS,
     AppArgument,
     CoresPerNodeOption,
@@ -15,7 +15,11 @@ from popmodel.cli.options import (
     MachineOption,
     NodesOption,
     SetOption,
+    format_option,
+    fraction,
+    number_of,
     optional_number,
+    output_option,
     settings,
     size,
     whole_number,
@@ -73,23 +77,11 @@ def command(
             "blocks, for the recommended split.",
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="|".join(SWEEP_FORMATS),
-            help="Output format. Default: by the suffix of -o, else table.",
-            show_default=False,
-        ),
-    ] = None,
+    format: Annotated[str | None, format_option(SWEEP_FORMATS, FORMAT_HELP)] = None,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write to FILE (.json, .csv, .md, .txt or .svg). Default: standard output (-).",
-            show_default=False,
+        output_option(
+            "Write to FILE (.json, .csv, .md, .txt or .svg). Default: standard output (-)."
         ),
     ] = None,
     force: ForceOption = False,
@@ -130,11 +122,7 @@ def command(
 
 def _fraction(option: str, text: str) -> float:
     """A fraction above 0 and at most 1, or a percentage."""
-    number = text.strip()
-    try:
-        value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
-    except ValueError:
-        value = math.nan
+    value = fraction(text)
     if not 0 < value <= 1:
         raise UsageError(
             f"{option}: must be above 0 and at most 1, not '{text}'",
@@ -152,14 +140,6 @@ def _changes(text: str | None) -> dict[str, float]:
         name, _, factor = (word.strip() for word in part.partition("="))
         if name in changes:
             raise UsageError(f"--what-if {part}: {name} is given twice", "leave one of them out")
-        changes[name] = _factor(factor)
+        changes[name] = number_of(factor.removesuffix("x"))
         check_change(name, changes[name], f"--what-if {part}")
     return changes
-
-
-def _factor(text: str) -> float:
-    """A factor such as ``0.5x``; not a number if it is none."""
-    try:
-        return float(text.removesuffix("x"))
-    except ValueError:
-        return math.nan

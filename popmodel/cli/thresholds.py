@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from popmodel.errors import PopmodelError, ThresholdError, UsageError
+from popmodel.cli.options import fraction
+from popmodel.errors import PopmodelError, ThresholdError, UsageError, did_you_mean
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def parse(text: str, families: Mapping[str, Family], option: str = "--fail-under
         for known in member.metrics
     )
     if metric not in ids:
-        near = get_close_matches(metric, ids, 1)
-        hint = f"did you mean {near[0]}?" if near else "popmodel explain lists the metrics"
+        hint = did_you_mean(metric, ids, "popmodel explain lists the metrics")
         raise UsageError(f"{where}: unknown metric '{metric}'", hint)
     return Threshold(text, family or None, metric, limit)
 
@@ -123,11 +122,9 @@ def _families(threshold: Threshold, families: Mapping[str, Any], shown: Sequence
 
 def _limit(text: str, where: str) -> float:
     hint = "write a fraction such as 0.8 or a percentage such as 80%"
-    number = text.strip()
-    try:
-        limit = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
-    except ValueError:
-        raise UsageError(f"{where}: must be a number, not '{number}'", hint) from None
-    if not math.isfinite(limit) or limit < 0:
+    limit = fraction(text)
+    if math.isnan(limit):
+        raise UsageError(f"{where}: must be a number, not '{text.strip()}'", hint)
+    if not 0 <= limit < math.inf:
         raise UsageError(f"{where}: must be at least 0 and finite", hint)
     return limit

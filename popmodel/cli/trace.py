@@ -8,7 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from popmodel.cli.app import Verb
-from popmodel.cli.options import FORMATS, ForceOption, choice, size, whole_number
+from popmodel.cli.options import (
+    FORMATS,
+    ForceOption,
+    choice,
+    format_option,
+    output_option,
+    size,
+    whole_number,
+)
 from popmodel.errors import UsageError
 
 EXAMPLES = (
@@ -125,13 +133,9 @@ def command(
     ] = False,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the trace to FILE (.prv or .prv.gz), with a .pcf and a .row file beside "
-            "it. Default: named after the program, in the current directory.",
-            show_default=False,
+        output_option(
+            "Write the trace to FILE (.prv or .prv.gz), with a .pcf and a .row file beside it. "
+            "Default: named after the program, in the current directory."
         ),
     ] = None,
     keep_raw: Annotated[
@@ -165,12 +169,7 @@ def command(
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(
-            "--format",
-            metavar="|".join(FORMATS),
-            help="Output format of merge and --build-only. Default: table.",
-            show_default=False,
-        ),
+        format_option(FORMATS, "Output format of merge and --build-only. Default: table."),
     ] = None,
     force: ForceOption = False,
 ) -> None:

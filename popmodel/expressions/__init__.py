@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from popmodel.errors import suggestion
+from popmodel.errors import did_you_mean
 from popmodel.expressions.algebra import (
     Algebra,
     FloatAlgebra,
@@ -201,7 +201,7 @@ def _as_float64(expression: Expression, name: str, values: Mapping[str, float | 
         raise ExpressionError(
             expression.text,
             f"unknown name {name!r}",
-            hint=suggestion(name, values, f"known names: {known}"),
+            hint=did_you_mean(name, values, f"known names: {known}"),
         )
     return np.asarray(values[name], dtype=np.float64)[()]
 

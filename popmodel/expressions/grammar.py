@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 
-from popmodel.errors import PopmodelError, suggestion
+from popmodel.errors import PopmodelError, did_you_mean
 
 MAX_LENGTH = 2000  # characters; the longest formula anybody should want to read is far shorter
 _WITH_UNIT = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?\s*[a-zA-Z]+(?:/[a-zA-Z]+)?")
@@ -183,7 +183,7 @@ def _check(
             children = (test, body, orelse)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
             if name not in known:
-                hint = suggestion(name, known, f"known functions: {', '.join(known)}")
+                hint = did_you_mean(name, known, f"known functions: {', '.join(known)}")
                 raise refuse(f"unknown function {name!r}", hint)
             if keywords:
                 raise refuse(f"{name} takes no keyword arguments")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from popmodel.errors import UsageError, suggestion
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
@@ -155,4 +155,4 @@ def preset(name: str) -> Network:
 
 def _near(name: str, known: Iterable[str]) -> str:
     """What a name should be: a near one, or one of all."""
-    return suggestion(name, known, f"choose one of {', '.join(known)}")
+    return did_you_mean(name, known, f"choose one of {', '.join(known)}")

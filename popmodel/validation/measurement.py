@@ -9,7 +9,6 @@ from typing import Any
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run
 from popmodel.errors import FileError
-from popmodel.plain import fields_of
 from popmodel.trace.focus import Focus
 from popmodel.values import dataclass
 

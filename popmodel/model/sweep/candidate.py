@@ -20,7 +20,7 @@ from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import estimate
 from popmodel.model.validity import Validity
-from popmodel.plain import LEFT_OUT, fields_of
+from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -90,7 +90,7 @@ class Candidate:
         Runtime in every draw, s; entry 0 is the best estimate.
     """
 
-    placement: Placement = field(metadata=LEFT_OUT)
+    placement: Placement
     grid: tuple[int, ...]
     runtime: Estimate
     parallel_efficiency: Estimate
@@ -100,7 +100,7 @@ class Candidate:
     regret: float | None
     validity: Validity
     source: str
-    draws: Array = field(repr=False, compare=False, metadata=LEFT_OUT)
+    draws: Array = field(repr=False, compare=False)
 
     @property
     def split(self) -> tuple[int, int]:
@@ -115,7 +115,7 @@ class Candidate:
             "cores": self.placement.cores,
             "nodes": self.placement.nodes,
             "processes_per_node": self.placement.per_node,
-            **fields_of(self),
+            **fields_of(self, without=("placement", "draws")),
         }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.errors import UsageError, suggestion
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import REPLAY
 from popmodel.model.run.placement import Placement
@@ -204,7 +204,7 @@ def parameter(study: Study, name: str) -> float:
         known = ", ".join(study.params) or "none"
         raise UsageError(
             f"{study.signature.name} has no parameter {name!r} to tune",
-            suggestion(name, study.params, f"its parameters: {known}"),
+            did_you_mean(name, study.params, f"its parameters: {known}"),
         )
     return study.params[name].value
 
