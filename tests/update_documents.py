@@ -2,7 +2,7 @@
 
 Runs every ``$ popmodel`` command of the documents (README, pages, READMEs of the examples), or of
 those that are named, in the root of the repository and writes what it prints below it. Writes the
-pages that follow from data: the metrics of the families.
+pages that follow from data: the metrics of the families, and the units of machine parameters.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import metrics_page
+import parameters_page
 from console import ROOT, documents, updated
 
 
@@ -19,7 +20,7 @@ def main(names: list[str]) -> int:
     for document in [Path(name).resolve() for name in names] or [metrics_page.PAGE, *documents()]:
         before = document.read_text() if document.exists() else ""
         try:
-            after = updated(metrics_page.page() if document == metrics_page.PAGE else before)
+            after = updated(_from_data(document, before))
         except RuntimeError as error:
             print(f"{document.relative_to(ROOT)}: {error}", file=sys.stderr)
             return 1
@@ -27,6 +28,13 @@ def main(names: list[str]) -> int:
             document.write_text(after)
             print(f"updated {document.relative_to(ROOT)}")
     return 0
+
+
+def _from_data(document: Path, before: str) -> str:
+    """What of a page follows from data is written anew."""
+    if document == metrics_page.PAGE:
+        return metrics_page.page()
+    return parameters_page.with_parameters(before) if document == parameters_page.PAGE else before
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from popmodel.efficiency.observables import OutsideMPI
 from popmodel.efficiency.scaling import SCALING, Comparable, evaluate_all, scale
 from popmodel.report import by_process as processes_report
 from popmodel.report import by_region as regions_report
-from popmodel.report.render import Views
+from popmodel.report.views import Views
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from popmodel.units import format_time, plural, team
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
-    from popmodel.report.render import Views
+    from popmodel.report.views import Views
 
 __all__ = ["Metrics", "metrics"]
 

@@ -40,7 +40,7 @@ from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.report.export import Record
-    from popmodel.report.render import Views
+    from popmodel.report.views import Views
 
 __all__ = ["Replays", "replay"]
 

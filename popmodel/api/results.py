@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas
 
     from popmodel.report.export import Record
-    from popmodel.report.render import Views
 
 __all__ = ["Drawing", "Result"]
 
@@ -90,7 +89,7 @@ class Result(ABC):
         """Return the document of the command (``--format json``) without provenance."""
 
     @abstractmethod
-    def _views(self) -> Views:
+    def _views(self) -> Any:
         """How the document is shown."""
 
     def _document(self) -> dict[str, Any]:
@@ -116,15 +115,16 @@ class Result(ABC):
         return Drawing(self._drawn(self._stamped()))
 
     def __str__(self) -> str:
-        from popmodel.report.terminal import Style
+        from popmodel.report.render import screen
 
-        return "\n".join(self._views().screen(self._stamped(), Style()))
+        return screen(self._stamped(), self._views())
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
     def _records(self) -> list[Record]:
-        return self._views().records(self.to_dict())
+        rows: list[Record] = self._views().records(self.to_dict())
+        return rows
 
     def _stamped(self) -> dict[str, Any]:
         """The document with where it comes from."""

@@ -12,7 +12,7 @@ from popmodel.bench import run_directory, samples
 from popmodel.bench.calibration import calibrate
 from popmodel.bench.jobs import PATHS
 from popmodel.bench.plan import Plan
-from popmodel.bench.run_directory import Run
+from popmodel.bench.run_directory import Measurement
 from popmodel.bench.samples import Launch
 from popmodel.bench.shortfalls import shortfalls
 from popmodel.bench.suite import Failure
@@ -72,7 +72,7 @@ def collect(
     return document, paths
 
 
-def _plan_of(folder: Path) -> tuple[Run | None, str | None]:
+def _plan_of(folder: Path) -> tuple[Measurement | None, str | None]:
     """What was to be measured in a directory, if that is known, and why not if it should be."""
     try:
         return run_directory.find(folder), None

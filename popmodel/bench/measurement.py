@@ -11,7 +11,7 @@ from pathlib import Path
 from popmodel import cache as caches
 from popmodel.bench import plan, run_directory
 from popmodel.bench.plan import Plan
-from popmodel.bench.run_directory import Run
+from popmodel.bench.run_directory import Measurement
 from popmodel.errors import FileError, UsageError
 from popmodel.host.build import build
 from popmodel.host.hardware import Hardware
@@ -178,7 +178,7 @@ def default_folder(parts: Sequence[str] = ()) -> Path:
 
 def open_run(
     folder: Path, made: Plan, made_with: Mapping[str, str], *, force: bool, keep: bool
-) -> Run:
+) -> Measurement:
     """Go on with an interrupted measurement, or begin a new one.
 
     Parameters

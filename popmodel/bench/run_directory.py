@@ -55,7 +55,7 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 @dataclass(frozen=True)
-class Run:
+class Measurement:
     """A measurement and where it is kept.
 
     Attributes
@@ -94,7 +94,7 @@ def beside(output: Path, parts: Sequence[str] = ()) -> Path:
     return output.with_suffix(f".{'-'.join(parts)}{SUFFIX}" if parts else SUFFIX)
 
 
-def find(folder: Path) -> Run | None:
+def find(folder: Path) -> Measurement | None:
     """The measurement in a directory, or None if there is none.
 
     Raises
@@ -112,7 +112,7 @@ def find(folder: Path) -> Run | None:
     except FileError as error:
         error.hint = hint
         raise
-    return Run(folder, plans.from_dict(table), table["made_with"], table["completed"])
+    return Measurement(folder, plans.from_dict(table), table["made_with"], table["completed"])
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def _refuse_foreign(folder: Path) -> None:
         )
 
 
-def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
+def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Measurement:
     """Start a measurement in a directory; samples of an earlier one in it are removed.
 
     Raises
@@ -169,7 +169,7 @@ def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
     FileError
         If the directory cannot be written, or holds files of something else.
     """
-    run = Run(folder, plan, made_with)
+    run = Measurement(folder, plan, made_with)
     refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Run:
     return run
 
 
-def put_aside(run: Run) -> Path:
+def put_aside(run: Measurement) -> Path:
     """Move a measurement into a new directory beside its own, ``NAME.1.samples``; give that one.
 
     Its own directory stays, with the lock of the command that holds it.
@@ -209,14 +209,14 @@ def put_aside(run: Run) -> Path:
     return aside
 
 
-def complete(run: Run) -> Run:
+def complete(run: Measurement) -> Measurement:
     """Note that all that could be measured has been."""
     done = replace(run, is_completed=True)
     _write_plan(done)
     return done
 
 
-def difference(run: Run, plan: Plan, made_with: Mapping[str, str]) -> str | None:
+def difference(run: Measurement, plan: Plan, made_with: Mapping[str, str]) -> str | None:
     """In words why a measurement cannot go on as another one; None if it can."""
     asked: Mapping[str, Any] = {
         "mode": plan.mode,
@@ -238,7 +238,7 @@ def difference(run: Run, plan: Plan, made_with: Mapping[str, str]) -> str | None
     return None
 
 
-def missing(run: Run, launch: PlannedLaunch) -> list[Job]:
+def missing(run: Measurement, launch: PlannedLaunch) -> list[Job]:
     """Jobs of a launch that have no sample yet; none if it ended by itself."""
     done, ended = _done(run.folder, launch.number)
     return [] if ended else [job for job in launch.jobs if job not in done]
@@ -255,7 +255,7 @@ def _done(folder: Path, number: int) -> tuple[set[Job], bool]:
     return done, ended
 
 
-def without_sample(run: Run) -> int:
+def without_sample(run: Measurement) -> int:
     """Number of jobs, over all launches, that have no sample, for whatever reason."""
     return sum(
         len(set(launch.jobs) - _done(run.folder, launch.number)[0]) for launch in run.plan.launches
@@ -271,7 +271,7 @@ def done_in(path: Path) -> tuple[list[Job], bool]:
     return [from_params(*job) for job in done], ended
 
 
-def files(run: Run, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:
+def files(run: Measurement, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:
     """Files for a start of a launch; its jobs are written.
 
     Raises
@@ -309,7 +309,7 @@ def _samples_of(folder: Path, number: int) -> Iterator[Path]:
             yield path
 
 
-def _write_plan(run: Run) -> None:
+def _write_plan(run: Measurement) -> None:
     """Write the plan as a whole or not at all: a half one would make the samples worthless."""
     table = {
         "schema": SCHEMA,

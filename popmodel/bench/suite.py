@@ -17,7 +17,7 @@ from typing import Protocol
 from popmodel.bench import run_directory
 from popmodel.bench.jobs import Job
 from popmodel.bench.plan import Plan, PlannedLaunch
-from popmodel.bench.run_directory import Files, Run
+from popmodel.bench.run_directory import Files, Measurement
 from popmodel.errors import PopmodelError
 from popmodel.host.launch import LaunchError, start
 from popmodel.host.toolchain import Mpi
@@ -158,13 +158,13 @@ def limits_of(launch: PlannedLaunch, jobs: int) -> list[str]:
 
 
 def measure(
-    run: Run, begin: Starter, on_progress: Callable[[Progress], None] = lambda _: None
+    run: Measurement, begin: Starter, on_progress: Callable[[Progress], None] = lambda _: None
 ) -> list[Failure]:
     """Do what is left of a measurement.
 
     Parameters
     ----------
-    run : Run
+    run : Measurement
         A new measurement, or one that was interrupted.
     begin : callable
         Runs one launch.

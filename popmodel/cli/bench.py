@@ -15,7 +15,7 @@ from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
     from popmodel.bench.measurement import Request, Tools
-    from popmodel.bench.run_directory import Run
+    from popmodel.bench.run_directory import Measurement
     from popmodel.bench.suite import Failure
     from popmodel.cli.output import Target
 
@@ -142,15 +142,15 @@ def _targets(
 ) -> tuple[Target | None, Target | None]:
     """Where the readable page goes, and where the profile; either may go nowhere."""
     from popmodel.cli.output import target
-    from popmodel.report.render import Format
+    from popmodel.report.formats import JSON
 
     to = partial(target, arguments, force=force)
     if output is None:
         return to(None, format), None
     if output == "-":
-        if format not in (None, Format.JSON):
+        if format not in (None, JSON.name):
             raise UsageError(f"-o -: a profile is JSON, not {format}", "leave -o - out")
-        return None, to("-", Format.JSON)
+        return None, to("-", JSON.name)
     if Path(output).suffix.lower() != ".json":
         raise UsageError(
             f"-o {output}: a profile must be a .json file",
@@ -194,13 +194,13 @@ def _build(request: Request, page: Target | None) -> None:
 def _write_script(
     request: Request, system: str, profile: Target | None, *, partly: bool, force: bool
 ) -> None:
-    from popmodel.bench import run_directory, script
+    from popmodel.bench import job_script, run_directory
     from popmodel.bench.measurement import make_plan, open_run, tools
     from popmodel.cli.streams import remark, write_out
     from popmodel.host import hardware
     from popmodel.shell import join, quote, visible
 
-    choice("--script", system, script.SYSTEMS)
+    choice("--script", system, job_script.SYSTEMS)
     output = Path("machine.json") if profile is None or profile.path is None else profile.path
     machine = hardware.here()
     made = make_plan(request, machine)
@@ -213,7 +213,7 @@ def _write_script(
     folder = run_directory.beside(output, request.parts if partly else ())
     with run_directory.held(folder):
         run = open_run(folder, made, using.identity, force=force, keep=False)
-        path = script.write(
+        path = job_script.write(
             run, using.programs, output=str(output), launcher=request.launcher or "srun"
         )
     write_out(f"{visible(str(path))}\n")
@@ -283,7 +283,7 @@ def _keep_earlier(folder: Path) -> None:
         )
 
 
-def _finish(run: Run, using: Tools) -> list[Failure]:
+def _finish(run: Measurement, using: Tools) -> list[Failure]:
     """Do what is left of a measurement, which may be nothing; give the launches given up."""
     from popmodel.bench import suite
     from popmodel.cli.streams import remark
@@ -294,7 +294,7 @@ def _finish(run: Run, using: Tools) -> list[Failure]:
     return _follow(run, suite.starter(using.programs, using.mpi))
 
 
-def _follow(run: Run, begin: Any) -> list[Failure]:
+def _follow(run: Measurement, begin: Any) -> list[Failure]:
     """Do what is left of a measurement, drawing how far it is."""
     from popmodel.bench import run_directory, suite
     from popmodel.cli.progress import Line
@@ -348,7 +348,7 @@ def _warn_of_shortfalls(document: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _kept_when_interrupted(run: Run, line: Any) -> Iterator[None]:
+def _kept_when_interrupted(run: Measurement, line: Any) -> Iterator[None]:
     """Say how to go on when the user or the batch system ends the measurement."""
     from popmodel.cli.streams import remark
 
@@ -387,8 +387,8 @@ def _show(
     from popmodel.api.machine import show
     from popmodel.machine import profile as profiles
     from popmodel.plain import plain
+    from popmodel.report.formats import JSON
     from popmodel.report.machine import SHOWN
-    from popmodel.report.render import Format
 
     stamp = plain(provenance.collect(arguments, samples))
     document["provenance"] = {**document.get("provenance", {}), **stamp}
@@ -399,7 +399,7 @@ def _show(
         profile.write(document, SHOWN)
     if page is None:
         return
-    if page.format is Format.JSON:
+    if page.format is JSON:
         page.write(document, SHOWN)
         return
     page.write({**show(checked), "provenance": stamp}, SHOWN)

@@ -109,7 +109,7 @@ def command(
     from popmodel.cli.output import target
     from popmodel.cli.thresholds import check, parse
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.report.render import Format
+    from popmodel.report.formats import TABLE
 
     goal = target(ctx.obj, output, format, force=force)
     which = whole_number("--application", application)
@@ -132,7 +132,7 @@ def command(
         cache=not no_cache,
     )
     if chosen is None:
-        chosen = found.fitting if goal.format is Format.TABLE else tuple(known)
+        chosen = found.fitting if goal.format is TABLE else tuple(known)
     evaluated = dict(zip(found.names, found.evaluations, strict=True))
     goal.write(
         found.to_dict(chosen),

@@ -15,8 +15,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from popmodel.errors import UsageError, did_you_mean
+from popmodel.report import formats
 
-FORMATS = ("table", "json", "csv", "markdown")
+FORMATS = formats.NAMES
 
 
 def format_option(formats: Sequence[str], help: str) -> Any:

@@ -15,18 +15,13 @@ from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.errors import FileError, UsageError
 from popmodel.files import refuse_planted, write_bytes
 from popmodel.provenance import stamped
-from popmodel.report.colour import depth_of
-from popmodel.report.render import Document, Format, Views, render
-from popmodel.report.terminal import Style
+from popmodel.report import formats, views
+from popmodel.report.formats import Format
+from popmodel.report.render import Views, render
+from popmodel.report.renderers.colour import depth_of
+from popmodel.report.renderers.tables import Style
+from popmodel.report.views import Document
 from popmodel.values import dataclass
-
-SUFFIXES = {
-    ".json": Format.JSON,
-    ".csv": Format.CSV,
-    ".md": Format.MARKDOWN,
-    ".txt": Format.TABLE,
-    ".svg": Format.SVG,
-}
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class Target:
     def write(
         self,
         document: Document,
-        views: Views,
+        shown: Views | views.Views,
         inputs: Iterable[str | os.PathLike[str]] = (),
         then: Callable[[], None] = lambda: None,
     ) -> None:
@@ -54,7 +49,7 @@ class Target:
         ----------
         document : mapping
             The result; one that has its provenance keeps it.
-        views : Views
+        shown : Views
             How it is shown.
         inputs : iterable of path
             The files that it rests on.
@@ -70,7 +65,7 @@ class Target:
         """
         if "provenance" not in document:
             document = stamped(document, self.arguments, inputs)
-        text = render(document, views, self.format, self._style())
+        text = render(document, shown, self.format, self._style())
         if self.path is None:
             try:
                 write_out(text)
@@ -95,7 +90,7 @@ def target(
     format_name: str | None,
     *,
     force: bool,
-    formats: Sequence[str] = FORMATS,
+    names: Sequence[str] = FORMATS,
 ) -> Target:
     """What ``-o``, ``--format`` and ``--force`` ask for together.
 
@@ -107,7 +102,7 @@ def target(
         The texts of ``-o`` and ``--format``.
     force : bool
         Whether a file may be replaced.
-    formats : sequence of str
+    names : sequence of str
         Formats that the result has.
 
     Raises
@@ -115,13 +110,14 @@ def target(
     UsageError
         If the format is unknown, cannot be told, contradicts the suffix, or the file exists.
     """
+    known = formats.FORMATS
     format = None
     if format_name is not None:
-        format = Format(choice("--format", format_name, formats))
+        format = known[choice("--format", format_name, names)]
     if output is None or output == "-":
-        return Target(tuple(arguments), format or Format.TABLE, None, force)
+        return Target(tuple(arguments), format or formats.TABLE, None, force)
     path = Path(output)
-    suffixes = {suffix: one for suffix, one in SUFFIXES.items() if one in formats}
+    suffixes = {one.suffix: one for one in known.values() if one.name in names}
     by_suffix = suffixes.get(path.suffix.lower())
     if by_suffix is None and format is None:
         raise UsageError(
@@ -130,14 +126,15 @@ def target(
         )
     if by_suffix is not None and format is not None and by_suffix is not format:
         raise UsageError(
-            f"-o {output} means {by_suffix}, --format says {format}", "leave one of them out"
+            f"-o {output} means {by_suffix.name}, --format says {format.name}",
+            "leave one of them out",
         )
     # Refused before the work as well as after it: nobody waits an hour for this line.
     try:
         _refuse_existing(path, force)
     except OSError as error:
         raise _cannot_write(path, error) from error
-    return Target(tuple(arguments), format or by_suffix or Format.TABLE, path, force)
+    return Target(tuple(arguments), format or by_suffix or formats.TABLE, path, force)
 
 
 def terminal_style(stream: TextIO | None) -> Style:

@@ -96,7 +96,7 @@ def command(
     from popmodel.cli.progress import counted
     from popmodel.report.sweep import VIEWS
 
-    goal = target(ctx.obj, output, format, force=force, formats=SWEEP_FORMATS)
+    goal = target(ctx.obj, output, format, force=force, names=SWEEP_FORMATS)
     if (cores is None) == (efficiency is None):
         if cores is None:
             raise UsageError("--cores is missing", "try --cores 64")

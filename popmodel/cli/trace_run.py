@@ -94,7 +94,8 @@ def _finish(
     from popmodel.api.trace import traced
     from popmodel.cli.output import terminal_style
     from popmodel.provenance import stamped
-    from popmodel.report.render import Format, render
+    from popmodel.report.formats import TABLE
+    from popmodel.report.render import render
     from popmodel.report.trace import VIEWS
 
     runs, notes = merged(raw, target, force=force, after_the_run=True)
@@ -111,7 +112,7 @@ def _finish(
         runs, raw=shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
     )
     style = terminal_style(sys.stderr)
-    _say(render(stamped(found, arguments), VIEWS, Format.TABLE, style))
+    _say(render(stamped(found, arguments), VIEWS, TABLE, style))
 
 
 def _cost(library: Library, target: Path) -> Costs | None:

@@ -54,6 +54,9 @@ class Scanner:
 
 def guard(mapped: object, words: bytes) -> int: ...
 def unguard(place: int) -> None: ...
+def sums(
+    offsets: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]: ...
 def locate(
     offsets: npt.NDArray[np.int64],
     times: npt.NDArray[np.int64],
@@ -163,7 +166,6 @@ def replay(
     rendezvous: npt.NDArray[np.uint8],
     send_overhead: npt.NDArray[np.float64],
     receive_before: npt.NDArray[np.float64],
-    receive_after: npt.NDArray[np.float64],
     sender_waits_for_transfer: bool,
     collective_cost: npt.NDArray[np.float64],
     member_cost: npt.NDArray[np.float64],

@@ -25,6 +25,7 @@ enum Rule : uint8_t {
     LAST_DECIDES   // all leave when the last has arrived, plus the cost that it brings
 };
 
+constexpr double NS = 1e9;       // a second
 constexpr double UNKNOWN = -1.0; // times are never negative
 constexpr int32_t NOBODY = -1;
 
@@ -41,7 +42,6 @@ struct Network {
     const double *uneven_cost;         // ns
     const double *send_overhead;       // per charge, ns, before the message leaves
     const double *receive_before;      // per charge, ns, before a receive is posted or waited for
-    const double *receive_after;       // per charge, ns, after the message has arrived
     bool sender_waits_for_transfer;    // a rendezvous sender ends with the transfer, or when posted
 };
 
@@ -57,9 +57,8 @@ struct Carried {
 };
 
 struct MessageState {
-    double sent = UNKNOWN;    // rendezvous: when the sender was ready
-    double posted = UNKNOWN;  // when the receive was posted
-    double arrival = UNKNOWN; // when the message is with the receiver
+    double sent = UNKNOWN;     // when the sender was ready
+    double posted = UNKNOWN;   // when the receive was posted
     int32_t receiver = NOBODY; // process waiting for the arrival
     int32_t sender = NOBODY;   // process waiting for the receive to be posted
 };
@@ -137,7 +136,7 @@ class Engine {
                 return;
             }
             if (!spent_.empty())
-                spent_[i] = t - started_[p];
+                spent_[i] = (t - started_[p]) / NS;
         }
         clock_[p] = t + tail_[p] * net_.cpu;
         next_[p] = i;
@@ -153,10 +152,10 @@ class Engine {
         case RECEIVE:
             if (!begun) {
                 t += net_.receive_before[x];
-                post(message_[x], x, t);
+                post(message_[x], t);
             }
             return receive(p, message_[x], x, t);
-        case POST: post(message_[x], x, t); return true;
+        case POST: post(message_[x], t); return true;
         case WAIT_RECEIVE:
             if (!begun)
                 t += net_.receive_before[x];
@@ -187,14 +186,8 @@ class Engine {
     bool send(int32_t p, MessageState &m, int64_t x, double &t, bool begun, bool blocking) {
         if (!begun) {
             t += net_.send_overhead[x];
-            if (!net_.rendezvous[x]) {
-                m.sent = t;
-                deliver(m, t + net_.transfer[x]);
-                return true;
-            }
             m.sent = t;
-            if (m.posted != UNKNOWN)
-                deliver(m, std::max(m.sent, m.posted) + net_.transfer[x]);
+            wake(m.receiver);
         }
         return !blocking || !net_.rendezvous[x] || wait_posted(p, m, x, t);
     }
@@ -215,24 +208,20 @@ class Engine {
         return true;
     }
 
-    void deliver(MessageState &m, double arrival) {
-        m.arrival = arrival;
-        wake(m.receiver);
-    }
-
-    void post(MessageState &m, int64_t x, double t) {
+    void post(MessageState &m, double t) {
         m.posted = t;
-        if (net_.rendezvous[x] && m.sent != UNKNOWN)
-            deliver(m, std::max(m.sent, t) + net_.transfer[x]);
+        wake(m.receiver);
         wake(m.sender);
     }
 
     bool receive(int32_t p, MessageState &m, int64_t x, double &t) {
-        if (m.arrival == UNKNOWN) {
+        const bool rendezvous = net_.rendezvous[x];
+        if (m.sent == UNKNOWN || (rendezvous && m.posted == UNKNOWN)) {
             m.receiver = p;
             return false;
         }
-        t = std::max(t, m.arrival) + net_.receive_after[x];
+        const double start = rendezvous ? std::max(m.sent, m.posted) : m.sent;
+        t = std::max(t, start + net_.transfer[x]);
         return true;
     }
 
@@ -336,7 +325,7 @@ class Engine {
         if (turn.phase == Phase::POST && receives) {
             if (!sends)
                 t += net_.receive_before[in];
-            post(flights.at(turn.rank, turn.step), in, t);
+            post(flights.at(turn.rank, turn.step), t);
         }
         if (turn.phase <= Phase::SENDING && sends) {
             Flight &flight = flights.at(x.to, x.arrives_in);

@@ -8,7 +8,7 @@ namespace nb = nanobind;
 
 void bind_scan(nb::module_ &module);
 void bind_guard(nb::module_ &module);
-void bind_intervals(nb::module_ &module);
+void bind_parts(nb::module_ &module);
 void bind_messages(nb::module_ &module);
 void bind_collectives(nb::module_ &module);
 void bind_operations(nb::module_ &module);
@@ -19,7 +19,7 @@ NB_MODULE(_kernel, module) {
     module.attr("interface") = INTERFACE;
     bind_scan(module);
     bind_guard(module);
-    bind_intervals(module);
+    bind_parts(module);
     bind_messages(module);
     bind_collectives(module);
     bind_operations(module);

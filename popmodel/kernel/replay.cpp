@@ -62,7 +62,7 @@ void check_carried(const In<uint8_t> &rule, const In<int32_t> &members, const In
 nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<double> burst,
                  In<double> tail, In<int32_t> members, In<int32_t> root, double cpu,
                  In<double> transfer, In<uint8_t> rendezvous, In<double> send_overhead,
-                 In<double> receive_before, In<double> receive_after,
+                 In<double> receive_before,
                  bool sender_waits_for_transfer, In<double> collective_cost,
                  In<double> member_cost, In<uint8_t> collective_rule, In<double> request_cost,
                  In<int64_t> uneven_operation, In<double> uneven_cost, size_t messages,
@@ -73,7 +73,7 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
     const size_t charges = transfer.size(), collectives = members.size();
     if (target.size() != operations || burst.size() != operations || messages > charges ||
         rendezvous.size() != charges || send_overhead.size() != charges ||
-        receive_before.size() != charges || receive_after.size() != charges ||
+        receive_before.size() != charges ||
         root.size() != collectives || collective_cost.size() != collectives ||
         member_cost.size() != collectives || collective_rule.size() != collectives ||
         request_cost.size() != collectives || uneven_operation.size() != uneven_cost.size())
@@ -93,7 +93,6 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
                     uneven_cost.data(),
                     send_overhead.data(),
                     receive_before.data(),
-                    receive_after.data(),
                     sender_waits_for_transfer};
     const Carried carried{collective_kind.data(), collective_charge.data(), root_rank.data(),
                           group.data(),           group_offsets.data(),     group_process.data(),
@@ -118,7 +117,7 @@ void bind_replay(nb::module_ &module) {
     module.def("replay", &replay, nb::arg("offsets"), nb::arg("kind"), nb::arg("target"),
                nb::arg("burst"), nb::arg("tail"), nb::arg("members"), nb::arg("root"),
                nb::arg("cpu"), nb::arg("transfer"), nb::arg("rendezvous"),
-               nb::arg("send_overhead"), nb::arg("receive_before"), nb::arg("receive_after"),
+               nb::arg("send_overhead"), nb::arg("receive_before"),
                nb::arg("sender_waits_for_transfer"), nb::arg("collective_cost"),
                nb::arg("member_cost"), nb::arg("collective_rule"), nb::arg("request_cost"),
                nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("messages"),
@@ -126,6 +125,6 @@ void bind_replay(nb::module_ &module) {
                nb::arg("group"), nb::arg("group_offsets"), nb::arg("group_process"),
                nb::arg("group_rank"), nb::arg("timed"),
                "Replay a program; returns the time at which each process ends or is stuck (ns), the "
-               "operation at which it is then, and the time in each operation (ns; empty unless "
+               "operation at which it is then, and the time in each operation (s; empty unless "
                "timed).");
 }

@@ -53,7 +53,7 @@ def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
 
 def _tier(profile: Profile, name: str) -> Tier:
     classes = []
-    for index in range(profile.size_classes(name)):
+    for index in range(profile.class_count(name)):
         path = f"net.{name}.classes[{index}]"
         upto = profile.document["net"][name]["classes"][index].get("upto")
         alpha, beta = profile.get(f"{path}.alpha").value, profile.get(f"{path}.beta").value

@@ -18,6 +18,7 @@ from typing import Any
 from popmodel import files
 from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
+from popmodel.machine import remeasure
 from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
 from popmodel.machine.parameter import TIERS
 from popmodel.machine.quantity import Quantity
@@ -88,8 +89,6 @@ class Profile:
         reason = self.absent(path)
         if reason is not None:
             return MissingQuantity(f"{problem}: {reason}", "add it to the profile, with its source")
-        from popmodel.machine import remeasure
-
         hint = "add it to the profile, with its source"
         if measure := remeasure.command(self, path):
             hint += f", or measure it: {measure}"
@@ -154,7 +153,7 @@ class Profile:
             raise self.missing(f"{section}.{table}")
         return sorted(int(key) for key in known)
 
-    def size_classes(self, tier: str) -> int:
+    def class_count(self, tier: str) -> int:
         """Return the number of message size classes of a tier of the network."""
         if tier not in self.document.get("net", {}):
             raise self.missing(f"net.{tier}")

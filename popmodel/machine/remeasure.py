@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from popmodel import shell
 from popmodel.machine.parameter import NODE_PARTS
-from popmodel.machine.profile import Profile
 from popmodel.machine.register import part_of
+
+if TYPE_CHECKING:
+    from popmodel.machine.profile import Profile
 
 OWN = "machine.json"
 """Where the profile of the user's own machine is written."""

@@ -1,33 +1,25 @@
-"""What to work on, as screens and pages show it."""
+"""What to work on, as reports show it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.report.terminal import Style, paragraph, percent
+from popmodel.report.blocks import Note, Role, Section, notes
+from popmodel.report.figures import percent
 
-__all__ = ["advice_lines", "advice_markdown", "fall_text"]
+__all__ = ["advised", "fall_text"]
 
 Data = Mapping[str, Any]
 
 
-def advice_lines(advice: Data, style: Style) -> list[str]:
-    """Draw the verdict, doubts, and the causes in the order of their cost."""
-    lines = ["", *paragraph(advice["verdict"], style, first="-> ")]
-    for doubt in advice["doubts"]:
-        lines += paragraph(doubt, style, first="   ")
-    for text in _numbered(advice):
-        lines += paragraph(text, style, first="   ", rest="      ")
-    return lines
-
-
-def advice_markdown(advice: Data) -> list[str]:
-    """The same in Markdown."""
-    lines = ["", advice["verdict"]]
-    lines += [line for doubt in advice["doubts"] for line in ("", doubt)]
-    lines += [""] if advice["causes"] else []
-    return [*lines, *_numbered(advice)]
+def advised(advice: Data) -> Section:
+    """The verdict, doubts, and the causes in the order of their cost."""
+    return (
+        Note(advice["verdict"], Role.VERDICT),
+        *notes(advice["doubts"], Role.DOUBT),
+        *notes(_numbered(advice), Role.STEP),
+    )
 
 
 def fall_text(fall: Data) -> str:

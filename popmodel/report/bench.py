@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from popmodel.report.export import Record, markdown_table
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Style, pairs, shorten
+from popmodel.report.blocks import Code, Facts, Section
+from popmodel.report.export import Record
+from popmodel.report.renderers.text import shorten
+from popmodel.report.views import Document, Views
 
 _BAR = 20
 
@@ -31,14 +32,10 @@ def progress_line(part: str, done: int, total: int, left: float, width: int) -> 
     return whole if len(whole) <= width else shorten(f"{part} {figures}", width)
 
 
-def _screen(document: Document, style: Style) -> list[str]:
-    # Paths are there to be pasted: they are never shortened.
-    paths = [f"popmodel-{name}  {path}" for name, path in document["programs"].items()]
-    return [*paths, "", *pairs(_facts(document), style)]
-
-
-def _facts(document: Document) -> list[tuple[str, str]]:
-    return [("compiler", document["compiler"]), ("MPI", document["mpi"] or "not needed")]
+def _blocks(document: Document) -> list[Section]:
+    paths = (f"popmodel-{name}  {path}" for name, path in document["programs"].items())
+    facts = (("compiler", document["compiler"]), ("MPI", document["mpi"] or "not needed"))
+    return [(Code(tuple(paths)),), (Facts(facts),)]
 
 
 def _records(document: Document) -> list[Record]:
@@ -47,9 +44,4 @@ def _records(document: Document) -> list[Record]:
     ]
 
 
-def _markdown(document: Document) -> list[str]:
-    rows = [(f"popmodel-{name}", path) for name, path in document["programs"].items()]
-    return markdown_table(["program", ""], [*rows, *_facts(document)])
-
-
-BUILT = Views(_screen, _records, _markdown)
+BUILT = Views(_blocks, _records)

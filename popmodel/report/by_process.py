@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.efficiency.by_process import UNITS
-from popmodel.report.export import Record, markdown_table
+from popmodel.report.blocks import Cell, Row, Section, Table, notes, texts
+from popmodel.report.export import Record
 from popmodel.report.joint import joint_caveats
 from popmodel.report.names import run_names
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, paragraph, table
-from popmodel.report.warnings import caveat_lines
+from popmodel.report.views import Document, Views
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 20
-"""Processes on a screen; of more, those that differ most from the average."""
+"""Processes in a table; of more, those that differ most from the average."""
 _TIMES = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 _COUNTS = (("1e12", 1e-12), ("1e9", 1e-9), ("1e6", 1e-6), ("1e3", 1e-3), ("", 1.0))
 _HEADS = {
@@ -44,22 +43,14 @@ _MEANINGS = {
 Run = Mapping[str, Any]
 
 
-def screen(document: Document, style: Style) -> list[str]:
+def blocks(document: Document) -> list[Section]:
     """Caveats, then a table for each run."""
     runs = document["runs"]
     names = run_names([run["trace"] for run in runs])
-    lines = caveat_lines(joint_caveats(runs, names), style)
-    for index, (run, name) in enumerate(zip(runs, names, strict=True)):
-        columns = _columns(run)
-        lines += [""] if index else []
-        title = f"processes of {name}" if len(runs) > 1 else "processes"
-        shown = _outliers(columns)
-        lines += table([one.head for one in columns], _rows(columns, shown), style, first=title)
-        if hidden := len(run["by_process"]) - len(shown):
-            text = f"and {plural(hidden, 'process', 'processes')} nearer to the average"
-            lines += paragraph(f"{text} (all with --format csv or json)", style)
-        lines += paragraph(_legend(columns, run["threads"]), style)
-    return lines
+    sections = [notes(joint_caveats(runs, names))]
+    for run, name in zip(runs, names, strict=True):
+        sections.append(_of_run(run, f"processes of {name}" if len(runs) > 1 else "processes"))
+    return sections
 
 
 def records(document: Document) -> list[Record]:
@@ -83,21 +74,15 @@ def records(document: Document) -> list[Record]:
     ]
 
 
-def markdown(document: Document) -> list[str]:
-    """The same tables as on the screen, with all processes."""
-    runs = document["runs"]
-    names = run_names([run["trace"] for run in runs])
-    lines = [line for caveat in joint_caveats(runs, names) for line in (caveat, "")]
-    for run, name in zip(runs, names, strict=True):
-        columns = _columns(run)
-        heads = [" ".join(one.head).strip().replace("- ", "") for one in columns]
-        every = np.arange(len(run["by_process"]))
-        rows = [
-            [row.label, *(cell.text.strip() for cell in row.cells)] for row in _rows(columns, every)
-        ]
-        lines += markdown_table([f"processes of {name}", *heads], rows)
-        lines += ["", _legend(columns, run["threads"]), ""]
-    return lines[:-1]
+def _of_run(run: Run, title: str) -> Section:
+    columns = _columns(run)
+    shown = _outliers(columns)
+    told = [_legend(columns, run["threads"])]
+    if hidden := len(run["by_process"]) - len(shown):
+        text = f"and {plural(hidden, 'process', 'processes')} nearer to the average"
+        told.insert(0, f"{text} (all with --format csv or json)")
+    table = Table(tuple(one.head for one in columns), _rows(columns, shown), first=title)
+    return (table, *notes(told))
 
 
 @dataclass(frozen=True)
@@ -105,7 +90,7 @@ class _Column:
     """A quantity as it is printed: its head with the unit, its numbers in it, and decimals."""
 
     name: str
-    head: list[str]
+    head: tuple[str, ...]
     values: NDArray[np.float64]
     decimals: int
 
@@ -125,16 +110,16 @@ def _columns(run: Run) -> list[_Column]:
         if np.isnan(values).all():
             continue
         if name == "useful_share":
-            made = _Column(name, [*head, "%"], 100 * values, 1)
+            made = _Column(name, (*head, "%"), 100 * values, 1)
         elif name == "ipc":
-            made = _Column(name, [*head, ""], values, 3)
+            made = _Column(name, (*head, ""), values, 3)
         else:
             largest = run["runtime"] if UNITS[name] == "s" else float(np.nanmax(values))
             if UNITS[name] == "s":
                 text, factor = unit, per_second
             else:
                 text, factor = next((u for u in _COUNTS if largest * u[1] >= 1), _COUNTS[-1])
-            made = _Column(name, [*head, text], values * factor, _decimals(largest * factor))
+            made = _Column(name, (*head, text), values * factor, _decimals(largest * factor))
         columns.append(made)
     return columns
 
@@ -153,16 +138,16 @@ def _legend(columns: Sequence[_Column], threads: int | Sequence[int]) -> str:
     return "; ".join(said)
 
 
-def _rows(columns: Sequence[_Column], shown: NDArray[np.int64]) -> list[Row]:
+def _rows(columns: Sequence[_Column], shown: NDArray[np.int64]) -> tuple[Row, ...]:
     """Lines of the processes that are shown, then the lowest, the average and the highest."""
     rows = [
         Row(f"rank {process}", tuple(_cell(column, process) for column in columns), depth=1)
         for process in shown.tolist()
     ]
     for label, sum_up in (("lowest", np.nanmin), ("average", np.nanmean), ("highest", np.nanmax)):
-        texts = [column.text(float(sum_up(column.values))) for column in columns]
-        rows.append(Row(label, tuple(Cell(text + " ") for text in texts)))
-    return rows
+        figures = (column.text(float(sum_up(column.values))) for column in columns)
+        rows.append(Row(label, texts(f"{figure} " for figure in figures)))
+    return tuple(rows)
 
 
 def _cell(column: _Column, process: int) -> Cell:
@@ -193,4 +178,4 @@ def _outliers(columns: Sequence[_Column]) -> NDArray[np.int64]:
     return np.sort(np.array(list(dict.fromkeys([*ends, *far]))[:SHOWN]))
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(blocks, records)

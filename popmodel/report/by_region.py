@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.report.export import Record, markdown_table
+from popmodel.report.blocks import Cell, Row, Section, Table, heads, notes, texts, titled
+from popmodel.report.export import Record
+from popmodel.report.figures import percent
 from popmodel.report.joint import joint_caveats, without_numbers
 from popmodel.report.names import run_names
 from popmodel.report.reasons import Reasons
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, paragraph, percent, table
-from popmodel.report.warnings import caveat_lines
+from popmodel.report.views import Document, Views
 from popmodel.units import count, format_time
-
-if TYPE_CHECKING:
-    pass
 
 Run = Mapping[str, Any]
 
 
-def screen(document: Document, style: Style) -> list[str]:
+def blocks(document: Document) -> list[Section]:
     """Caveats, then for each run its tables: size, one tree for each family."""
     runs = document["runs"]
     names = run_names([run["trace"] for run in runs])
-    lines = caveat_lines(joint_caveats(runs, names), style)
-    for index, (run, name) in enumerate(zip(runs, names, strict=True)):
-        lines += [""] if index else []
+    sections = [notes(joint_caveats(runs, names))]
+    for run, name in zip(runs, names, strict=True):
         reasons = Reasons()
-        heads = [[column] for column in _names(run, name)]
-        for number, (title, rows) in enumerate(_tables(run, reasons)):
-            lines += [""] if number else []
-            lines += table(heads, rows, style, first=title)
-        lines += reasons.lines(style)
-        notes = _notes(run)
-        lines += ["", "notes"] if notes else []
-        lines += [line for note in notes for line in paragraph(note, style, first=" - ")]
-    return lines
+        columns = heads([name, *(column["region"] for column in run["by_region"])])
+        sections += [(Table(columns, rows, first=title),) for title, rows in _tables(run, reasons)]
+        sections += [reasons.section(), titled("notes", _notes(run))]
+    return sections
 
 
 def records(document: Document) -> list[Record]:
@@ -61,27 +52,6 @@ def records(document: Document) -> list[Record]:
     return rows
 
 
-def markdown(document: Document) -> list[str]:
-    """The same tables as on the screen."""
-    runs = document["runs"]
-    names = run_names([run["trace"] for run in runs])
-    lines = [line for caveat in joint_caveats(runs, names) for line in (caveat, "")]
-    for run, name in zip(runs, names, strict=True):
-        reasons = Reasons()
-        for title, rows in _tables(run, reasons):
-            body = [
-                [" " * (2 * row.depth) + row.label, *(cell.text for cell in row.cells)]
-                for row in rows
-            ]
-            lines += [*markdown_table([title, *_names(run, name)], body), ""]
-        lines += [line for text in [*reasons.texts(), *_notes(run)] for line in (text, "")]
-    return lines[:-1]
-
-
-def _names(run: Run, name: str) -> list[str]:
-    return [name, *(column["region"] for column in run["by_region"])]
-
-
 def _families(run: Run) -> list[str]:
     return [
         name
@@ -90,7 +60,7 @@ def _families(run: Run) -> list[str]:
     ]
 
 
-def _tables(run: Run, reasons: Reasons) -> Iterator[tuple[str, list[Row]]]:
+def _tables(run: Run, reasons: Reasons) -> Iterator[tuple[str, tuple[Row, ...]]]:
     """Head of the labels and rows of each table, with a cell for the run and for each region."""
     columns = [run, *run["by_region"]]
 
@@ -108,12 +78,12 @@ def _tables(run: Run, reasons: Reasons) -> Iterator[tuple[str, list[Row]]]:
     occurrences = ["", *(c["window"] and count(c["window"]["occurrences"]) for c in columns[1:])]
     yield (
         "",
-        [
-            Row("occurrences", tuple(Cell(text or "") for text in occurrences)),
+        (
+            Row("occurrences", texts(text or "" for text in occurrences)),
             times[0],
             Row("share of the runtime, %", tuple(share)),
             times[1],
-        ],
+        ),
     )
     for name in _families(run):
         family = load_families()[name]
@@ -123,7 +93,7 @@ def _tables(run: Run, reasons: Reasons) -> Iterator[tuple[str, list[Row]]]:
                 label = family.metrics[line.metric].name
                 cells = tuple(_cell(column, name, line.metric, reasons) for column in columns)
                 rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
-            yield f"{walk.heading or family.title}, %", rows
+            yield f"{walk.heading or family.title}, %", tuple(rows)
 
 
 def _cell(column: Run, family: str, metric: str, reasons: Reasons) -> Cell:
@@ -153,4 +123,4 @@ def _notes(run: Run) -> list[str]:
     ]
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(blocks, records)

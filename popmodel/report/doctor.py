@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from popmodel.report.export import Record, markdown_table
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Style, paragraph
+from popmodel.report.blocks import Check, Checks, Facts, Note, Section
+from popmodel.report.export import Record
+from popmodel.report.views import Document, Views
 from popmodel.units import plural
 
 Entry = dict[str, Any]
 
 
-def screen(document: Document, style: Style) -> list[str]:
-    """The checks on a terminal: what was found, and below it what to do."""
-    names = max(len(check["name"]) for check in document["checks"])
-    states = max(len(check["status"]) for check in document["checks"])
-    lines = paragraph(describe_machine(document["machine"]), style, first=f"{'machine':{names}}  ")
-    lines.append("")
-    for check in document["checks"]:
-        first = f"{check['name']:{names}}  {check['status']:{states}}  "
-        lines += paragraph(check["found"], style, first=first)
-        if check["todo"]:
-            lines += paragraph(check["todo"], style, first=" " * len(first) + "-> ")
-    return [*lines, "", *paragraph(verdict(document), style)]
+def blocks(document: Document) -> list[Section]:
+    """The checks: what was found, and below it what to do."""
+    checks = tuple(
+        Check(check["name"], check["status"], check["found"], check["todo"] or "")
+        for check in document["checks"]
+    )
+    machine = (("machine", describe_machine(document["machine"])),)
+    return [
+        (Facts(machine, group="checks"),),
+        (Checks(checks, group="checks"),),
+        (Note(verdict(document)),),
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -32,17 +32,6 @@ def records(document: Document) -> list[Record]:
         {name: check[name] for name in ("name", "status", "found", "todo")}
         for check in document["checks"]
     ]
-
-
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as a table."""
-    rows = [
-        (check["name"], check["status"], check["found"], check["todo"] or "")
-        for check in document["checks"]
-    ]
-    lines = [describe_machine(document["machine"]), ""]
-    lines += markdown_table(["check", "status", "result", "what to do"], rows)
-    return [*lines, "", verdict(document)]
 
 
 def describe_machine(machine: Entry) -> str:
@@ -68,4 +57,4 @@ def verdict(document: Document) -> str:
     return "ready to measure: popmodel bench -o machine.json"
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(blocks, records)

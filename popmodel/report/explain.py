@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from popmodel.report.export import Record, markdown_table
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Style, pairs, paragraph
-
-if TYPE_CHECKING:
-    pass
+from popmodel.report.blocks import Facts, Heading, Note, Role, Section, notes
+from popmodel.report.export import Record
+from popmodel.report.views import Document, Views
 
 Entry: TypeAlias = Mapping[str, Any]
 
 
-def screen(document: Document, style: Style) -> list[str]:
+def blocks(document: Document) -> Sequence[Section]:
     """One name in each of its meanings, or one family, or the list of all."""
     if "families" in document:
         (one, *others) = document["families"]
-        return _list(document, style) if others else _family(one, style)
-    lines: list[str] = []
-    for definition in document["definitions"]:
-        head = f"{definition['family']}.{document['metric']}"
-        lines += ["", *paragraph(f"{definition['name']} ({head})", style)]
-        lines += pairs(_facts(definition), Style(style.width - 1, style.depth))
-    for word in document["words"]:
-        lines += ["", *paragraph(f"{word['name']} ({word['topic']})", style)]
-        lines += pairs(_word_facts(word), Style(style.width - 1, style.depth))
-    return lines[1:]
+        return _list(document) if others else _family(one)
+    metric = document["metric"]
+    return [
+        (Heading(f"{one['name']} ({one['family']}.{metric})"), Facts(tuple(_facts(one)), margin=1))
+        for one in document["definitions"]
+    ] + [
+        (Heading(f"{word['name']} ({word['topic']})"), Facts(tuple(_word_facts(word)), margin=1))
+        for word in document["words"]
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -60,62 +56,38 @@ def records(document: Document) -> list[Record]:
     ] + words
 
 
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as Markdown."""
-    lines: list[str] = []
-    if "families" in document:
-        for family in document["families"]:
-            lines += ["", f"## {family['title']}", "", family["use"], ""]
-            rows = [
-                ("  " * one["depth"] + one["name"], one["metric"], _first_sentence(one["meaning"]))
-                for one in family["metrics"]
-            ]
-            lines += markdown_table(["metric", family["family"], "meaning"], rows)
-        for topic, words in _by_topic(document).items():
-            rows = [(word["name"], word["unit"], word["meaning"]) for word in words]
-            title = f"## Terms: {topic}"
-            lines += ["", title, "", *markdown_table(["word", "unit", "meaning"], rows)]
-        return lines[1:]
-    for definition in document["definitions"]:
-        title = f"## {definition['name']} ({definition['family']})"
-        lines += ["", title, "", *markdown_table(["", ""], _facts(definition))]
-    for word in document["words"]:
-        title = f"## {word['name']} ({word['topic']})"
-        lines += ["", title, "", *markdown_table(["", ""], _word_facts(word))]
-    return lines[1:]
+def _list(document: Document) -> list[Section]:
+    families: list[Section] = [
+        (
+            Heading(f"{family['family']}: {family['title']}"),
+            Note(family["use"], Role.REMARK),
+            *(Note(one["metric"], Role.NAME, one["depth"]) for one in family["metrics"]),
+        )
+        for family in document["families"]
+    ]
+    terms: list[Section] = [
+        (Heading(f"terms: {topic}"), Note(", ".join(word["name"] for word in words), Role.NAME))
+        for topic, words in _by_topic(document).items()
+    ]
+    more = (
+        "popmodel explain NAME explains a family, a metric or a term",
+        "popmodel docs grammar: the keys of signatures",
+    )
+    return [*families, *terms, notes(more)]
 
 
-def _list(document: Document, style: Style) -> list[str]:
-    lines: list[str] = []
-    for family in document["families"]:
-        lines += ["", *paragraph(f"{family['family']}: {family['title']}", style)]
-        lines += paragraph(family["use"], style, first=" ")
-        lines += [
-            line
-            for one in family["metrics"]
-            for line in paragraph(one["metric"], style, first=" " * (3 + one["depth"]))
-        ]
-    for topic, words in _by_topic(document).items():
-        listed = ", ".join(word["name"] for word in words)
-        lines += ["", *paragraph(f"terms: {topic}", style)]
-        lines += paragraph(listed, style, first="   ", rest="   ")
-    lines += ["", *paragraph("popmodel explain NAME explains a family, a metric or a term", style)]
-    return [*lines[1:], *paragraph("popmodel docs grammar: the keys of signatures", style)]
-
-
-def _family(family: Mapping[str, Any], style: Style) -> list[str]:
+def _family(family: Entry) -> list[Section]:
     """When to use a family, and its tree with a short meaning of each metric."""
-    lines = paragraph(f"{family['family']}: {family['title']}", style)
-    lines += pairs([("use", family["use"]), ("source", family["source"])], style)
-    lines += [""]
-    for one in family["metrics"]:
-        indent = " " * (2 * one["depth"])
-        text = f"{one['metric']}: {_first_sentence(one['meaning'])}"
-        lines += paragraph(text, style, first=indent, rest=f"{indent}    ")
     return [
-        *lines,
-        "",
-        *paragraph(f"popmodel explain {family['family']}.METRIC explains a metric", style),
+        (
+            Heading(f"{family['family']}: {family['title']}"),
+            Facts((("use", family["use"]), ("source", family["source"]))),
+        ),
+        tuple(
+            Note(f"{one['metric']}: {_first_sentence(one['meaning'])}", Role.TERM, one["depth"])
+            for one in family["metrics"]
+        ),
+        (Note(f"popmodel explain {family['family']}.METRIC explains a metric"),),
     ]
 
 
@@ -171,4 +143,4 @@ def _unit(unit: str) -> str:
     return f" ({unit})" if unit not in {"", "1"} else ""
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(blocks, records)

@@ -6,31 +6,31 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.report.export import Record, markdown_table
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, table
-from popmodel.report.warnings import caveat_lines, warning_lines
+from popmodel.report.blocks import Cell, Facts, Row, Section, Table, heads, notes, texts
+from popmodel.report.export import Record
+from popmodel.report.views import Document, Views
+from popmodel.report.warnings import warned
 from popmodel.units import count, format_size, format_time, plural
 
-_MARKED = [
-    ["", "times"],
-    ["", "processes"],
-    ["", "threads"],
-    ["", "time"],
-    ["least of", "a process"],
-    ["most of", "a process"],
-]
+_MARKED = (
+    ("", "times"),
+    ("", "processes"),
+    ("", "threads"),
+    ("", "time"),
+    ("least of", "a process"),
+    ("most of", "a process"),
+)
 
 
-def screen(document: Document, style: Style) -> list[str]:
-    """The trace on a terminal: its shape, its records, its calls by number, its warnings."""
-    lines = caveat_lines(document["caveats"], style)
-    lines += pairs(_facts(document), style)
-    for title, numbers in _tables(document):
-        lines += ["", *_numbers(title, numbers, style)]
-    if marked := document["user_regions"]:
-        lines += ["", *_marked(marked, style)]
-    return [*lines, *warning_lines(document["warnings"], style)]
+def blocks(document: Document) -> list[Section]:
+    """The trace: its shape, its records, its calls by number, its warnings."""
+    return [
+        notes(document["caveats"]),
+        (Facts(tuple(_facts(document))),),
+        *((_numbers(title, numbers),) for title, numbers in _tables(document)),
+        _marked(document["user_regions"]),
+        warned(document["warnings"]),
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -58,20 +58,6 @@ def records(document: Document) -> list[Record]:
         {"trace": document["trace"], "group": group, "name": name, "value": value}
         for group, name, value in rows
     ]
-
-
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as Markdown tables."""
-    lines = [line for caveat in document["caveats"] for line in (caveat, "")]
-    lines += markdown_table(["trace", ""], _facts(document))
-    for title, numbers in _tables(document):
-        rows = [(name, count(value)) for name, value in numbers.items()]
-        lines += ["", *markdown_table([title, "number"], rows)]
-    if marked := document["user_regions"]:
-        body = [[name, *_facts_of_region(facts)] for name, facts in marked.items()]
-        lines += ["", *markdown_table(["user regions", *map(" ".join, _MARKED)], body)]
-    warned = [(entry["text"], count(entry["count"])) for entry in document["warnings"]]
-    return [*lines, "", *markdown_table(["warning", "times"], warned)] if warned else lines
 
 
 def describe_threads(threads: list[int]) -> str:
@@ -129,13 +115,12 @@ def _tables(document: Document) -> list[tuple[str, dict[str, int]]]:
     ]
 
 
-def _marked(marked: Mapping[str, Mapping[str, Any]], style: Style) -> list[str]:
+def _marked(marked: Mapping[str, Mapping[str, Any]]) -> Section:
     """The regions that the user has marked."""
-    rows = [
-        Row(name, tuple(Cell(text) for text in _facts_of_region(facts)), depth=1)
-        for name, facts in marked.items()
-    ]
-    return table(_MARKED, rows, style, first="user regions")
+    rows = tuple(
+        Row(name, texts(_facts_of_region(facts)), depth=1) for name, facts in marked.items()
+    )
+    return (Table(_MARKED, rows, first="user regions"),) if rows else ()
 
 
 def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:
@@ -144,9 +129,9 @@ def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:
     return [*numbers, *(format_time(time) for time in (facts["time"], each["min"], each["max"]))]
 
 
-def _numbers(title: str, numbers: dict[str, int], style: Style) -> list[str]:
-    rows = [Row(name, (Cell(count(number)),), depth=1) for name, number in numbers.items()]
-    return table([["number"]], rows, style, first=title)
+def _numbers(title: str, numbers: Mapping[str, int]) -> Table:
+    rows = (Row(name, (Cell(count(number)),), depth=1) for name, number in numbers.items())
+    return Table(heads(["number"]), tuple(rows), first=title)
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(blocks, records)

@@ -11,7 +11,8 @@ from popmodel.machine.parameter import Parameter
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.report.export import Record, markdown_table
+from popmodel.report.blocks import Facts, Row, Section, Table, heads, texts, titled
+from popmodel.report.export import Record
 from popmodel.report.machine_values import (
     figure,
     host_text,
@@ -21,8 +22,7 @@ from popmodel.report.machine_values import (
     unit_of,
     value_text,
 )
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+from popmodel.report.views import Document, Views
 from popmodel.units import format_size, plural
 
 _SIZES = (8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)  # of messages that are shown
@@ -41,30 +41,14 @@ _COUNTED = {"core.freq": ("active core", _THREADS), "memory.by_cores": ("core", 
 _TIERS = {"socket": "one socket", "intra": "one node", "inter": "two nodes"}
 
 
-def screen(document: Document, style: Style) -> list[str]:
-    """The page on a terminal."""
+def blocks(document: Document) -> list[Section]:
+    """What the machine is, what it does, what limits the profile."""
     profile = _profile(document)
-    lines = pairs(_facts(document, profile), style)
-    for title, heads, rows in _tables(profile):
-        lines += ["", *table(heads, rows, style, first=title)]
-    for title, texts in _remarks(document):
-        lines += ["", title]
-        for text in texts:
-            lines += paragraph(text, style, first=" - ")
-    return lines
-
-
-def markdown(document: Document) -> list[str]:
-    """The page as Markdown tables."""
-    profile = _profile(document)
-    name, *facts = _facts(document, profile)
-    lines = markdown_table(name, facts)
-    for title, heads, rows in _tables(profile):
-        body = [["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
-        lines += ["", *markdown_table([title, *(" ".join(head) for head in heads)], body)]
-    for title, texts in _remarks(document):
-        lines += ["", f"**{title}**", "", *(f"- {text}" for text in texts)]
-    return lines
+    return [
+        (Facts(tuple(_facts(document, profile))),),
+        *((table,) for table in _tables(profile) if table.rows),
+        *(titled(title, remarks) for title, remarks in _remarks(document)),
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -134,24 +118,16 @@ def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
     return facts
 
 
-Table = tuple[str, Sequence[Sequence[str]], list[Row]]
-
-
 def _tables(profile: Profile) -> Iterator[Table]:
-    heads = (("value",), ("90 %",))
-    for title, rows in (
-        ("core", list(_rows(profile, "core"))),
-        ("memory", list(_rows(profile, "memory"))),
-        ("messages", list(_messages(profile))),
-    ):
-        if rows:
-            yield title, heads, rows
-    yield from _message_times(profile)
-    yield from _collectives(profile)
-    yield from _overheads(profile)
-    rows = list(_noise(profile))
-    if rows:
-        yield "noise", (("value",),), rows
+    """What the machine does; a table has no rows where nothing is known of it."""
+    columns = heads(["value", "90 %"])
+    yield Table(columns, tuple(_rows(profile, "core")), first="core")
+    yield Table(columns, tuple(_rows(profile, "memory")), first="memory")
+    yield Table(columns, tuple(_messages(profile)), first="messages")
+    yield _message_times(profile)
+    yield _collectives(profile)
+    yield _overheads(profile)
+    yield Table(heads(["value"]), tuple(_noise(profile)), first="noise")
 
 
 def _row(profile: Profile, label: str, path: str) -> Iterator[Row]:
@@ -161,8 +137,9 @@ def _row(profile: Profile, label: str, path: str) -> Iterator[Row]:
     if quantity is not None and unit == "s/B":  # people know bandwidths
         quantity, unit = inverse(quantity), "B/s"
     if quantity is not None:
-        cells = (Cell(value_text(quantity, unit)), Cell(interval_text(quantity, unit)))
-        yield Row(label, cells, depth=1)
+        yield Row(
+            label, texts([value_text(quantity, unit), interval_text(quantity, unit)]), depth=1
+        )
 
 
 def _rows(profile: Profile, section: str) -> Iterator[Row]:
@@ -204,7 +181,7 @@ def _messages(profile: Profile) -> Iterator[Row]:
         yield from rows
 
 
-def _message_times(profile: Profile) -> Iterator[Table]:
+def _message_times(profile: Profile) -> Table:
     """Time of a message by size and tier."""
     network = profile.document.get("net", {})
     tiers = [tier for tier in _TIERS if network.get(tier, {}).get("table")]
@@ -220,10 +197,9 @@ def _message_times(profile: Profile) -> Iterator[Table]:
             index = times[tier].get(size)
             path = f"net.{tier}.table[{index}].seconds"
             cells += _pair(profile.quantities.get(path))
-        rows.append(Row(format_size(size), tuple(cells), depth=1))
-    if rows:
-        heads = [head for tier in tiers for head in ((_TIERS[tier],), ("90 %",))]
-        yield "half round trip", heads, rows
+        rows.append(Row(format_size(size), texts(cells), depth=1))
+    columns = heads(name for tier in tiers for name in (_TIERS[tier], "90 %"))
+    return Table(columns, tuple(rows), first="half round trip")
 
 
 def _entries(network: Mapping[str, Any], tier: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -234,13 +210,13 @@ def _number(entry: Any) -> float:
     return float(entry["value"] if isinstance(entry, Mapping) else entry)
 
 
-def _pair(quantity: Quantity | None) -> list[Cell]:
+def _pair(quantity: Quantity | None) -> list[str]:
     if quantity is None:
-        return [Cell("-"), Cell("-")]
-    return [Cell(value_text(quantity, "s")), Cell(interval_text(quantity, "s"))]
+        return ["-", "-"]
+    return [value_text(quantity, "s"), interval_text(quantity, "s")]
 
 
-def _collectives(profile: Profile) -> Iterator[Table]:
+def _collectives(profile: Profile) -> Table:
     """Time of collectives of the largest communicator, by size."""
     found: dict[str, dict[int, Quantity]] = {}
     largest = 0
@@ -254,17 +230,14 @@ def _collectives(profile: Profile) -> Iterator[Table]:
     sizes = _few(sorted({size for times in found.values() for size in times if size}))
     rows = []
     for op, times in found.items():
-        if set(times) == {0}:  # a barrier has no size
-            rows.append(Row(op, (Cell(value_text(times[0], "s")),), depth=1))
-            continue
-        cells = [Cell(value_text(times[size], "s") if size in times else "-") for size in sizes]
-        rows.append(Row(op, tuple(cells), depth=1))
-    if rows:
-        heads = [(format_size(size),) for size in sizes] or [("time",)]
-        yield f"{largest} ranks", heads, rows
+        shown = [0] if set(times) == {0} else sizes  # a barrier has no size
+        cells = (value_text(times[size], "s") if size in times else "-" for size in shown)
+        rows.append(Row(op, texts(cells), depth=1))
+    columns = heads([format_size(size) for size in sizes] or ["time"])
+    return Table(columns, tuple(rows), first=f"{largest} ranks")
 
 
-def _overheads(profile: Profile) -> Iterator[Table]:
+def _overheads(profile: Profile) -> Table:
     """Overhead of OpenMP constructs by threads, with the interval of the last column."""
     constructs = profile.document.get("openmp", {})
     counts = _few(sorted({count for entry in constructs.values() for count in entry["T"]}))
@@ -275,14 +248,13 @@ def _overheads(profile: Profile) -> Iterator[Table]:
             count: profile.quantities[f"openmp.{name}.seconds[{index}]"]
             for index, count in enumerate(entry["T"])
         }
-        cells = [Cell(_overhead(known[n], cycle) if n in known else "-") for n in counts]
+        cells = [_overhead(known[n], cycle) if n in known else "-" for n in counts]
         last = known.get(counts[-1])
         told = last is not None and (last.high is None or last.high >= cycle)
-        cells.append(Cell(interval_text(last, "s") if last is not None and told else "-"))
-        rows.append(Row(name, tuple(cells), depth=1))
-    if rows:
-        heads = [(plural(count, "thread"),) for count in counts]
-        yield "OpenMP", [*heads, ("90 %",)], rows
+        cells.append(interval_text(last, "s") if last is not None and told else "-")
+        rows.append(Row(name, texts(cells), depth=1))
+    columns = heads([*(plural(count, "thread") for count in counts), "90 %"])
+    return Table(columns, tuple(rows), first="OpenMP")
 
 
 def _cycle(profile: Profile) -> float:
@@ -305,7 +277,7 @@ def _noise(profile: Profile) -> Iterator[Row]:
             number = _number(entry)
             label = _NOISE.get(name)
             text = figure(number) if label is None else percent_text(number)
-            yield Row(label or str(name), (Cell(text),), depth=1)
+            yield Row(label or str(name), texts([text]), depth=1)
 
 
 def _below(profile: Profile, table: str) -> list[str]:
@@ -321,16 +293,15 @@ def _few(numbers: Sequence[int], most: int = _THREADS) -> list[int]:
 
 
 def _remarks(document: Document) -> Iterator[tuple[str, list[str]]]:
+    """What limits the profile, with a title."""
     warnings = [
         finding["text"]
         for finding in document.get("findings", [])
         if finding["kind"] not in ("unused", "missing")
     ]
-    if warnings:
-        yield "warnings", warnings
-    absent = [f"{path}: {reason}" for path, reason in _content(document).get("absent", {}).items()]
-    if absent:
-        yield "not available", absent
+    yield "warnings", warnings
+    absent = _content(document).get("absent", {})
+    yield "not available", [f"{path}: {reason}" for path, reason in absent.items()]
 
 
-SHOWN = Views(screen, records, markdown)
+SHOWN = Views(blocks, records)

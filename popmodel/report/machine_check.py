@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from popmodel.machine.findings import KINDS
-from popmodel.report.export import Record, markdown_table
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Style, pairs, paragraph
+from popmodel.report.blocks import Facts, Section, titled
+from popmodel.report.export import Record
+from popmodel.report.views import Document, Views
 from popmodel.units import plural
 
 _TITLES = {
@@ -22,30 +22,15 @@ _TITLES = {
 _REPEATED = {"unused": "not used: "}
 
 
-def screen(document: Document, style: Style) -> list[str]:
-    """The findings on a terminal, by kind."""
-    lines = pairs(_facts(document), style)
-    for kind in KINDS:
-        texts = _texts(document, kind)
-        if texts:
-            lines += ["", _TITLES[kind]]
-            for text in texts:
-                lines += paragraph(text, style, first=" - ")
-    return lines
+def blocks(document: Document) -> list[Section]:
+    """The findings, by kind."""
+    found = (titled(_TITLES[kind], _texts(document, kind)) for kind in KINDS)
+    return [(Facts(tuple(_facts(document))),), *found]
 
 
 def records(document: Document) -> list[Record]:
     """One line per finding."""
     return [{"machine": document["machine"], **finding} for finding in document["findings"]]
-
-
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as Markdown."""
-    lines = markdown_table(["machine", document["machine"]], _facts(document)[1:])
-    for kind in KINDS:
-        if texts := _texts(document, kind):
-            lines += ["", f"**{_TITLES[kind]}**", "", *(f"- {text}" for text in texts)]
-    return lines
 
 
 def _texts(document: Document, kind: str) -> list[str]:
@@ -69,4 +54,4 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     ]
 
 
-CHECKED = Views(screen, records, markdown)
+CHECKED = Views(blocks, records)

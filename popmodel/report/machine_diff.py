@@ -6,28 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.machine.quantity import Quantity
-from popmodel.report.export import Record, markdown_table
+from popmodel.report.blocks import Facts, Role, Row, Section, Table, heads, texts, titled
+from popmodel.report.export import Record
 from popmodel.report.machine_values import value_text
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, table
+from popmodel.report.views import Document, Views
 
 _DIGITS = range(3, 7)
 _SHOWN = 12  # names of quantities that only one profile has
 
 
-def screen(document: Document, style: Style) -> list[str]:
-    """What differs, on a terminal."""
-    lines = pairs(_facts(document), style)
-    if texts := _hosts(document):
-        lines += ["", _DIFFERING]
-        for text in texts:
-            lines += paragraph(text, style, first=" - ")
-    rows = [Row(label, tuple(map(Cell, cells)), depth=1) for label, cells in _outside(document)]
-    if rows:
-        lines += ["", *table(_HEADS, rows, style, first="differ beyond the intervals")]
-    for title, names in _alone(document):
-        lines += ["", title, *paragraph(_listed(names), style, first=" ")]
-    return lines
+def blocks(document: Document) -> list[Section]:
+    """What differs: hardware and software, what lies beyond intervals, what one does not have."""
+    rows = tuple(_outside(document))
+    return [
+        (Facts(tuple(_facts(document))),),
+        titled("different hardware or software", _hosts(document)),
+        (Table(_HEADS, rows, first="differ beyond the intervals"),) if rows else (),
+        *(
+            titled(f"only in {name}", _listed(document[f"only_{name}"]), Role.REMARK)
+            for name in "ab"
+        ),
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -44,21 +43,7 @@ def records(document: Document) -> list[Record]:
     ]
 
 
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as Markdown."""
-    lines = markdown_table(["profiles", ""], _facts(document))
-    if texts := _hosts(document):
-        lines += ["", f"**{_DIFFERING}**", "", *(f"- {text}" for text in texts)]
-    if rows := [(label, *cells) for label, cells in _outside(document)]:
-        heads = ["differ beyond the intervals", *(" ".join(head) for head in _HEADS)]
-        lines += ["", *markdown_table(heads, rows)]
-    for title, names in _alone(document):
-        lines += ["", f"{title}: {_listed(names)}"]
-    return lines
-
-
-_HEADS = (("a",), ("b",), ("b / a",))
-_DIFFERING = "different hardware or software"
+_HEADS = heads(["a", "b", "b / a"])
 _FIGURES = ("value", "low", "high")
 
 
@@ -86,11 +71,11 @@ def _hosts(document: Document) -> list[str]:
     ]
 
 
-def _outside(document: Document) -> Iterator[tuple[str, list[str]]]:
+def _outside(document: Document) -> Iterator[Row]:
     for row in document["rows"]:
         if not row["within"]:
             ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-            yield row["path"], [*_told_apart(row), ratio]
+            yield Row(row["path"], texts([*_told_apart(row), ratio]), depth=1)
 
 
 def _told_apart(row: Mapping[str, Any]) -> list[str]:
@@ -107,15 +92,11 @@ def _quantity(table: Mapping[str, Any]) -> Quantity:
     return Quantity(table["value"], table.get("low"), table.get("high"))
 
 
-def _alone(document: Document) -> Iterator[tuple[str, list[str]]]:
-    for name in "ab":
-        if names := document[f"only_{name}"]:
-            yield f"only in {name}", names
-
-
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> list[str]:
+    """Names in a line, not all of many; nothing for none."""
     more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    line = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return [line] if names else []
 
 
-COMPARED = Views(screen, records, markdown)
+COMPARED = Views(blocks, records)

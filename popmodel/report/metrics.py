@@ -7,78 +7,67 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
-from popmodel.report.advice import advice_lines, advice_markdown, fall_text
-from popmodel.report.export import Record, markdown_table
+from popmodel.report.advice import advised, fall_text
+from popmodel.report.blocks import (
+    Cell,
+    Note,
+    Role,
+    Row,
+    Section,
+    Table,
+    heads,
+    notes,
+    texts,
+    titled,
+)
+from popmodel.report.export import Record
+from popmodel.report.figures import percent
 from popmodel.report.joint import joint_caveats, joint_notes, joint_warnings
 from popmodel.report.names import run_names
-from popmodel.report.places import markdown_places, place_lines
+from popmodel.report.places import placed
 from popmodel.report.reasons import Reasons
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import (
-    Cell,
-    Row,
-    Style,
-    display_width,
-    pairs,
-    paragraph,
-    percent,
-    table,
-)
-from popmodel.report.warnings import caveat_lines, warning_lines, warning_text
+from popmodel.report.views import Document, Views
+from popmodel.report.warnings import warned
 from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family
 
 _OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
+_IN_LINE = "metrics"  # all tables of the runs stand in line
 
 Run = Mapping[str, Any]
 
 
-def screen(document: Document, style: Style) -> list[str]:
+def blocks(document: Document) -> list[Section]:
     """Caveats, then the runs side by side: size, one tree per family, what to look at."""
     runs = document["runs"]
     names = run_names([run["trace"] for run in runs])
-    families = _families(runs)
+    several = len(runs) > 1
     reasons = Reasons()
-    heads = [[name] for name in names] if len(runs) > 1 else [["%"]]
-    labels = _widest_label(families)
-    sizes = _sizes(runs, reasons)
-    lines = caveat_lines(joint_caveats(runs, names), style)
-    head = table([[name] for name in names], sizes, style, least_label=labels)
-    lines += [*head, *_numbered(names, head[0], style)]
-    lines += [line for text in _reading(runs) for line in paragraph(text, style)]
-    column = max(display_width(cell.text) for row in sizes for cell in row.cells)
-
-    def draw(rows: Sequence[Row], title: str) -> list[str]:
-        """A table that stands in line with the others."""
-        return table(heads, rows, style, first=title, least_label=labels, least_column=column)
-
+    families = _families(runs)
+    sizes = Table(heads(names), _sizes(runs, reasons), group=_IN_LINE, is_key=True)
+    sections = [notes(joint_caveats(runs, names)), (sizes, *_reading(runs))]
+    columns = heads(names if several else ["%"])
     for family in families:
         for heading, rows in _trees(family, runs, reasons):
-            lines += [""]
-            title = f"{heading}, %" if len(runs) > 1 else heading
-            if display_width(title) > labels:
-                lines += paragraph(title, style)
-                title = ""
-            lines += draw(rows, title)
-        lines += _legend(family, style)
-    if len(runs) > 1 or not families:
+            title = f"{heading}, %" if several else heading
+            sections.append((Table(columns, rows, title=title, group=_IN_LINE),))
+        sections[-1] += _legend(family)
+    if several or not families:
         rows = _scaling_rows(runs, reasons)
-        lines += ["", *draw(rows, "Scaling, ratios")]
-        for text in _scaling_words(document):
-            lines += paragraph(text, style, first=" ")
-    lines += reasons.lines(style)
-    lines += advice_lines(document["advice"], style)
+        scaling = Table(columns, rows, first="Scaling, ratios", group=_IN_LINE)
+        sections.append((scaling, *notes(_scaling_words(document), Role.REMARK)))
     run, name = _in_detail(document, names)
-    lines += place_lines(run, name if len(runs) > 1 else "", style)
-    notes = joint_notes(runs, names)
-    lines += ["", "notes"] if notes else []
-    for note in notes:
-        lines += paragraph(note, style, first=" - ")
-    lines += warning_lines(joint_warnings(runs, names), style)
-    lines += _other_families(runs, style)
-    return lines
+    return [
+        *sections,
+        reasons.section(),
+        advised(document["advice"]),
+        *placed(run, name if several else ""),
+        titled("notes", joint_notes(runs, names)),
+        warned(joint_warnings(runs, names)),
+        _other_families(runs),
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -111,43 +100,12 @@ def records(document: Document) -> list[Record]:
     return rows
 
 
-def markdown(document: Document) -> list[str]:
-    """The same trees as Markdown tables, with the reasons and the regions below."""
-    runs = document["runs"]
-    names = run_names([run["trace"] for run in runs])
-    reasons = Reasons()
-    sizes = [[row.label, *_texts(row)] for row in _sizes(runs, reasons)]
-    lines = [line for caveat in joint_caveats(runs, names) for line in (caveat, "")]
-    lines += markdown_table(["", *names], sizes)
-    lines += [line for text in _reading(runs) for line in ("", text)]
-    for family in _families(runs):
-        for heading, rows in _trees(family, runs, reasons):
-            body = [[" " * (2 * row.depth) + row.label, *_texts(row)] for row in rows]
-            lines += ["", *markdown_table([f"{heading}, %", *names], body)]
-    if len(runs) > 1:
-        body = [[row.label, *_texts(row)] for row in _scaling_rows(runs, reasons)]
-        lines += ["", *markdown_table(["Scaling, ratios", *names], body)]
-        lines += [line for text in _scaling_words(document) for line in ("", text)]
-    lines += [line for reason in reasons.texts() for line in ("", reason)]
-    lines += advice_markdown(document["advice"])
-    for run, name in zip(runs, names, strict=True):
-        lines += markdown_places(run, name)
-    warnings = [warning_text(warning) for warning in joint_warnings(runs, names)]
-    told = [*joint_notes(runs, names), *warnings]
-    lines += [line for note in told for line in ("", note)]
-    return lines
-
-
 def describe_team(threads: int | Sequence[int]) -> str:
     """Threads per process: ``4``, or ``1..4`` where processes differ."""
     if isinstance(threads, int):
         return str(threads)
     least, most = min(threads), max(threads)
     return str(least) if least == most else f"{least}..{most}"
-
-
-def _texts(row: Row) -> list[str]:
-    return [cell.text for cell in row.cells]
 
 
 def _families(runs: Sequence[Run]) -> list[Family]:
@@ -159,7 +117,7 @@ def _families(runs: Sequence[Run]) -> list[Family]:
     ]
 
 
-def _sizes(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
+def _sizes(runs: Sequence[Run], reasons: Reasons) -> tuple[Row, ...]:
     def ideal(run: Run) -> str:
         if run["ideal_runtime"] is not None:
             return format_time(run["ideal_runtime"])
@@ -167,24 +125,17 @@ def _sizes(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
         return reasons.mark(why)
 
     teams = [f"{count(run['processes'])} x {describe_team(run['threads'])}" for run in runs]
-    return [
-        Row("processes x threads", tuple(Cell(team) for team in teams)),
-        Row("runtime", tuple(Cell(format_time(run["runtime"])) for run in runs)),
-        Row("ideal runtime", tuple(Cell(ideal(run)) for run in runs)),
-    ]
+    return (
+        Row("processes x threads", texts(teams)),
+        Row("runtime", texts(format_time(run["runtime"]) for run in runs)),
+        Row("ideal runtime", texts(map(ideal, runs))),
+    )
 
 
-def _numbered(names: Sequence[str], head: str, style: Style) -> list[str]:
-    """The names of runs whose columns have numbers because their names do not fit."""
-    if "#1" not in head.split() or "#1" in names[0]:
-        return []
-    return pairs([(f"#{number}", name) for number, name in enumerate(names, start=1)], style)
-
-
-def _reading(runs: Sequence[Run]) -> list[str]:
+def _reading(runs: Sequence[Run]) -> Section:
     """What was taken for time outside MPI, if not the usual, and where that matters."""
     if runs[0]["outside_mpi"] == "everywhere":
-        return []
+        return ()
     families = [
         name
         for name, family in load_families().items()
@@ -192,15 +143,13 @@ def _reading(runs: Sequence[Run]) -> list[str]:
             not _OUTSIDE_MPI.isdisjoint(metric.formula.names) for metric in family.metrics.values()
         )
     ]
-    return [
-        "time outside MPI: all time outside MPI calls (not-in-mpi); affects "
-        f"{', '.join(families)} only"
-    ]
+    text = "time outside MPI: all time outside MPI calls (not-in-mpi); affects"
+    return (Note(f"{text} {', '.join(families)} only"),)
 
 
 def _trees(
     family: Family, runs: Sequence[Run], reasons: Reasons
-) -> Iterable[tuple[str, list[Row]]]:
+) -> Iterable[tuple[str, tuple[Row, ...]]]:
     """Heading and rows of each tree of a family: its own, its second readings, its views."""
     for walk in family.tree():
         rows = []
@@ -208,7 +157,7 @@ def _trees(
             name = family.metrics[line.metric].name
             cells = tuple(_cell(run, family.id, line.metric, reasons) for run in runs)
             rows.append(Row(f"({name})" if line.view else name, cells, line.depth))
-        yield (walk.heading or family.title), rows
+        yield (walk.heading or family.title), tuple(rows)
 
 
 def _cell(
@@ -226,24 +175,11 @@ def _cell(
     return Cell(f"{value:.3f}") if ratio else Cell(percent(value), value)
 
 
-def _widest_label(families: Sequence[Family]) -> int:
-    """Width of the label column of all trees, so that they stand in line."""
-    return max(
-        (
-            row.depth + len(family.metrics[row.metric].name) + 2 * row.view
-            for family in families
-            for walk in family.tree()
-            for row in walk.rows
-        ),
-        default=0,
-    )
-
-
-def _legend(family: Family, style: Style) -> list[str]:
+def _legend(family: Family) -> Section:
     if not any(metric.view_of for metric in family.metrics.values()):
-        return []
+        return ()
     text = "in parentheses: other views of the same loss; they overlap and do not add up"
-    return paragraph(text, style, first=" ")
+    return (Note(text, Role.REMARK),)
 
 
 def _in_detail(document: Document, names: Sequence[str]) -> tuple[Run, str]:
@@ -259,23 +195,21 @@ def _scaling_words(document: Document) -> list[str]:
     return [f"{scaling['why']}", *([fall_text(fall)] if fall else []), *scaling["notes"]]
 
 
-def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> list[Row]:
+def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[Row, ...]:
     family = load_families()[SCALING]
     shown = [line.metric for walk in family.tree() for line in walk.rows]
-    return [
+    return tuple(
         Row(
             family.metrics[metric].name,
             tuple(_cell(run, SCALING, metric, reasons, ratio=True) for run in runs),
         )
         for metric in dict.fromkeys(shown)
-    ]
+    )
 
 
-def _other_families(runs: Sequence[Run], style: Style) -> list[str]:
+def _other_families(runs: Sequence[Run]) -> Section:
     others = [name for name in load_families() if name not in runs[0]["metrics"]]
-    if not others:
-        return []
-    return ["", *paragraph(f"other families: {', '.join(others)} (--family)", style)]
+    return (Note(f"other families: {', '.join(others)} (--family)"),) if others else ()
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(blocks, records)

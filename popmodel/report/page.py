@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.text import Text
 from rich.theme import Theme
 
-from popmodel.report.colour import Depth
+from popmodel.report.renderers.colour import Depth
 from popmodel.report.terminal import Style, display_width
 
 _SYSTEMS: dict[Depth, Any] = {

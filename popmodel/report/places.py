@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.efficiency.call_sites import site_name
-from popmodel.report.colour import heat
-from popmodel.report.export import markdown_table
-from popmodel.report.terminal import GAP, Cell, Row, Style, display_width, paragraph, percent
+from popmodel.report.blocks import Cell, Listing, Note, Role, Row, Section
+from popmodel.report.figures import percent
 from popmodel.units import count, format_time
 
-__all__ = ["SHOWN", "markdown_places", "place_lines"]
+__all__ = ["SHOWN", "placed"]
 
 SHOWN = 5
-"""Rows on a screen; tables in a file have twice as many."""
-_NARROW = 24  # columns below which a name stands on a line of its own
-_LEAST = 1e-3  # share of the core time below which a screen does not show a call
+"""Rows of a table."""
+_LEAST = 1e-3  # share of the core time below which a call is not shown
 _SITE_HEADS = ("times", "time %", "wait %")
 _REGION_HEADS = ("times", "PE %", "LB %", "lost")
 _SITE_LEGEND = "time %: of core time; wait %: of that spent waiting, the rest is transfer"
@@ -24,41 +22,34 @@ _SITE_LEGEND = "time %: of core time; wait %: of that spent waiting, the rest is
 Place = Mapping[str, Any]
 
 
-def place_lines(run: Mapping[str, Any], name: str, style: Style) -> list[str]:
-    """Draw the regions and the calls of a run that cost most; `name` is empty for a single run."""
+def placed(run: Mapping[str, Any], name: str) -> list[Section]:
+    """The regions and the calls of a run that cost most; `name` is empty for a single run."""
     of = f" of {name}" if name else ""
     regions, sites = run["observables"]["regions"], run["call_sites"]
-    lines = []
-    if regions:
-        heads, rows = region_table(regions, SHOWN)
-        lines += ["", *_listing(f"parallel regions{of}", heads, rows, style)]
-        lines += _more(len(regions) - len(rows), style)
-    if sites:
-        costly = [site for site in sites if site["share"] >= _LEAST]
-        if costly:
-            heads, rows = site_table(costly, SHOWN)
-            lines += ["", *_listing(f"MPI calls{of}", heads, rows, style)]
-            lines += _more(len(sites) - len(rows), style)
-            lines += paragraph(_SITE_LEGEND, style, first=" ")
-        else:
-            least = f"{100 * _LEAST:g} % of the core time each (--format json lists all)"
-            lines += ["", *paragraph(f"MPI calls{of}: less than {least}", style)]
-    return lines
+    return [_regions(f"parallel regions{of}", regions), _sites(f"MPI calls{of}", sites)]
 
 
-def markdown_places(run: Mapping[str, Any], name: str) -> list[str]:
-    """The same as Markdown tables."""
-    lines = []
-    if regions := run["observables"]["regions"]:
-        lines += ["", *_markdown(f"Parallel regions of {name}", *region_table(regions, 2 * SHOWN))]
-    if sites := run["call_sites"]:
-        lines += ["", *_markdown(f"MPI calls of {name}", *site_table(sites, 2 * SHOWN))]
-        lines += ["", _SITE_LEGEND]
-    return lines
+def _regions(title: str, regions: Sequence[Place]) -> Section:
+    if not regions:
+        return ()
+    listing = _region_table(title, regions)
+    return (listing, *_more(len(regions) - len(listing.rows)))
 
 
-def region_table(regions: Sequence[Place], shown: int) -> tuple[tuple[str, ...], list[Row]]:
-    """Heads and rows of the regions that lose most thread time."""
+def _sites(title: str, sites: Sequence[Place]) -> Section:
+    if not sites:
+        return ()
+    costly = [site for site in sites if site["share"] >= _LEAST]
+    if not costly:
+        least = f"{100 * _LEAST:g} % of the core time each (--format json lists all)"
+        return (Note(f"{title}: less than {least}"),)
+    listing = _site_table(title, costly)
+    more = _more(len(sites) - len(listing.rows))
+    return (listing, *more, Note(_SITE_LEGEND, Role.REMARK))
+
+
+def _region_table(title: str, regions: Sequence[Place]) -> Listing:
+    """The regions that lose most thread time."""
     # Waiting for locks is worth a column from 1 % of what any region loses.
     locks = any(region["locks"] >= 0.01 * region["cost"] > 0 for region in regions)
     rows = [
@@ -72,13 +63,13 @@ def region_table(regions: Sequence[Place], shown: int) -> tuple[tuple[str, ...],
                 *([Cell(format_time(region["locks"]))] if locks else []),
             ),
         )
-        for region in sorted(regions, key=lambda region: -region["cost"])[:shown]
+        for region in sorted(regions, key=lambda region: -region["cost"])[:SHOWN]
     ]
-    return (*_REGION_HEADS, *(["to locks"] if locks else [])), rows
+    return Listing(title, (*_REGION_HEADS, *(["to locks"] if locks else [])), tuple(rows))
 
 
-def site_table(sites: Sequence[Place], shown: int) -> tuple[tuple[str, ...], list[Row]]:
-    """Heads and rows of the calls of MPI that take most time."""
+def _site_table(title: str, sites: Sequence[Place]) -> Listing:
+    """The calls of MPI that take most time."""
     rows = [
         Row(
             site_name(site["call"], site["function"], site["place"]),
@@ -88,9 +79,9 @@ def site_table(sites: Sequence[Place], shown: int) -> tuple[tuple[str, ...], lis
                 Cell(_waiting(site)),
             ),
         )
-        for site in sorted(sites, key=lambda site: -site["time"])[:shown]
+        for site in sorted(sites, key=lambda site: -site["time"])[:SHOWN]
     ]
-    return _SITE_HEADS, rows
+    return Listing(title, _SITE_HEADS, tuple(rows))
 
 
 def _waiting(site: Place) -> str:
@@ -99,40 +90,7 @@ def _waiting(site: Place) -> str:
     return percent(min(site["waiting"] / site["time"], 1.0))
 
 
-def _more(left_out: int, style: Style) -> list[str]:
+def _more(left_out: int) -> Section:
     if not left_out:
-        return []
-    return paragraph(f"and {count(left_out)} more (--format json lists all)", style, first=" ")
-
-
-def _markdown(title: str, heads: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    body = [[row.label, *(cell.text for cell in row.cells)] for row in rows]
-    return markdown_table([title, *heads], body)
-
-
-def _listing(title: str, heads: Sequence[str], rows: Sequence[Row], style: Style) -> list[str]:
-    """Figures first and names last, which are wrapped and never shortened."""
-    widths = [
-        max(len(head), *(len(row.cells[index].text) for row in rows))
-        for index, head in enumerate(heads)
-    ]
-    blank = " " * sum(width + GAP for width in widths)
-    names = max(display_width(row.label) for row in rows)
-    beside = style.width - len(blank) >= min(names, _NARROW)
-    drawn = [*paragraph(title, style), _figures([Cell(head) for head in heads], widths, style)]
-    for row in rows:
-        figures = _figures(row.cells, widths, style)
-        if beside:
-            name = paragraph(row.label, style, first=blank, rest=blank + " ")
-            drawn += [figures + " " * GAP + name[0][len(blank) :], *name[1:]]
-        else:
-            drawn += [figures, *paragraph(row.label, style, first="  ", rest="   ")]
-    return drawn
-
-
-def _figures(cells: Sequence[Cell], widths: Sequence[int], style: Style) -> str:
-    texts = [cell.text.rjust(width) for cell, width in zip(cells, widths, strict=True)]
-    return (" " * GAP).join(
-        text if cell.efficiency is None else heat(text, cell.efficiency, style.depth)
-        for cell, text in zip(cells, texts, strict=True)
-    )
+        return ()
+    return (Note(f"and {count(left_out)} more (--format json lists all)", Role.REMARK),)

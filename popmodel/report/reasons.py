@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from popmodel.report.blocks import Role, Section, notes
 from popmodel.report.terminal import Style, paragraph
 
 
@@ -18,6 +19,10 @@ class Reasons:
     def texts(self) -> list[str]:
         """The reasons, each behind its number."""
         return [f"[{number}] {reason}" for reason, number in self._numbers.items()]
+
+    def section(self) -> Section:
+        """The reasons as notes; empty if no value was missing."""
+        return notes(self.texts(), Role.REASON)
 
     def lines(self, style: Style) -> list[str]:
         """The same for a screen, after an empty line; nothing if no value was missing."""

@@ -10,11 +10,21 @@ from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.replayed import NO_REGIONS
 from popmodel.network.network import PRESETS
-from popmodel.report.export import Record, markdown_table
+from popmodel.report.blocks import (
+    Cell,
+    Facts,
+    Row,
+    Section,
+    Table,
+    heads,
+    notes,
+    texts,
+    titled,
+)
+from popmodel.report.export import Record
+from popmodel.report.figures import percent
 from popmodel.report.reasons import Reasons
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Cell, Row, Style, pairs, paragraph, percent, table
-from popmodel.report.warnings import caveat_lines
+from popmodel.report.views import Document, Views
 from popmodel.units import count, format_bandwidth, format_size, format_time, plural
 from popmodel.values import dataclass
 
@@ -41,22 +51,17 @@ def differences(document: Document, number: int) -> str:
     )
 
 
-def screen(document: Document, style: Style) -> list[str]:
+def blocks(document: Document) -> list[Section]:
     """What the replays share, one table of what came out, and the efficiencies if asked for."""
     reasons = Reasons()
-    lines = caveat_lines(document["caveats"], style)
-    lines += pairs(_shared(document), style)
-    heads, rows = _results(document, reasons)
-    if rows:
-        lines += ["", *table(heads, rows, style, first="run")]
-    for title, columns, rows in _efficiencies(document, reasons):
-        lines += ["", *table([[head] for head in columns], rows, style, first=title)]
-    lines += reasons.lines(style)
-    if notes := _notes(document):
-        lines += ["", "notes"]
-        for note in notes:
-            lines += paragraph(note, style, first=" - ")
-    return lines
+    return [
+        notes(document["caveats"]),
+        (Facts(tuple(_shared(document))),),
+        _results(document, reasons),
+        *((table,) for table in _efficiencies(document, reasons)),
+        reasons.section(),
+        titled("notes", _notes(document)),
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -87,25 +92,6 @@ def records(document: Document) -> list[Record]:
         for run in document["runs"]
         for times in [{"rank": rank, **one} for rank, one in enumerate(run["ranks"])] or [nobody]
     ]
-
-
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as Markdown tables."""
-    reasons = Reasons()
-    lines = [line for caveat in document["caveats"] for line in (caveat, "")]
-    lines += markdown_table(["replay", ""], _shared(document))
-    heads, rows = _results(document, reasons)
-    if rows:
-        names = ["run", *(" ".join(head).strip() for head in heads)]
-        lines += ["", *markdown_table(names, _texts(rows))]
-    for title, columns, tree in _efficiencies(document, reasons):
-        lines += ["", *markdown_table([title, *columns], _texts(tree))]
-    told = [*reasons.texts(), *_notes(document)]
-    return lines + [line for text in told for line in ("", text)]
-
-
-def _texts(rows: Sequence[Row]) -> list[list[str]]:
-    return [[" " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in rows]
 
 
 _WRITERS: dict[str, Callable[[Any], str]] = {
@@ -209,13 +195,12 @@ def _computing(run: Run) -> str:
     return f"{number if unit == other else least} .. {most}"
 
 
-def _results(document: Document, reasons: Reasons) -> tuple[list[tuple[str, str]], list[Row]]:
+def _results(document: Document, reasons: Reasons) -> Section:
     """What came out for each network, one row each; none where there was no MPI to replay."""
     runs, varied = document["runs"], _varied(document["runs"])
     if _without_mpi(document):
-        return [], []
+        return ()
     results = _columns(document, varied)
-    heads = [_head(name) for name in varied] + [column.head for column in results]
     rows = []
     for number, run in enumerate(runs, start=1):
         if run["ranks"]:
@@ -223,8 +208,9 @@ def _results(document: Document, reasons: Reasons) -> tuple[list[tuple[str, str]
         else:
             outcome = [reasons.mark(run["error"])] * len(results)
         network = [_written(run["network"], name) for name in varied]
-        rows.append(Row(str(number), tuple(map(Cell, [*network, *outcome]))))
-    return heads, rows
+        rows.append(Row(str(number), texts([*network, *outcome])))
+    columns = (*map(_head, varied), *(column.head for column in results))
+    return (Table(columns, tuple(rows), first="run"),)
 
 
 def _without_mpi(document: Document) -> bool:
@@ -267,26 +253,24 @@ def _first_end(run: Run) -> float:
     return float(min(rank["end"] for rank in run["ranks"]))
 
 
-def _efficiencies(
-    document: Document, reasons: Reasons
-) -> Iterator[tuple[str, list[str], list[Row]]]:
-    """For each family its title, the heads of the columns and the tree of its metrics."""
+def _efficiencies(document: Document, reasons: Reasons) -> Iterator[Table]:
+    """For each family the tree of its metrics, measured and of each replay."""
     if "measured_metrics" not in document or _without_mpi(document):
         return
     replayed = [(str(number), run) for number, run in enumerate(document["runs"], start=1)]
-    columns = ["measured", *(f"run {number}" for number, _ in replayed)]
+    columns = heads(["measured", *(f"run {number}" for number, _ in replayed)])
     for name, measured in document["measured_metrics"].items():
         family = load_families()[name]
         found = [measured, *(run.get("metrics", {}).get(name, run) for _, run in replayed)]
-        rows = [
+        rows = tuple(
             Row(
                 family.metrics[metric].name,
                 tuple(_efficiency(values, metric, reasons) for values in found),
                 depth,
             )
             for depth, metric in _tree(family, found)
-        ]
-        yield family.title, columns, rows
+        )
+        yield Table(columns, rows, first=family.title)
 
 
 def _tree(family: Family, found: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
@@ -322,4 +306,4 @@ def _notes(document: Document) -> list[str]:
     ]
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(blocks, records)

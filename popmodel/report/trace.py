@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from popmodel import shell
-from popmodel.report.export import Record, markdown_table
+from popmodel.report.blocks import Code, Facts, Heading, Role, Section, titled
+from popmodel.report.export import Record
 from popmodel.report.info import describe_threads
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import Style, pairs, paragraph
+from popmodel.report.views import Document, Views
 from popmodel.units import count, format_size, format_time, plural
 
 _OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "intercepted libgomp calls"}
@@ -17,36 +16,28 @@ _BY_SPAWN = " (started by MPI_Comm_spawn)"
 _NEXT = ("metrics", "replay")
 
 
-def screen(document: Document, style: Style) -> list[str]:
-    """Each run on a terminal, what was not seen of it, and what to do next."""
-    return _each(document, lambda run: _screen(run, style))
-
-
-def _each(document: Document, view: Callable[[Document], list[str]]) -> list[str]:
-    """A view of all runs, one below the other with their numbers where there are several."""
+def blocks(document: Document) -> list[Section]:
+    """Each run, what was not seen of it, and what to do next."""
     runs = [document, *document["others"]]
     if len(runs) == 1:
-        return view(document)
-    lines: list[str] = []
+        return _of_run(document)
+    sections: list[Section] = []
     for number, run in enumerate(runs, start=1):
-        lines += ["", ""] if lines else []
-        lines += [f"run {number} of {len(runs)}{_BY_SPAWN if run['spawned'] else ''}", ""]
-        lines += view(run)
-    return lines
+        head = f"run {number} of {len(runs)}{_BY_SPAWN if run['spawned'] else ''}"
+        sections += [(Heading(head, is_part=True),), *_of_run(run)]
+    return sections
 
 
-def _screen(document: Document, style: Style) -> list[str]:
-    lines = pairs(_facts(document), style)
-    if document["not_seen"]:
-        lines += ["", "not recorded"]
-        for text in document["not_seen"]:
-            lines += paragraph(text, style, first=" ! ")
-    # Commands are there to be pasted: they are never shortened.
-    name = shell.quote(document["trace"])
+def _of_run(run: Document) -> list[Section]:
     # Without MPI there is no network that could be another one; a replay follows masters only.
-    can_replay = document["library"] and document["only_masters_call"]
+    can_replay = run["library"] and run["only_masters_call"]
     verbs = _NEXT if can_replay else _NEXT[:1]
-    return [*lines, "", *(f"popmodel {verb} {name}" for verb in verbs)]
+    name = shell.quote(run["trace"])
+    return [
+        (Facts(tuple(_facts(run))),),
+        titled("not recorded", run["not_seen"], Role.WARNING),
+        (Code(tuple(f"popmodel {verb} {name}" for verb in verbs)),),
+    ]
 
 
 def records(document: Document) -> list[Record]:
@@ -63,17 +54,6 @@ def records(document: Document) -> list[Record]:
         for group, name, value in rows
     ]
     return [*mine, *(row for other in document.get("others", ()) for row in records(other))]
-
-
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as Markdown."""
-    return _each(document, _markdown)
-
-
-def _markdown(document: Document) -> list[str]:
-    lines = markdown_table(["traced run", ""], _facts(document))
-    lacking = [(text,) for text in document["not_seen"]]
-    return [*lines, "", *markdown_table(["not recorded"], lacking)] if lacking else lines
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
@@ -141,21 +121,21 @@ def _percent(low: float, high: float) -> str:
     return f"{most} %" if least == most else f"{least} to {most} %"
 
 
-VIEWS = Views(screen, records, markdown)
+VIEWS = Views(blocks, records)
 
 
-def _built_facts(document: Document) -> list[tuple[str, str]]:
+def _built_facts(document: Document) -> tuple[tuple[str, str], ...]:
     without = f"none: {document['without_mpi']}" if document["without_mpi"] else "none"
-    return [
-        ("library", document["library"]),
-        ("compiler", document["compiler"]),
-        ("MPI", document["mpi"] or without),
-    ]
+    return (("compiler", document["compiler"]), ("MPI", document["mpi"] or without))
 
 
-BUILT = Views(
-    # A path is there to be pasted: it is never broken.
-    lambda document, style: [document["library"], "", *pairs(_built_facts(document)[1:], style)],
-    lambda document: [{"name": name, "value": value} for name, value in _built_facts(document)],
-    lambda document: markdown_table(["tracer", ""], _built_facts(document)),
-)
+def _built_blocks(document: Document) -> list[Section]:
+    return [(Code((document["library"],)),), (Facts(_built_facts(document)),)]
+
+
+def _built_records(document: Document) -> list[Record]:
+    facts = (("library", document["library"]), *_built_facts(document))
+    return [{"name": name, "value": value} for name, value in facts]
+
+
+BUILT = Views(_built_blocks, _built_records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.report.blocks import Role, Section, titled
 from popmodel.report.terminal import Style, paragraph
 from popmodel.units import count
 
@@ -15,14 +16,9 @@ def caveat_lines(caveats: Sequence[str], style: Style) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def warning_lines(warnings: Sequence[Mapping[str, Any]], style: Style) -> list[str]:
-    """Lines for warnings ``{"text", "count", "line"}``, after an empty one; none for none."""
-    if not warnings:
-        return []
-    lines = ["", "warnings"]
-    for warning in warnings:
-        lines += paragraph(warning_text(warning), style, first=" ! ")
-    return lines
+def warned(warnings: Sequence[Mapping[str, Any]]) -> Section:
+    """Warnings ``{"text", "count", "line"}`` about an input; empty for none."""
+    return titled("warnings", [warning_text(one) for one in warnings], Role.WARNING)
 
 
 def warning_text(warning: Mapping[str, Any]) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.arrays import distinct
+from popmodel.network.collectives import ROOTED
 from popmodel.network.fan import collective_time
-from popmodel.network.point_to_point import transfer_time
+from popmodel.network.point_to_point import transfer_time, waits_for_receiver
 from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN
 from popmodel.values import dataclass
 
@@ -42,10 +43,7 @@ _READINGS: Mapping[str, Mapping[str, Rule]] = {
     "dimemas": {"reduce": Rule.TO_ROOT_PAID},
     "synchronising": {},
     "rooted": {
-        "bcast": Rule.FROM_ROOT,
-        "scatter": Rule.FROM_ROOT,
-        "reduce": Rule.TO_ROOT,
-        "gather": Rule.TO_ROOT,
+        kind: Rule.FROM_ROOT if kind in ("bcast", "scatter") else Rule.TO_ROOT for kind in ROOTED
     },
 }
 """By reading: the collectives that do not synchronise all members."""
@@ -65,8 +63,8 @@ class Charges:
         Whether a blocking send waits for its receive to be posted.
     send_overhead : float64[M]
         Busy time of the sender before the message leaves.
-    receive_before, receive_after : float64[M]
-        Busy time of the receiver before it waits for a message, and after its arrival.
+    receive_before : float64[M]
+        Busy time of the receiver before it waits for a message.
     sender_waits_for_transfer : bool
         Whether a rendezvous sender ends with the transfer or goes on once the receive is posted.
     collective_cost, member_cost : float64[C]
@@ -84,7 +82,6 @@ class Charges:
     rendezvous: NDArray[np.uint8]
     send_overhead: NDArray[np.float64]
     receive_before: NDArray[np.float64]
-    receive_after: NDArray[np.float64]
     sender_waits_for_transfer: bool
     collective_cost: NDArray[np.float64]
     member_cost: NDArray[np.float64]
@@ -123,14 +120,13 @@ def _of_messages(program: Program, messages: Messages, network: Network) -> dict
     else:
         latency = 0.0 if dimemas else network.latency
         transfer = transfer_time(messages.size, latency, network.bandwidth) * _NS
-        waits = messages.size >= network.eager_threshold
+        waits = waits_for_receiver(messages.size, network.eager_threshold)
     overhead = np.where(remote, network.latency * _NS, 0.0) if dimemas else nothing
     return {
         "transfer": np.where(remote, transfer, 0.0),
         "rendezvous": (waits & (messages.mode == 0)).astype(np.uint8),
         "send_overhead": overhead,
         "receive_before": overhead,
-        "receive_after": nothing,
         "sender_waits_for_transfer": not dimemas,
     }
 

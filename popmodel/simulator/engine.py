@@ -143,7 +143,7 @@ def _run(
     stuck = np.flatnonzero(stuck_at < program.offsets[1:])
     if len(stuck):
         raise _deadlock(program, stuck, stuck_at, end)
-    return end / _NS, spent / _NS
+    return end / _NS, spent
 
 
 def _deadlock(

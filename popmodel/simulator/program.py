@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.kernel import _kernel
 from popmodel.units import count, plural
 from popmodel.values import dataclass
 
@@ -203,7 +204,5 @@ class Program:
 
     def compute(self) -> NDArray[np.float64]:
         """Sum of the compute bursts of each process, ns."""
-        process = np.repeat(np.arange(self.processes), np.diff(self.offsets))
         # By process: a running sum over all of them would leave the range of exact integers.
-        bursts = np.bincount(process, weights=self.burst, minlength=self.processes)
-        return bursts + self.tail
+        return _kernel.sums(self.offsets, self.burst) + self.tail

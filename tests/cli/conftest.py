@@ -15,9 +15,10 @@ from real_mpi import mpi
 from popmodel.cli import main
 from popmodel.trace.writer import TraceWriter
 
+from .played_machine import machine
 from .traced_programs import programs, traced
 
-__all__ = ["mpi", "programs", "traced"]
+__all__ = ["machine", "mpi", "programs", "traced"]
 
 MS = 1_000_000
 

@@ -412,7 +412,7 @@ def test_a_real_hybrid_run(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> N
     assert (status, err) == (0, "")
     assert body(out) == BT_MZ.splitlines()
     markdown = popmodel("metrics", trace, "--format", "markdown")[1]
-    assert "| Parallel regions of bt-mz.S.2x2 | times | PE % | LB % | lost |" in markdown
+    assert "| parallel regions | times | PE % | LB % | lost |" in markdown
     assert "\n1. Process transfer efficiency 55.1 % costs 44.9 % of the core time" in markdown
     assert "| z\\_solve" not in markdown
     assert "| z_solve_ | 244 |" in markdown

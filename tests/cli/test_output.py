@@ -27,7 +27,12 @@ Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.mark.parametrize(
     ("suffix", "beginning"),
-    [(".json", "{\n"), (".csv", "trace,group,"), (".md", "| trace |"), (".txt", "trace      two")],
+    [
+        (".json", "{\n"),
+        (".csv", "trace,group,"),
+        (".md", "- **trace**: two"),
+        (".txt", "trace      two"),
+    ],
 )
 def test_the_suffix_decides_the_format(
     suffix: str, beginning: str, trace: str, popmodel: Call

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from console import ROOT
+from parameters_page import with_parameters
 
 from popmodel.cli import main
-from popmodel.machine.schema import PROFILE, Number
-from popmodel.shapes import Items, Named, Optional, Table
+from popmodel.machine.parameters import REGISTER
 
 PAGE = (ROOT / "popmodel" / "docs" / "json.md").read_text()
 TRACE = "examples/traces/stencil3d.2x2.prv.gz"
@@ -145,7 +145,7 @@ def test_every_key_of_the_page_is_in_a_document() -> None:
     for source in [*COMMANDS, TWO_CORES, PRESET]:
         made = document(source)
         seen[made["schema"]].update(path for path, _ in keys(made))
-    allowed = {path for path, _ in _parameters(PROFILE)}
+    allowed = {one.path for one in REGISTER}
     gone = [
         f"{schema}: {key}"
         for schema, rows in TABLES.items()
@@ -158,35 +158,12 @@ def test_every_key_of_the_page_is_in_a_document() -> None:
     assert gone == [], "remove them from popmodel/docs/json.md"
 
 
-def test_units_of_a_profile_are_those_of_its_schema() -> None:
-    page = TABLES["popmodel/machine/1"]
-    found = dict(_parameters(PROFILE))
-    assert {path: page.get(path) for path in found} == {
-        path: f"parameter, {unit}" for path, unit in found.items()
-    }
+def test_units_of_a_profile_are_those_of_the_register() -> None:
+    assert with_parameters(PAGE) == PAGE, "run tests/update_documents.py popmodel/docs/json.md"
 
 
-NAMES = {
-    "core.freq": "CORES",
-    "memory.by_cores": "CORES",
-    "memory.cache_bw": "LEVEL",
-    "memory.latency": "LEVEL",
-    "memory.line_transfer": "DISTANCE",
-    "openmp": "CONSTRUCT",
-    "coll": "OP",
-}
-"""What the names of a table stand for, as the page writes them."""
-
-
-def _parameters(shape: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Give every parameter that the schema of a profile has, with its unit."""
-    if isinstance(shape, Number):
-        yield path, shape.unit
-    elif isinstance(shape, Table):
-        for name, inner in shape.keys.items():
-            shown = "TIER" if path == "net" and isinstance(inner, Table) else name
-            yield from _parameters(inner, f"{path}.{shown}" if path else shown)
-    elif isinstance(shape, Named):
-        yield from _parameters(shape.of, f"{path}.{NAMES.get(path, 'FACT')}")
-    elif isinstance(shape, Items | Optional):
-        yield from _parameters(shape.of, path + ("[]" if isinstance(shape, Items) else ""))
+def test_a_new_parameter_gets_a_row_with_the_words_of_the_register() -> None:
+    row = next(line for line in PAGE.splitlines() if line.startswith("| `net.TIER.os` "))
+    found = with_parameters(PAGE.replace(f"{row}\n", "").replace("parameter, Hz", "GHz"))
+    assert "| `net.TIER.os` | parameter, s | CPU time to send a message |\n" in found
+    assert found.replace("CPU time to send a message |", "CPU time to send |") == PAGE

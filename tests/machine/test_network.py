@@ -24,7 +24,7 @@ def nodes(*numbers: int) -> np.ndarray:
 def test_messages_cost_what_the_profile_says() -> None:
     tiers = network_of(CLUSTER, nodes(0, 0, 1)).tiers
     for tier, name, size in ((tiers.within, "intra", 64), (tiers.between, "inter", 10**6)):
-        last = CLUSTER.size_classes(name) - 1
+        last = CLUSTER.class_count(name) - 1
         path = f"net.{name}.classes[{0 if size == 64 else last}]"
         alpha, beta = (CLUSTER.get(f"{path}.{key}").value for key in ("alpha", "beta"))
         assert tier.time(size) == pytest.approx(alpha + beta * size)

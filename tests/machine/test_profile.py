@@ -85,7 +85,7 @@ def test_a_part_of_a_profile_is_a_profile() -> None:
         (lambda: loaded.get("memory.b1"), "memory"),
         (loaded.active_counts, "core"),
         (loaded.bandwidth_counts, "memory"),
-        (lambda: loaded.size_classes("intra"), "p2p"),
+        (lambda: loaded.class_count("intra"), "p2p"),
         (lambda: loaded.thread_counts("parallel_for"), "openmp"),
         (lambda: loaded.get("net.reduce_gamma"), "collectives"),
         (lambda: loaded.get("net.thread_factor"), "threads"),
@@ -100,7 +100,7 @@ def test_why_something_could_not_be_measured_is_told() -> None:
     document = minimal() | {"absent": {"net.inter": "one node", "openmp.*.fit": "too few threads"}}
     loaded = profile.from_document(document, "lab.json")
     with pytest.raises(MissingQuantity) as caught:
-        loaded.size_classes("inter")
+        loaded.class_count("inter")
     assert caught.value.message == "profile lab (lab.json) has no value for net.inter: one node"
     assert caught.value.hint == "add it to the profile, with its source"
     assert loaded.absent("openmp.parallel_for.fit.a") == "too few threads"
@@ -111,7 +111,7 @@ def test_why_something_could_not_be_measured_is_told() -> None:
 def test_classes_may_jump_up_where_the_protocol_changes() -> None:
     document = minimal()
     document["net"]["intra"] = {"classes": TWO_CLASSES, "eager_threshold": q(1000)}
-    assert profile.from_document(document).size_classes("intra") == 2
+    assert profile.from_document(document).class_count("intra") == 2
     document["net"]["intra"]["eager_threshold"] = q(500)
     with pytest.raises(ProfileError, match="do not match at 1000 B") as caught:
         profile.from_document(document)
@@ -134,7 +134,7 @@ def test_where_classes_meet_the_time_may_fall_a_little_and_rise_more(
     ]
     document["net"]["intra"] = {"classes": classes}
     if accepted:
-        assert profile.from_document(document).size_classes("intra") == 2
+        assert profile.from_document(document).class_count("intra") == 2
     else:
         with pytest.raises(ProfileError, match="do not match at 1000 B"):
             profile.from_document(document)
@@ -160,7 +160,7 @@ def test_what_is_absent_is_unknown() -> None:
     assert caught.value.hint is not None
     assert "popmodel bench --only memory" in caught.value.hint
     with pytest.raises(MissingQuantity, match=r"has no value for net\.inter"):
-        loaded.size_classes("inter")
+        loaded.class_count("inter")
     with pytest.raises(MissingQuantity, match=r"has no value for openmp\.reduction"):
         loaded.thread_counts("reduction")
 

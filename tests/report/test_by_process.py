@@ -9,7 +9,8 @@ import numpy as np
 from popmodel.api.breakdown import Breakdown
 from popmodel.efficiency.by_process import Processes
 from popmodel.report import by_process
-from popmodel.report.terminal import Style
+from popmodel.report.renderers.tables import Style
+from popmodel.report.renderers.terminal import block_lines
 
 
 def document(processes: Processes, *, runtime: float, threads: int = 1) -> dict[str, Any]:
@@ -21,6 +22,10 @@ def document(processes: Processes, *, runtime: float, threads: int = 1) -> dict[
         **Breakdown(processes).facts({}, ()),
     }
     return {"runs": [run]}
+
+
+def drawn(document: dict[str, Any], width: int = 80) -> list[str]:
+    return block_lines(by_process.blocks(document), Style(width))
 
 
 def many(count: int, **columns: Any) -> Processes:
@@ -36,7 +41,7 @@ def test_the_ends_of_each_column_are_marked() -> None:
         instructions=[2e9, 2.5e9, 2e9],
         ipc=[1.0, np.nan, 2.0],
     )
-    assert by_process.screen(document(processes, runtime=1.0), Style(60)) == [
+    assert drawn(document(processes, runtime=1.0), 60) == [
         "                                   instruc-",
         "           useful  useful     MPI     tions     IPC",
         "processes       s       %       s       1e9",
@@ -51,7 +56,9 @@ def test_the_ends_of_each_column_are_marked() -> None:
 
 
 def test_equal_processes_have_no_marks() -> None:
-    lines = by_process.screen(document(many(2, useful=[2e-3, 2e-3]), runtime=4e-3), Style(60))
+    lines = block_lines(
+        by_process.blocks(document(many(2, useful=[2e-3, 2e-3]), runtime=4e-3)), Style(60)
+    )
     assert lines[2:4] == [" rank 0    2.000    50.0", " rank 1    2.000    50.0"]
 
 
@@ -61,7 +68,7 @@ def test_of_many_processes_the_outliers_are_shown() -> None:
     mpi = np.full(1000, 2.0)
     mpi[900] = 3.0
     one = document(many(1000, useful=useful, mpi=mpi), runtime=10.0)
-    lines = by_process.screen(one, Style(80))
+    lines = drawn(one)
     shown = [line.split()[1] for line in lines if line.startswith(" rank ")]
     assert len(shown) == by_process.SHOWN
     assert {"7", "400", "900"} <= set(shown)
@@ -69,12 +76,11 @@ def test_of_many_processes_the_outliers_are_shown() -> None:
     assert "and 980 processes nearer to the average (all with --format csv or json)" in lines
     assert len(one["runs"][0]["by_process"]) == 1000
     assert len(by_process.records(one)) == 2000
-    assert sum(line.startswith("| rank ") for line in by_process.markdown(one)) == 1000
 
 
 def test_hybrid_runs_say_whose_times_they_are() -> None:
     processes = many(1, useful=[2.0], mpi=[1.0], in_openmp=[6.0], serial_useful=[1.5])
-    lines = by_process.screen(document(processes, runtime=10.0, threads=4), Style(80))
+    lines = drawn(document(processes, runtime=10.0, threads=4))
     assert " ".join(" ".join(lines).split()).endswith(
         "useful: average over the threads of a process; MPI, in OpenMP, serial useful: master "
         "thread"

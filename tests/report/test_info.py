@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from popmodel.report import info
-from popmodel.report.terminal import Style
+from popmodel.report.renderers.markdown import markdown_lines
+from popmodel.report.renderers.tables import Style
+from popmodel.report.renderers.terminal import block_lines
 from popmodel.report.warnings import warning_text
 
 
@@ -44,7 +46,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def test_everything_has_its_place() -> None:
-    assert info.screen(document(), Style(44)) == [
+    assert block_lines(info.blocks(document()), Style(44)) == [
         "trace        /data/of/a/project/with/long/names/run_of_a_big_program_1024.prv.gz",
         "application  2 of 3",
         "processes    3",
@@ -73,7 +75,8 @@ def test_everything_has_its_place() -> None:
 def test_sizes_of_messages() -> None:
     sizes = {"min": 8, "mean": 1536.0, "max": 65536, "total": 2**20}
     found = document(message_sizes=sizes)
-    assert "messages     8 B to 64 KiB, mean 1.5 KiB; 1 MiB in total" in info.screen(found, Style())
+    lines = block_lines(info.blocks(found), Style())
+    assert "messages     8 B to 64 KiB, mean 1.5 KiB; 1 MiB in total" in lines
     rows = {(row["group"], row["name"]): row["value"] for row in info.records(found)}
     assert {name: rows["message_sizes", name] for name in sizes} == sizes
 
@@ -83,8 +86,10 @@ def test_records_and_markdown_have_the_warnings() -> None:
     assert {"group": "warnings", "name": "records out of order", "value": 3}.items() <= dict(
         rows[-2]
     ).items()
-    assert "| records out of order | 3 |" in info.markdown(document())
-    assert not any("warning" in line for line in info.markdown(document(warnings=[])))
+    assert "- records out of order (3 times, first on line 12)" in markdown_lines(
+        info.blocks(document())
+    )
+    assert not any("warning" in line for line in markdown_lines(info.blocks(document(warnings=[]))))
 
 
 @pytest.mark.parametrize(
@@ -101,5 +106,5 @@ def test_warnings_in_words(warning: dict[str, Any], text: str) -> None:
 
 
 def test_a_run_without_a_runtime_has_a_dash() -> None:
-    lines = info.screen(document(runtime=None), Style(44))
+    lines = block_lines(info.blocks(document(runtime=None)), Style(44))
     assert "runtime      -" in lines

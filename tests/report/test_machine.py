@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -14,14 +13,16 @@ from popmodel.machine.quantity import Quantity
 from popmodel.report import machine, machine_check
 from popmodel.report.bench import BUILT, progress_line
 from popmodel.report.machine_values import figure, interval_text, inverse, unit_of, value_text
-from popmodel.report.terminal import Style
+from popmodel.report.renderers.markdown import markdown_lines
+from popmodel.report.renderers.tables import Style
+from popmodel.report.renderers.terminal import block_lines
 
 Document = dict[str, Any]
 NARROW = Style(60)
 
 
 def page(one: Document, style: Style = NARROW) -> list[str]:
-    return machine.screen(show(profiles.from_document(one)), style)
+    return block_lines(machine.blocks(show(profiles.from_document(one))), style)
 
 
 def line(lines: list[str], begin: str) -> str:
@@ -100,7 +101,7 @@ def test_doubts_and_what_is_absent_stand_below() -> None:
 
 def test_a_preset_says_that_it_is_not_measured() -> None:
     preset = profiles.load(profiles.DEFAULT_PRESET)
-    lines = machine.screen(show(preset), NARROW)
+    lines = block_lines(machine.blocks(show(preset)), NARROW)
     assert lines[0] == "machine  sandybridge-fdr (preset, not measured)"
     assert max(map(len, lines)) <= 60
     assert "two nodes" in lines
@@ -122,9 +123,9 @@ def test_the_profile_as_it_is_has_the_same_views() -> None:
 
 def test_markdown_has_the_same_tables() -> None:
     one = document() | {"absent": {"net.inter": "one node"}}
-    lines = machine.markdown(show(profiles.from_document(one)))
-    assert lines[0] == "| machine | box (measured 2026-11-01) |"
-    assert "| cpu | Some CPU @ 2 GHz |" in lines
+    lines = markdown_lines(machine.blocks(show(profiles.from_document(one))))
+    assert lines[0] == "- **machine**: box (measured 2026-11-01)"
+    assert "- **cpu**: Some CPU @ 2 GHz" in lines
     assert "| core | value | 90 % |" in lines
     assert "| OpenMP | 1 thread | 2 threads | 4 threads | 90 % |" in lines
     assert "- net.inter: one node" in lines
@@ -136,7 +137,7 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
     profile = profiles.from_document(one)
     checked = check(profile)
     assert checked["usable"] is True
-    lines = machine_check.screen(checked, NARROW)
+    lines = block_lines(machine_check.blocks(checked), NARROW)
     assert max(map(len, lines)) <= 60
     assert line(lines, "usable") == f"usable yes, {len(profile.quantities)} parameters"
     assert line(lines, "warnings") == "warnings 2"
@@ -148,7 +149,7 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
     ]
     rows = machine_check.records(checked)
     assert {"machine": "box", "kind": "noisy"}.items() <= dict(rows[1]).items()
-    assert "**noisy measurements**" in machine_check.markdown(checked)
+    assert "### noisy measurements" in markdown_lines(machine_check.blocks(checked))
 
 
 # -- values
@@ -225,11 +226,10 @@ def test_the_line_of_progress_fits_the_terminal() -> None:
 def test_built_programs_are_named_whole() -> None:
     path = "/" + "long/" * 30 + "popmodel-node"
     made = {"programs": {"node": path}, "compiler": "GCC 12", "mpi": None}
-    lines = BUILT.screen(made, NARROW)
+    lines = block_lines(BUILT.blocks(made), NARROW)
     assert lines[0] == f"popmodel-node  {path}"
     assert lines[2:] == ["compiler  GCC 12", "MPI       not needed"]
     assert BUILT.records(made) == [{"program": "popmodel-node", "path": path}]
-    assert f"| popmodel-node | {path} |" in BUILT.markdown(copy.deepcopy(made))
 
 
 def test_message_times_by_size_and_tier() -> None:

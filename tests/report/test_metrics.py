@@ -15,7 +15,9 @@ from popmodel.efficiency.measure import Run, analyse
 from popmodel.efficiency.observables import Region
 from popmodel.efficiency.scaling import Comparable, scale
 from popmodel.report import metrics, places
-from popmodel.report.terminal import Style
+from popmodel.report.renderers.markdown import markdown_lines
+from popmodel.report.renderers.tables import Style
+from popmodel.report.renderers.terminal import block_lines
 from popmodel.trace import read
 from popmodel.trace.writer import TraceWriter
 
@@ -43,16 +45,20 @@ def shown(*runs: Run) -> dict[str, Any]:
     return measured(runs, families, scaled, [()] * len(runs))
 
 
+def drawn(document: dict[str, Any], width: int = 80) -> list[str]:
+    return block_lines(metrics.blocks(document), Style(width))
+
+
 def test_caveats_stand_before_the_numbers(run: Run) -> None:
     result = shown(replace(run, caveats=("half of it is lost", "7 threads share a core")))
     assert result["runs"][0]["caveats"] == ["half of it is lost", "7 threads share a core"]
-    assert [line.strip() for line in metrics.screen(result, Style(60))[:4]] == [
+    assert [line.strip() for line in drawn(result, 60)[:4]] == [
         "half of it is lost",
         "7 threads share a core",
         "",
         "a",
     ]
-    assert metrics.markdown(result)[:5] == [
+    assert markdown_lines(metrics.blocks(result))[:5] == [
         "half of it is lost",
         "",
         "7 threads share a core",
@@ -63,12 +69,15 @@ def test_caveats_stand_before_the_numbers(run: Run) -> None:
 
 def test_caveats_of_several_runs_are_told_once(run: Run) -> None:
     lost = [replace(run, caveats=(f"{share} % is lost",)) for share in (3, 4)]
-    assert metrics.screen(shown(*lost), Style(60))[:2] == ["3 % (a), 4 % (b) is lost", ""]
-    assert metrics.screen(shown(run, lost[0]), Style(60))[:2] == ["b: 3 % is lost", ""]
+    assert drawn(shown(*lost), 60)[:2] == [
+        "3 % (a), 4 % (b) is lost",
+        "",
+    ]
+    assert drawn(shown(run, lost[0]), 60)[:2] == ["b: 3 % is lost", ""]
 
 
 def test_a_run_without_caveats_begins_with_its_numbers(run: Run) -> None:
-    assert "processes" in metrics.screen(shown(run), Style(60))[1]
+    assert "processes" in drawn(shown(run), 60)[1]
 
 
 def test_what_regions_lose_to_locks_has_a_column_where_it_matters(run: Run) -> None:
@@ -77,7 +86,7 @@ def test_what_regions_lose_to_locks_has_a_column_where_it_matters(run: Run) -> N
 
     def table(*regions: Region) -> tuple[list[str], list[str]]:
         result = shown(replace(run, observables=replace(run.observables, regions=regions)))
-        return metrics.screen(result, Style(80)), metrics.markdown(result)
+        return drawn(result), markdown_lines(metrics.blocks(result))
 
     screen, markdown = table(free, waits)
     assert any(line.endswith("lost  to locks") for line in screen)
@@ -93,7 +102,7 @@ SITE = CallSite("MPI_Allreduce", "solve", "app.c:12", 2000, 0.0025, 0.25, 0.002)
 def test_calls_of_mpi_are_shown_with_their_places(run: Run) -> None:
     other = replace(SITE, function="", place="", count=1, share=1e-2, waiting=None)
     result = shown(replace(run, call_sites=(SITE, other)))
-    lines = metrics.screen(result, Style(80))
+    lines = drawn(result)
     begin = lines.index("MPI calls")
     assert lines[begin : begin + 5] == [
         "MPI calls",
@@ -102,8 +111,8 @@ def test_calls_of_mpi_are_shown_with_their_places(run: Run) -> None:
         "    1     1.0       -  MPI_Allreduce",
         " time %: of core time; wait %: of that spent waiting, the rest is transfer",
     ]
-    text = "\n".join(metrics.markdown(result))
-    assert "| MPI calls of a | times | time % | wait % |" in text
+    text = "\n".join(markdown_lines(metrics.blocks(result)))
+    assert "| MPI calls | times | time % | wait % |" in text
     assert "| MPI_Allreduce in solve (app.c:12) | 2,000 | 25.0 | 80.0 |" in text
     assert result["runs"][0]["call_sites"][0] == SITE.to_dict()
 
@@ -111,7 +120,7 @@ def test_calls_of_mpi_are_shown_with_their_places(run: Run) -> None:
 def test_long_names_of_calls_are_wrapped_and_never_shortened(run: Run) -> None:
     site = replace(SITE, function="boundary::do_field_mpi_with_lengths", place="boundary.F90:286")
     for width in (80, 60, 40):
-        lines = metrics.screen(shown(replace(run, call_sites=(site,))), Style(width))
+        lines = drawn(shown(replace(run, call_sites=(site,))), width)
         below = " ".join(" ".join(lines[lines.index("MPI calls") :]).split())
         assert f"80.0 {site.name} time %" in below
         assert max(map(len, lines)) <= width
@@ -119,13 +128,13 @@ def test_long_names_of_calls_are_wrapped_and_never_shortened(run: Run) -> None:
 
 def test_calls_that_cost_nothing_are_not_listed(run: Run) -> None:
     result = shown(replace(run, call_sites=(replace(SITE, share=5e-4),)))
-    lines = metrics.screen(result, Style(80))
+    lines = drawn(result)
     assert "MPI calls: less than 0.1 % of the core time each (--format json lists all)" in lines
 
 
 def test_only_the_costliest_calls_are_shown(run: Run) -> None:
     sites = tuple(replace(SITE, place=f"app.c:{n}", time=1 / n) for n in range(1, 15))
     result = shown(replace(run, call_sites=sites))
-    lines = metrics.screen(result, Style(80))
+    lines = drawn(result)
     assert sum("MPI_Allreduce in" in line for line in lines) == places.SHOWN
     assert " and 9 more (--format json lists all)" in lines

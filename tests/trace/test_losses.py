@@ -11,7 +11,9 @@ from popmodel.efficiency.measure import analyse
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.report import info as screen
-from popmodel.report.terminal import Style
+from popmodel.report.renderers.markdown import markdown_lines
+from popmodel.report.renderers.tables import Style
+from popmodel.report.renderers.terminal import block_lines
 from popmodel.simulator import from_trace, replay
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import find
@@ -100,8 +102,8 @@ def test_info_says_it_first(tmp_path: Path) -> None:
     result = info(run(tmp_path, (1, 0, 6, KILLED)))
     text = "records lost: rank 1 from 6 s on (killed or crashed)"
     assert result["caveats"] == [text]
-    assert screen.screen(result, Style(80))[:2] == [text, ""]
-    assert screen.markdown(result)[:2] == [text, ""]
+    assert block_lines(screen.blocks(result), Style(80))[:2] == [text, ""]
+    assert markdown_lines(screen.blocks(result))[:2] == [text, ""]
 
 
 def test_a_replay_that_stops_names_the_rank_that_ended_early(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from popmodel.bench.calibration.fits import aligned
 from popmodel.bench.calibration.intervals import CLIPPED, quantities
 from popmodel.bench.calibration.measured import Measured, Placement
 from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
-from popmodel.bench.calibration.size_classes import Switch, size_classes
+from popmodel.bench.calibration.size_classes import Switch, cut_into_classes
 from popmodel.bench.samples import Result
 from popmodel.network.point_to_point import SizeClass, by_size
 
@@ -113,7 +113,7 @@ def _tier(
     if isinstance(switch, str):
         absent[f"net.{tier}.eager_threshold"] = switch
         switch = None
-    entry["classes"], switch = size_classes([sizes[i] for i in points.kept], points, switch)
+    entry["classes"], switch = cut_into_classes([sizes[i] for i in points.kept], points, switch)
     if switch is not None:
         late = measured.results("late_receiver", tier=distance)
         entry["eager_threshold"] = _threshold(switch, sum(one.seconds.size for one in late))

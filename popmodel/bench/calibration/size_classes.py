@@ -76,7 +76,7 @@ class _Cut:
     score: float
 
 
-def size_classes(
+def cut_into_classes(
     sizes: Sequence[int], points: Points, switch: Switch | None = None
 ) -> tuple[list[dict[str, Any]], Switch | None]:
     """Cut the sizes into classes with a line each, by the corrected Akaike criterion.

@@ -241,7 +241,7 @@ class Notebook:
         name = short_name(path)
         if path.startswith("net.") and name.endswith("_1"):
             tier = path.split(".")[1]
-            return name if self.profile.size_classes(tier) > 1 else name.removesuffix("_1")
+            return name if self.profile.class_count(tier) > 1 else name.removesuffix("_1")
         return name
 
     def _free(self, name: str) -> str:

@@ -125,7 +125,7 @@ class Parameters:
 
     def size_classes(self, tier: str) -> list[SizeClass]:
         """Return the message parameters of a tier of the network, of a message alone."""
-        self.profile.size_classes(tier)  # an error if the tier is not known
+        self.profile.class_count(tier)  # an error if the tier is not known
         table = self.profile.document["net"][tier]["classes"]
         return [
             SizeClass(

@@ -14,7 +14,7 @@ from pathlib import Path
 from popmodel import files, shell
 from popmodel.bench import run_directory
 from popmodel.bench.plan import PlannedLaunch
-from popmodel.bench.run_directory import Files, Run
+from popmodel.bench.run_directory import Files, Measurement
 from popmodel.bench.suite import limits_of
 from popmodel.errors import UsageError
 
@@ -83,7 +83,7 @@ exit $failed
 
 
 def write(
-    run: Run,
+    run: Measurement,
     programs: Mapping[str, Path],
     *,
     output: str,
@@ -93,7 +93,7 @@ def write(
 
     Parameters
     ----------
-    run : Run
+    run : Measurement
         A new measurement; the files go to its directory.
     programs : mapping of str to Path
         The built programs.
@@ -135,7 +135,7 @@ def write(
     return script
 
 
-def _head(run: Run, output: str, launcher: str) -> str:
+def _head(run: Measurement, output: str, launcher: str) -> str:
     plan = run.plan
     minutes = math.ceil(sum(launch.limit() for launch in plan.launches) / 60)
     hours, rest = divmod(minutes + _SPARE_MINUTES, 60)

@@ -1,4 +1,4 @@
-// Looks into the times of intervals, see popmodel.trace.intervals.
+// Columns that are partitioned: where times stand in a part, and sums of the parts.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -33,11 +33,25 @@ Numpy<int64_t> locate(In<int64_t> offsets, In<int64_t> times, In<int64_t> group,
     return numpy(std::move(found));
 }
 
+// Sums of the parts of a column, each from its first value to its last.
+Numpy<double> sums(In<int64_t> offsets, In<double> values) {
+    check_offsets(offsets, values.size());
+    std::vector<double> found;
+    for (size_t p = 0; p + 1 < offsets.size(); p++) {
+        double sum = 0;
+        for (int64_t i = offsets.data()[p]; i < offsets.data()[p + 1]; i++)
+            sum += values.data()[i];
+        found.push_back(sum);
+    }
+    return numpy(std::move(found));
+}
+
 } // namespace
 
-void bind_intervals(nb::module_ &module) {
+void bind_parts(nb::module_ &module) {
     module.def("locate", &locate, nb::arg("offsets"), nb::arg("times"), nb::arg("group"),
                nb::arg("time"),
                "Index of the last time of each group that is not after each time, or the group's "
                "begin - 1.");
+    module.def("sums", &sums, nb::arg("offsets"), nb::arg("values"), "Sum of each part.");
 }

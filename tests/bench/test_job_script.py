@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from patience import GENEROUS
 
-from popmodel.bench import plan, run_directory, script
-from popmodel.bench.run_directory import Run
+from popmodel.bench import job_script, plan, run_directory
+from popmodel.bench.run_directory import Measurement
 from popmodel.errors import FileError, UsageError
 from popmodel.machine.topology import Cache, Topology
 
@@ -33,7 +33,7 @@ echo '{"schema":"popmodel/samples/1"}' >"$4"
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> Measurement:
     made = plan.make(("memory", "p2p", "threads"), "quick", NODE, ranks=8, nodes=2, seed=3)
     return run_directory.begin(tmp_path / "my cluster.samples", made, {"host": "login"})
 
@@ -48,14 +48,14 @@ def programs(tmp_path: Path) -> dict[str, Path]:
     return made
 
 
-def submit(run: Run, tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def submit(run: Measurement, tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the script as the batch system would: a copy of it elsewhere, in the user's directory."""
     srun = tmp_path / "bin" / "srun"
     srun.parent.mkdir(exist_ok=True)
     srun.write_text(SRUN)
     srun.chmod(0o755)
     spooled = tmp_path / "slurm_script"
-    spooled.write_text((run.folder / script.SCRIPT).read_text())
+    spooled.write_text((run.folder / job_script.SCRIPT).read_text())
     environment = {
         "PATH": f"{srun.parent}:{os.environ['PATH']}",
         "SLURM_SUBMIT_DIR": str(run.folder),
@@ -68,9 +68,9 @@ def submit(run: Run, tmp_path: Path, **variables: str) -> subprocess.CompletedPr
 
 
 def test_the_script_says_how_to_submit_and_what_it_wants(
-    run: Run, programs: dict[str, Path]
+    run: Measurement, programs: dict[str, Path]
 ) -> None:
-    path = script.write(run, programs, output="my cluster.json")
+    path = job_script.write(run, programs, output="my cluster.json")
     assert path == run.folder / "job.sh"
     assert os.access(path, os.X_OK)
     text = path.read_text()
@@ -84,9 +84,9 @@ def test_the_script_says_how_to_submit_and_what_it_wants(
 
 
 def test_it_starts_every_launch_on_its_nodes(
-    run: Run, programs: dict[str, Path], tmp_path: Path
+    run: Measurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
-    script.write(run, programs, output="m.json")
+    job_script.write(run, programs, output="m.json")
     done = submit(run, tmp_path, SLURM_CPUS_ON_NODE="4")
     assert (done.returncode, done.stderr) == (0, "")
     calls = (tmp_path / "srun.log").read_text().splitlines()
@@ -112,9 +112,9 @@ def test_it_starts_every_launch_on_its_nodes(
 
 
 def test_a_job_that_was_cut_short_goes_on(
-    run: Run, programs: dict[str, Path], tmp_path: Path
+    run: Measurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
-    script.write(run, programs, output="m.json")
+    job_script.write(run, programs, output="m.json")
     assert submit(run, tmp_path, CUT="1").returncode == 0
     (run.folder / "launch-001.jsonl").write_text('{"end":"complete"}\n')
     assert submit(run, tmp_path).returncode == 0
@@ -127,9 +127,9 @@ def test_a_job_that_was_cut_short_goes_on(
 
 
 def test_launches_that_fail_are_told_and_the_others_go_on(
-    run: Run, programs: dict[str, Path], tmp_path: Path
+    run: Measurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
-    script.write(run, programs, output="m.json")
+    job_script.write(run, programs, output="m.json")
     done = submit(run, tmp_path, FAIL="1")
     assert done.returncode == 1
     assert done.stderr.count("failed: no such device") == len(run.plan.launches)
@@ -140,9 +140,9 @@ def test_launches_that_fail_are_told_and_the_others_go_on(
 
 
 def test_a_node_with_fewer_cores_is_refused(
-    run: Run, programs: dict[str, Path], tmp_path: Path
+    run: Measurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
-    script.write(run, programs, output="m.json")
+    job_script.write(run, programs, output="m.json")
     done = submit(run, tmp_path, SLURM_CPUS_ON_NODE="2")
     assert done.returncode == 1
     assert done.stderr == (
@@ -151,43 +151,47 @@ def test_a_node_with_fewer_cores_is_refused(
 
 
 def test_it_wants_to_be_submitted_from_its_directory(
-    run: Run, programs: dict[str, Path], tmp_path: Path
+    run: Measurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
-    script.write(run, programs, output="m.json")
+    job_script.write(run, programs, output="m.json")
     done = submit(run, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
     assert done.returncode == 1
     assert done.stderr == ("popmodel-node not found: submit from the directory of the script\n")
 
 
-def test_options_of_srun_are_passed_on(run: Run, programs: dict[str, Path], tmp_path: Path) -> None:
-    script.write(run, programs, output="m.json", launcher="srun --mpi=pmix")
+def test_options_of_srun_are_passed_on(
+    run: Measurement, programs: dict[str, Path], tmp_path: Path
+) -> None:
+    job_script.write(run, programs, output="m.json", launcher="srun --mpi=pmix")
     assert submit(run, tmp_path).returncode == 0
     assert "--mpi=pmix --nodes=1" in (tmp_path / "srun.log").read_text()
 
 
-def test_another_launcher_is_refused(run: Run, programs: dict[str, Path]) -> None:
+def test_another_launcher_is_refused(run: Measurement, programs: dict[str, Path]) -> None:
     with pytest.raises(UsageError) as error:
-        script.write(run, programs, output="m.json", launcher="mpirun -n 2")
+        job_script.write(run, programs, output="m.json", launcher="mpirun -n 2")
     assert error.value.message == ("--launcher mpirun -n 2: must be srun for a Slurm script")
     assert error.value.hint == ('omit it, or give srun with options: --launcher "srun --mpi=pmix"')
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "a\u202eb"])
 def test_names_that_could_end_a_comment_are_refused(
-    tmp_path: Path, run: Run, programs: dict[str, Path], name: str
+    tmp_path: Path, run: Measurement, programs: dict[str, Path], name: str
 ) -> None:
     with pytest.raises(UsageError, match="the name of the profile contains an invisible character"):
-        script.write(run, programs, output=f"{name}.json")
+        job_script.write(run, programs, output=f"{name}.json")
     made = run_directory.begin(tmp_path / f"{name}.samples", run.plan, {"host": "login"})
     with pytest.raises(
         UsageError, match="the path of the directory contains an invisible character"
     ):
-        script.write(made, programs, output="machine.json")
+        job_script.write(made, programs, output="machine.json")
     assert not list(tmp_path.glob("*/*.sh"))
 
 
-def test_a_directory_that_cannot_be_written_is_named(run: Run, programs: dict[str, Path]) -> None:
+def test_a_directory_that_cannot_be_written_is_named(
+    run: Measurement, programs: dict[str, Path]
+) -> None:
     (run.folder / "popmodel-node").mkdir()
     (run.folder / "popmodel-node" / "built-node").mkdir()
     with pytest.raises(FileError, match=r"my cluster\.samples: cannot be written: Is a directory"):
-        script.write(run, programs, output="m.json")
+        job_script.write(run, programs, output="m.json")

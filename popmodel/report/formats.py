@@ -1,0 +1,60 @@
+"""Formats of a result, by name and by suffix of a file.
+
+A new format is a module with ``render(document, views, style)`` and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.report.renderers.tables import Style
+    from popmodel.report.views import Document, Views
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format.
+
+    Attributes
+    ----------
+    name : str
+        As ``--format`` takes it.
+    suffix : str
+        Of files, in lower case.
+    module : str
+        The renderer, in `popmodel.report.renderers`; imported when it is used.
+    """
+
+    name: str
+    suffix: str
+    module: str
+
+    def render(self, document: Document, views: Views, style: Style) -> str:
+        """The text of a document with its provenance, ending with a line end."""
+        module = import_module(f"popmodel.report.renderers.{self.module}")
+        text: str = module.render(document, views, style)
+        return text
+
+
+TABLE = Format("table", ".txt", "terminal")
+JSON = Format("json", ".json", "json")
+SVG = Format("svg", ".svg", "svg")
+"""Only of results that are drawn."""
+FORMATS: Mapping[str, Format] = {
+    one.name: one
+    for one in (
+        JSON,
+        Format("csv", ".csv", "csv"),
+        Format("markdown", ".md", "markdown"),
+        TABLE,
+        SVG,
+    )
+}
+"""By name, in the order in which suffixes are named."""
+NAMES = (TABLE.name, *(one.name for one in FORMATS.values() if one not in (TABLE, SVG)))
+"""Formats that every result has, in the order in which they are named."""

@@ -1,0 +1,1 @@
+"""How blocks look: one module for each format."""

@@ -1,0 +1,43 @@
+"""What a report is made from, and its last lines.
+
+A *document* is the plain data of one result, exactly what ``--format json`` prints (see the schema
+names). Each verb has one module here that shows its documents; nothing in this package knows the
+command line. A document that was saved as JSON can be shown again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from popmodel.report.blocks import Command, Note, Section
+from popmodel.report.export import Record
+from popmodel.values import dataclass
+
+Document: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Views:
+    """How one kind of document is shown.
+
+    Attributes
+    ----------
+    blocks : callable
+        Document to what is shown, in order.
+    records : callable
+        Document to tidy records, one value each, for CSV.
+    svg : callable or None
+        Document to the text of a drawing; None for what has none.
+    """
+
+    blocks: Callable[[Document], Sequence[Section]]
+    records: Callable[[Document], list[Record]]
+    svg: Callable[[Document], str] | None = None
+
+
+def footer(document: Document) -> list[Section]:
+    """Version, host and time, and the command."""
+    stamp = document["provenance"]
+    by = Note(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}")
+    return [(by, Command((stamp["command"],)))]

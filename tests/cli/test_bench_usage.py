@@ -1,0 +1,185 @@
+"""``popmodel bench``: programs, job scripts and wrong usage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from popmodel.bench import measurement
+from popmodel.bench.measurement import Request
+from popmodel.host.toolchain import Compiler, Mpi, ToolchainError
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+
+def test_built_programs_are_named(popmodel: Call, machine: Path) -> None:
+    status, out, err = popmodel("bench", "--build-only")
+    assert (status, err) == (0, "")
+    node = machine.parent / "popmodel-node"
+    assert out.startswith(f"popmodel-node  {node}\n")
+    document = json.loads(popmodel("bench", "--build-only", "--format", "json")[1])
+    assert document["schema"] == "popmodel/build/1"
+    assert document["programs"]["node"] == str(node)
+    assert document["compiler"] == "cc 1"
+    assert not list(machine.iterdir())
+
+
+def test_a_job_script_is_written_and_not_submitted(popmodel: Call, machine: Path) -> None:
+    status, out, err = popmodel(
+        "bench", "--script", "slurm", "--nodes", "2", "--ranks", "96", "-o", "c.json"
+    )
+    assert (status, out) == (0, "c.samples/job.sh\n")
+    assert err == (
+        "popmodel: to submit: cd c.samples && sbatch job.sh\npopmodel: after the job: "
+        "popmodel bench collect c.samples -o c.json\n"
+    )
+    text = machine.joinpath("c.samples", "job.sh").read_text()
+    assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=48\n" in text
+    assert machine.joinpath("c.samples", "popmodel-mpi").exists()
+    assert not Path("c.json").exists()
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_script_with_the_mpi_of_a_python_package_is_doubted(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    using = measurement.tools(Request("quick", ("p2p",)), 4)
+    mpi = Mpi(using.compiler, (), "Open MPI", "5.0.11", "abc", "wheel")
+    monkeypatch.setattr(
+        measurement,
+        "tools",
+        lambda request, cores: replace(using, mpi=mpi),  # noqa: ARG005
+    )
+    err = popmodel("bench", "--script", "slurm")[2]
+    assert err.startswith(
+        "popmodel: warning: this MPI is a Python package; srun may not be able to start its "
+        "programs: load the cluster's MPI module\n"
+    )
+
+
+def test_an_mpi_that_is_missing_is_not_needed_by_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_mpi(launcher: str | None) -> Mpi:  # noqa: ARG001
+        raise ToolchainError("no MPI found", "install one")
+
+    monkeypatch.setattr(measurement, "find_mpi", no_mpi)
+    monkeypatch.setattr(measurement, "find_compiler", lambda mpi: Compiler(("cc",), str(mpi), ""))
+    monkeypatch.setattr(measurement, "build", lambda program, _: Path(program))
+    with pytest.raises(ToolchainError) as error:
+        measurement.tools(Request("quick", ("core", "p2p")), 4)
+    assert error.value.message == "no MPI found"
+    assert error.value.hint == (
+        "install one; without MPI: popmodel bench --only core,memory,openmp,noise"
+    )
+    for request, cores in (
+        (Request("quick", ("core",)), 4),
+        (Request("quick", ("core", "p2p")), 1),
+    ):
+        assert measurement.tools(request, cores).programs == {"node": Path("node")}
+
+
+def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_mpi(launcher: str | None) -> Mpi:  # noqa: ARG001
+        raise ToolchainError("mpicc lacks its compiler", "install one")
+
+    def no_compiler(mpi: Mpi | None) -> Compiler:  # noqa: ARG001
+        raise ToolchainError("no C compiler found", "install gcc")
+
+    monkeypatch.setattr(measurement, "find_mpi", no_mpi)
+    monkeypatch.setattr(measurement, "find_compiler", no_compiler)
+    with pytest.raises(ToolchainError) as error:
+        measurement.tools(Request("quick", ("core", "p2p")), 4)
+    assert (error.value.message, error.value.hint) == ("no C compiler found", "install gcc")
+
+
+# -- wrong usage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--quick", "--full"],
+            "--quick and --full are mutually exclusive\nhint: leave one of them out",
+        ),
+        (["--only", "opnmp"], "--only opnmp: unknown part 'opnmp'\nhint: did you mean openmp?"),
+        (
+            ["--ranks", "0"],
+            "--ranks: must be a whole number, at least 1, not '0'\nhint: try --ranks 4",
+        ),
+        (
+            ["--ranks", "8"],
+            "--ranks 8: this process may use only 4 cores\nhint: use --ranks 4: ranks that "
+            "share a core would measure time slicing",
+        ),
+        (
+            ["--only", "p2p", "--ranks", "1"],
+            "--only p2p: cannot be measured here: needs at least 2 ranks\nhint: "
+            "check --ranks and --nodes: this process may use 4 cores",
+        ),
+        (
+            ["--nodes", "2"],
+            "--nodes: only valid with --script\nhint: several nodes are measured in a batch "
+            "job: popmodel bench --script slurm --nodes 2",
+        ),
+        (
+            ["--script", "slurm", "--nodes", "2", "--ranks", "5"],
+            "--ranks 5: must be a multiple of --nodes 2\nhint: --ranks counts the ranks on "
+            "all nodes, for example --ranks 8",
+        ),
+        (["--script", "pbs"], "--script: unknown value 'pbs'\nhint: choose one of slurm"),
+        (
+            ["--script", "slurm", "--launcher", "mpirun"],
+            "--launcher mpirun: must be srun for a Slurm script\n"
+            'hint: omit it, or give srun with options: --launcher "srun --mpi=pmix"',
+        ),
+        (
+            ["-o", "m.md"],
+            "-o m.md: a profile must be a .json file\nhint: for other formats: popmodel "
+            "machine show FILE.json -o FILE.md",
+        ),
+        (
+            ["-o", "-", "--format", "csv"],
+            "-o -: a profile is JSON, not csv\nhint: leave -o - out",
+        ),
+        (
+            ["--build-only", "--script", "slurm"],
+            "--build-only and --script are mutually exclusive\nhint: leave --build-only out: "
+            "--script builds the programs",
+        ),
+        (
+            ["--build-only", "-o", "-"],
+            "-o -: not valid with --build-only\nhint: leave -o out",
+        ),
+        (
+            ["colect", "x"],
+            "bench: unexpected argument 'colect'\nhint: to measure: popmodel bench; to make "
+            "a profile from samples: popmodel bench collect DIR...",
+        ),
+        (
+            ["collect"],
+            "collect: no directory given\nhint: popmodel bench collect machine.samples",
+        ),
+        (
+            ["collect", "x", "--full"],
+            "collect: only --format, -o and --force are valid with it\n"
+            "hint: popmodel bench collect DIR... -o machine.json",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("machine")
+def test_wrong_usage(popmodel: Call, arguments: list[str], message: str) -> None:
+    assert popmodel("bench", *arguments) == (2, "", f"popmodel: error: {message}\n")
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_directory_of_something_else_is_not_written_to(popmodel: Call) -> None:
+    Path("m.samples").mkdir()
+    Path("m.samples/data.csv").write_text("1")
+    status, _, err = popmodel("bench", "-o", "m.json")
+    assert status == 1
+    assert "m.samples: contains files that popmodel bench did not write, such as data.csv" in err
