@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.model.kinds.words import Entry, equation, quantity, value_text
+from popmodel.model.signature.sentences import tree
 from popmodel.report.export import Record, markdown_table
 from popmodel.report.render import Document, Views
-from popmodel.report.signature_words import Entry, equation, quantity, tree, value_text
 from popmodel.report.terminal import Style, clean, pairs, paragraph
 from popmodel.units import count, plural
 

@@ -8,9 +8,9 @@ import pytest
 from pasted import parsed
 
 from popmodel.machine import profile
+from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
 from popmodel.model.scaling import ReferenceRun
-from popmodel.model.signature import files as signature
 from popmodel.report.launch import launch_lines
 from popmodel.report.predict import markdown, screen
 from popmodel.report.terminal import Style

@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 
 from popmodel.model.check.check import check
+from popmodel.model.kinds import KINDS
 from popmodel.model.signature.files import bundled
-from popmodel.model.signature.keys import KEYS
-from popmodel.model.signature.program import Item
+from popmodel.model.signature.sentences import sentence
+from popmodel.model.signature.tables import KEYS
 from popmodel.report.signature import markdown, records, screen
-from popmodel.report.signature_words import sentence
 from popmodel.report.terminal import Style
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n[decomp]\nglobal = ["n", "n"]\n'
 PARAMS = "[params]\nx = { value = 0.5, low = 0.4, high = 0.6 }\ny = 3\nn = 64\n"
 
-KINDS = [kind.kind for kind in Item.__args__]
 
 REQUIRED: dict[str, dict[str, str]] = {
     "loop": {"count": "1", "body": "[{ serial = { trip = 1 } }]"},

@@ -10,7 +10,7 @@ import numpy as np
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression, ExpressionError
 from popmodel.expressions.elementary import Value
-from popmodel.model.signature.keys import Domain
+from popmodel.model.grammar.keys import Domain
 
 _SHOWN = 60  # characters of a formula in a message
 
