@@ -14,10 +14,12 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Value: TypeAlias = Any
+    from popmodel.expressions.traced import Traced
+
+Value: TypeAlias = "float | NDArray[np.float64] | Traced"
 """A quantity of the model: a number, the number in every draw, or one that knows its formula."""
 
-Condition: TypeAlias = Any
+Condition: TypeAlias = "bool | np.bool_ | NDArray[np.bool_]"
 """What a comparison of quantities gives."""
 
 _numpy: Any = np

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
 from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Item
+from popmodel.model.kinds.item import Amount, Item
 from popmodel.model.run.work import Work
 from popmodel.network.collectives import DEFAULT_ALGORITHM, ROOTED
 from popmodel.values import dataclass
@@ -129,9 +128,9 @@ class Collective(Item):
     one_sender: ClassVar[str] = "a collective is called by one thread"
 
     op: str
-    bytes: Value
+    bytes: Amount
     comm: Communicator
-    root: Value
+    root: Amount
 
     def check(self, numbers: Self, point: Point) -> None:
         """Refuse a root that the smallest communicator does not have."""

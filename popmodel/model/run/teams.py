@@ -103,7 +103,8 @@ class Teams:
         if op in collectives.REDUCING:
             reduction = self.messages.parameters.get("net.reduce_gamma")
         if (op, algorithm) in collectives.BY_DISTANCE:
-            within = between = 0.0
+            within: Value = 0.0
+            between: Value = 0.0
             if team.per_node > 1:
                 within = p2p.by_size(size, self.messages.within(crowd.staying))
             if team.nodes > 1:
