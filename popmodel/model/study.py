@@ -161,27 +161,21 @@ class Study:
 
     def with_settings(self, settings: Mapping[str, float]) -> Study:
         """Return the same study with some parameters changed; all others are drawn alike."""
-        changed = {**self.settings, **settings}
-        return Study(
-            self.signature,
-            self.profile,
-            changed,
-            self.draws,
-            self.seed,
-            self.factors,
-            allocation=self.allocation,
-        )
+        return self._like(self.signature, {**self.settings, **settings})
 
     def with_signature(self, signature: Signature) -> Study:
         """Return the same study of a program that was changed."""
+        return self._like(signature, self.settings)
+
+    def _like(self, signature: Signature, settings: Mapping[str, float]) -> Study:
         return Study(
             signature,
             self.profile,
-            self.settings,
+            settings,
             self.draws,
             self.seed,
             self.factors,
-            allocation=self.allocation,
+            self.allocation,
         )
 
     def sources(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
+from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression
 from popmodel.machine.constructs import CONSTRUCTS
 from popmodel.model.check.constraints import Outcome, Possible
@@ -260,11 +260,10 @@ def unfamiliar(formulas: Formulas, lines: Lines) -> Iterator[Finding]:
     for path in formulas:
         table, _, name = _key(path).partition(".")
         if table == "constructs" and name not in CONSTRUCTS:
-            near = difflib.get_close_matches(name, CONSTRUCTS, n=1)
             yield Finding(
                 f"constructs: popmodel does not measure the overhead of {name!r}",
                 line_of(lines, path),
-                hint=f"did you mean {near[0]}?" if near else f"known: {', '.join(CONSTRUCTS)}",
+                hint=did_you_mean(name, CONSTRUCTS, f"known: {', '.join(CONSTRUCTS)}"),
             )
         if table == "bytes" and name and not _LEVEL.fullmatch(name):
             yield Finding(

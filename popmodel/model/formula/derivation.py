@@ -19,7 +19,7 @@ from typing import Any
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced
@@ -149,8 +149,6 @@ def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Famil
     UsageError
         If there is none; the hint has near names.
     """
-    from difflib import get_close_matches
-
     from popmodel.efficiency.explain import explain as explain_metric
 
     if asked == RUNTIME:
@@ -158,8 +156,7 @@ def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Famil
     try:
         found = explain_metric(asked, families)
     except UsageError as error:
-        near = get_close_matches(asked, [RUNTIME], 1)
-        hint = f"did you mean {RUNTIME}?" if near else error.hint
+        hint = did_you_mean(asked, [RUNTIME], "") or error.hint
         raise UsageError(f"--formula: {error.message}", hint) from None
     having = [definition.family for definition in found.definitions]
     return families[main if main in having else having[0]], found.metric

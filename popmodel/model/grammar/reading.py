@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
 
-from popmodel.errors import FileError
+from popmodel.errors import FileError, did_you_mean
 from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
@@ -88,8 +87,7 @@ class Reading:
         place = f" in {where[-1]}" if where else ""
         for name in table:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+                hint = did_you_mean(name, known, f"known: {', '.join(known)}")
                 self.note(self.error((*where, name), f"unknown key {name!r}{place}", hint))
         for key in keys:
             if key.default is None and key.name not in table:
@@ -231,7 +229,6 @@ class Reading:
         except ExpressionError as error:
             raise self.error(where, f"{key}: {error.message}", error.hint) from None
         for name in sorted(expression.names - known):
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+            hint = did_you_mean(name, known, f"known: {', '.join(sorted(known))}")
             raise self.error(where, f"{key}: unknown name {name!r} in {value!r}", hint)
         return expression

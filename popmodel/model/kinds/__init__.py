@@ -17,6 +17,16 @@ from popmodel.model.kinds.task import Task
 
 KINDS: Mapping[str, type[Item]] = {
     kind.kind: kind
-    for kind in (Loop, Serial, Parallel, Task, Halo, Pipeline, Shift, PointToPoint, Collective)
+    for kind in (
+        Loop,
+        Serial,
+        Parallel,
+        Task,
+        Halo,
+        Pipeline,
+        Shift,
+        PointToPoint,
+        Collective,
+    )
 }
 """Every kind by its name, in the order of pages and messages."""

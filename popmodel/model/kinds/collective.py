@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
 from popmodel.model.grammar.reading import Reading
@@ -14,7 +14,7 @@ from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Item
 from popmodel.model.run.work import Work
-from popmodel.network.collectives import DEFAULT_ALGORITHM, ROOTED
+from popmodel.network.collectives import OPERATIONS, ROOTED
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -44,13 +44,9 @@ _ROOT = Key(
 
 def _operation(reading: Reading, table: Mapping[str, Any], where: Path) -> str:
     op = table["op"]
-    if op not in DEFAULT_ALGORITHM:
-        near = difflib.get_close_matches(str(op), DEFAULT_ALGORITHM, n=1)
-        raise reading.error(
-            where,
-            f"unknown collective {op!r}",
-            f"did you mean {near[0]}?" if near else f"known: {', '.join(DEFAULT_ALGORITHM)}",
-        )
+    if op not in OPERATIONS:
+        hint = did_you_mean(str(op), OPERATIONS, f"known: {', '.join(OPERATIONS)}")
+        raise reading.error(where, f"unknown collective {op!r}", hint)
     return str(op)
 
 
@@ -82,8 +78,8 @@ def _communicator(reading: Reading, table: Mapping[str, Any], where: Path) -> Co
 
 def _root(reading: Reading, table: Mapping[str, Any], where: Path) -> Expression:
     if "root" in table and table["op"] not in ROOTED:
-        rooted = ", ".join(op for op in DEFAULT_ALGORITHM if op in ROOTED)
-        raise reading.error(where, f"{table['op']} has no root", f"only {rooted} have one")
+        only = f"only {', '.join(ROOTED)} have one"
+        raise reading.error(where, f"{table['op']} has no root", only)
     return reading.formula(_ROOT, table, where)
 
 

@@ -22,7 +22,7 @@ from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.operations import Cost, OperationsBuilder
+    from popmodel.model.run.operations import OperationsBuilder
     from popmodel.model.run.point import Point
 
 _MODES = {
@@ -91,7 +91,7 @@ class Halo(sending.Sending):
     def work(self, point: Point) -> Work:
         """Return the work of one exchange with all neighbours, packing included."""
         sizes = self.sizes(point)
-        time = Neighbours.of(point, self.threads).time(sizes, self.mode)
+        time = Neighbours.of(point, self.comm_threads).time(sizes, self.mode)
         exposed = Work(transfer=time * (1 - self.overlap), steps=1.0)
         if self.pack == "none" or point.placement.processes == 1:
             return exposed
@@ -108,10 +108,10 @@ class Halo(sending.Sending):
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let all exchange with their neighbours, at once or one after the other."""
-        around = Neighbours.of(point, self.threads)
+        around = Neighbours.of(point, self.comm_threads)
         sizes = [nominal(size) for size in self.sizes(point)]
         if self.mode == "blocking":
-            around.one_at_a_time(build, [size / self.threads for size in sizes], 1 - self.overlap)
+            around.one_at_a_time(build, sizes, 1 - self.overlap)
         else:
             around.all_at_once(build, sizes, 1 - self.overlap)
 
@@ -267,8 +267,8 @@ class Neighbours:
         places, ranks = self.places, np.arange(self.places.shape[1])
         arriving = np.zeros_like(places)
         for index, (_, targets) in enumerate(self.towards):
-            sending_ = places[index] > 0
-            arriving[index, targets[sending_]] = places[index, sending_]
+            there = places[index] > 0
+            arriving[index, targets[there]] = places[index, there]
         in_order = [sizes[dim] for dim, _ in self.towards]
         departed, arrived = (self._of_all(where, in_order) for where in (places, arriving))
         sent: list[list[int]] = [[] for _ in ranks]
@@ -303,14 +303,14 @@ class Neighbours:
 
         Even and odd coordinates start on different sides, so that nobody waits for a whole line.
         """
+        parts = [sizes[dim] / self.threads for dim, _ in self.towards]
         costs = [
-            build.cost(place, sizes[dim], self.classes)
-            for (dim, _), place in zip(self.towards, self.places, strict=True)
+            build.cost(place, part, self.classes)
+            for part, place in zip(parts, self.places, strict=True)
         ]
-        shorter = [_part(cost, exposed) for cost in costs]
         rows = [
-            build.each(targets, sizes[dim], cost)
-            for (dim, targets), cost in zip(self.towards, shorter, strict=True)
+            build.each(targets, part, replace(cost, time=exposed * cost.time))
+            for (_, targets), part, cost in zip(self.towards, parts, costs, strict=True)
         ]
         ranks = np.arange(self.places.shape[1])
         coordinates = np.unravel_index(ranks, self.point.extent)
@@ -326,10 +326,6 @@ class Neighbours:
                     build.post(rank, received)
                     build.send(rank, [rows[side][rank]])
                     build.wait_receive(rank, received)
-
-
-def _part(cost: Cost, exposed: float) -> Cost:
-    return replace(cost, time=exposed * cost.time)
 
 
 def _different(places: NDArray[np.int8]) -> NDArray[np.int8]:

@@ -64,18 +64,18 @@ class PointToPoint(sending.Sending):
 
     def work(self, point: Point) -> Work:
         """Return the work of one message of every process."""
-        one, where = sending.exchanged(point, self.targets(point), self.bytes, self.threads)
+        one, where = sending.exchanged(point, self.targets(point), self.bytes, self.comm_threads)
         if self.mode == "sendrecv":
             return Work(transfer=p2p.exchange(one, one), steps=1.0)
         tier = "inter" if where.leaving else "intra"
         largest = p2p.eager_threshold(point.parameters.get(f"net.{tier}.eager_threshold"))
-        waits = p2p.waits_for_receiver(self.bytes / self.threads, largest)
+        waits = p2p.waits_for_receiver(self.bytes / self.comm_threads, largest)
         return Work(transfer=p2p.ring_of_blocking_sends(one, where.chain, waits), steps=1.0)
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let all send to their targets."""
-        targets, part = self.targets(point), self.bytes / self.threads
-        cost = build.pattern(targets, part, self.threads)
+        targets, part = self.targets(point), self.bytes / self.comm_threads
+        cost = build.pattern(targets, part, self.comm_threads)
         build.send_all(targets, part, cost, at_once=self.mode == "sendrecv")
 
     @staticmethod

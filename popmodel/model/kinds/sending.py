@@ -46,11 +46,6 @@ class Sending(Item):
                 "at most T threads of a process can send: write min(T, ...), or ask for more",
             )
 
-    @property
-    def threads(self) -> int:
-        """The threads of a process that send."""
-        return int(self.comm_threads)
-
 
 def exchanged(
     point: Point, targets: NDArray[np.int64], size: Value, threads: int = 1

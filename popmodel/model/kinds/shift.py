@@ -60,13 +60,13 @@ class Shift(sending.Sending):
 
     def work(self, point: Point) -> Work:
         """Return the work of one exchange."""
-        one, _ = sending.exchanged(point, self.targets(point), self.bytes, self.threads)
+        one, _ = sending.exchanged(point, self.targets(point), self.bytes, self.comm_threads)
         return Work(transfer=p2p.exchange(one, one), steps=1.0)
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let all send and receive at once."""
-        targets, part = self.targets(point), self.bytes / self.threads
-        build.send_all(targets, part, build.pattern(targets, part, self.threads))
+        targets, part = self.targets(point), self.bytes / self.comm_threads
+        build.send_all(targets, part, build.pattern(targets, part, self.comm_threads))
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -103,10 +102,6 @@ class Point:
     def refuse(self, what: str, problem: str, hint: str) -> UsageError:
         """Return the error about a value that makes no sense at this point."""
         return UsageError(f"{self.application}: {what} at {self}{problem}", hint)
-
-    def elsewhere(self, **changes: Any) -> Point:
-        """Return the point with some attributes changed."""
-        return replace(self, **changes)
 
     def _whole(self, value: Value, expression: Expression, about: str) -> int:
         numbers = distinct(np.asarray(value, dtype=np.float64))

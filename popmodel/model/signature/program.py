@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
 from popmodel.model.kinds.item import Item
@@ -110,11 +109,9 @@ class Signature:
         params = dict(self.params)
         for name, value in settings.items():
             if name not in params:
-                near = difflib.get_close_matches(name, params, n=1)
-                known = ", ".join(params) or "none"
+                known = f"its parameters: {', '.join(params) or 'none'}"
                 raise UsageError(
-                    f"{self.name} has no parameter {name!r}",
-                    f"did you mean {near[0]}?" if near else f"its parameters: {known}",
+                    f"{self.name} has no parameter {name!r}", did_you_mean(name, params, known)
                 )
             if not (math.isfinite(value) and value > 0):
                 raise UsageError(f"parameter {name} must be a number above 0, not {value:g}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
+from popmodel.errors import did_you_mean
 from popmodel.model.grammar.reading import Reading, SignatureError
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import KINDS
@@ -37,8 +37,7 @@ class ProgramReader(Reading):
         kinds = [key for key in entry if key in KINDS]
         for key in entry:
             if key not in kinds and not (key == "body" and any(map(_has_body, kinds))):
-                near = difflib.get_close_matches(key, KINDS, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(KINDS)}"
+                hint = did_you_mean(key, KINDS, f"known: {', '.join(KINDS)}")
                 if key in _INSIDE:
                     hint = f"put {key} inside {_INSIDE[key]}"
                 raise self.error((*where, key), f"unknown kind of item {key!r}", hint)

@@ -10,6 +10,7 @@ import pytest
 from popmodel.errors import UsageError
 from popmodel.model import signatures as signature
 from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.kinds.loop import Loop
 from popmodel.model.kinds.p2p import PointToPoint
@@ -277,7 +278,7 @@ def test_refused_with_file_and_line(text: str, line: int | None, words: str) -> 
         (HEAD + "[[program]]\nparalel = {}", "did you mean parallel?"),
         (
             HEAD + "[[program]]\nbarrier = {}",
-            "known: loop, serial, parallel, task, halo, pipeline, shift, p2p, collective",
+            f"known: {', '.join(KINDS)}",
         ),
         (
             HEAD + "[[program]]\ncritical = { entries = 1 }",
