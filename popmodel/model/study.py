@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
-
 from popmodel.efficiency.aggregates import NO_MPI
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions import ExpressionError
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
@@ -130,7 +128,7 @@ class Study:
         Values instead of the signature's parameters.
     draws, seed : int
         Draws of the uncertain inputs, and their seed.
-    factors : mapping of str to float, optional
+    factors : mapping of str to value, optional
         What-if factors on quantities of the machine, by the beginning of their path.
     allocation : Allocation, optional
         What of the machine may be used.
@@ -143,7 +141,7 @@ class Study:
         settings: Mapping[str, float],
         draws: int,
         seed: int,
-        factors: Mapping[str, float] | None = None,
+        factors: Mapping[str, Value] | None = None,
         allocation: Allocation = WHOLE,
     ) -> None:
         self.signature = signature
@@ -418,7 +416,7 @@ class Study:
             other = self.run(pure, self.sources())
         except PopmodelError as error:  # not possible, or the machine is not known there
             return None, f"no comparison with one process per core: {error.message}"
-        if not np.all(other.work.transfer):
+        if not numbers(other.work.transfer).all():
             return None, "one process per core does not communicate"
         return estimate(message.message_passing_ratio(run.work.transfer, other.work.transfer)), None
 
@@ -463,7 +461,7 @@ def check_memory(
 
 def multithreading(work: Work, placement: Placement) -> Estimate | None:
     """Return e_mt of all parallel loops; None without any."""
-    if not np.any(work.parallel):
+    if not numbers(work.parallel).any():
         return None
     return estimate(
         openmp.multithreading_efficiency(work.single_thread, placement.threads, work.parallel)

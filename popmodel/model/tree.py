@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from popmodel.expressions.elementary import maximum
+from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.point import Point
 from popmodel.model.run.work import Work
@@ -109,7 +109,8 @@ def total(body: tuple[Node, ...]) -> Work:
     What communicates side by side meets in the same step; items with a body have steps of their
     own.
     """
-    sum_, looped = Work(), 0.0
+    sum_ = Work()
+    looped: Value = 0.0
     for node in body:
         sum_ = sum_.plus(node.in_turn)
         if node.inside:

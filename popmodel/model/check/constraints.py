@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from popmodel.arrays import distinct
 from popmodel.expressions import Expression
 from popmodel.expressions.algebra import NumericAlgebra
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.run.grid import best_grid
 from popmodel.model.run.placement import MOST_PROCESSES, ImpossibleSplit
@@ -225,7 +225,7 @@ def environment(
             return _searched(processes, cells, grid.periodic)
         return [_evaluate(one, values) for one in grid.dims]
 
-    given = {"P": processes, "T": threads, **params}
+    given: dict[str, Value] = {"P": processes, "T": threads, **params}
     with np.errstate(all="ignore"):
         return derived(
             signature,
@@ -276,7 +276,7 @@ def _searched(
     processes: NDArray[np.float64], cells: Sequence[Value], periodic: tuple[bool, ...]
 ) -> list[Value]:
     """Return the extents of the grid of least surface, by P."""
-    number, *sizes = np.broadcast_arrays(processes, *cells)
+    number, *sizes = np.broadcast_arrays(processes, *map(numbers, cells))
     cases = list(zip(number.flat, *(size.flat for size in sizes), strict=True))
     with np.errstate(all="ignore"):  # cells without a value have no surface
         known = {case: _grid_or_none(*case, periodic=periodic) for case in set(cases)}
@@ -295,13 +295,12 @@ def _grid_or_none(processes: float, *cells: float, periodic: tuple[bool, ...]) -
 
 
 def _fits(processes: NDArray[np.float64], extents: list[Value]) -> Truth:
-    product: Value = 1.0
-    whole: Value = True
-    for extent in extents:
-        product = product * extent
-        whole = whole & (extent == np.rint(extent)) & (extent >= 1)
-    result: Truth = whole & (product == processes)
-    return result
+    sizes = [numbers(extent) for extent in extents]
+    whole = [(size == np.rint(size)) & (size >= 1) for size in sizes]
+    fits: Truth = np.asarray(math.prod(sizes, start=1.0) == processes)
+    for one in whole:
+        fits = fits & one
+    return fits
 
 
 def _truth(expression: Expression, values: Mapping[str, Value], rows: int) -> Truth:
@@ -315,4 +314,5 @@ def _evaluate(expression: Expression, values: Mapping[str, Value], branch: int =
     """Evaluate a formula elementwise; what has no value is not finite."""
     algebra = NumericAlgebra({"if_fits": lambda *given: given[branch]})
     with np.errstate(all="ignore"):
-        return expression.walk(values, algebra)
+        found: Value = expression.walk(values, algebra)
+    return found

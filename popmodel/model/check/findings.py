@@ -155,7 +155,7 @@ def _fault(result: Outcome) -> tuple[str, str] | None:
         )
     key = key_at(result.path)
     domain = None if key is None else key.domain_of(is_constant=True)
-    if domain is None or domain.holds(values).any():
+    if domain is None or np.any(domain.holds(values)):
         return None
     least, most = values.min(), values.max()
     given = f"{least:g}" if least == most else f"{least:g} to {most:g}"

@@ -239,7 +239,7 @@ def derive(
     aggregates = _aggregates(study, placement, notebook, agreement)
     if family is None:
         meaning = AGGREGATES[RUNTIME].meaning
-        head = notebook.define(RUNTIME, aggregates[RUNTIME], "s", meaning, "metric", always=True)
+        head = notebook.write(RUNTIME, aggregates[RUNTIME], "s", meaning, "metric")
     else:
         head = _metric(family, metric, aggregates, notebook)
     equations, symbols = _reachable(notebook, head.formula.name)
@@ -307,7 +307,7 @@ def _aggregates(
     for name, value in numbers.items():
         if name not in inputs:
             meaning = SYMBOLS[name].meaning if name in SYMBOLS else "defined in the signature"
-            values[name] = notebook.define(name, value, "", meaning, "signature", always=True)
+            values[name] = notebook.write(name, value, "", meaning, "signature")
     plain = study.model(placement, study.sources(draws=0))
     parameters = replace(plain.point.parameters, values=notebook.__getitem__, named=notebook.law)
     point = replace(plain.point, parameters=parameters, values=values)
@@ -344,23 +344,24 @@ def _named(correction: Correction, notebook: Notebook) -> Correction:
     def symbols(delay: str) -> Change:
         meaning = _DELAYS[delay]
         change: Change = getattr(correction, delay)
-        factor: Value = float(change.factor)
-        seconds: Value = float(change.seconds)
-        if factor != 1:
+        number, time = nominal(change.factor), nominal(change.seconds)
+        factor: Value = number
+        seconds: Value = time
+        if number != 1:
             factor = notebook.given(
                 f"rho_{delay}",
                 f"replay.{delay}",
                 f"{meaning}: replay over closed form",
                 "1",
-                Quantity(factor, origin="replay"),
+                Quantity(number, origin="replay"),
             )
-        if seconds:
+        if time:
             seconds = notebook.given(
                 f"extra_{delay}",
                 f"replay.{delay}",
                 f"{meaning}: replay less closed form",
                 "s",
-                Quantity(seconds, origin="replay"),
+                Quantity(time, origin="replay"),
             )
         return Change(factor, seconds)
 
@@ -379,8 +380,7 @@ def _metric(family: Family, id: str, aggregates: Mapping[str, Value], notebook: 
         for name in sorted(metric.formula.names)
     }
     value = metric.formula.evaluate(values)
-    traced: Traced = notebook.define(id, value, "1", metric.name, "metric", always=True)
-    return traced
+    return notebook.write(id, value, "1", metric.name, "metric")
 
 
 def _reachable(notebook: Notebook, head: str) -> tuple[tuple[Equation, ...], tuple[Given, ...]]:
@@ -434,7 +434,7 @@ def _notes(
     if agreement is not None and agreement.correction != Correction():
         notes.append(
             "rho_... and extra_... are corrections by a replay of the messages; without them "
-            f"the runtime is {format_time(agreement.closed_form.runtime)}"
+            f"the runtime is {format_time(nominal(agreement.closed_form.runtime))}"
         )
     if any("q(" in one.text for one in equations):
         notes.append(

@@ -168,15 +168,14 @@ class Notebook:
         self.symbols[name] = Given(name, path, meaning, unit, quantity)
         return Traced(quantity.value, notation.symbol(name, quantity.value))
 
-    def define(
-        self, name: str, value: Value, unit: str, meaning: str, kind: str, *, always: bool = False
-    ) -> Value:
-        """Return a value a name of its own.
-
-        A number, or what has a name already, stays as it is, unless ``always``.
-        """
-        if not always and (not isinstance(value, Traced) or value.formula.is_Atom):
+    def define(self, name: str, value: Value, unit: str, meaning: str, kind: str) -> Value:
+        """Return a value with a name of its own; a number, or what has a name, as it is."""
+        if not isinstance(value, Traced) or value.formula.is_Atom:
             return value
+        return self.write(name, value, unit, meaning, kind)
+
+    def write(self, name: str, value: Value, unit: str, meaning: str, kind: str) -> Traced:
+        """Return a value with a name of its own, whatever it is."""
         formula = notation.tidy(value.formula if isinstance(value, Traced) else exact(value))
         number = float(value)
         for known in self.equations.values():

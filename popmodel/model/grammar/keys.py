@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Condition, Value
 from popmodel.values import dataclass
 
 
@@ -35,10 +35,11 @@ class Domain:
     most: float = math.inf
     is_open: bool = False
 
-    def holds(self, value: Value) -> Value:
+    def holds(self, value: Value) -> Condition:
         """Tell whether a number, or each element of an array, is in the domain."""
         above = value > self.least if self.is_open else value >= self.least
-        return np.logical_and(above, value <= self.most)
+        within: Condition = np.logical_and(above, value <= self.most)
+        return within
 
 
 POSITIVE = Domain("above 0", 0.0, is_open=True)

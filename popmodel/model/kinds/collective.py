@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
 from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Item
+from popmodel.model.kinds.item import Amount, Item
 from popmodel.model.run.work import Work
-from popmodel.network.collectives import DEFAULT_ALGORITHM, ROOTED
+from popmodel.network.collectives import OPERATIONS, ROOTED
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -45,9 +44,8 @@ _ROOT = Key(
 
 def _operation(reading: Reading, table: Mapping[str, Any], where: Path) -> str:
     op = table["op"]
-    if op not in DEFAULT_ALGORITHM:
-        known = f"known: {', '.join(DEFAULT_ALGORITHM)}"
-        hint = did_you_mean(str(op), DEFAULT_ALGORITHM, known)
+    if op not in OPERATIONS:
+        hint = did_you_mean(str(op), OPERATIONS, f"known: {', '.join(OPERATIONS)}")
         raise reading.error(where, f"unknown collective {op!r}", hint)
     return str(op)
 
@@ -80,8 +78,8 @@ def _communicator(reading: Reading, table: Mapping[str, Any], where: Path) -> Co
 
 def _root(reading: Reading, table: Mapping[str, Any], where: Path) -> Expression:
     if "root" in table and table["op"] not in ROOTED:
-        rooted = ", ".join(op for op in DEFAULT_ALGORITHM if op in ROOTED)
-        raise reading.error(where, f"{table['op']} has no root", f"only {rooted} have one")
+        only = f"only {', '.join(ROOTED)} have one"
+        raise reading.error(where, f"{table['op']} has no root", only)
     return reading.formula(_ROOT, table, where)
 
 
@@ -126,9 +124,9 @@ class Collective(Item):
     one_sender: ClassVar[str] = "a collective is called by one thread"
 
     op: str
-    bytes: Value
+    bytes: Amount
     comm: Communicator
-    root: Value
+    root: Amount
 
     def check(self, numbers: Self, point: Point) -> None:
         """Refuse a root that the smallest communicator does not have."""

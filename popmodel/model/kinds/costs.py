@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.expressions.elementary import Value, maximum, numbers
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
 from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Table
+from popmodel.model.kinds.item import Amount, Table
 from popmodel.model.run.work import Work
 from popmodel.model.terms import compute, memory
 from popmodel.values import dataclass
@@ -92,14 +92,14 @@ class Costs(Table):
         ),
     )
 
-    flops: Value = 0.0
-    loads: Value = 0.0
-    stores: Value = 0.0
+    flops: Amount = 0.0
+    loads: Amount = 0.0
+    stores: Amount = 0.0
     bytes: Mapping[str, Value] = field(default_factory=dict)
-    chain: Value = 0.0
-    instructions: Value | None = None
+    chain: Amount = 0.0
+    instructions: Amount | None = None
     mode: str | None = None
-    seconds: Value | None = None
+    seconds: Amount | None = None
 
     @classmethod
     def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
@@ -150,11 +150,13 @@ class Costs(Table):
             Iterations of this core over those of an average one.
         """
         if self.seconds is not None:
-            return iterations * stretch * self.seconds
+            time: Value = iterations * stretch * self.seconds
+            return time
         parameters = point.parameters
 
         def cycles(operations: Value, rate: str) -> Value:
-            return operations / parameters.get(f"core.{rate}") if np.any(operations) else 0.0
+            some = numbers(operations).any()
+            return operations / parameters.get(f"core.{rate}") if some else 0.0
 
         def loop_cycles() -> Value:
             known = parameters.optional("core.loop_cycles")

@@ -13,10 +13,11 @@ from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, SHARE, Key
 from popmodel.model.kinds import sending, words
-from popmodel.model.kinds.item import CELLS, Item
+from popmodel.model.kinds.item import CELLS, Amount, Item
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE
 from popmodel.model.run.work import Work
 from popmodel.model.terms import halo, message
+from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
@@ -77,11 +78,11 @@ class Halo(sending.Sending):
     )
     needs: ClassVar[str] = CELLS
 
-    width: Value
-    bytes_per_cell: Value
+    width: Amount
+    bytes_per_cell: Amount
     mode: str
     pack: str
-    overlap: Value
+    overlap: Amount
 
     def sizes(self, point: Point) -> list[Value]:
         """Return the bytes of the message to a neighbour along each dimension."""
@@ -107,7 +108,8 @@ class Halo(sending.Sending):
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let all exchange with their neighbours, at once or one after the other."""
-        around, sizes = Neighbours.of(point, self.comm_threads), self.sizes(point)
+        around = Neighbours.of(point, self.comm_threads)
+        sizes = [nominal(size) for size in self.sizes(point)]
         if self.mode == "blocking":
             around.one_at_a_time(build, sizes, 1 - self.overlap)
         else:

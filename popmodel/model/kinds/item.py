@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import POSITIVE, Key
 from popmodel.model.kinds import words
 from popmodel.values import dataclass
@@ -29,6 +28,8 @@ COMMON = (
     Key("every", "1", "1", "inside a loop: executed only in every n-th iteration", POSITIVE),
 )
 """Keys of all items."""
+Amount: TypeAlias = Any
+"""What a key holds: a formula as it was read, in `Table.at` the quantity that it gives."""
 CELLS, GRID = "decomp with global (cells)", "decomp"
 """What an item may need."""
 
@@ -164,7 +165,7 @@ class Item(Table):
     one_sender: ClassVar[str] = "it sends no messages"
 
     name: str
-    every: Value
+    every: Amount
 
     @classmethod
     def keys(cls) -> tuple[Key, ...]:
@@ -197,7 +198,7 @@ class Item(Table):
         return self
 
     @property
-    def repeats(self) -> Value:
+    def repeats(self) -> Amount:
         """How often its body is executed, if it has one."""
         return 1.0
 

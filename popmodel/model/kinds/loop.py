@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
 from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Item
+from popmodel.model.kinds.item import Amount, Item
 from popmodel.values import dataclass
 
 
@@ -32,7 +31,7 @@ class Loop(Item):
         Key("body", "", None, "list of items", read=_body),
     )
 
-    count: Value
+    count: Amount
     body: tuple[Item, ...]
 
     @property
@@ -45,7 +44,7 @@ class Loop(Item):
         return replace(self, body=inside)
 
     @property
-    def repeats(self) -> Value:
+    def repeats(self) -> Amount:
         """How often they are executed."""
         return self.count
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
 from popmodel.model.kinds import sending, words
+from popmodel.model.kinds.item import Amount
 from popmodel.model.run.work import Work
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
@@ -52,8 +52,8 @@ class PointToPoint(sending.Sending):
         sending.THREADS,
     )
 
-    to: Value
-    bytes: Value
+    to: Amount
+    bytes: Amount
     mode: str
 
     def targets(self, point: Point) -> NDArray[np.int64]:

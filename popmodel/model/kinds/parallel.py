@@ -12,7 +12,7 @@ from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, Key
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import Costs
-from popmodel.model.kinds.item import Item, Table
+from popmodel.model.kinds.item import Amount, Item, Table
 from popmodel.model.run.work import Work
 from popmodel.model.terms import critical, false_sharing, openmp, schedule
 from popmodel.values import dataclass
@@ -32,8 +32,8 @@ class Critical(Table):
         Key("seconds", "s", None, "time inside, without the cost of the lock", NOT_NEGATIVE),
     )
 
-    entries: Value
-    seconds: Value
+    entries: Amount
+    seconds: Amount
 
     def times(self, point: Point, share: Value) -> tuple[Value, Value]:
         """Return the time of a thread inside, and waiting for it, beside ``share`` outside, s."""
@@ -67,9 +67,9 @@ class SharedWrites(Table):
         Key("chunk", "1", None, "adjacent elements written by the same thread", ONE_OR_MORE),
     )
 
-    count: Value
-    bytes: Value
-    chunk: Value
+    count: Amount
+    bytes: Amount
+    chunk: Amount
 
     def time(self, point: Point) -> Value:
         """Return the time of a thread until lines that others wrote to have come over, s."""
@@ -155,13 +155,13 @@ class Parallel(Item):
     )
     parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs}
 
-    trip: Value
-    inner: Value
+    trip: Amount
+    inner: Amount
     costs: Costs
-    constructs: Mapping[str, Value]
+    constructs: Mapping[str, Amount]
     schedule: str = "static"
-    chunk: Value | None = None
-    iteration_cv: Value = 0.0
+    chunk: Amount | None = None
+    iteration_cv: Amount = 0.0
     critical: Critical | None = None
     shared_writes: SharedWrites | None = None
 

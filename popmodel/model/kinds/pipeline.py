@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.expressions import parse
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.expressions.elementary import maximum
 from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, Key
 from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import sending, words
-from popmodel.model.kinds.item import GRID, Item
+from popmodel.model.kinds.item import GRID, Amount, Item
 from popmodel.model.run.work import Work
 from popmodel.model.terms import message, pipeline
 from popmodel.values import dataclass
@@ -79,9 +79,9 @@ class Pipeline(Item):
     one_sender: ClassVar[str] = "the blocks of a pipeline are sent one after the other"
 
     dims: tuple[int, ...]
-    blocks: Value
-    seconds: Value
-    bytes: Value
+    blocks: Amount
+    seconds: Amount
+    bytes: Amount
 
     def towards(self, point: Point) -> list[NDArray[np.int64]]:
         """Return the next process of every rank along each dimension that has several."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import ONE_OR_MORE, Key
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Item
+from popmodel.model.kinds.item import Amount, Item
 from popmodel.model.terms import message
 from popmodel.values import dataclass
 
@@ -34,7 +34,7 @@ class Sending(Item):
     communicates: ClassVar[bool] = True
     one_sender: ClassVar[str] = ""
 
-    comm_threads: Value
+    comm_threads: Amount
 
     def check(self, numbers: Self, point: Point) -> None:
         """Refuse more threads than a process has."""

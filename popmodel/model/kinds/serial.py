@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from popmodel.expressions import parse
-from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import Costs
-from popmodel.model.kinds.item import Item, Table
+from popmodel.model.kinds.item import Amount, Item, Table
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.run.work import Work
 from popmodel.values import dataclass
@@ -30,7 +29,7 @@ class Serial(Item):
     )
     parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs}
 
-    trip: Value
+    trip: Amount
     costs: Costs
 
     def work(self, point: Point) -> Work:

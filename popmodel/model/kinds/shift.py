@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
 from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import sending, words
-from popmodel.model.kinds.item import GRID
+from popmodel.model.kinds.item import GRID, Amount
 from popmodel.model.run.work import Work
 from popmodel.model.terms import message
 from popmodel.network import point_to_point as p2p
@@ -51,8 +50,8 @@ class Shift(sending.Sending):
     needs: ClassVar[str] = GRID
 
     dim: int
-    by: Value
-    bytes: Value
+    by: Amount
+    bytes: Amount
 
     def targets(self, point: Point) -> NDArray[np.int64]:
         """Return the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""

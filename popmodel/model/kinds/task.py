@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Item
+from popmodel.model.kinds.item import Amount, Item
 from popmodel.model.run.work import Work
 from popmodel.model.terms import task
 from popmodel.values import dataclass
@@ -36,9 +35,9 @@ class Task(Item):
         Key("span", "s", "seconds", "time of the longest chain of dependent tasks", NOT_NEGATIVE),
     )
 
-    count: Value
-    seconds: Value
-    span: Value | None = None
+    count: Amount
+    seconds: Amount
+    span: Amount | None = None
 
     def work(self, point: Point) -> Work:
         """Return the work of one execution."""

@@ -11,7 +11,7 @@ import numpy as np
 from popmodel.arrays import distinct
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar import amounts
 from popmodel.model.grammar.keys import Key
 from popmodel.model.run.messages import Messages
@@ -134,7 +134,7 @@ class Point:
         """Say so if the draws do not agree whether a working set stays in the cache."""
         fits = np.ravel(working_set <= capacity)
         if fits.any() and not fits.all():
-            size = format_size(float(np.ravel(working_set)[0]), digits=3)
+            size = format_size(numbers(working_set)[0], digits=3)
             self.parameters.remarks.add(
                 f"a working set of {size} fits the cache in {100 * fits[1:].mean():.0f} % of the "
                 "draws: intervals span both cases"

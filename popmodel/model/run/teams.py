@@ -98,29 +98,32 @@ class Teams:
     def _in_team(self, op: str, size: Value, team: _Team, crowd: _Crowd) -> Value:
         self.messages.parameters.use(f"coll.{op}", "processes", team.size)
         self.messages.parameters.use(f"coll.{op}", "bytes", size)
-        algorithm = self._algorithm(op, size, team.size)
+        operation = collectives.OPERATIONS[op]
+        name = self._algorithm(op, size, team.size)
+        algorithm = operation.algorithms[name]
         reduction: Value = 0.0
-        if op in collectives.REDUCING:
+        if operation.reducing:
             reduction = self.messages.parameters.get("net.reduce_gamma")
-        if (op, algorithm) in collectives.BY_DISTANCE:
-            within = between = 0.0
+        if algorithm.by_distance:
+            within: Value = 0.0
+            between: Value = 0.0
             if team.per_node > 1:
                 within = p2p.by_size(size, self.messages.within(crowd.staying))
             if team.nodes > 1:
                 between = p2p.by_size(size, self.messages.between(crowd.leaving))
             return collectives.over_nodes(
-                op, algorithm, team.size, team.per_node, within, between, size * reduction
+                op, name, team.size, team.per_node, within, between, size * reduction
             )
         if team.nodes > 1:
-            flows = crowd.teams_leaving if algorithm in collectives.SINGLE_FLOW else crowd.leaving
+            flows = crowd.teams_leaving if algorithm.single_flow else crowd.leaving
             classes = self.messages.between(flows)
         else:
             classes = self.messages.within(crowd.staying)
         latency = p2p.by_size(0, classes)
         # a vector that is sent in parts costs per byte what messages of that size cost
         per_byte = (p2p.by_size(size, classes) - latency) / maximum(size, 1)
-        cost = collectives.ALGORITHMS[op][algorithm]
-        return cost(team.size, collectives.Message(size, latency, per_byte, reduction))
+        one = collectives.Message(size, latency, per_byte, reduction)
+        return algorithm.cost(team.size, one)
 
     def _algorithm(self, op: str, size: Value, processes: int) -> str:
         """Name the algorithm: that of the nearest measurement, else the usual one."""
@@ -130,7 +133,7 @@ class Teams:
             if "algorithm" in row
         ]
         if not rows:
-            return collectives.DEFAULT_ALGORITHM[op]
+            return collectives.OPERATIONS[op].default
         typical = float(np.ravel(np.asarray(size, dtype=np.float64))[0])
 
         def distance(row: dict[str, float]) -> float:

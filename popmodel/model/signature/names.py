@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-
-import numpy as np
+from typing import TypeAlias
 
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar import amounts
 from popmodel.model.run.grid import best_grid
 from popmodel.model.run.placement import ImpossibleSplit
@@ -20,7 +19,7 @@ from popmodel.model.signature.program import EXTENTS, Grid, Signature
 from popmodel.model.signature.tables import key_of
 from popmodel.units import plural
 
-Evaluate = Callable[[Expression, Mapping[str, Value], str], Value]
+Evaluate: TypeAlias = "Callable[[Expression, Mapping[str, Value], str], Value | None]"
 """A formula, the names known so far, and whose formula it is -> its value; None if it has none."""
 Extents = Callable[[Grid, Sequence[Value], Mapping[str, Value]], Sequence[Value]]
 """A grid, its cells along each dimension, and the names -> processes along each dimension."""
@@ -59,7 +58,8 @@ def derived(
     grid = signature.grid
     if grid is None or extents is None:
         return values
-    cells = [evaluate(one, values, "an extent of global") for one in grid.cells or ()]
+    every = [evaluate(one, values, "an extent of global") for one in grid.cells or ()]
+    cells = [cell for cell in every if cell is not None]
     extent = extents(grid, cells, values)
     values |= {f"P{dim}": size for dim, size in enumerate(extent)}
     return values | {f"n{dim}": cell / extent[dim] for dim, cell in enumerate(cells)}
@@ -99,7 +99,7 @@ def names(
         for cell, expression in zip(cells, grid.cells or (), strict=True):
             what = f"{signature.name}: an extent of global"
             amounts.check(cell, domain, expression, values, what)
-        typical = [float(np.ravel(cell)[0]) for cell in cells]
+        typical = [float(numbers(cell)[0]) for cell in cells]
         if grid.dims is None:
             found = best_grid(processes, typical, grid.periodic)
         else:
@@ -137,7 +137,7 @@ def _check_grid(
 
 def _whole(signature: Signature, expression: Expression, values: Mapping[str, Value]) -> int:
     found = amounts.evaluate(expression, values, f"{signature.name}: an extent of grid")
-    value = float(np.ravel(found)[0])
+    value = float(numbers(found)[0])
     if value != round(value) or value < 1:
         raise ImpossibleSplit(
             f"{signature.name}: a grid extent is {expression.text!r} = {value:g}, "

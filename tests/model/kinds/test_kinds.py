@@ -254,20 +254,22 @@ def collective_time(profile: Profile, op: str, processes: int, size: float) -> f
     return float(Teams(Messages(parameters, placement)).collective(op, size))
 
 
-@pytest.mark.parametrize("op", list(collectives.DEFAULT_ALGORITHM))
+@pytest.mark.parametrize("op", list(collectives.OPERATIONS))
 @pytest.mark.parametrize("processes", [1, 2, 6, 16, 64])
 def test_on_one_tier_a_collective_costs_its_formula(op: str, processes: int) -> None:
     alpha, beta = 1e-6, 1e-9
-    algorithm = collectives.DEFAULT_ALGORITHM[op]
+    algorithm = collectives.OPERATIONS[op].default
     size = 0 if op == "barrier" else 4096
-    expected = collectives.ALGORITHMS[op][algorithm](
-        processes, collectives.Message(size, alpha, beta, 1e-10)
+    expected = (
+        collectives.OPERATIONS[op]
+        .algorithms[algorithm]
+        .cost(processes, collectives.Message(size, alpha, beta, 1e-10))
     )
     found = collective_time(flat(alpha, beta), op, processes, size)
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("op", [op for op in collectives.DEFAULT_ALGORITHM if op != "barrier"])
+@pytest.mark.parametrize("op", [op for op in collectives.OPERATIONS if op != "barrier"])
 def test_nodes_make_a_collective_slower(op: str) -> None:
     small, large = (collective_time(machine(), op, 64, size) for size in (8, 1 << 20))
     assert large > small > collective_time(machine(), op, 8, 8)

@@ -45,7 +45,7 @@ def test_a_line_or_plane_differs_in_its_dimensions_only(
         assert (np.diff(team) > 0).all()
 
 
-@pytest.mark.parametrize("op", list(collectives.DEFAULT_ALGORITHM))
+@pytest.mark.parametrize("op", list(collectives.OPERATIONS))
 @pytest.mark.parametrize(
     ("comm", "size"),
     [("world", 24), ("node", 8), ("leaders", 3), ((0,), 2), ((1,), 3), ((2,), 4), ((0, 2), 8)],
@@ -54,10 +54,12 @@ def test_where_all_messages_cost_the_same_only_the_size_counts(
     op: str, comm: Any, size: int
 ) -> None:
     here = point(flat(cores=8), 24, 1, (2, 3, 4))
-    algorithm = collectives.DEFAULT_ALGORITHM[op]
+    algorithm = collectives.OPERATIONS[op].default
     bytes_ = 0 if op == "barrier" else 4096
-    expected = collectives.ALGORITHMS[op][algorithm](
-        size, collectives.Message(bytes_, ALPHA, BETA, GAMMA)
+    expected = (
+        collectives.OPERATIONS[op]
+        .algorithms[algorithm]
+        .cost(size, collectives.Message(bytes_, ALPHA, BETA, GAMMA))
     )
     assert here.teams.collective(op, bytes_, comm) == pytest.approx(expected, rel=1e-12)
 

@@ -16,7 +16,7 @@ from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.collective import COMMUNICATORS
 from popmodel.model.kinds.parallel import Parallel, SharedWrites
 from popmodel.model.signature.tables import KEYS, key_of
-from popmodel.network.collectives import DEFAULT_ALGORITHM, ROOTED
+from popmodel.network.collectives import OPERATIONS, ROOTED
 
 PAGE = grammar_page.PAGE.read_text()
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
@@ -29,7 +29,7 @@ def test_the_page_says_what_the_reader_does() -> None:
 def test_words_with_a_meaning_are_on_the_page() -> None:
     for words, name, key in (
         (COMMUNICATORS, "collective", "comm"),
-        (DEFAULT_ALGORITHM, "collective", "op"),
+        (OPERATIONS, "collective", "op"),
         (ROOTED, "collective", "root"),
     ):
         assert all(word in key_of(name, key).meaning for word in words)
