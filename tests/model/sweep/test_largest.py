@@ -10,7 +10,7 @@ from model.demo import LINE, PIPELINE, SOLITARY, machine, program
 from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
-from popmodel.model.signature import files as signature
+from popmodel.model import signatures as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.sweep.checking import check

@@ -19,10 +19,10 @@ from model.strategies import machines, programs
 from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
+from popmodel.model import signatures as signature
 from popmodel.model.changes import WHAT_IF, factors_of
 from popmodel.model.predict import predict
 from popmodel.model.run.placement import Allocation
-from popmodel.model.signature import files as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import expand
 from popmodel.model.sweep.splits import divisors

@@ -1,0 +1,101 @@
+"""Values of formulas at a point: evaluated, and refused in one line where they make no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from popmodel.errors import UsageError
+from popmodel.expressions import Expression, ExpressionError
+from popmodel.expressions.elementary import Value
+from popmodel.model.grammar.keys import Domain
+
+_SHOWN = 60  # characters of a formula in a message
+
+
+def evaluate(
+    expression: Expression,
+    values: Mapping[str, Value],
+    what: str,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Value:
+    """Compute a formula.
+
+    Parameters
+    ----------
+    expression : Expression
+        The formula.
+    values : mapping of str to value
+        Its names, and P and T.
+    what : str
+        Whose formula it is, for messages: ``stencil3d: trip of 'sweep'``.
+    functions : mapping of str to callable, optional
+        Functions that the machine gives a meaning.
+
+    Raises
+    ------
+    UsageError
+        If it has no finite value; the message says for which P and T, the hint for which values.
+    """
+    try:
+        return expression.evaluate(values, functions)
+    except ExpressionError as error:
+        raise UsageError(
+            f"{what} is {_text(expression)}, which {error.problem} ({_point(values)})", error.hint
+        ) from None
+
+
+def check(
+    value: Value,
+    domain: Domain | None,
+    expression: Expression,
+    values: Mapping[str, Value],
+    what: str,
+) -> None:
+    """Refuse a value outside the domain of its formula.
+
+    Parameters
+    ----------
+    value : float or ndarray
+        What the formula gave, in every draw.
+    domain : Domain or None
+        The values that make sense; None if all do.
+    expression, values, what
+        As in `evaluate`.
+
+    Raises
+    ------
+    UsageError
+        If a value is outside; that of the best estimate is shown, else the first of the draws.
+    """
+    if domain is None:
+        return
+    holds = domain.holds(value)
+    if np.all(holds):
+        return
+    bad = float(np.ravel(value)[np.flatnonzero(~np.ravel(holds))[0]])
+    drawn = "" if not np.ravel(holds)[0] else ", in a draw of the uncertain inputs"
+    raise UsageError(
+        f"{what} is {_text(expression)} = {bad:g} at {_point(values)}{drawn}; must be "
+        f"{domain.text}",
+        _advice(expression, values),
+    )
+
+
+def _advice(expression: Expression, values: Mapping[str, Value]) -> str:
+    names = sorted(expression.names - {"P", "T"})
+    known = ", ".join(f"{name} = {float(np.ravel(values[name])[0]):.6g}" for name in names)
+    return f"{known}: " * bool(known) + (
+        "choose another split or other parameters, or correct the formula"
+    )
+
+
+def _text(expression: Expression) -> str:
+    text = expression.text
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+
+
+def _point(values: Mapping[str, Value]) -> str:
+    return f"P={values['P']:g} T={values['T']:g}"

@@ -1,0 +1,234 @@
+"""Reads values of a signature: tables, words and formulas, each with its line if it is wrong."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from functools import partial
+from typing import Any, TypeVar
+
+from popmodel.errors import FileError, did_you_mean
+from popmodel.expressions import Expression, ExpressionError, parse
+from popmodel.expressions.grammar import FUNCTIONS
+from popmodel.machine.quantity import Quantity, read_quantity
+from popmodel.model.grammar import toml_lines
+from popmodel.model.grammar.keys import Domain, Key
+from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.symbols import RESERVED
+from popmodel.values import dataclass
+
+ORIGINS = ("user", "static", "trace", "fit")
+EXTRA_FUNCTIONS = {"if_fits": 3}
+
+Part = TypeVar("Part")
+UNREADABLE = parse("1")  # stands for a formula with a mistake while others are looked for
+
+
+class SignatureError(FileError):
+    """A signature cannot be read or contradicts itself."""
+
+
+@dataclass
+class Reading:
+    """Reads values of a TOML document; knows where everything stands in the text.
+
+    Attributes
+    ----------
+    path : str
+        File, for messages.
+    lines : mapping of path to int
+        Lines of the keys.
+    mistakes : list of SignatureError, or None
+        Where mistakes are collected; None ends the reading at the first.
+    formulas : dict of path to Expression
+        Every formula that was read, by its place in the document.
+    names : set of str
+        Names that formulas may use so far.
+    dimensions : int
+        Of the grid; 0 without one.
+    has_cells : bool
+        Whether the grid has cells.
+    """
+
+    path: str
+    lines: Mapping[Path, int]
+    mistakes: list[SignatureError] | None = None
+    formulas: dict[Path, Expression] = field(default_factory=dict)
+    names: set[str] = field(default_factory=lambda: {"P", "T"})
+    dimensions: int = 0
+    has_cells: bool = False
+
+    def note(self, mistake: SignatureError) -> None:
+        """Collect a mistake that does not keep the rest from being read, or end the reading."""
+        if self.mistakes is None:
+            raise mistake
+        self.mistakes.append(mistake)
+
+    def part(self, read: Callable[[], Part], instead: Part) -> Part:
+        """Read a part; if it is beyond reading, note why and go on without it."""
+        try:
+            return read()
+        except SignatureError as mistake:
+            self.note(mistake)
+            return instead
+
+    def error(self, where: Path, problem: str, hint: str | None = None) -> SignatureError:
+        line = toml_lines.line_of(self.lines, where)
+        return SignatureError(self.path, problem, line=line, hint=hint)
+
+    def body(self, value: object, where: Path) -> tuple[Any, ...]:
+        """Read the items of a body; what reads programs knows their kinds."""
+        raise NotImplementedError
+
+    def check_keys(self, keys: Sequence[Key], table: Mapping[str, Any], where: Path) -> None:
+        """Refuse keys that are not known, and the absence of those that have to be there."""
+        known = [key.name for key in keys]
+        place = f" in {where[-1]}" if where else ""
+        for name in table:
+            if name not in known:
+                hint = did_you_mean(name, known, f"known: {', '.join(known)}")
+                self.note(self.error((*where, name), f"unknown key {name!r}{place}", hint))
+        for key in keys:
+            if key.default is None and key.name not in table:
+                raise self.error(where, f"{key.name} is missing{place}")
+
+    def value(self, key: Key, table: Mapping[str, Any], where: Path) -> Any:
+        """Read the value of a key of a table; None where nothing says a value.
+
+        Returns
+        -------
+        Expression, str, dict of str to Expression, or what the key's own reader returns
+        """
+        at = (*where, key.name)
+        if key.read is not None:
+            return key.read(self, table, at)
+        if key.choices:
+            is_there = key.name in table or key.default in key.choices
+            return self.choice(key, table, at) if is_there else None
+        if key.names:
+            return self.named(key, table, at)
+        if key.table is not None:
+            return self.inner_table(key, table, at)
+        if key.name not in table and not key.has_number:
+            return None
+        return self.formula(key, table, at)
+
+    def table(self, document: Mapping[str, Any], where: Path) -> Mapping[str, Any]:
+        value = document.get(str(where[-1]), {})
+        if not isinstance(value, Mapping):
+            raise self.error(where, f"{where[-1]} must be a table")
+        return value
+
+    def text(self, table: Mapping[str, Any], where: Path) -> str:
+        value = table[str(where[-1])]
+        if not isinstance(value, str) or not value:
+            problem = "must not be empty" if value == "" else f"must be text, not {value!r}"
+            raise self.error(where, f"{where[-1]} {problem}")
+        return value
+
+    def choice(self, key: Key, table: Mapping[str, Any], where: Path) -> str:
+        """Read one of some words."""
+        value = table.get(key.name, key.default)
+        if value not in key.choices:
+            listed = ", ".join(key.choices[:-1]) + f" or {key.choices[-1]}"
+            raise self.error(where, f"{key.name} must be {listed}, not {value!r}")
+        return str(value)
+
+    def inner_table(self, key: Key, table: Mapping[str, Any], where: Path) -> Any:
+        """Read a table inside an item; None if it is not there."""
+        if key.name not in table:
+            return None
+        assert key.table is not None
+        inside = self.table(table, where)
+        self.check_keys(key.table.keys(), inside, where)
+        return key.table.read(self, inside, where)
+
+    def named(self, key: Key, table: Mapping[str, Any], where: Path) -> dict[str, Expression]:
+        """Read a table whose keys are free: levels of the memory, OpenMP constructs."""
+        entries = table.get(key.name, key.entries)
+        if not isinstance(entries, Mapping):
+            raise self.error(where, f"{key.name} must {key.names}")
+        return {
+            name: self.within(key.domain, self.expression(value, (*where, name)), (*where, name))
+            for name, value in entries.items()
+        }
+
+    def formula(self, key: Key, table: Mapping[str, Any], where: Path) -> Expression:
+        """Read the formula of a key, or its default."""
+        extra = ("rank",) if key.of_ranks else ()
+        expression = self.expression(table.get(key.name, key.default), where, extra)
+        return self.within(key.domain_of(is_constant=True), expression, where)
+
+    def within(self, domain: Domain | None, expression: Expression, where: Path) -> Expression:
+        """Refuse a formula without names whose value makes no sense; others depend on the run."""
+        if expression.names or expression.calls & EXTRA_FUNCTIONS.keys():
+            return expression
+        try:
+            value = expression.evaluate({})
+        except ExpressionError as error:
+            self.note(self.error(where, f"{where[-1]}: {error.message}", error.hint))
+            return expression
+        if domain is not None and not domain.holds(value):
+            problem = f"{where[-1]} must be {domain.text}, not {float(value):g}"
+            self.note(self.error(where, problem))
+        return expression
+
+    def quantity(self, value: object, where: Path) -> Quantity:
+        """Read a number, or a table with value, low, high and origin."""
+        entry = value if isinstance(value, Mapping) else {"value": value}
+        try:
+            return read_quantity(entry, "1", zero=True, origins=ORIGINS)
+        except ValueError as error:
+            raise self.error(where, f"{where[-1]}: {error}") from None
+
+    def new_name(self, name: str, where: Path) -> None:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            problem = f"{name!r} cannot be a name in formulas"
+            self.note(self.error(where, problem, "use letters, digits and _"))
+        elif name in RESERVED or name in FUNCTIONS or name in EXTRA_FUNCTIONS:
+            meaning = RESERVED.get(name, "a function")
+            self.note(self.error(where, f"the name {name} is reserved: {meaning}"))
+        elif name in self.names:
+            self.note(self.error(where, f"{name} is defined twice"))
+        self.names.add(name)
+
+    def expressions(self, table: Mapping[str, Any], where: Path) -> tuple[Expression, ...]:
+        value = table[str(where[-1])]
+        if not isinstance(value, list) or not value:
+            raise self.error(where, f"{where[-1]} must be a list of formulas")
+        return tuple(
+            self.expression(entry, (*where, index), functions={})
+            for index, entry in enumerate(value)
+        )
+
+    def expression(
+        self,
+        value: object,
+        where: Path,
+        extra: Iterable[str] = (),
+        functions: Mapping[str, int] = EXTRA_FUNCTIONS,
+    ) -> Expression:
+        """Read a formula; what holds whatever the machine is gets none of its `functions`."""
+        read = partial(self._formula, value, where, self.names | set(extra), functions)
+        self.formulas[where] = self.part(read, UNREADABLE)
+        return self.formulas[where]
+
+    def _formula(
+        self,
+        value: object,
+        where: Path,
+        known: set[str],
+        functions: Mapping[str, int],
+    ) -> Expression:
+        key = next(part for part in reversed(where) if isinstance(part, str))
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.error(where, f"{key} must be a number or a formula, not {value!r}")
+        try:
+            expression = parse(str(value), functions=functions)
+        except ExpressionError as error:
+            raise self.error(where, f"{key}: {error.message}", error.hint) from None
+        for name in sorted(expression.names - known):
+            hint = did_you_mean(name, known, f"known: {', '.join(sorted(known))}")
+            raise self.error(where, f"{key}: unknown name {name!r} in {value!r}", hint)
+        return expression

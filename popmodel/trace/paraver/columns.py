@@ -1,0 +1,160 @@
+"""The columns that a scan ends in, whatever holds them: memory, a cache or a temporary file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from popmodel.kernel import _kernel
+from popmodel.trace.blocks import give_back
+from popmodel.trace.container import Shape, Writer
+from popmodel.trace.paraver.spill import Spill
+from popmodel.trace.tables import Events, Int64, Messages, States
+
+SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
+    "states": {"begin": np.int64, "end": np.int64, "state": np.int32},
+    "events": {"time": np.int64, "type": np.uint32, "value": np.int64},
+    "messages": {
+        "sender": np.int32,
+        "receiver": np.int32,
+        "logical_send": np.int64,
+        "physical_send": np.int64,
+        "logical_receive": np.int64,
+        "physical_receive": np.int64,
+        "size": np.int64,
+        "tag": np.int64,
+    },
+}
+"""Name and type of each column, in the order in which the decoder fills them."""
+
+TIME_ORDER = {"states": "begin", "events": "time", "messages": "physical_send"}
+"""The column by which the rows of a location are ordered."""
+
+ROWS = 1 << 16
+"""Rows decoded at a time when columns go to a file."""
+BLOCK = 1 << 23
+"""Bytes of spilled streams read at a time."""
+
+Arrays = dict[str, np.ndarray]
+"""Columns by name, as ``events.time``; ``events.offsets`` and the like are the partitions."""
+
+
+def offsets_of(counts: Int64) -> Int64:
+    """First row of each location, and the number of rows, from the rows of each: int64[L + 1]."""
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def shapes_of(counts: Iterable[Int64]) -> dict[str, Shape]:
+    """Shapes of all columns and offsets, by name, from the rows of each table by location."""
+    shapes = {}
+    for (table, columns), each in zip(SCHEMA.items(), counts, strict=True):
+        rows = int(each.sum())
+        shapes[f"{table}.offsets"] = Shape("<i8", len(each) + 1)
+        for name, kind in columns.items():
+            shapes[f"{table}.{name}"] = Shape(np.dtype(kind).newbyteorder("<").str, rows)
+    return shapes
+
+
+def empty(rows: Mapping[str, int]) -> Arrays:
+    """Columns in memory, not yet filled, with the given number of rows in each table."""
+    return {
+        f"{table}.{name}": np.empty(rows[table], kind)
+        for table, columns in SCHEMA.items()
+        for name, kind in columns.items()
+    }
+
+
+def in_memory(scanner: _kernel.Scanner) -> Arrays:
+    """Columns and offsets of all that the scanner holds."""
+    offsets = {
+        table: offsets_of(each) for table, each in zip(SCHEMA, scanner.counts(), strict=True)
+    }
+    arrays = empty({table: int(each[-1]) for table, each in offsets.items()})
+    scanner.decoder().fill(*arrays.values())
+    arrays |= {f"{table}.offsets": each for table, each in offsets.items()}
+    sort_locations(arrays, scanner)
+    return arrays
+
+
+def write(scanner: _kernel.Scanner, spill: Spill | None, writer: Writer) -> None:
+    """Append all columns and offsets to a file, a block of rows at a time."""
+    for table, each in zip(SCHEMA, scanner.counts(), strict=True):
+        writer.append(f"{table}.offsets", offsets_of(each))
+    block = empty(dict.fromkeys(SCHEMA, ROWS))
+    if spill is None:
+        _write_decoded(scanner.decoder(), block, writer)
+        return
+    decoder = _kernel.Decoder()
+    for _ in spill.blocks(decoder, BLOCK):
+        _write_decoded(decoder, block, writer)
+
+
+def _write_decoded(decoder: _kernel.Decoder, block: Arrays, writer: Writer) -> None:
+    while any(filled := decoder.fill(*block.values())):
+        for (table, columns), rows in zip(SCHEMA.items(), filled, strict=True):
+            for name in columns:
+                writer.append(f"{table}.{name}", block[f"{table}.{name}"][:rows])
+
+
+def fit(arrays: Arrays, locations: int) -> bool:
+    """Whether all columns are there, of the right types and lengths, partitioned by location."""
+    for table, columns in SCHEMA.items():
+        offsets = arrays.get(f"{table}.offsets")
+        if offsets is None or not is_partition(offsets, locations):
+            return False
+        for name, kind in columns.items():
+            column = arrays.get(f"{table}.{name}")
+            if column is None or column.dtype != kind or len(column) != offsets[-1]:
+                return False
+    return True
+
+
+def is_partition(offsets: np.ndarray, parts: int) -> bool:
+    """Whether these are the offsets of so many parts."""
+    return (
+        offsets.dtype == np.int64
+        and len(offsets) == parts + 1
+        and offsets[0] == 0
+        and bool(np.all(np.diff(offsets) >= 0))
+    )
+
+
+def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> list[str]:
+    """Put the rows of those locations in time order that the scanner found out of it.
+
+    Rows of equal time keep their order, because the order of entry and exit matters.
+
+    Returns
+    -------
+    list of str
+        The columns that this may have changed.
+    """
+    changed = []
+    for (table, columns), locations in zip(SCHEMA.items(), scanner.disordered(), strict=True):
+        offsets = arrays[f"{table}.offsets"]
+        if len(locations):
+            changed += [f"{table}.{name}" for name in columns]
+        for location in locations:
+            rows = slice(int(offsets[location]), int(offsets[location + 1]))
+            order = np.argsort(arrays[f"{table}.{TIME_ORDER[table]}"][rows], kind="stable")
+            for name in columns:
+                column = arrays[f"{table}.{name}"]
+                column[rows] = column[rows][order]
+                give_back(column, rows.start, rows.stop)
+    return changed
+
+
+def as_records(arrays: Arrays) -> tuple[States, Events, Messages]:
+    """Return the arrays as the three kinds of records."""
+    return (
+        States(**_table(arrays, "states")),
+        Events(**_table(arrays, "events")),
+        Messages(**_table(arrays, "messages")),
+    )
+
+
+def _table(arrays: Arrays, table: str) -> dict[str, np.ndarray]:
+    return {name: arrays[f"{table}.{name}"] for name in ("offsets", *SCHEMA[table])}

@@ -1,0 +1,430 @@
+"""Reads Paraver traces: ``x.prv`` or ``x.prv.gz``, and ``x.pcf`` and ``x.row`` beside it."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from popmodel.cache import doubt, folder
+from popmodel.errors import TraceError, UsageError
+from popmodel.kernel import _kernel
+from popmodel.shapes import Items, Optional, Plain, Row, ShapeError, Text, Whole, record
+from popmodel.trace import container, store
+from popmodel.trace.paraver import columns, completeness
+from popmodel.trace.paraver.header import Application, Header, HeaderError, parse_header
+from popmodel.trace.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
+from popmodel.trace.paraver.spill import Spill
+from popmodel.trace.paraver.tables import ParaverRecords
+from popmodel.trace.source import CHUNK, Source, open_source
+from popmodel.trace.tables import Int32, TraceWarning, offsets_of
+from popmodel.trace.trace import Trace
+
+LONGEST_HEADER = 1 << 26
+HELD = 56 << 20
+"""Bytes that the scanner may hold before its records go to disk."""
+MEMORY = 1 << 26
+"""Bytes of columns that are kept in memory when the cache cannot be written to."""
+FEW_THREADS = 1 << 16
+"""Threads that cost little, whether there are records of them or not."""
+DAMAGED = "the line is damaged: copy the trace again, or merge it again (mpi2prv)"
+DAMAGED_GZIP = (
+    "check with gzip -t: copy the file again if it is damaged, else merge it again (mpi2prv)"
+)
+TRUNCATED = "the file ends in the middle of a record"
+
+Stored = tuple[dict[str, Any], columns.Arrays]
+"""Facts and arrays of a trace, as they stand in a cached file."""
+
+INTERCOMMUNICATORS = "intercommunicators (ignored)"
+NOTICES = (
+    "comment lines (ignored)",
+    "states out of time order (sorted)",
+    "events out of time order (sorted)",
+    "messages out of time order (sorted)",
+    "overlapping states: the overlap counts twice",
+    "records after the end time in the header",
+    "messages to or from another application (ignored)",
+    "communicators defined again with other ranks (the last definition counts)",
+    INTERCOMMUNICATORS,
+    "no newline at the end of the file: the last record may be truncated",
+)
+"""Texts of what the scanner tallies, in its order."""
+
+
+def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
+    """Read one application of a Paraver trace.
+
+    Parameters
+    ----------
+    path : path
+        A ``.prv`` file, plain or compressed with gzip; ``.pcf`` and ``.row`` files of the same
+        name are used where they exist.
+    application : int
+        Number of the application in the trace, from 1.
+    cache : bool
+        Keep the parsed trace in the user's cache directory and use it from there next time. The
+        records stay on disk and are memory-mapped, so that memory does not grow with the trace.
+        A directory that others can write to is not used (a warning of the trace says so).
+        Without the cache, records are held in memory, those of a long trace in a temporary file.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, is damaged, truncated or not a trace.
+    UsageError
+        If the trace has no such application.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> trace = popmodel.read("tests/data/cg.S.2.prv.gz")
+    >>> trace.processes, trace.duration / 1e9  # s
+    (2, 0.52241422)
+    >>> table = trace.to_dataframe("calls")
+    """
+    if not os.fspath(path):
+        raise UsageError("the name of the trace must not be empty", "give a .prv or .prv.gz file")
+    source_path = Path(path)
+    try:
+        facts, arrays = _stored(source_path, application, cache)
+    except MemoryError:
+        raise TraceError(
+            path, "not enough memory to read it", hint="use a machine with more memory"
+        ) from None
+    labels, unlabelled = read_labels(source_path)
+    names, unnamed = read_names(source_path, *facts["threads"])
+    shown = os.fspath(path).encode(errors="backslashreplace").decode()
+    return Trace(
+        path=shown,
+        application=application,
+        applications=facts["applications"],
+        begin=0,
+        end=facts["duration"],
+        nodes=tuple(facts["nodes"]),
+        process_offsets=arrays["process_offsets"],
+        node_of_location=arrays["node_of_location"],
+        communicators=_communicators(arrays),
+        records=ParaverRecords(*columns.as_records(arrays), labels, facts["duration"], shown),
+        names=names,
+        warnings=(
+            *(TraceWarning(*each) for each in facts["warnings"]),
+            *unlabelled,
+            *unnamed,
+            *(_distrust() if cache else ()),
+        ),
+    )
+
+
+def _distrust() -> list[TraceWarning]:
+    """A warning where the cache is not used because others could have written what it holds."""
+    why = doubt()
+    return [TraceWarning(f"the cache {why} and is not used")] if why else []
+
+
+def _stored(path: Path, application: int, cache: bool) -> Stored:
+    """Take a trace from the cache, or scan it and put it there."""
+    key = store.key_of(path, application) if cache else None
+    if key is not None and (found := store.load(key)) is not None and _is_whole(*found):
+        return found
+    with _Scratch(path, cache=cache) as scratch:
+        with open_source(path) as source:
+            header, scanner = scan(source, path, application, scratch)
+        facts, extra = _facts(header, application, scanner)
+        shapes = columns.shapes_of(scanner.counts())
+        if scratch.is_needless(shapes):
+            return facts, columns.in_memory(scanner) | extra
+        shapes |= {
+            name: container.Shape(values.dtype.str, len(values)) for name, values in extra.items()
+        }
+
+        def fill(writer: container.Writer) -> None:
+            columns.write(scanner, scratch.spill, writer)
+            for name, values in extra.items():
+                writer.append(name, values)
+
+        def finish(arrays: columns.Arrays) -> list[str]:
+            return columns.sort_locations(arrays, scanner)
+
+        with scratch.explained():
+            kept_as = key if scratch.is_cache else None
+            return facts, store.keep(scratch.folder, kept_as, facts, shapes, fill, finish)
+
+
+class _Scratch:
+    """Where files are made while a trace is read: the cache, or else the folder of the moment."""
+
+    def __init__(self, path: Path, *, cache: bool) -> None:
+        self._path = path
+        self._folder: Path | None = None
+        if cache:
+            with store.explained(path, folder(), cached=True):
+                self._folder = store.usable_folder()
+        self.is_cache = self._folder is not None
+        self._file: io.FileIO | None = None
+        self.spill: Spill | None = None
+
+    def __enter__(self) -> _Scratch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def folder(self) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.gettempdir())
+        return self._folder
+
+    def explained(self) -> AbstractContextManager[None]:
+        return store.explained(self._path, self.folder, cached=self.is_cache)
+
+    def is_needless(self, shapes: Mapping[str, container.Shape]) -> bool:
+        """Whether columns may stay in memory: there is no cache to keep, and they are small."""
+        size = sum(shape.size for shape in shapes.values())
+        return not self.is_cache and self.spill is None and size <= MEMORY
+
+    def drain(self, scanner: _kernel.Scanner, buffer: memoryview) -> None:
+        """Move what the scanner holds to the spill file, which is made when first needed."""
+        with self.explained():
+            if self.spill is None:
+                self._file = store.nameless(self.folder)
+                self.spill = Spill(self._file, len(scanner.lengths()))
+            self.spill.drain(scanner, buffer)
+
+
+def scan(
+    source: Source, path: Path, application: int, scratch: _Scratch | None
+) -> tuple[Header, _kernel.Scanner]:
+    """Scan all of a trace's text.
+
+    The scanner then holds the records; but with a scratch, if they are many, that one does.
+    """
+    view = memoryview(bytearray(CHUNK))
+    line, rest = read_header_line(source, path, view)
+    try:
+        header = parse_header(line)
+        _check_threads(header, source)
+    except HeaderError as error:
+        hint = DAMAGED_GZIP if source.compressed else DAMAGED
+        raise TraceError(path, str(error), line=1, hint=hint) from None
+    check_application(header, path, application)
+    scanner = _kernel.Scanner(
+        [list(each.threads) for each in header.applications],
+        sum(header.nodes),
+        header.unit,
+        header.duration,
+        application,
+        1,
+    )
+    try:
+        scanner.feed(rest)
+        while size := source.readinto(view):
+            scanner.feed(view[:size])
+            if scratch is not None and scanner.held > HELD:
+                scratch.drain(scanner, view)
+        scanner.finish()
+    except _kernel.ScanError as error:
+        number, reason = error.args
+        hint = _advice(reason, source)
+        raise TraceError(path, reason, line=number, hint=hint) from None
+    if scratch is not None and scratch.spill is not None:
+        scratch.drain(scanner, view)
+        scanner.release()
+    return header, scanner
+
+
+def _check_threads(header: Header, source: Source) -> None:
+    """Raise `HeaderError` if there cannot be a record of each thread, however short."""
+    if header.threads > max(FEW_THREADS, source.most):
+        raise HeaderError(
+            f"the header states {header.threads} threads, more than the file can have records"
+        )
+
+
+def _advice(reason: str, source: Source) -> str:
+    """Return what to do about a record that cannot be used."""
+    if source.compressed:
+        return DAMAGED_GZIP
+    if reason == TRUNCATED:
+        return "copy the trace or run the program again"
+    if "is outside" in reason:
+        return "header and records do not match: merge the trace again (mpi2prv)"
+    return DAMAGED
+
+
+def _facts(
+    header: Header, number: int, scanner: _kernel.Scanner
+) -> tuple[dict[str, Any], columns.Arrays]:
+    """All that a trace needs besides its records."""
+    application = header.applications[number - 1]
+    found = scanner.communicators()
+    ranks = list(found.values())
+    # Where no nodes are stated, those of the tasks mean nothing: all are taken as on one.
+    nodes = np.array(application.nodes if header.nodes else [1] * len(application.nodes), np.int32)
+    arrays: columns.Arrays = {
+        "process_offsets": offsets_of(np.array(application.threads, np.int64)),
+        "node_of_location": np.repeat(nodes - 1, application.threads),
+        "communicators.id": np.array(list(found), np.int64),
+        "communicators.offsets": offsets_of(np.array([len(each) for each in ranks])),
+        "communicators.rank": np.concatenate([np.empty(0, np.int32), *ranks]),
+    }
+    facts: dict[str, Any] = {
+        "applications": len(header.applications),
+        "duration": header.duration,
+        "nodes": list(header.nodes),
+        "threads": [
+            sum(sum(each.threads) for each in header.applications[: number - 1]),
+            sum(application.threads),
+            sum(sum(each.threads) for each in header.applications),
+        ],
+        "warnings": _warnings(header, application, scanner),
+    }
+    return facts, arrays
+
+
+_FACTS = record(
+    {
+        "applications": Whole(1),
+        "duration": Whole(0),
+        "nodes": Items(Whole(0)),
+        "threads": Row(Whole(0), Whole(0), Whole(0)),
+        "warnings": Items(Row(Text(), Whole(0), Optional(Whole(0)))),
+    },
+    others=Plain(),
+)
+
+
+def _has_all(facts: dict[str, Any]) -> bool:
+    """Whether a file of the cache says what `_facts` gave."""
+    try:
+        _FACTS.read(facts)
+    except ShapeError:
+        return False
+    return True
+
+
+def _is_whole(facts: dict[str, Any], arrays: columns.Arrays) -> bool:
+    """Whether a file of the cache holds a whole trace."""
+    locations = len(arrays.get("node_of_location", ()))
+    processes = arrays.get("process_offsets")
+    groups = arrays.get("communicators.offsets")
+    return (
+        _has_all(facts)
+        and processes is not None
+        and columns.is_partition(processes, len(processes) - 1)
+        and processes[-1] == locations
+        and groups is not None
+        and columns.is_partition(groups, len(arrays.get("communicators.id", ())))
+        and groups[-1] == len(arrays.get("communicators.rank", ()))
+        and columns.fit(arrays, locations)
+    )
+
+
+def _communicators(arrays: columns.Arrays) -> dict[int, Int32]:
+    edges = arrays["communicators.offsets"].tolist()
+    ranks = arrays["communicators.rank"]
+    return {
+        number: ranks[begin:end]
+        for number, begin, end in zip(
+            arrays["communicators.id"].tolist(), edges, edges[1:], strict=False
+        )
+    }
+
+
+def read_header_line(source: Source, path: Path, view: memoryview) -> tuple[str, bytes]:
+    """Return the first line and the bytes read after it."""
+    text = bytearray()
+    found = -1
+    while found < 0 and len(text) < LONGEST_HEADER:
+        size = source.readinto(view)
+        if not size:
+            break
+        begin = len(text)
+        text += view[:size]
+        if begin == 0 and not text.startswith(b"#Paraver "[: len(text)]):
+            what = "the file is binary" if b"\0" in text[:4096] else "not a Paraver trace"
+            raise TraceError(
+                path,
+                f"{what}: it does not begin with '#Paraver'",
+                hint="give the .prv or .prv.gz file that Extrae wrote",
+            )
+        found = text.find(b"\n", begin)
+    if not text:
+        raise TraceError(path, "the file is empty", hint="trace the run again")
+    line = text if found < 0 else text[:found]
+    return line.decode("ascii", "backslashreplace").rstrip("\r"), bytes(text[len(line) + 1 :])
+
+
+def check_application(header: Header, path: Path, application: int) -> None:
+    """Raise `UsageError` unless the trace has such an application."""
+    count = len(header.applications)
+    if not 1 <= application <= count:
+        there = "1 only" if count == 1 else f"1 to {count}"
+        raise UsageError(
+            f"{path}: no application {application}", f"the trace has application {there}"
+        )
+
+
+def read_labels(path: Path) -> tuple[Labels, list[TraceWarning]]:
+    """Names from the ``.pcf`` file beside a trace, and a warning where it gives none."""
+    text, problem = read_beside(path, ".pcf")
+    labels = Labels() if text is None else parse_pcf(text)
+    name = beside(path, ".pcf").name
+    if problem is not None:
+        lack = f"{name} cannot be read ({problem})"
+    elif text is None:
+        lack = "no .pcf file next to the trace"
+    elif not labels.event_types:
+        lack = f"{name} defines no event types"
+    else:
+        return labels, []
+    return labels, [TraceWarning(f"{lack}: using built-in names")]
+
+
+def read_names(
+    path: Path, before: int, locations: int, all_locations: int
+) -> tuple[tuple[str, ...] | None, list[TraceWarning]]:
+    """Names of an application's threads from the ``.row`` file beside a trace.
+
+    That file lists the threads of all applications; `before` of them come first.
+    """
+    text, problem = read_beside(path, ".row")
+    name = beside(path, ".row").name
+    if problem is not None:
+        return None, [TraceWarning(f"{name} cannot be read ({problem}): threads are numbered")]
+    if text is None:
+        return None, []
+    names = parse_row(text).get("THREAD")
+    if names is None:
+        return None, [TraceWarning(f"{name} names no threads: they are numbered")]
+    if len(names) != all_locations:
+        numbers = f"({len(names)}, not {all_locations})"
+        problem = f"{name} names a different number of threads {numbers}"
+        return None, [TraceWarning(f"{problem}: not used")]
+    return names[before : before + locations], []
+
+
+def _warnings(
+    header: Header, application: Application, scanner: _kernel.Scanner
+) -> list[tuple[str, int, int | None]]:
+    """What the scanner tallied and what the header lacks: text, count, first line."""
+    tallies = scanner.tallies()
+    found: list[tuple[str, int, int | None]] = [
+        (text, count, line) for text, (count, line) in zip(NOTICES, tallies, strict=True) if count
+    ]
+    if not header.nodes:
+        found.append(("the header lists no nodes: all processes are assumed to share one", 1, 1))
+    listed = len(scanner.communicators()) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
+    if lacking := max(0, application.communicators - listed):
+        found.append(("communicators counted in the header but not listed", lacking, None))
+    if cut := completeness.lacking(header.duration, application.threads, scanner):
+        found.append((*cut, None))
+    return found

@@ -1,0 +1,225 @@
+"""Loops on cores: chains of operations, overlap, instructions, shared lines, random cost."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from model.demo import exact, machine, point
+
+from popmodel.machine.profile import MissingQuantity, Profile, from_document
+from popmodel.model.kinds.costs import Costs
+from popmodel.model.kinds.halo import copying
+from popmodel.model.kinds.parallel import Critical, Parallel, SharedWrites
+from popmodel.model.kinds.pipeline import Pipeline
+from popmodel.model.kinds.serial import Serial
+from popmodel.model.kinds.task import Task
+from popmodel.model.run.point import Point
+from popmodel.model.run.work import Work
+from popmodel.model.terms import false_sharing, schedule
+from popmodel.model.terms.imbalance import expected_maximum
+
+CYCLE = 1 / 2e9
+
+
+def with_memory(**entries: Any) -> Profile:
+    document = copy.deepcopy(dict(machine().document))
+    document["memory"] |= entries
+    document["topology"]["sockets"] = 2
+    document["openmp"]["critical"] = {"T": [1, 8], "seconds": [exact(1e-7), exact(1e-7)]}
+    document["openmp"]["dynamic_chunk"] = {"T": [1, 8], "seconds": [exact(0.0), exact(0.0)]}
+    return from_document(document)
+
+
+def computation(
+    processes: int = 1, threads: int = 1, profile: Profile | None = None, overlap: str | None = None
+) -> Point:
+    return point(profile or machine(), processes, threads, (1,), overlap=overlap)
+
+
+def serial(here: Point, trip: float, costs: Costs) -> Work:
+    return Serial("loop", 1.0, trip, costs).work(here)
+
+
+def parallel(here: Point, trip: float, inner: float, costs: Costs, **keys: Any) -> Work:
+    return Parallel("loop", 1.0, trip, inner, costs, {}, **keys).work(here)
+
+
+# -- one core
+
+
+@given(st.floats(0, 20), st.floats(0, 20), st.floats(0, 20))
+def test_the_slowest_of_peak_rates_and_chain_counts(
+    flops: float, loads: float, chain: float
+) -> None:
+    work = serial(computation(), 1e6, Costs(flops=flops, loads=loads, chain=chain))
+    cycles = max(flops / 2, loads / 2, chain) + 1  # and the control of the loop
+    assert work.serial == pytest.approx(1e6 * cycles * CYCLE)
+
+
+def test_a_chain_is_shared_and_stretched_as_other_work() -> None:
+    work = parallel(computation(threads=4), 10, 100, Costs(chain=7))
+    assert work.share == pytest.approx(1000 / 4 * 8 * CYCLE)
+    assert work.stretched == pytest.approx(3 * 100 * 8 * CYCLE)
+
+
+@pytest.mark.parametrize(
+    "plan", [{}, {"chunk": 3.0}, {"schedule": "dynamic"}, {"schedule": "guided"}]
+)
+def test_one_thread_waits_for_no_other_thread(plan: dict[str, Any]) -> None:
+    profile = with_memory()
+    profile.document["openmp"]["guided_chunk"] = profile.document["openmp"]["dynamic_chunk"]
+    here = computation(profile=from_document(dict(profile.document)))
+    work = parallel(here, 64 / 3, 100, Costs(flops=2), **plan)
+    assert work.stretched == work.share == pytest.approx(64 / 3 * 100 * 2 * CYCLE)
+
+
+def test_a_loop_says_how_it_overlaps() -> None:
+    core, caches, memory = 3 * CYCLE, 8 / 4e10, 16 / 1e10
+
+    def time(mode: str | None, **how: Any) -> float:
+        costs = Costs(flops=4, loads=2, bytes={"L3": 8, "MEM": 16}, mode=mode)
+        return float(serial(computation(**how), 1, costs).serial)
+
+    assert time(None) == time("sum") == pytest.approx(core + caches + memory)
+    assert time("roofline") == pytest.approx(max(core, caches, memory))
+    assert time("ecm") == pytest.approx(max(core, 1 * CYCLE + caches + memory))
+    # an assumption about all loops, for the bounds of the model, is stronger
+    assert time("roofline", overlap="none") == time(None)
+    assert time("sum", overlap="full") == time("roofline")
+
+
+def test_the_profile_decides_where_a_loop_does_not() -> None:
+    document = copy.deepcopy(dict(machine().document))
+    document["core"]["overlap"] = "full"
+    costs = Costs(flops=4, bytes={"MEM": 16})
+    found = serial(computation(profile=from_document(document)), 1, costs).serial
+    assert found == pytest.approx(16 / 1e10)
+
+
+# -- instructions
+
+
+def test_instructions_of_all_threads_are_added() -> None:
+    many = computation(threads=4)
+    work = parallel(many, 10, 100, Costs(instructions=12))
+    assert work.instructions == 12_000
+    more = work.plus(serial(many, 50, Costs(instructions=2))).times(3)
+    assert more.instructions == 3 * (12_000 + 100)
+    assert copying(many, 800, 1e9, shared=False).instructions == 200
+    assert copying(many, 800, 1e9, shared=True).instructions == 200
+
+
+def test_one_part_that_is_not_counted_makes_them_unknown() -> None:
+    one = computation(threads=2, profile=with_openmp())
+    counted = serial(one, 5, Costs(instructions=2))
+    for part in (
+        serial(one, 5, Costs(flops=2)),
+        Task("tasks", 1.0, 5, 1e-6, 1e-6).work(one),
+        sweep(one),
+        parallel(one, 5, 1, Costs(instructions=2), critical=Critical(1, 1e-6)),
+    ):
+        assert part.instructions is None
+        assert counted.plus(part).instructions is None
+        assert part.plus(counted).times(2).instructions is None
+    assert counted.plus(Work(transfer=1.0)).instructions == 10
+
+
+def sweep(here: Point) -> Work:
+    return Pipeline("sweep", 1.0, (0,), blocks=1, seconds=1e-3, bytes=8).work(here)
+
+
+def with_openmp() -> Profile:
+    document = copy.deepcopy(dict(machine().document))
+    once = {"T": [1, 8], "seconds": [exact(1e-7), exact(1e-7)]}
+    document["openmp"] |= dict.fromkeys(("task", "parallel", "critical"), once)
+    return from_document(document)
+
+
+def test_everything_useful_has_its_cycles() -> None:
+    one = computation(threads=4)
+    assert copying(one, 1e6, 1e9, shared=False).serial_cycles == pytest.approx(1e-3 * 2e9)
+    assert copying(one, 1e6, 1e9, shared=True).region_cycles == pytest.approx(1e-3 / 4 * 2e9)
+    assert sweep(one).serial_cycles == pytest.approx(1e-3 * 2e9)
+
+
+# -- lines that threads share
+
+
+SHARED = {
+    "line": 64,
+    "line_transfer": {"near": exact(5e-8), "far": exact(2e-7)},
+    "kappa_fs": exact(0.5),
+}
+
+
+@pytest.mark.parametrize(("threads", "transfer"), [(2, 5e-8), (4, 5e-8), (8, 2e-7)])
+def test_false_sharing_is_useful_time_of_every_thread(threads: int, transfer: float) -> None:
+    one = computation(threads=threads, profile=with_memory(**SHARED))
+    writes = SharedWrites(count=800, bytes=8, chunk=1)
+    costs = Costs(flops=4)
+    without = parallel(one, 800, 10, costs)
+    shared = parallel(one, 800, 10, costs, shared_writes=writes)
+    # four cores of a socket; lines of eight elements
+    lost = false_sharing.false_sharing_time(800, threads, 1, 8, transfer, 0.5)
+    assert lost > 0
+    assert shared.share - without.share == pytest.approx(lost)
+    assert shared.stretched - without.stretched == pytest.approx(lost)
+    assert shared.region_cycles == pytest.approx(shared.share * 2e9)
+    assert shared.single_thread == without.single_thread
+    assert shared.overhead == without.overhead
+
+
+def test_padded_elements_and_one_thread_share_no_line() -> None:
+    profile = with_memory(**SHARED)
+    padded = SharedWrites(count=800, bytes=64, chunk=1)
+    costs = Costs(flops=4)
+    many = computation(threads=4, profile=profile)
+    assert parallel(many, 800, 1, costs, shared_writes=padded) == parallel(many, 800, 1, costs)
+    packed = SharedWrites(count=800, bytes=8, chunk=1)
+    alone = computation()  # whose profile knows nothing of lines
+    assert parallel(alone, 8, 1, costs, shared_writes=packed) == parallel(alone, 8, 1, costs)
+
+
+@pytest.mark.parametrize(
+    ("missing", "path"),
+    [
+        ("line", "memory.line"),
+        ("line_transfer", "memory.line_transfer.near"),
+        ("kappa_fs", "memory.kappa_fs"),
+    ],
+)
+def test_a_profile_without_what_false_sharing_needs(missing: str, path: str) -> None:
+    known = {key: value for key, value in SHARED.items() if key != missing}
+    one = computation(threads=2, profile=with_memory(**known))
+    with pytest.raises(MissingQuantity, match=f"has no value for {path}"):
+        parallel(one, 8, 1, Costs(), shared_writes=SharedWrites(8, 8, 1))
+
+
+# -- iterations of random cost
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_random_iterations_make_one_thread_the_slowest(threads: int) -> None:
+    trip, cv, costs = 800, 0.4, Costs(flops=4)
+    work = parallel(computation(threads=threads), trip, 100, costs, iteration_cv=cv)
+    expected = 1 + cv * np.sqrt(threads / trip) * expected_maximum(threads)
+    assert work.stretched / work.share == pytest.approx(expected)
+    cost = np.random.default_rng(7).gamma(1 / cv**2, cv**2, (400, threads, trip // threads))
+    simulated = cost.sum(axis=2).max(axis=1).mean() / (trip / threads)
+    assert work.stretched / work.share == pytest.approx(simulated, abs=0.006)
+
+
+def test_random_iterations_of_a_dynamic_schedule_end_in_turns() -> None:
+    profile = with_memory()
+    here, costs = computation(threads=8, profile=profile), Costs(flops=4)
+    plan = {"schedule": "dynamic", "chunk": 5}
+    work = parallel(here, 100, 100, costs, **plan, iteration_cv=0.8)
+    iteration = work.share * 8 / 100
+    assert work.stretched == pytest.approx(schedule.dynamic_time(100, iteration, 8, 5, spread=0.8))
+    even = parallel(here, 100, 100, costs, **plan)
+    assert work.stretched >= even.stretched
