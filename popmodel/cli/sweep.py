@@ -19,7 +19,7 @@ from popmodel.cli.options import (
     fraction,
     number_of,
     optional_number,
-    output_option,
+    result_option,
     settings,
     size,
     whole_number,
@@ -78,12 +78,7 @@ def command(
         ),
     ] = None,
     format: Annotated[str | None, format_option(SWEEP_FORMATS, FORMAT_HELP)] = None,
-    output: Annotated[
-        str | None,
-        output_option(
-            "Write to FILE (.json, .csv, .md, .txt or .svg). Default: standard output (-)."
-        ),
-    ] = None,
+    output: Annotated[str | None, result_option(SWEEP_FORMATS)] = None,
     force: ForceOption = False,
 ) -> None:
     """Find the best split of cores into processes and threads.
