@@ -35,8 +35,8 @@ from popmodel.simulator.program import NONE_UNEVEN, Program
 from popmodel.simulator.turns import match_collectives, uneven_arrivals
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
-from popmodel.trace.names import TRACING_DISABLED
 from popmodel.trace.pieces import Pieces
+from popmodel.trace.states import TRACING_DISABLED
 from popmodel.units import count, plural
 
 if TYPE_CHECKING:

@@ -11,28 +11,29 @@ import pytest
 from popmodel.efficiency.call_sites import CallSite
 from popmodel.efficiency.measure import Run, analyse
 from popmodel.trace import Trace, read
-from popmodel.trace.labels import Labels
-from popmodel.trace.names import CALLER, CALLER_LINE
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.labels import Labels
+from popmodel.trace.paraver.numbers import NUMBERS
+from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.window import splice
-from popmodel.trace.writer import TraceWriter
 
 COLLECTIVE, ALLREDUCE, BARRIER = 50000002, 10, 8
 COUNTER = 42000050
 LABELS = Labels(
     event_types={
         COLLECTIVE: "MPI Collective Comm",
-        CALLER: "Caller at level 1",
-        CALLER_LINE: "Caller line at level 1",
+        NUMBERS[Event.CALLER]: "Caller at level 1",
+        NUMBERS[Event.CALLER_LINE]: "Caller line at level 1",
     },
     event_values={
         COLLECTIVE: {0: "Outside MPI", ALLREDUCE: "MPI_Allreduce", BARRIER: "MPI_Barrier"},
-        CALLER: {
+        NUMBERS[Event.CALLER]: {
             0: "End",
             1: "Unresolved",
             3: "__mesh_r..nge_all [__mesh_routines_MOD_exchange_all]",
             4: "main",
         },
-        CALLER_LINE: {
+        NUMBERS[Event.CALLER_LINE]: {
             0: "End",
             1: "0 (Unresolved)",
             3: "42 (mesh.F90, app)",
@@ -66,7 +67,7 @@ def named(run: Run) -> list[tuple[str, str, str, int]]:
 
 
 def site(function: int, line: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (CALLER, function), (CALLER_LINE, line)
+    return (NUMBERS[Event.CALLER], function), (NUMBERS[Event.CALLER_LINE], line)
 
 
 def test_call_sites_by_time(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
 from popmodel.trace import read
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.paraver.writer import TraceWriter
 
 
 @pytest.fixture
