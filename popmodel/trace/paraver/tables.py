@@ -107,6 +107,8 @@ class ParaverRecords(Records):
         events = self.events
         rows = rows_where_type(events.type, tuple(MPI_TYPES))
         rows = rows[take(events.value, rows) != 0]
+        if not len(rows_where_type(events.type, (_CALLER, _LINE))):
+            return CallSites(np.zeros(len(rows), np.int32), (("", ""),))
         columns = [self._beside(rows, type_) for type_ in (_CALLER, _LINE)]
         found, site = alike(*columns)
         places = [(self._function(caller), self._place(line)) for caller, line in found.tolist()]
