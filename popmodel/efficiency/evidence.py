@@ -9,7 +9,8 @@ import numpy as np
 from popmodel.arrays import alike
 from popmodel.network.network import Network
 from popmodel.simulator import replay
-from popmodel.trace.processors import CPUS, SHARING, crowding, first_values
+from popmodel.trace.event import Event
+from popmodel.trace.processors import crowding, first_values
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _other_networks(program: Program) -> OtherNetworks:
 
 
 def _crowd(trace: Trace) -> Crowd | None:
-    cpus, sharing = (first_values(trace, type_) for type_ in (CPUS, SHARING))
+    cpus, sharing = (first_values(trace, mark) for mark in (Event.CPUS, Event.SHARING))
     crowded = np.flatnonzero((cpus > 0) & (sharing > cpus))
     if not len(crowded):
         return None

@@ -24,16 +24,15 @@ from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.caveats import caveats
+from popmodel.trace.event import Event
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.locks import WithoutWaits, summed_waits
-from popmodel.trace.names import COUNTERS, CYCLES, INSTRUCTIONS, RUNNING
 from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
-from popmodel.trace.trace import part_of
+from popmodel.trace.states import RUNNING
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
+    from popmodel.trace.instants import Instants
 
 __all__ = ["Run", "analyse", "runtime"]
 
@@ -223,11 +223,14 @@ def _counters(
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
     """Sums of hardware counters over useful time by location, and why one read is not there."""
     sums, broken = {}, {}
-    for name, type_ in (("instructions", INSTRUCTIONS), ("cycles", CYCLES)):
-        readings = _readings(trace, running, type_)
-        if readings is None:
+    for name, counter in (
+        ("instructions", Event.INSTRUCTIONS),
+        ("cycles", Event.CYCLES),
+    ):
+        readings = trace.records.counter(counter)
+        if not len(readings):
             continue
-        location, value = readings
+        location, value = _in_useful_time(readings, running)
         if negative := np.count_nonzero(value < 0):
             number = plural(int(negative), "reading")
             broken[name] = f"the hardware counter of {name} is negative in {number}"
@@ -241,24 +244,17 @@ def _counters(
     return sums, broken
 
 
-def _readings(
-    trace: Trace, running: Intervals, type_: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Location and value of a counter's readings in useful time; None where it was never read."""
-    events = trace.events
-    label = COUNTERS[type_]
-    named = [t for t, text in trace.labels.event_types.items() if text.split()[:1] == [label]]
-    rows = rows_where_type(events.type, (type_, *named))
-    if not len(rows):
-        return None
-    location = part_of(events.offsets, rows)
-    time, value = take(events.time, rows), take(events.value, rows)
-    first = np.ones(len(rows), dtype=bool)
+def _in_useful_time(
+    readings: Instants, running: Intervals
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Location and value of a counter's readings in useful time; the first of each instant."""
+    location, time = readings.location, readings.time
+    first = np.ones(len(time), dtype=bool)
     first[1:] = (time[1:] != time[:-1]) | (location[1:] != location[:-1])
     index = _kernel.locate(running.offsets, running.begin, location, time - 1)
     inside = first & (index >= running.offsets[location])
     inside[inside] = time[inside] <= running.end[index[inside]]
-    return location[inside], value[inside]
+    return location[inside], readings.value[inside]
 
 
 def _doubts(

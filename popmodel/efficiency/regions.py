@@ -9,16 +9,16 @@ import numpy as np
 
 from popmodel.efficiency.observables import Region
 from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.names import SYNCHRONISING
 from popmodel.trace.regions import ParallelRegions, locked, synchronisation
-from popmodel.trace.trace import part_of
+from popmodel.trace.states import SYNCHRONISING
+from popmodel.trace.tables import part_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.trace import Trace
-    from popmodel.trace.locks import Sums
+    from popmodel.trace.instants import Instants
 
 __all__ = ["RegionTimes", "measure_regions"]
 
@@ -59,7 +59,7 @@ def measure_regions(
     in_calls: Intervals,
     found: ParallelRegions,
     apart: Intervals,
-    waits: Sums,
+    waits: Instants,
 ) -> RegionTimes:
     """Measure the parallel regions of a run.
 
@@ -73,7 +73,7 @@ def measure_regions(
         The regions.
     apart : Intervals
         The part of `running` that is in no region, whatever the master does meanwhile.
-    waits : Sums
+    waits : Instants
         Waits for locks that no state shows; `running` is without them.
     """
     synchronising = alone(
@@ -126,7 +126,7 @@ def _instances(
     in_mpi: Intervals,
     synchronising: Intervals,
     in_locks: Intervals,
-    waits: Sums,
+    waits: Instants,
     outlined: Intervals,
 ) -> NDArray[np.float64]:
     """Columns `_COLUMNS` of the region instances of a block, ns; imbalance is times threads."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.trace.trace import part_of
+from popmodel.trace.tables import part_of
 from popmodel.units import plural
 
 if TYPE_CHECKING:

@@ -77,6 +77,23 @@ def match_messages(
     logical_receive: npt.NDArray[np.int64],
     physical_receive: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], int]: ...
+def match_partners(
+    *,
+    offsets: npt.NDArray[np.int64],
+    entry: npt.NDArray[np.int64],
+    exit: npt.NDArray[np.int64],
+    code: npt.NDArray[np.int16],
+    action: npt.NDArray[np.uint8],
+    partner: npt.NDArray[np.int32],
+    tag: npt.NDArray[np.int64],
+    request: npt.NDArray[np.int32],
+) -> tuple[
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+]: ...
 
 class Collectives(TypedDict):
     """The collectives of a run; `C` of them on `D` communicators, called by `n` calls."""
@@ -140,6 +157,7 @@ def operations(
     post: npt.NDArray[np.int32],
     wait: npt.NDArray[np.int32],
     left: npt.NDArray[np.int64],
+    request: npt.NDArray[np.int32],
     member_call: npt.NDArray[np.int32],
     member_collective: npt.NDArray[np.int32],
     root: npt.NDArray[np.int32],

@@ -10,6 +10,7 @@ void bind_scan(nb::module_ &module);
 void bind_guard(nb::module_ &module);
 void bind_parts(nb::module_ &module);
 void bind_messages(nb::module_ &module);
+void bind_partners(nb::module_ &module);
 void bind_collectives(nb::module_ &module);
 void bind_operations(nb::module_ &module);
 void bind_replay(nb::module_ &module);
@@ -21,6 +22,7 @@ NB_MODULE(_kernel, module) {
     bind_guard(module);
     bind_parts(module);
     bind_messages(module);
+    bind_partners(module);
     bind_collectives(module);
     bind_operations(module);
     bind_replay(module);

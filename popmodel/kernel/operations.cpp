@@ -11,6 +11,7 @@
 #include "ascending.hpp"
 #include "calls.hpp"
 #include "operations.hpp"
+#include "requests.hpp"
 
 namespace nb = nanobind;
 using namespace popmodel;
@@ -22,6 +23,7 @@ constexpr int32_t NONE = -1;
 struct Messages {
     In<int32_t> send, post, wait; // calls
     In<int64_t> left;             // when each leaves its sender
+    In<int32_t> request;          // of calls: the number of what they open or complete, if known
     size_t size() const { return send.size(); }
 };
 
@@ -98,8 +100,7 @@ class Assembler {
     Assembler(const Calls &calls, const Messages &messages, const Members &members,
               const Part &part)
         : calls_(calls), messages_(messages), members_(members), part_(part),
-          mark_(calls.size(), 0), completed_(calls.size(), NONE),
-          takes_part_(messages.size(), 1), arrives_(members.call.size(), 1),
+          mark_(calls.size(), 0), takes_part_(messages.size(), 1), arrives_(members.call.size(), 1),
           root_(members.root.data(), members.root.data() + members.root.size()) {}
 
     std::vector<int64_t> offsets;
@@ -163,24 +164,12 @@ class Assembler {
         }
     }
 
-    // First in, first out, where a trace does not tell which request a call completes.
+    // Where a trace does not tell which request a call completes, it is the oldest open one, unless
+    // the call completes a receive that is known.
     void complete_requests() {
-        std::vector<int32_t> open;
-        for (size_t p = 0; p < calls_.processes(); p++) {
-            open.clear();
-            size_t first = 0;
-            for (int32_t c = calls_.first(p); c < calls_.first(p + 1); c++) {
-                const Action action = calls_.action(c);
-                if (action == Action::WAITALL)
-                    while (first < open.size())
-                        completed_[size_t(open[first++])] = c;
-                else if (action == Action::WAIT && !marked(c, RECEIVES)) {
-                    if (first < open.size())
-                        completed_[size_t(open[first++])] = c;
-                } else if (marked(c, OPENS))
-                    open.push_back(c);
-            }
-        }
+        completed_ = popmodel::complete_requests(
+            calls_, messages_.request, [this](int32_t c) { return marked(c, OPENS); },
+            [this](int32_t c) { return !marked(c, RECEIVES); });
     }
 
     // Of a part of the run: a request that is open when it begins, and is completed inside, is made
@@ -339,13 +328,13 @@ class Assembler {
 // begin, ends: of the part, and of each process in the time of the run.
 nb::dict operations(In<int64_t> offsets, In<int64_t> entry, In<int64_t> exit, In<int16_t> code,
                     In<uint8_t> action, In<int32_t> send, In<int32_t> post, In<int32_t> wait,
-                    In<int64_t> left, In<int32_t> member_call, In<int32_t> member_collective,
-                    In<int32_t> root, bool whole, In<int64_t> piece_begin, In<int64_t> piece_end,
+                    In<int64_t> left, In<int32_t> request, In<int32_t> member_call,
+                    In<int32_t> member_collective, In<int32_t> root, bool whole, In<int64_t> piece_begin, In<int64_t> piece_end,
                     In<int64_t> piece_start, In<int64_t> disabled_offsets,
                     In<int64_t> disabled_begin, In<int64_t> disabled_end, int64_t begin,
                     In<int64_t> ends) {
     const Calls calls{offsets, entry, exit, code, action};
-    const Messages messages{send, post, wait, left};
+    const Messages messages{send, post, wait, left, request};
     const Members members{member_call, member_collective, root};
     const Part part{whole, piece_begin, piece_end, piece_start};
     const Disabled disabled{disabled_offsets, disabled_begin, disabled_end};
@@ -354,6 +343,7 @@ nb::dict operations(In<int64_t> offsets, In<int64_t> entry, In<int64_t> exit, In
               member_collective.size() == member_call.size() &&
               piece_end.size() == piece_begin.size() && piece_start.size() == piece_begin.size() &&
               disabled_end.size() == disabled_begin.size() &&
+              (request.size() == 0 || request.size() == calls.size()) &&
               disabled_offsets.size() == offsets.size() && ends.size() == calls.processes(),
           DIFFERENT_LENGTHS);
     check(piece_begin.size() > 0, "a part of nothing");
@@ -385,7 +375,7 @@ nb::dict operations(In<int64_t> offsets, In<int64_t> entry, In<int64_t> exit, In
 void bind_operations(nb::module_ &module) {
     module.def("operations", &operations, nb::kw_only(), nb::arg("offsets"), nb::arg("entry"),
                nb::arg("exit"), nb::arg("code"), nb::arg("action"), nb::arg("send"),
-               nb::arg("post"), nb::arg("wait"), nb::arg("left"), nb::arg("member_call"),
+               nb::arg("post"), nb::arg("wait"), nb::arg("left"), nb::arg("request"), nb::arg("member_call"),
                nb::arg("member_collective"), nb::arg("root"), nb::arg("whole"),
                nb::arg("piece_begin"), nb::arg("piece_end"), nb::arg("piece_start"),
                nb::arg("disabled_offsets"), nb::arg("disabled_begin"), nb::arg("disabled_end"),

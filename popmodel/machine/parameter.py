@@ -14,8 +14,12 @@ PARTS = ("core", "memory", "openmp", "p2p", "collectives", "overlap", "threads",
 NODE_PARTS = frozenset({"core", "memory", "openmp", "noise"})
 """Parts that need no MPI."""
 
-TIERS = ("intra", "inter", "socket")
-"""Distances between processes: one node, two nodes, one socket of several."""
+TIERS: Mapping[str, str] = {
+    "intra": "within a node",
+    "inter": "between nodes",
+    "socket": "within a socket",
+}
+"""Distances between processes, and where the messages go in words."""
 
 _NOT_USED_TIERS = {"socket": "messages within a socket cost the same as within a node"}
 
@@ -106,6 +110,10 @@ class Parameter:
         return tuple(
             self.changes.replace("_TIER", "" if tier == "inter" else f"_{tier}") for tier in TIERS
         )
+
+    def in_tier(self, tier: str) -> str:
+        """Return the path for messages of a tier."""
+        return self.path.replace("TIER", tier)
 
     def reason(self, tier: str) -> str:
         """Why the model does not use it for messages of a tier; empty if it does."""

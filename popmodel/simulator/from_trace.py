@@ -6,11 +6,12 @@ runtime of real traces equals Dimemas' to the nanosecond:
 - the burst before an operation is the wall time of the process's master thread outside MPI since
   its previous call, tracing-disabled time left out; time inside MPI calls is discarded;
 - messages are matched by the trace's communication records; a receive is complete in the call at
-  whose exit its record says so;
+  whose exit its record says so; where calls tell their partners instead, the k-th send of a process
+  to another with a tag meets that one's k-th receive of it, and requests are known by number;
 - Sendrecv posts its receive, sends blocking, then waits;
 - a Waitall waits for its messages in the order in which they left (their physical sends), which
   matters where waiting for a message takes CPU time of its own;
-- a trace does not say which isend or nonblocking collective a Wait completes: a Wait (or a
+- else a trace does not say which isend or nonblocking collective a Wait completes: a Wait (or a
   successful Test) that completes no receive takes the oldest outstanding one, a Waitall (Testall)
   takes all of them;
 - collectives of one communicator match in call order; MPI_Init acts as a barrier at its exit;
@@ -34,8 +35,8 @@ from popmodel.simulator.program import NONE_UNEVEN, Program
 from popmodel.simulator.turns import match_collectives, uneven_arrivals
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
-from popmodel.trace.names import TRACING_DISABLED
 from popmodel.trace.pieces import Pieces
+from popmodel.trace.states import TRACING_DISABLED
 from popmodel.units import count, plural
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def from_trace(trace: Trace) -> Program:
         post=matched.post,
         wait=matched.wait,
         left=matched.left,
+        request=matched.request,
         member_call=members.call,
         member_collective=members.collective,
         root=members.collectives.root,

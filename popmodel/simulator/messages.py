@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,9 +33,11 @@ class MatchedMessages:
     messages : Messages
         One row each.
     left : int64[M]
-        When each leaves its sender, ns.
+        When each leaves its sender, ns; where that is not known, the order of the receives.
     send, post, wait : int32[M]
         Calls that send it, post its receive and complete that.
+    request : int32[K]
+        Number of the request that each call opens or completes; empty where it is not known.
     """
 
     messages: Messages
@@ -42,13 +45,15 @@ class MatchedMessages:
     send: NDArray[np.int32]
     post: NDArray[np.int32]
     wait: NDArray[np.int32]
+    request: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedMessages:
-    """Find the calls of every communication record.
+    """Find the calls of every message.
 
-    A record names its calls by their times: the entry of the send, the entry of the Recv or the
-    exit of the Irecv, and the exit of the call that completed the receive.
+    A communication record names its calls by their times: the entry of the send, the entry of the
+    Recv or the exit of the Irecv, and the exit of the call that completed the receive. In formats
+    without such records calls tell their partners, tags and requests.
 
     Raises
     ------
@@ -56,9 +61,11 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
         If a message is of a thread that is not a master, or one that is under way in one of the
         pieces of the run names a call that is not there.
     """
-    records = trace.messages
     process_of = np.full(trace.locations, -1, dtype=np.int32)
     process_of[trace.process_offsets[:-1]] = np.arange(trace.processes)
+    if calls.calls.partner is not None:
+        return _of_partners(calls, process_of)
+    records = trace.messages
     send, post, wait, stranger = _kernel.match_messages(
         **calls.columns,
         process_of=process_of,
@@ -86,17 +93,36 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
     sender, receiver = records.sender[rows], records.receiver[rows]
     if trace.locations > trace.processes:
         sender, receiver = process_of[sender], process_of[receiver]
+    size, tag, left = records.size[rows], records.tag[rows], records.physical_send[rows]
+    messages = Messages(sender, receiver, size, tag, _modes(calls, send))
+    return MatchedMessages(messages, left, send, post, wait)
+
+
+def _of_partners(calls: MasterCalls, process_of: NDArray[np.int32]) -> MatchedMessages:
+    """Match the k-th send of a process to another with a tag and that one's k-th receive of it."""
+    told = calls.calls
+    assert told.partner is not None  # these come together
+    assert told.tag is not None
+    assert told.bytes is not None
+    assert told.request is not None
+    send, post, wait, sender, receiver = _kernel.match_partners(
+        **calls.columns,
+        partner=np.where(told.partner < 0, np.int32(-1), process_of[told.partner]),
+        tag=told.tag,
+        request=told.request,
+    )
+    size, tag = told.bytes[send], told.tag[send]
+    messages = Messages(sender, receiver, size, tag, _modes(calls, send))
+    return MatchedMessages(messages, post.astype(np.int64), send, post, wait, told.request)
+
+
+def _modes(calls: MasterCalls, send: NDArray[np.int32]) -> NDArray[np.int8]:
+    """`Messages.mode` of messages by the calls that send them."""
     mode = np.zeros(len(send), dtype=np.int8)
     never_waits = np.array([name in BUFFERED for name in calls.calls.names])
     if never_waits.any():
         mode[:] = never_waits[calls.calls.name[send]]
-    return MatchedMessages(
-        Messages(sender, receiver, records.size[rows], records.tag[rows], mode),
-        records.physical_send[rows],
-        send,
-        post,
-        wait,
-    )
+    return mode
 
 
 def _unmatched(

@@ -1,7 +1,8 @@
 """Reading measured runs."""
 
 from popmodel.trace.calls import Calls
-from popmodel.trace.paraver import read
-from popmodel.trace.trace import Events, Messages, States, Trace, TraceWarning
+from popmodel.trace.paraver.reader import read
+from popmodel.trace.tables import Events, Messages, States, TraceWarning
+from popmodel.trace.trace import Trace
 
 __all__ = ["Calls", "Events", "Messages", "States", "Trace", "TraceWarning", "read"]

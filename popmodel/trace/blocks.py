@@ -7,13 +7,13 @@ system, which keeps it or not as memory allows; the next walk finds it again.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["give_back", "rows_where_type", "take", "walk", "walk_locations"]
+__all__ = ["give_back", "take", "walk", "walk_locations"]
 
 _BLOCK = 1 << 20
 
@@ -60,28 +60,6 @@ def walk_locations(
         for column in columns:
             give_back(column, int(offsets[first]), int(offsets[last]))
         first = last
-
-
-def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray[np.int64]:
-    """Rows whose type is one of a few, ascending.
-
-    Parameters
-    ----------
-    column : uint32[n]
-        Types of events.
-    types : sequence of int
-        At least one.
-    """
-    low, high = min(types), max(types)
-    found = [np.empty(0, dtype=np.int64)]
-    for block in walk(column):
-        part = column[block]
-        # One comparison settles nearly all events: unsigned differences below `low` are large.
-        near = np.flatnonzero(part - np.uint32(low) <= high - low)
-        if high - low + 1 > len(set(types)):
-            near = near[np.isin(part[near], types)]
-        found.append(near + block.start)
-    return np.concatenate(found)
 
 
 def take(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from popmodel.trace.blocks import rows_where_type, take
 from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import losses
-from popmodel.trace.names import PARALLEL
 from popmodel.trace.processors import crowding
+from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import state_times
 from popmodel.units import format_time, plural
 
@@ -71,7 +68,7 @@ def too_small(trace: Trace) -> list[str]:
         reasons.append(f"lasts only {format_time(duration / 1e9, digits=3)}")
     short = duration < ENOUGH * 1e9
     calls = len(trace.calls().entry) if short else FEW
-    regions = _parallel_regions(trace) if calls < FEW else 0
+    regions = len(parallel_regions(trace).on_master) if calls < FEW else 0
     if 0 < calls + regions < FEW:
         numbers = ((calls, "MPI call"), (regions, "parallel region"))
         things = " and ".join(plural(number, what) for number, what in numbers if number)
@@ -81,8 +78,3 @@ def too_small(trace: Trace) -> list[str]:
         if reasons
         else []
     )
-
-
-def _parallel_regions(trace: Trace) -> int:
-    rows = rows_where_type(trace.events.type, PARALLEL)
-    return int(np.count_nonzero(take(trace.events.value, rows)))

@@ -7,15 +7,13 @@ useful time, or most of the loss, of a short run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.trace.blocks import rows_where_type, walk
 from popmodel.trace.losses import describe, losses
-from popmodel.trace.names import MPI_CALLS, MPI_TYPES
 from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.region_windows import region_windows
 from popmodel.trace.runtime import state_times
@@ -214,51 +212,16 @@ def find(trace: Trace) -> Focus:
 
 def _boundaries(trace: Trace) -> tuple[dict[int, int], dict[int, int]]:
     """End of MPI's start and begin of its end, ns, of each process that has a record of it."""
-    events = trace.events
     begins: dict[int, tuple[int, int]] = {}
     ends: dict[int, int] = {}
-    for row, name in _named_rows(trace, (*_BEGINS, *_ENDS)):
-        location = int(np.searchsorted(events.offsets, row, side="right")) - 1
-        process = int(np.searchsorted(trace.process_offsets, location, side="right")) - 1
-        entry = int(events.time[row])
-        if name in _ENDS:
-            ends[process] = max(entry, ends.get(process, entry))
+    for call in trace.records.calls_named((*_BEGINS, *_ENDS)):
+        process = int(np.searchsorted(trace.process_offsets, call.location, side="right")) - 1
+        if call.name in _ENDS:
+            ends[process] = max(call.entry, ends.get(process, call.entry))
         else:
-            exit_ = _next_time(trace, row, int(events.offsets[location + 1]))
-            begins[process] = min((entry, exit_), begins.get(process, (entry, exit_)))
+            span = call.entry, call.exit
+            begins[process] = min(span, begins.get(process, span))
     return {process: exit_ for process, (_, exit_) in begins.items()}, ends
-
-
-def _named_rows(trace: Trace, names: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Rows of the events that enter some calls of MPI, with the name of the call."""
-    events, labels = trace.events, trace.labels
-    wanted = {
-        (type_, value): name
-        for type_ in MPI_TYPES
-        for value in {*MPI_CALLS, *labels.event_values.get(type_, ())}
-        if (name := trace.mpi_name(type_, value)) in names
-    }
-    values = sorted({value for _, value in wanted})
-    for block in walk(events.type, events.value):
-        near = rows_where_type(events.type[block], tuple(MPI_TYPES))
-        near = near[np.isin(events.value[block][near], values)] + block.start
-        for row in near.tolist():
-            key = int(events.type[row]), int(events.value[row])
-            if key in wanted:
-                yield row, wanted[key]
-
-
-def _next_time(trace: Trace, row: int, stop: int) -> int:
-    """Time of a thread's next event of MPI, which is the exit of the call; else the end."""
-    events = trace.events
-    begin, length = row + 1, 64
-    while begin < stop:
-        end = min(begin + length, stop)
-        found = rows_where_type(events.type[begin:end], tuple(MPI_TYPES))
-        if len(found):
-            return int(events.time[begin + found[0]])
-        begin, length = end, 4 * length
-    return trace.end
 
 
 def _why(has_begin: bool, has_end: bool, ends_lost: bool) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.errors import UsageError
-from popmodel.trace.trace import Trace, location_of_row
+from popmodel.trace.tables import location_of_row
+from popmodel.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +29,7 @@ def frame(trace: Trace, table: str) -> pandas.DataFrame:
 
     if table not in TABLES:
         raise UsageError(f"a trace has no table {table!r}", "choose one of " + ", ".join(TABLES))
-    records = trace.calls() if table == "calls" else getattr(trace, table)
+    records = trace.calls() if table == "calls" else getattr(trace.records, table)
     location = location_of_row(records.offsets)
     process = trace.process_of_location()[location]
     data = {"process": process, "thread": location - trace.process_offsets[process]}
@@ -36,4 +37,6 @@ def frame(trace: Trace, table: str) -> pandas.DataFrame:
         column = getattr(records, field.name)
         if field.name != "offsets" and isinstance(column, np.ndarray):
             data[field.name] = column
+    if table == "calls":
+        data["name"] = np.array([*records.names, ""], object)[records.name]
     return pandas.DataFrame(data)

@@ -11,16 +11,15 @@ from popmodel.arrays import distinct
 from popmodel.errors import TraceError
 from popmodel.trace import focus
 from popmodel.trace.blocks import walk
-from popmodel.trace.calls import tally
 from popmodel.trace.caveats import untraced
 from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import describe, losses
-from popmodel.trace.names import is_counter
 from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
-from popmodel.trace.trace import Events, Messages, Trace, TraceWarning
+from popmodel.trace.tables import Messages, TraceWarning
+from popmodel.trace.trace import Trace
 from popmodel.trace.user_regions import user_regions
 
 NANOSECONDS = 10**9  # in a second; dividing rounds once
@@ -52,14 +51,13 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
     else:
         trace, analysed = focus.focused(trace, part)
         said = analysed.caveats
-    calls, warnings = tally(trace)
+    calls, warnings = trace.records.tally()
     runtime = None
     try:
         runtime = longest(trace, *state_times(trace)) / NANOSECONDS
     except TraceError as error:
         problem = error.message.removeprefix(f"{trace.path}: ")
-        warnings.append(TraceWarning(f"no runtime: {problem}"))
-    types = types_of(trace.events)
+        warnings = (*warnings, TraceWarning(f"no runtime: {problem}"))
     return {
         "trace": trace.path,
         "application": trace.application,
@@ -74,7 +72,7 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
         "caveats": [*said, *crowding(trace), *untraced(trace), *left_out(trace)],
         "records": {
             "states": len(trace.states.begin),
-            "events": len(trace.events.time),
+            "events": len(trace.records.events.time),
             "messages": len(trace.messages.size),
             "communicators": len(trace.communicators),
         },
@@ -82,7 +80,7 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
         "calls": calls,
         "regions": regions_by_name(trace),
         "user_regions": marked_regions(trace),
-        "counters": [trace.labels.event_type(type_) for type_ in types if is_counter(type_)],
+        "counters": trace.records.counter_names(),
         "warnings": as_data((*trace.warnings, *warnings)),
     }
 
@@ -90,14 +88,6 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
 def as_data(warnings: Iterable[TraceWarning]) -> list[dict[str, Any]]:
     """Warnings as plain data: text, count, and line or None."""
     return [{"text": each.text, "count": each.count, "line": each.first_line} for each in warnings]
-
-
-def types_of(events: Events) -> list[int]:
-    """Types of the events, ascending."""
-    found: set[int] = set()
-    for block in walk(events.type):
-        found.update(distinct(events.type[block]).tolist())
-    return sorted(found)
 
 
 def message_sizes(messages: Messages) -> dict[str, float] | None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
-from popmodel.trace.blocks import rows_where_type, take, walk
+from popmodel.trace.blocks import take, walk
+from popmodel.trace.pieces import cut_spans
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.trace.trace import Events, States
+    from popmodel.trace.pieces import Pieces
+    from popmodel.trace.tables import States
 
-__all__ = ["Intervals", "alone", "where_nonzero"]
+__all__ = ["Intervals", "Spans", "alone"]
 
 
 @dataclass(frozen=True)
@@ -34,30 +36,18 @@ class Intervals:
         Intervals of location l are ``offsets[l] .. offsets[l + 1]``.
     begin, end : int64[N]
         Nanoseconds.
-    row : int64[N]
-        Where an interval stems from: the row of the event that opened it or of the state, or -1.
     """
 
     offsets: NDArray[np.int64]
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    row: NDArray[np.int64]
 
     @classmethod
     def of(
-        cls,
-        offsets: NDArray[np.int64],
-        begin: NDArray[np.int64],
-        end: NDArray[np.int64],
-        row: NDArray[np.int64] | None = None,
+        cls, offsets: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]
     ) -> Intervals:
-        """Intervals from columns; `row` defaults to -1."""
-        return cls(
-            np.ascontiguousarray(offsets, dtype=np.int64),
-            np.ascontiguousarray(begin, dtype=np.int64),
-            np.ascontiguousarray(end, dtype=np.int64),
-            np.full(len(begin), -1, dtype=np.int64) if row is None else row,
-        )
+        """Intervals from columns of any layout."""
+        return Intervals(*(np.ascontiguousarray(each, np.int64) for each in (offsets, begin, end)))
 
     @classmethod
     def in_state(cls, states: States, state: int) -> Intervals:
@@ -74,10 +64,14 @@ class Intervals:
             before = np.maximum.accumulate(end[mine])[:-1]
             begin[mine][1:] = np.maximum(begin[mine][1:], before)
             end[mine] = np.maximum(end[mine], begin[mine])
-        return cls.of(offsets, begin, end, rows)
+        return cls.of(offsets, begin, end)
 
     def __len__(self) -> int:
         return len(self.begin)
+
+    def cut(self, pieces: Pieces) -> Intervals:
+        """What of them lies in some pieces of the run (`popmodel.trace.pieces.cut_spans`)."""
+        return Intervals(*cut_spans(self.offsets, self.begin, self.end, pieces)[1:])
 
     @property
     def location(self) -> NDArray[np.int64]:
@@ -86,12 +80,13 @@ class Intervals:
 
     def at(self, locations: NDArray[np.int64]) -> Intervals:
         """The intervals of these locations only; the others have none."""
+        rows = self._rows(locations)
+        return Intervals(np.searchsorted(rows, self.offsets), self.begin[rows], self.end[rows])
+
+    def _rows(self, locations: NDArray[np.int64]) -> NDArray[np.int64]:
         kept = np.zeros(len(self.offsets) - 1, dtype=bool)
         kept[locations] = True
-        rows = np.flatnonzero(kept[self.location])
-        return Intervals(
-            np.searchsorted(rows, self.offsets), self.begin[rows], self.end[rows], self.row[rows]
-        )
+        return np.flatnonzero(np.repeat(kept, np.diff(self.offsets)))
 
     def total(self) -> NDArray[np.int64]:
         """Summed length by location, ns."""
@@ -142,6 +137,36 @@ class Intervals:
         return np.concatenate([[0], np.cumsum(self.end - self.begin)])
 
 
+@dataclass(frozen=True)
+class Spans(Intervals):
+    """Intervals of several kinds.
+
+    Attributes
+    ----------
+    what : int64[N]
+        Number of the kind.
+    """
+
+    what: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, locations: int) -> Spans:
+        """No spans."""
+        return cls(np.zeros(locations + 1, np.int64), *np.empty((3, 0), np.int64))
+
+    def cut(self, pieces: Pieces) -> Spans:
+        """What of them lies in some pieces of the run."""
+        row, offsets, begin, end = cut_spans(self.offsets, self.begin, self.end, pieces)
+        return Spans(offsets, begin, end, self.what[row])
+
+    def at(self, locations: NDArray[np.int64]) -> Spans:
+        """The spans of these locations only."""
+        rows = self._rows(locations)
+        return Spans(
+            np.searchsorted(rows, self.offsets), self.begin[rows], self.end[rows], self.what[rows]
+        )
+
+
 def _overlapping(
     offsets: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]
 ) -> list[int]:
@@ -150,36 +175,6 @@ def _overlapping(
     location = np.searchsorted(offsets, early, side="right") - 1
     found: list[int] = distinct(location[offsets[location] < early]).tolist()
     return found
-
-
-def where_nonzero(events: Events, types: Sequence[int], end: int) -> Intervals:
-    """Intervals in which the last event of `types` had a value other than 0.
-
-    Parameters
-    ----------
-    events : Events
-        Of a trace.
-    types : sequence of int
-        Event types; usually one of them occurs.
-    end : int
-        Where an interval ends that is still open, ns.
-    """
-    rows = rows_where_type(events.type, types)
-    offsets = np.searchsorted(rows, events.offsets)
-    time, on = take(events.time, rows), take(events.value, rows) != 0
-    before = np.zeros(len(on), dtype=bool)
-    before[1:] = on[:-1]
-    before[offsets[:-1][offsets[:-1] < len(on)]] = False
-    opening = np.flatnonzero(on & ~before)
-    closing = np.flatnonzero(~on & before)
-    ends = np.full(len(opening), end, dtype=np.int64)
-    following = np.searchsorted(closing, opening)
-    closed = following < len(closing)
-    # The next closing event has to be of the same location as the opening one.
-    location = np.searchsorted(offsets, opening, side="right")
-    closed[closed] = closing[following[closed]] < offsets[location[closed]]
-    ends[closed] = time[closing[following[closed]]]
-    return Intervals.of(np.searchsorted(opening, offsets), time[opening], ends, rows[opening])
 
 
 def alone(wanted: Sequence[Intervals], others: Sequence[Intervals]) -> Intervals:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from popmodel.trace.told import told
+from popmodel.trace.event import Event
 from popmodel.units import plural
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = ["BY_RATE", "KINDS", "LABELS", "LEFT_OUT", "left_out"]
+__all__ = ["BY_RATE", "KINDS", "LABELS", "left_out"]
 
-LEFT_OUT = 40009101
-"""Event type of the instant from which on calls of a kind are not recorded in a process; its value
-says which. Not one of Extrae's."""
 KINDS: Mapping[int, str] = {
     1: "tests and probes that found nothing",
     2: "requests for loop iterations",
@@ -35,11 +32,13 @@ _NS = 1e9
 
 def left_out(trace: Trace) -> list[str]:
     """What a trace leaves out, in a sentence each; since when, where that is not the begin."""
-    marks = told(trace.whole or trace, LEFT_OUT)
+    whole = trace.whole or trace
+    marks = whole.marks(Event.LEFT_OUT)
+    process = whole.process_of_location()[marks.location]
     first: dict[int, int] = {}
     where: dict[int, set[int]] = {}
     for value, time, rank in zip(
-        marks.value.tolist(), marks.time.tolist(), marks.process.tolist(), strict=True
+        marks.value.tolist(), marks.time.tolist(), process.tolist(), strict=True
     ):
         first[value] = min(first.get(value, time), time)
         where.setdefault(value, set()).add(rank)

@@ -1,7 +1,7 @@
 """Where the records of a run end before the run does: full disks, crashes, kills.
 
-The tracer's merge says so in an event on every thread that it concerns, from which on the thread
-is in state 14 (tracing disabled): nothing is known of it.
+The tracer's merge says so on every thread that it concerns, from which on the thread is in state
+`TRACING_DISABLED`: nothing is known of it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from popmodel.trace.told import told
+from popmodel.trace.event import Event
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -22,15 +22,12 @@ __all__ = [
     "FULL",
     "KILLED",
     "LIMITED",
-    "LOST",
     "REASONS",
     "Loss",
     "describe",
     "losses",
 ]
 
-LOST = 40009001
-"""Event type of the end of a thread's records, none of Extrae's; its value says why."""
 FULL, KILLED, ABORTED, CUT, LIMITED = 1, 2, 3, 4, 5
 REASONS: Mapping[int, str] = {
     FULL: "disk full",
@@ -66,10 +63,11 @@ class Loss:
 
 def losses(trace: Trace) -> list[Loss]:
     """Losses of a run, the earliest first."""
-    lost = told(trace, LOST)
+    lost = trace.marks(Event.LOST)
+    process = trace.process_of_location()[lost.location]
     found: dict[tuple[int, int], list[int]] = {}
     for who, value, time in zip(
-        lost.process.tolist(), lost.value.tolist(), lost.time.tolist(), strict=True
+        process.tolist(), lost.value.tolist(), lost.time.tolist(), strict=True
     ):
         found.setdefault((who, value), []).append(time)
     made = [Loss(who, len(times), min(times), value) for (who, value), times in found.items()]

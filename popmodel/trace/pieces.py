@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.trace.tables import offsets_of, part_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Pieces", "joined", "spread"]
+__all__ = ["Pieces", "cut_instants", "cut_readings", "cut_spans", "joined", "spread"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,16 @@ class Pieces:
         first = np.searchsorted(self.end, begin, side="right")
         return first, np.maximum(np.searchsorted(self.begin, end, side="left") - first, 0)
 
+    def passed(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Time of all pieces together before each time of the run, ns."""
+        length = self.end - self.begin
+        before = np.cumsum(length) - length
+        piece = np.maximum(np.searchsorted(self.begin, time, side="right") - 1, 0)
+        passed: NDArray[np.int64] = before[piece] + np.clip(
+            time - self.begin[piece], 0, length[piece]
+        )
+        return passed
+
     def touch(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether any piece holds a time from `begin` to `end`, both included."""
         first = np.searchsorted(self.end, begin, side="left")
@@ -128,3 +139,109 @@ def spread(
     """For each row the numbers ``first .. first + count``: the row of each, and the number."""
     row = np.repeat(np.arange(len(count)), count)
     return row, np.arange(len(row)) - (np.cumsum(count) - count - first)[row]
+
+
+def cut_spans(
+    offsets: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    pieces: Pieces,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """What of some spans lies in the pieces; those that only touch a piece have no length there.
+
+    Parameters
+    ----------
+    offsets : int64[L + 1]
+        Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
+    begin, end : int64[N]
+        In the time of the whole run, ns; of one location in order, without overlap.
+
+    Returns
+    -------
+    row : int64[M]
+        The span that each of the parts is of, ascending.
+    offsets : int64[L + 1]
+    begin, end : int64[M]
+        In the time of the part, ns.
+    """
+    if len(pieces) == 1:
+        first, last = int(pieces.begin[0]), int(pieces.end[0])
+        row = np.flatnonzero((end >= first) & (begin <= last))
+        begin, end = np.maximum(begin[row], first), np.minimum(end[row], last)
+        shift = pieces.shift
+    else:
+        which = np.searchsorted(pieces.end, begin, side="left")
+        count = np.searchsorted(pieces.begin, end, side="right") - which
+        row, piece = spread(which, np.maximum(count, 0))
+        begin = np.maximum(begin[row], pieces.begin[piece])
+        end = np.minimum(end[row], pieces.end[piece])
+        shift = pieces.shift[piece]
+    if shift.any():
+        begin, end = begin + shift, end + shift
+    return row, np.searchsorted(row, offsets), begin, end
+
+
+def cut_instants(
+    offsets: NDArray[np.int64], time: NDArray[np.int64], pieces: Pieces
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Instants inside the pieces, both edges included: their rows, offsets and times."""
+    piece = pieces.holding(time)
+    row = np.flatnonzero(piece >= 0)
+    return row, np.searchsorted(row, offsets), time[row] + pieces.shift[piece[row]]
+
+
+def cut_readings(
+    offsets: NDArray[np.int64],
+    time: NDArray[np.int64],
+    value: NDArray[np.int64],
+    pieces: Pieces,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Readings of a counter, which count since the one before: offsets, times and values.
+
+    Where that time extends over an edge of a piece, the count is divided in proportion to the time,
+    as if it had risen evenly, and a reading at the edge is added (of 0 at a begin).
+    """
+    piece = pieces.holding(time)
+    # Pairs of readings of a thread between which there may be an edge.
+    first = np.flatnonzero((piece[1:] != piece[:-1]) | (piece[1:] < 0))
+    first = first[part_of(offsets, first) == part_of(offsets, first + 1)]
+    since, until, counted = time[first], time[first + 1], value[first + 1]
+
+    pair, begun = _between(pieces.begin, since, until)
+    other, ended = _between(pieces.end, since, until)
+    share = pieces.end[ended] - np.maximum(since[other], pieces.begin[ended])
+    share = share / (until - since)[other]
+    added = np.concatenate([first[pair], first[other]])
+    at = np.concatenate([pieces.begin[begun], pieces.end[ended]])
+    which = np.concatenate([begun, ended])
+    values = np.concatenate([np.zeros_like(pair), _share(counted[other], share)])
+    order = np.lexsort((at, added))
+    added, at, which, values = added[order], at[order], which[order], values[order]
+
+    value = value.copy()
+    mine = piece[first + 1]
+    begin = pieces.begin[mine]
+    over = (mine >= 0) & (since < begin) & (begin < until)
+    share = (until - begin)[over] / (until - since)[over]
+    value[first[over] + 1] = _share(counted[over], share)
+
+    inside = np.flatnonzero(piece >= 0)
+    before = np.searchsorted(inside, added + 1)
+    some = np.bincount(part_of(offsets, added), minlength=len(offsets) - 1)
+    return (
+        np.searchsorted(inside, offsets) + offsets_of(some),
+        np.insert((time + pieces.shift[piece])[inside], before, at + pieces.shift[which]),
+        np.insert(value[inside], before, values),
+    )
+
+
+def _between(
+    edges: NDArray[np.int64], since: NDArray[np.int64], until: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Edges between each two times: the pair, and the edge."""
+    first = np.searchsorted(edges, since, side="right")
+    return spread(first, np.maximum(np.searchsorted(edges, until, side="left") - first, 0))
+
+
+def _share(counted: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.rint(counted * share).astype(np.int64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.trace.told import told
+from popmodel.trace.event import Event
 from popmodel.units import plural
 
 if TYPE_CHECKING:
@@ -18,17 +18,8 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["CPUS", "LABELS", "SHARING", "USED", "WAITED", "crowding", "first_values"]
+__all__ = ["crowding", "first_values"]
 
-CPUS, SHARING, USED, WAITED = 40009002, 40009003, 40009004, 40009005
-"""Event types: processors that a thread may use, threads of the run that may use no others; ns that
-it was on one, and waited for one."""
-LABELS = {
-    CPUS: "CPUs that the thread may use",
-    SHARING: "Threads that may use only these CPUs",
-    USED: "Time on a CPU, ns",
-    WAITED: "Time waiting for a CPU, ns",
-}
 _NOTEWORTHY = 0.02  # of the time of all threads
 _HARMLESS = 0.005
 
@@ -42,8 +33,8 @@ def crowding(trace: Trace) -> list[str]:
         A run or a window of it: what is known is of the whole run.
     """
     whole = trace.whole or trace
-    cpus, sharing = (first_values(whole, type_) for type_ in (CPUS, SHARING))
-    used, waited = (_sum(whole, type_) for type_ in (USED, WAITED))
+    cpus, sharing = (first_values(whole, mark) for mark in (Event.CPUS, Event.SHARING))
+    used, waited = (whole.marks(mark).total() for mark in (Event.USED, Event.WAITED))
     crowded = np.flatnonzero((cpus > 0) & (sharing > cpus))
     known = used + waited > 0
     share = waited.sum() / max(int((used + waited).sum()), 1)
@@ -89,17 +80,9 @@ def _who(trace: Trace, location: int) -> str:
     return f"thread {thread} of rank {process}"
 
 
-def first_values(trace: Trace, type_: int) -> NDArray[np.int64]:
-    """Value of the first event of a type on each location; 0 for none."""
-    marks = told(trace, type_)
+def first_values(trace: Trace, mark: Event) -> NDArray[np.int64]:
+    """The first value that each location tells of a kind; 0 for none."""
+    marks = trace.marks(mark)
     found = np.zeros(trace.locations, np.int64)
     found[marks.location[::-1]] = marks.value[::-1]  # of equal indices the last assignment stays
-    return found
-
-
-def _sum(trace: Trace, type_: int) -> NDArray[np.int64]:
-    """Sum of the events of a type on each location."""
-    marks = told(trace, type_)
-    found = np.zeros(trace.locations, np.int64)
-    np.add.at(found, marks.location, marks.value)
     return found

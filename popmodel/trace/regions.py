@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.trace.function_names import full_name
-from popmodel.trace.intervals import Intervals, where_nonzero
-from popmodel.trace.names import CONSTRUCTS, LINE_OF, LOCKS, OUTLINED, PARALLEL, SYNCHRONISATION
+from popmodel.trace.intervals import Intervals
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from popmodel.trace.records import OpenMP
     from popmodel.trace.trace import Trace
 
 __all__ = ["ParallelRegions", "locked", "parallel_regions", "synchronisation"]
@@ -28,7 +28,7 @@ class ParallelRegions:
     Attributes
     ----------
     on_master : Intervals
-        From a nonzero value of the parallel-construct event on a master to the next zero.
+        Parallel constructs on masters.
     in_function : Intervals
         Outlined functions on all threads: the part of a region that a thread takes.
     label : int64[R]
@@ -45,52 +45,42 @@ class ParallelRegions:
 
 def parallel_regions(trace: Trace) -> ParallelRegions:
     """Find the parallel regions of a trace."""
-    masters = np.asarray(trace.process_offsets[:-1], dtype=np.int64)
-    on_master = where_nonzero(trace.events, PARALLEL, trace.end).at(masters)
-    in_function = where_nonzero(trace.events, OUTLINED, trace.end)
-    label, names = _names(trace, on_master, in_function)
-    return ParallelRegions(on_master, in_function, label, names)
+    found = _openmp(trace)
+    on_master = found.constructs.at(np.asarray(trace.process_offsets[:-1], dtype=np.int64))
+    first, count = found.functions.starts(on_master.location, on_master.begin, on_master.end)
+    has = count > 0
+    # Constructs are numbered before functions.
+    number = on_master.what.astype(np.int64)
+    number[has] = len(found.construct_names) + found.functions.what[first[has]]
+    names = [*found.construct_names, *found.function_names]
+    there = np.flatnonzero(np.bincount(number, minlength=len(names)))
+    told = _told_apart([names[each] for each in there.tolist()])
+    return ParallelRegions(on_master, found.functions, np.searchsorted(there, number), told)
 
 
 def synchronisation(trace: Trace) -> list[Intervals]:
     """When threads are in barriers, critical sections and locks, by kind."""
-    return [where_nonzero(trace.events, (type_,), trace.end) for type_ in SYNCHRONISATION]
+    return [*_openmp(trace).barriers, *_openmp(trace).locks]
 
 
 def locked(trace: Trace) -> list[Intervals]:
     """When threads wait for critical sections and locks, or hold them, by kind."""
-    return [where_nonzero(trace.events, (type_,), trace.end) for type_ in LOCKS]
+    return [*_openmp(trace).locks]
 
 
-def _names(
-    trace: Trace, on_master: Intervals, in_function: Intervals
-) -> tuple[NDArray[np.int64], list[str]]:
-    first, count = in_function.starts(on_master.location, on_master.begin, on_master.end)
-    events = trace.events
-    has = count > 0
-    rows = on_master.row.copy()
-    rows[has] = in_function.row[first[has]]
-    values = np.stack([events.type[rows].astype(np.int64), events.value[rows]], axis=1)
-    distinct, index = np.unique(values, axis=0, return_inverse=True)
-    index = index.reshape(-1)
-    example = np.zeros(len(distinct), dtype=np.int64)
-    example[index] = rows
-    names = [
-        _name(trace, type_, value, row)
-        for (type_, value), row in zip(distinct.tolist(), example.tolist(), strict=True)
-    ]
-    return index, _told_apart(names, [_label(trace, *pair) for pair in distinct.tolist()])
+def _openmp(trace: Trace) -> OpenMP:
+    return trace.derived("openmp", lambda trace: trace.records.openmp())
 
 
-def _told_apart(names: Sequence[str], labels: Sequence[str]) -> list[str]:
+def _told_apart(names: Sequence[tuple[str, str]]) -> list[str]:
     """Regions of one function have its name: several of them are numbered, as compilers do it."""
     alike: dict[str, list[int]] = {}
-    for number, name in enumerate(names):
+    for number, (name, _) in enumerate(names):
         alike.setdefault(name, []).append(number)
-    told = list(names)
+    told = [name for name, _ in names]
     for name, numbers in alike.items():
         if len(numbers) > 1:
-            for place, number in enumerate(sorted(numbers, key=lambda i: _natural(labels[i])), 1):
+            for place, number in enumerate(sorted(numbers, key=lambda i: _natural(names[i][1])), 1):
                 told[number] = f"{name} (region {place})"
     return told
 
@@ -99,25 +89,3 @@ def _natural(label: str) -> tuple[tuple[int, str], ...]:
     """A key that sorts ``f.10`` behind ``f.9``."""
     parts = re.findall(r"\d+|\D+", label)
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
-
-
-def _label(trace: Trace, type_: int, value: int) -> str:
-    return trace.labels.event_values.get(type_, {}).get(value, "")
-
-
-def _name(trace: Trace, type_: int, value: int, row: int) -> str:
-    """Name of an event's value, with the source line where the trace has one."""
-    name = full_name(_label(trace, type_, value))
-    if not name:
-        name = (
-            f"function {value}" if type_ in OUTLINED else CONSTRUCTS.get(value, f"region {value}")
-        )
-    events = trace.events
-    line_type = LINE_OF.get(type_, -1)
-    for other in range(row + 1, min(row + 4, len(events.time))):
-        if events.type[other] == line_type and events.time[other] == events.time[row]:
-            where = trace.labels.event_value(line_type, int(events.value[other])).split(" ")[0]
-            file, _, line = where.rpartition(":")
-            if file and line.isdigit() and line != "0":
-                return f"{name} ({where})"
-    return name

@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.errors import TraceError
 from popmodel.trace.blocks import walk
-from popmodel.trace.names import TRACING_DISABLED
+from popmodel.trace.states import TRACING_DISABLED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

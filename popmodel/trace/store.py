@@ -91,7 +91,7 @@ def scanner() -> str:
     Their sizes and times tell as much as their contents would, and to read them takes longer than
     to map a trace.
     """
-    parts = [Path(str(_kernel.__file__)), *sorted(Path(__file__).parent.glob("*.py"))]
+    parts = [Path(str(_kernel.__file__)), *sorted(Path(__file__).parent.rglob("*.py"))]
     states = [f"{each.st_size} {each.st_mtime_ns}" for each in (part.stat() for part in parts)]
     return hashlib.blake2b("\n".join([__version__, *states]).encode(), digest_size=16).hexdigest()
 

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.errors import PartError, UsageError
-from popmodel.trace.columns import offsets_of
-from popmodel.trace.pieces import Pieces, joined, spread
-from popmodel.trace.trace import Int64, Messages, States, Trace, location_of_row
-from popmodel.trace.window_events import events_of_pieces
+from popmodel.trace.calls import cut_calls
+from popmodel.trace.pieces import Pieces, cut_instants, joined, spread
+from popmodel.trace.records import CallSites, Records
+from popmodel.trace.tables import Events, Messages, States, location_of_row, offsets_of
+from popmodel.trace.user_regions import user_regions
 from popmodel.units import format_time, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from popmodel.trace.calls import Calls
+    from popmodel.trace.event import Event
+    from popmodel.trace.instants import Instants
+    from popmodel.trace.records import OpenMP
+    from popmodel.trace.tables import Int64
+    from popmodel.trace.trace import Trace
+    from popmodel.trace.user_regions import Occurrences
 
 __all__ = ["cut", "splice"]
 
@@ -19,15 +32,14 @@ __all__ = ["cut", "splice"]
 def cut(trace: Trace, begin: int, end: int) -> Trace:
     """Return the part of a trace between two times.
 
-    States are clipped; those of which nothing is left are dropped. Events inside are kept, both
-    edges included. A call, a region or another thing of MPI or OpenMP that is open at `begin` is
-    opened there, and one that is open at `end` is closed there. A counter's reading counts since
-    the reading before it: where that time extends over an edge, the count is divided in proportion
-    to the time, as if it had risen evenly, and a reading at the edge is added (of 0 at `begin`).
-    Messages are kept when one of their times lies inside.
+    States are clipped; those of which nothing is left are dropped. A call, a region or another
+    thing of MPI or OpenMP that goes on over an edge is clipped to it. A counter's reading counts
+    since the reading before it: where that time extends over an edge, the count is divided in
+    proportion to the time, as if it had risen evenly, and a reading at the edge is added (of 0 at
+    `begin`). Messages are kept when one of their times lies inside, events when theirs does, both
+    edges included.
 
-    Cutting twice gives the same as cutting once to the common part, except that a counter that is
-    divided twice is rounded twice.
+    Cutting twice gives the same as cutting once to the common part.
 
     Parameters
     ----------
@@ -60,7 +72,7 @@ def splice(trace: Trace, begin: Int64, end: Int64) -> Trace:
 
     Stretches that overlap or touch are one. Each is cut as `cut` does it; the first keeps its
     times, the times of the others are less what is left out before them. What goes on from one into
-    the next is closed and opened again where they meet. Messages are kept as by `cut`; a time of
+    the next ends and begins again where they meet. Messages are kept as by `cut`; a time of
     theirs between two stretches is where these meet.
 
     Parameters
@@ -89,18 +101,91 @@ def _seconds(nanoseconds: int) -> str:
 
 
 def _taken(trace: Trace, pieces: Pieces) -> Trace:
+    whole = trace.whole or trace
+    kept = pieces if trace.pieces is None else trace.pieces.of_pieces(pieces)
     begin = int(pieces.start[0])
     return dataclasses.replace(
         trace,
         begin=begin,
         end=begin + pieces.length,
-        states=_states(trace.states, pieces),
-        events=events_of_pieces(trace.events, pieces),
-        messages=_messages(trace.messages, pieces),
-        whole=trace.whole or trace,
-        pieces=pieces if trace.pieces is None else trace.pieces.of_pieces(pieces),
+        records=Part(whole, kept),
+        whole=whole,
+        pieces=kept,
         _derived={},
     )
+
+
+class Part(Records):
+    """What is left of the records of a run in some pieces of it.
+
+    Parameters
+    ----------
+    whole : Trace
+        The run.
+    pieces : Pieces
+    """
+
+    def __init__(self, whole: Trace, pieces: Pieces) -> None:
+        super().__init__(whole.locations)
+        self._whole, self._pieces = whole, pieces
+
+    @property
+    def states(self) -> States:
+        """States, clipped; those of which nothing is left are dropped."""
+        return _states(self._whole.states, self._pieces)
+
+    @property
+    def messages(self) -> Messages:
+        """Messages with a time inside."""
+        return _messages(self._whole.messages, self._pieces)
+
+    @property
+    def events(self) -> Events:
+        """Events inside, both edges included."""
+        events = self._whole.records.events
+        row, offsets, time = cut_instants(events.offsets, events.time, self._pieces)
+        return Events(offsets, time, events.type[row], events.value[row])
+
+    def calls(self) -> Calls:
+        """MPI calls, clipped."""
+        return cut_calls(self._whole.calls(), self._pieces)[0]
+
+    def sites(self) -> CallSites:
+        """Where MPI is called."""
+        sites = self._whole.records.sites()
+        return CallSites(sites.site[cut_calls(self._whole.calls(), self._pieces)[1]], sites.places)
+
+    def openmp(self) -> OpenMP:
+        """What threads do in OpenMP, clipped."""
+        found = self._whole.derived("openmp", lambda whole: whole.records.openmp())
+        return dataclasses.replace(
+            found,
+            constructs=found.constructs.cut(self._pieces),
+            functions=found.functions.cut(self._pieces),
+            barriers=tuple(each.cut(self._pieces) for each in found.barriers),
+            locks=tuple(each.cut(self._pieces) for each in found.locks),
+        )
+
+    def user_regions(self) -> Occurrences:
+        """Regions that users mark, clipped."""
+        return user_regions(self._whole).cut(self._pieces)
+
+    def lock_waits(self) -> Instants:
+        """Time waited for locks that is told inside, ns."""
+        return self._whole.records.lock_waits().cut(self._pieces)
+
+    def counter(self, counter: Event) -> Instants:
+        """Readings of a hardware counter, divided at the edges."""
+        return self._whole.records.counter(counter).divided(self._pieces)
+
+    def counter_names(self) -> list[str]:
+        """Hardware counters of the whole run."""
+        return self._whole.records.counter_names()
+
+    def marks(self) -> Mapping[Event, Instants]:
+        """What the tracer tells inside."""
+        marks = self._whole.records.marks().items()
+        return {mark: told.cut(self._pieces) for mark, told in marks}
 
 
 def _states(states: States, pieces: Pieces) -> States:

@@ -8,6 +8,8 @@ from functools import cache
 
 from popmodel.errors import PopmodelError
 from popmodel.host.build import sources
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.render import event_of
 from popmodel.values import dataclass
 
 INCOMPLETE = 10_000
@@ -31,14 +33,16 @@ class Call:
     ----------
     name : str
         Without ``MPI_``.
-    type, value : int
-        Of its event in a trace.
+    event : Event
+        What the call is about.
+    value : int
+        Its number in a trace, by Extrae.
     family : str
         As the table says: message, probe, completion, collective, ...
     """
 
     name: str
-    type: int
+    event: Event
     value: int
     family: str
 
@@ -66,6 +70,6 @@ def calls() -> Mapping[int, Call]:
             "reinstall popmodel: the package is incomplete",
         ) from None
     return {
-        int(number): Call(name, int(type_), int(value), family)
+        int(number): Call(name, event_of(int(type_)), int(value), family)
         for name, number, type_, value, family in _LINE.findall(text)
     }

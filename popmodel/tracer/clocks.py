@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.trace.trace import TraceWarning
+from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.meta import Exchange, Meta
 from popmodel.values import dataclass
 

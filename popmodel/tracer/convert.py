@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.trace.names import APPLICATION
-from popmodel.tracer import ends, states
+from popmodel.trace import states
+from popmodel.trace.event import Event
+from popmodel.tracer import ends
 from popmodel.tracer.events import PAIR, EventMaker, Tables
 from popmodel.tracer.in_calls import InCalls
 from popmodel.tracer.mend import closing, mend
@@ -93,7 +94,7 @@ class Row:
 
     def application(self, time: int, value: int) -> NDArray[np.void]:
         """The event that begins (1) or ends (0) a process."""
-        return np.array([(time, value, APPLICATION, 0)], PAIR)
+        return np.array([(time, value, Event.APPLICATION, 0)], PAIR)
 
     def end(self, time: int) -> NDArray[np.void]:
         """States up to the end of the process."""

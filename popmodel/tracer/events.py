@@ -1,4 +1,4 @@
-"""The events of a thread, with the types and values that Extrae gives them."""
+"""The events of a thread, with the values that Extrae gives them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
-from popmodel.trace.left_out import BY_RATE, LEFT_OUT
-from popmodel.trace.names import (
-    BYTES_RECEIVED,
-    BYTES_SENT,
-    CALLER,
-    CALLER_LINE,
-    COMMUNICATOR,
-    CYCLES,
-    INSTRUCTIONS,
-    IS_ROOT,
-    LOCKS_HELD,
-    SUMMED_LOCKS,
-    WAITED_FOR_LOCKS,
-    WAITS_OF_LOCKS,
-)
+from popmodel.trace.event import Event
+from popmodel.trace.left_out import BY_RATE
 from popmodel.tracer.calls import INCOMPLETE
 from popmodel.tracer.ends import global_ids
 from popmodel.tracer.in_calls import CallTables, InCalls
@@ -34,15 +21,8 @@ from popmodel.values import dataclass
 
 __all__ = ["PAIR", "EventMaker", "Tables"]
 
-PARALLEL, WORK_SHARING, BARRIER, JOIN = 60000001, 60000002, 60000005, 60000016
-NAMED_CRITICAL, CRITICAL, SET_LOCK = 60000006, 60000007, 60000008
-OVERHEAD, ORDERED = 60000010, 60000033
-OUTLINED, LINE, REGION = 60000018, 60000118, 60000019
-TASKWAIT, TASK, NEW_TASK, TASKGROUP = 60000022, 60000023, 60000024, 60000027
-FLUSH, TRACING, MISSES = 40000003, 40000012, 50000304
-
 PAIR = np.dtype(
-    [("time", np.int64), ("value", np.int64), ("type", np.uint32), ("joined", np.uint32)]
+    [("time", np.int64), ("value", np.int64), ("event", np.uint32), ("joined", np.uint32)]
 )
 """One event; `joined` if it stands on the line of the one before it."""
 
@@ -51,26 +31,27 @@ UNBEGUN = "ends of user regions without a start (dropped)"
 BACKWARDS = "hardware counters that decreased (set to 0)"
 
 _WAITING, _LOCKED = 3, 6  # Extrae's values of critical sections and locks
-_CONSTRUCTS: Mapping[Construct, tuple[int, int]] = {
-    Construct.BARRIER: (BARRIER, 1),
-    Construct.IMPLICIT_BARRIER: (BARRIER, 1),
-    Construct.CRITICAL_WAIT: (CRITICAL, _WAITING),
-    Construct.CRITICAL_HOLD: (CRITICAL, _LOCKED),
-    Construct.LOCK_WAIT: (SET_LOCK, _WAITING),
-    Construct.LOCK_HOLD: (SET_LOCK, _LOCKED),
-    Construct.SINGLE: (WORK_SHARING, 6),
-    Construct.SECTIONS: (WORK_SHARING, 5),
-    Construct.SCHEDULING: (OVERHEAD, 1),
-    Construct.ORDERED: (ORDERED, 1),
-    Construct.TASKWAIT: (TASKWAIT, 1),
-    Construct.TASKGROUP: (TASKGROUP, 1),
-    Construct.JOIN: (JOIN, 1),
+_CONSTRUCTS: Mapping[Construct, tuple[Event, int]] = {
+    Construct.BARRIER: (Event.BARRIER, 1),
+    Construct.IMPLICIT_BARRIER: (Event.BARRIER, 1),
+    Construct.CRITICAL_WAIT: (Event.CRITICAL, _WAITING),
+    Construct.CRITICAL_HOLD: (Event.CRITICAL, _LOCKED),
+    Construct.LOCK_WAIT: (Event.SET_LOCK, _WAITING),
+    Construct.LOCK_HOLD: (Event.SET_LOCK, _LOCKED),
+    Construct.SINGLE: (Event.WORK_SHARING, 6),
+    Construct.SECTIONS: (Event.WORK_SHARING, 5),
+    Construct.SCHEDULING: (Event.OVERHEAD, 1),
+    Construct.ORDERED: (Event.ORDERED, 1),
+    Construct.TASKWAIT: (Event.TASKWAIT, 1),
+    Construct.TASKGROUP: (Event.TASKGROUP, 1),
+    Construct.JOIN: (Event.JOIN, 1),
 }
-_SUMS: Mapping[Guard, int] = {
-    Guard.LOCKS: SUMMED_LOCKS["locks"],
-    Guard.CRITICALS: SUMMED_LOCKS["critical sections"],
-    Guard.ATOMICS: SUMMED_LOCKS["atomic operations"],
+_SUMS: Mapping[Guard, Event] = {
+    Guard.LOCKS: Event.LOCKS_TAKEN,
+    Guard.CRITICALS: Event.CRITICALS_TAKEN,
+    Guard.ATOMICS: Event.ATOMICS_TAKEN,
 }
+"""What is told of each: the first of four."""
 _SLOTS = 1 << 16  # more than the events of one record
 
 Values = NDArray[np.int64] | NDArray[np.bool_] | int
@@ -149,11 +130,11 @@ class EventMaker:
             self._add_regions(events, records)
             omitted = np.flatnonzero(kind == Kind.LEFT_OUT)
             value = records["call"][omitted] + BY_RATE * (records["a"][omitted] != 0)
-            events.add(omitted, 0, LEFT_OUT, value)
-            events.add(np.flatnonzero(kind == Kind.FLUSH_BEGIN), 0, FLUSH, 1)
-            events.add(np.flatnonzero(kind == Kind.FLUSH_END), 0, FLUSH, 0)
+            events.add(omitted, 0, Event.LEFT_OUT, value)
+            events.add(np.flatnonzero(kind == Kind.FLUSH_BEGIN), 0, Event.FLUSH, 1)
+            events.add(np.flatnonzero(kind == Kind.FLUSH_END), 0, Event.FLUSH, 0)
             switched = np.flatnonzero(kind == Kind.TRACING)
-            events.add(switched, 0, TRACING, records["a"][switched] != 0)
+            events.add(switched, 0, Event.TRACING, records["a"][switched] != 0)
             self._add_counters(events, records)
         return events.rows()
 
@@ -161,26 +142,26 @@ class EventMaker:
         tables = self._tables.calls
         call = records["call"][calls.enter]
         events.add(
-            calls.enter, 0, tables.type[call], tables.value[call] + INCOMPLETE * calls.missed
+            calls.enter, 0, tables.event[call], tables.value[call] + INCOMPLETE * calls.missed
         )
-        events.add(calls.leave, 0, tables.type[call], 0)
+        events.add(calls.leave, 0, tables.event[call], 0)
         misses = calls.times - ~calls.missed
-        events.add(calls.leave[misses > 0], 1, MISSES, misses[misses > 0])
+        events.add(calls.leave[misses > 0], 1, Event.MISSES, misses[misses > 0])
         callers = self._tables.sites[records["c"][calls.enter].view(np.uint64) >> SITE_SHIFT]
         known = callers[:, 0] > 0
-        events.add(calls.enter[known], 5, CALLER, callers[known, 0])
-        events.add(calls.enter[known], 6, CALLER_LINE, callers[known, 1])
+        events.add(calls.enter[known], 5, Event.CALLER, callers[known, 0])
+        events.add(calls.enter[known], 6, Event.CALLER_LINE, callers[known, 1])
         sized = calls.enter[tables.sized[call] & (records["a"][calls.enter] > 0)]
         if not len(sized):
             return
         some = records[sized]
         number = global_ids(some["a"], self._tables.communicators)
-        events.add(sized, 1, BYTES_SENT, some["b"])
-        events.add(sized, 2, BYTES_RECEIVED, some["c"] & ((1 << SITE_SHIFT) - 1))
-        events.add(sized, 3, COMMUNICATOR, number)
+        events.add(sized, 1, Event.BYTES_SENT, some["b"])
+        events.add(sized, 2, Event.BYTES_RECEIVED, some["c"] & ((1 << SITE_SHIFT) - 1))
+        events.add(sized, 3, Event.COMMUNICATOR, number)
         roots = np.flatnonzero(records["kind"] == Kind.ROOT)
         roots = roots[calls.hold(roots)]
-        events.add(calls.around(roots)[0], 4, IS_ROOT, 1)
+        events.add(calls.around(roots)[0], 4, Event.IS_ROOT, 1)
 
     def _add_openmp(
         self, events: _Lines, records: NDArray[np.void], open_: NDArray[np.void]
@@ -190,37 +171,37 @@ class EventMaker:
         outermost = np.cumsum(tasks) + np.count_nonzero(open_["kind"] == Kind.TASK_BEGIN) == 0
         begins, ends = kind == Kind.PARALLEL_BEGIN, kind == Kind.PARALLEL_END
         # A region inside a region is part of it: in a trace only the outermost one is open.
-        events.add(np.flatnonzero(begins & outermost), 0, PARALLEL, 3)
-        events.add(np.flatnonzero(ends & outermost), 0, PARALLEL, 0)
+        events.add(np.flatnonzero(begins & outermost), 0, Event.PARALLEL, 3)
+        events.add(np.flatnonzero(ends & outermost), 0, Event.PARALLEL, 0)
         self._counts[NESTED] += int(np.count_nonzero(begins & ~outermost))
-        self._add_functions(events, records, open_, OUTLINED, Kind.TASK_BEGIN, Kind.TASK_END)
-        self._add_functions(events, records, open_, TASK, Kind.TASK_RUN, Kind.TASK_STOP)
+        self._add_functions(events, records, open_, Event.OUTLINED, Kind.TASK_BEGIN, Kind.TASK_END)
+        self._add_functions(events, records, open_, Event.TASK, Kind.TASK_RUN, Kind.TASK_STOP)
         made = np.flatnonzero(kind == Kind.TASK_CREATE)
-        events.add(made, 0, NEW_TASK, _numbers(records["b"][made], self._tables.functions))
+        events.add(made, 0, Event.NEW_TASK, _numbers(records["b"][made], self._tables.functions))
         rows = np.flatnonzero((kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE))
         construct, entered = records["call"][rows], kind[rows] == Kind.OMP_ENTER
         for number in distinct(construct).tolist():
-            type_, value = _CONSTRUCTS[Construct(number)]
+            event, value = _CONSTRUCTS[Construct(number)]
             chosen = construct == number
-            types = np.full(np.count_nonzero(chosen), type_)
-            if type_ == CRITICAL:
-                types[records["b"][rows[chosen]] != 0] = NAMED_CRITICAL
-            events.add(rows[chosen], 0, types, np.where(entered[chosen], value, 0))
+            kinds = np.full(np.count_nonzero(chosen), event)
+            if event == Event.CRITICAL:
+                kinds[records["b"][rows[chosen]] != 0] = Event.NAMED_CRITICAL
+            events.add(rows[chosen], 0, kinds, np.where(entered[chosen], value, 0))
         for guard, first in _SUMS.items():
             mine = records["call"] == guard
             rows = np.flatnonzero(mine & (kind == Kind.GUARDED))
             events.add(rows, 0, first, records["b"][rows])
-            events.add(rows, 1, first + WAITS_OF_LOCKS, records["a"][rows])
-            events.add(rows, 2, first + WAITED_FOR_LOCKS, records["c"][rows])
+            events.add(rows, 1, first + 1, records["a"][rows])
+            events.add(rows, 2, first + 2, records["c"][rows])
             rows = np.flatnonzero(mine & (kind == Kind.HELD))
-            events.add(rows, 0, first + LOCKS_HELD, records["b"][rows])
+            events.add(rows, 0, first + 3, records["b"][rows])
 
     def _add_functions(
         self,
         events: _Lines,
         records: NDArray[np.void],
         open_: NDArray[np.void],
-        type_: int,
+        event: Event,
         begin: Kind,
         end: Kind,
     ) -> None:
@@ -234,9 +215,11 @@ class EventMaker:
         function = _numbers(records["b"][rows], functions)
         stack = _numbers(open_["b"][open_["kind"] == begin], functions)
         running = after(step, function, stack.tolist(), 0)
-        events.add(rows, 0, type_, running)
-        if type_ == OUTLINED and self._tables.with_lines:
-            events.add(rows, 1, LINE, running)  # lines have the numbers of their functions
+        events.add(rows, 0, event, running)
+        if event == Event.OUTLINED and self._tables.with_lines:
+            events.add(
+                rows, 1, Event.OUTLINED_LINE, running
+            )  # lines have the numbers of their functions
 
     def _add_regions(self, events: _Lines, records: NDArray[np.void]) -> None:
         """Numbers of regions that begin; 0 where the innermost ends, then the one around it.
@@ -257,9 +240,9 @@ class EventMaker:
         number = _numbers(group, self._tables.regions)
         around = after(step, number, _numbers(stack, self._tables.regions).tolist(), 0)
         self._regions = still_open(some, Openings(step, group, number), self._regions)
-        events.add(rows, 0, REGION, np.where(step > 0, number, 0))
+        events.add(rows, 0, Event.USER_REGION, np.where(step > 0, number, 0))
         goes_on = (step < 0) & (around > 0)
-        events.add(rows[goes_on], 1, REGION, around[goes_on])
+        events.add(rows[goes_on], 1, Event.USER_REGION, around[goes_on])
 
     def _add_crossing_regions(
         self, events: _Lines, rows: NDArray[np.int64], records: NDArray[np.void]
@@ -285,7 +268,7 @@ class EventMaker:
             found += [(row, slot, value) for slot, value in enumerate(values)]
         self._regions = np.array(open_, RECORD)
         row, slot, value = np.array(found, np.int64).reshape(-1, 3).T
-        events.add(row, slot, REGION, value)
+        events.add(row, slot, Event.USER_REGION, value)
 
     def _number(self, record: np.void) -> int:
         return self._tables.regions[int(record["a"])]
@@ -302,11 +285,11 @@ class EventMaker:
         # What was counted before a thread's first reading is not of the traced time.
         skipped = self._read is None
         before = self._read or (0, 0)
-        for slot, (type_, name) in enumerate(((INSTRUCTIONS, "b"), (CYCLES, "c"))):
+        for slot, (counter, name) in enumerate(((Event.INSTRUCTIONS, "b"), (Event.CYCLES, "c"))):
             counted = np.diff(records[name][rows], prepend=before[slot])[skipped:]
             self._counts[BACKWARDS] += int(np.count_nonzero(counted < 0))
             counted = np.maximum(counted, 0)
-            events.add(owner[skipped:], 8 + slot, type_, counted, at=rows[skipped:])
+            events.add(owner[skipped:], 8 + slot, counter, counted, at=rows[skipped:])
         self._read = int(records["b"][rows[-1]]), int(records["c"][rows[-1]])
 
 
@@ -328,7 +311,7 @@ class _Lines:
         self,
         rows: NDArray[np.int64],
         slot: NDArray[np.int64] | int,
-        types: NDArray[np.int64] | int,
+        kinds: NDArray[np.int64] | int,
         values: Values,
         at: NDArray[np.int64] | None = None,
     ) -> None:
@@ -338,7 +321,7 @@ class _Lines:
                 (
                     rows * _SLOTS + slot,
                     self.when[rows if at is None else at],
-                    np.broadcast_to(np.asarray(types, np.int64), len(rows)),
+                    np.broadcast_to(np.asarray(kinds, np.int64), len(rows)),
                     np.broadcast_to(np.asarray(values).astype(np.int64), len(rows)),
                 )
             )
@@ -347,10 +330,10 @@ class _Lines:
         """All events."""
         if not self._found:
             return np.empty(0, PAIR)
-        key, time, type_, value = (np.concatenate(each) for each in zip(*self._found, strict=True))
+        key, time, kind, value = (np.concatenate(each) for each in zip(*self._found, strict=True))
         order = np.argsort(key, kind="stable")
         key, time = key[order] // _SLOTS, time[order]
         rows = np.zeros(len(order), PAIR)
-        rows["time"], rows["type"], rows["value"] = time, type_[order], value[order]
+        rows["time"], rows["event"], rows["value"] = time, kind[order], value[order]
         rows["joined"][1:] = (key[1:] == key[:-1]) & (time[1:] == time[:-1])
         return rows

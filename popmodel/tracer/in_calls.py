@@ -31,8 +31,8 @@ class CallTables:
 
     Attributes
     ----------
-    type, value : int64[65536]
-        Of the event.
+    event, value : int64[65536]
+        Kind of the call's event (`popmodel.trace.event.Event`), and its value.
     state : int64[65536]
         Of the thread.
     sized : bool[65536]
@@ -44,12 +44,12 @@ class CallTables:
     """
 
     def __init__(self) -> None:
-        self.type = np.zeros(1 << 16, np.int64)
+        self.event = np.zeros(1 << 16, np.int64)
         self.value = np.zeros(1 << 16, np.int64)
         self.sized = np.zeros(1 << 16, bool)
         self.may_miss = np.zeros(1 << 16, bool)
         for number, call in calls().items():
-            self.type[number], self.value[number] = call.type, call.value
+            self.event[number], self.value[number] = call.event, call.value
             self.sized[number] = call.family in _SIZED
             self.may_miss[number] = call.may_miss
         self.state = states_of_calls()

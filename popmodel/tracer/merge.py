@@ -4,8 +4,8 @@ Twice through the run. First thread by thread: records become states, events and
 which wait in a temporary file; the ends of messages are joined. Then window by window of time:
 what all threads have in it is brought in order and written as text.
 
-`popmodel.trace.writer.TraceWriter` holds all records and sorts them at the end, which is right for
-tests and examples; only its header and its files of names serve here.
+`popmodel.trace.paraver.writer.TraceWriter` holds all records and sorts them at the end, which is
+right for tests and examples; only its header and its files of names serve here.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from numpy.typing import NDArray
 
 from popmodel import files
 from popmodel.errors import TraceError, UsageError
-from popmodel.trace.losses import LOST
-from popmodel.trace.processors import CPUS, SHARING, USED, WAITED
-from popmodel.trace.trace import TraceWarning
-from popmodel.trace.writer import header_lines, write_beside
-from popmodel.tracer import states
+from popmodel.trace import states
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.legend import legend
+from popmodel.trace.paraver.render import Renderer
+from popmodel.trace.paraver.writer import header_lines, write_beside
+from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.clocks import Clock, align, residual
 from popmodel.tracer.convert import STATE, Load, Row
 from popmodel.tracer.events import PAIR, Tables
 from popmodel.tracer.identities import Communicators, Functions, Locate, Names, Sites
 from popmodel.tracer.in_calls import CallTables
-from popmodel.tracer.legend import labels
+from popmodel.tracer.legend import names_of_values
 from popmodel.tracer.messages import MESSAGE, Matcher
 from popmodel.tracer.meta import Meta
 from popmodel.tracer.packing import packed
 from popmodel.tracer.processors import sharing
 from popmodel.tracer.raw import Process, Raw, read
 from popmodel.tracer.records import Kind
-from popmodel.tracer.render import Renderer
 from popmodel.tracer.rows import Member, Rows, rows_of
 from popmodel.tracer.spool import Spool
 from popmodel.values import dataclass
@@ -291,10 +291,8 @@ class _Merge:
                 self._text(file, messages, compressed=target.name.endswith(".gz"))
                 file.flush()
                 size = file.tell()
-                legend = labels(
-                    self.calls, self.functions, self.names, self.sites, counters=self.counted
-                )
-                write_beside(target, legend, self._row_names())
+                named = names_of_values(self.calls, self.functions, self.names, self.sites)
+                write_beside(target, legend(named, counters=self.counted), self._row_names())
         except OSError as error:
             problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
             raise TraceError(
@@ -412,20 +410,20 @@ class _Merge:
         if cpus:
             time = times.clock.one(member.begin) - times.zero
             shared = self.sharing.get((meta.boot, cpus), 1)
-            pairs = [(time, len(cpus), CPUS, 0), (time, shared, SHARING, 1)]
+            pairs = [(time, len(cpus), Event.CPUS, 0), (time, shared, Event.SHARING, 1)]
             self._events(row.row, np.array(pairs, PAIR))
 
     def _used(self, row: Row, time: int, usage: tuple[int, int] | None) -> None:
         """Say at the end of a thread what it had of it."""
         if usage is not None:
             used, waited = usage
-            pairs = [(time, used, USED, 0), (time, waited, WAITED, 1)]
+            pairs = [(time, used, Event.USED, 0), (time, waited, Event.WAITED, 1)]
             self._events(row.row, np.array(pairs, PAIR))
 
     def _lose(self, row: Row, time: int, reason: int) -> None:
         """Say that nothing is known of a thread from a time on."""
-        self._states(row.row, row.begin(time, states.DISABLED))
-        self._events(row.row, np.array([(time, reason, LOST, 0)], PAIR))
+        self._states(row.row, row.begin(time, states.TRACING_DISABLED))
+        self._events(row.row, np.array([(time, reason, Event.LOST, 0)], PAIR))
 
     def _states(self, location: int, rows: NDArray[np.void]) -> None:
         self.spool.append(("states", location), rows)

@@ -24,7 +24,7 @@ from popmodel.shapes import (
     Whole,
     shown,
 )
-from popmodel.trace.trace import TraceWarning
+from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.processors import Cpus, parse
 from popmodel.tracer.records import LATEST
 from popmodel.values import dataclass

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.trace.states import INPUT_OUTPUT, RUNNING, SCHEDULING, TRACING_DISABLED
 from popmodel.tracer.records import Construct, Kind
-from popmodel.tracer.states import DISABLED, IN_CONSTRUCT, INPUT_OUTPUT, RUNNING, SCHEDULING
+from popmodel.tracer.states import IN_CONSTRUCT
 
 __all__ = ["Openings", "openings", "still_open"]
 
@@ -71,7 +72,7 @@ def openings(records: NDArray[np.void], state_of_call: NDArray[np.int64]) -> Ope
     if len(switches):
         step[switches] = np.where(records["a"][switches] == 0, 1, -1)
         group[switches] = Kind.TRACING
-        value[switches] = DISABLED
+        value[switches] = TRACING_DISABLED
     return Openings(step, group, value)
 
 

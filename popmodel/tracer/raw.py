@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from popmodel.errors import TraceError
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LIMITED
-from popmodel.trace.trace import TraceWarning
+from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.calls import calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
 from popmodel.tracer.records import (

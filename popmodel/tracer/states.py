@@ -7,26 +7,23 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.trace.states import (
+    BOTH_WAYS,
+    COMPLETING,
+    INPUT_OUTPUT,
+    LOOKING,
+    MOVING,
+    OTHER,
+    RECEIVING_ON,
+    SCHEDULING,
+    SENDING,
+    SENDING_ON,
+    SYNCHRONISING,
+    TOGETHER,
+    WAITING,
+)
 from popmodel.tracer.calls import Call, calls
 from popmodel.tracer.records import Construct
-
-IDLE = 0
-RUNNING = 1
-NOT_CREATED = 2
-WAITING = 3
-SENDING = 4
-SYNCHRONISING = 5
-LOOKING = 6
-SCHEDULING = 7
-COMPLETING = 8
-SENDING_ON = 10
-RECEIVING_ON = 11
-INPUT_OUTPUT = 12
-TOGETHER = 13
-DISABLED = 14
-OTHER = 15
-BOTH_WAYS = 16
-MOVING = 17
 
 _BY_NAME = {
     **dict.fromkeys(("Send", "Bsend", "Ssend", "Rsend"), SENDING),

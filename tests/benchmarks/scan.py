@@ -53,19 +53,20 @@ def done(begin, nbytes=0):
 path = Path(sys.argv[1])
 """
 SCAN = """
-from popmodel.trace import paraver
+from popmodel.trace.paraver import reader
 from popmodel.trace.source import open_source
 begin = start()
 with open_source(path) as source:
-    paraver.scan(source, path, 1, None)
+    reader.scan(source, path, 1, None)
 done(begin)
 """
 READ = """
-from popmodel.trace import columns, read
+from popmodel.trace import read
+from popmodel.trace.paraver import columns
 begin = start()
 trace = read(path, cache={cache})
 done(begin, sum(
-    getattr(getattr(trace, table), name).nbytes
+    getattr(getattr(trace.records, table), name).nbytes
     for table, names in columns.SCHEMA.items() for name in names
 ))
 """

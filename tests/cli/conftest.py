@@ -13,7 +13,7 @@ from patience import GENEROUS
 from real_mpi import mpi
 
 from popmodel.cli import main
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.paraver.writer import TraceWriter
 
 from .played_machine import machine
 from .traced_programs import programs, traced

@@ -131,8 +131,9 @@ def test_a_sweep_over_some_nodes_or_some_of_their_cores(popmodel: Call) -> None:
 def test_markdown(popmodel: Call) -> None:
     out = popmodel(*RUN, "--format", "markdown")[1]
     assert "| P x T | runtime s | 90 % | PE % | best | mem/proc |\n" in out
-    assert "- recommended: 8 x 8, expected loss" in out
-    assert out.count("- defaults: ") == 3
+    assert "- **recommended**: 8 x 8, expected loss" in out
+    assert out.count("\n- **defaults**: ") == 1
+    assert out.count("\n  - ") == 2  # the other defaults
     assert "```sh\nOMP_NUM_THREADS=8" in out
 
 

@@ -11,8 +11,8 @@ import pytest
 from console import ROOT
 
 import popmodel
-from popmodel.trace.labels import Labels
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.paraver.labels import Labels
+from popmodel.trace.paraver.writer import TraceWriter
 
 PAGE = (ROOT / "popmodel" / "docs" / "tables.md").read_text()
 MARK = 60000019

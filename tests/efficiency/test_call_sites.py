@@ -10,29 +10,31 @@ import pytest
 
 from popmodel.efficiency.call_sites import CallSite
 from popmodel.efficiency.measure import Run, analyse
+from popmodel.plain import plain
 from popmodel.trace import Trace, read
-from popmodel.trace.labels import Labels
-from popmodel.trace.names import CALLER, CALLER_LINE
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.labels import Labels
+from popmodel.trace.paraver.numbers import NUMBERS
+from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.window import splice
-from popmodel.trace.writer import TraceWriter
 
 COLLECTIVE, ALLREDUCE, BARRIER = 50000002, 10, 8
 COUNTER = 42000050
 LABELS = Labels(
     event_types={
         COLLECTIVE: "MPI Collective Comm",
-        CALLER: "Caller at level 1",
-        CALLER_LINE: "Caller line at level 1",
+        NUMBERS[Event.CALLER]: "Caller at level 1",
+        NUMBERS[Event.CALLER_LINE]: "Caller line at level 1",
     },
     event_values={
         COLLECTIVE: {0: "Outside MPI", ALLREDUCE: "MPI_Allreduce", BARRIER: "MPI_Barrier"},
-        CALLER: {
+        NUMBERS[Event.CALLER]: {
             0: "End",
             1: "Unresolved",
             3: "__mesh_r..nge_all [__mesh_routines_MOD_exchange_all]",
             4: "main",
         },
-        CALLER_LINE: {
+        NUMBERS[Event.CALLER_LINE]: {
             0: "End",
             1: "0 (Unresolved)",
             3: "42 (mesh.F90, app)",
@@ -66,7 +68,7 @@ def named(run: Run) -> list[tuple[str, str, str, int]]:
 
 
 def site(function: int, line: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (CALLER, function), (CALLER_LINE, line)
+    return (NUMBERS[Event.CALLER], function), (NUMBERS[Event.CALLER_LINE], line)
 
 
 def test_call_sites_by_time(tmp_path: Path) -> None:
@@ -89,7 +91,7 @@ def test_call_sites_by_time(tmp_path: Path) -> None:
     ]
     assert [s.time for s in run.call_sites] == pytest.approx([300e-9, 100e-9, 10e-9, 5e-9])
     assert [s.share for s in run.call_sites] == pytest.approx([0.3, 0.1, 0.01, 0.005])
-    assert run.call_sites[0].to_dict().keys() == {
+    assert plain(run.call_sites[0]).keys() == {
         "call", "function", "place", "count", "time", "share", "waiting",
     }  # fmt: skip
 

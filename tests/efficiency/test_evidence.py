@@ -9,8 +9,8 @@ import pytest
 from popmodel.efficiency.evidence import Crowd, SerialCode
 from popmodel.efficiency.measure import Run, analyse
 from popmodel.trace import read
-from popmodel.trace.processors import CPUS, SHARING
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.writer import TraceWriter
 
 US = 1000
 DATA = Path(__file__).parent.parent / "data"
@@ -79,5 +79,5 @@ def test_threads_that_share_processors_are_told_from_a_narrow_binding(
     for number, told in enumerate(zip(cpus, sharing, strict=True)):
         process, thread = divmod(number, 2)
         writer.state(process, thread, 0, 400 * US, 1)
-        writer.event(process, thread, 0, list(zip((CPUS, SHARING), told, strict=True)))
+        writer.event(process, thread, 0, list(zip((Event.CPUS, Event.SHARING), told, strict=True)))
     assert measured(writer, tmp_path).evidence.crowd == found

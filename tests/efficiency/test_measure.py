@@ -13,8 +13,8 @@ from popmodel.efficiency.measure import Run, analyse, runtime
 from popmodel.errors import TraceError
 from popmodel.network.network import PRESETS
 from popmodel.trace import read
-from popmodel.trace.labels import Labels
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.paraver.labels import Labels
+from popmodel.trace.paraver.writer import TraceWriter
 
 PARALLEL, FUNCTION, BARRIER = 60000001, 60000018, 60000005
 INSTRUCTIONS, CYCLES = 42000050, 42000059

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from popmodel.trace import Trace, read
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.paraver.writer import TraceWriter
 
 POINT_TO_POINT, COLLECTIVE, OTHER, ONE_SIDED = 50000001, 50000002, 50000003, 50000004
 VALUES = {

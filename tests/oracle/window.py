@@ -6,17 +6,18 @@ import dataclasses
 
 import numpy as np
 
-from popmodel.trace.columns import offsets_of
-from popmodel.trace.names import COUNTER_RANGE, MPI_TYPES, OPENMP_TYPES
-from popmodel.trace.trace import (
+from popmodel.trace.paraver.numbers import COUNTER_RANGE, MPI_TYPES, OPENMP_TYPES
+from popmodel.trace.paraver.tables import ParaverRecords
+from popmodel.trace.tables import (
     Events,
     Int64,
     Messages,
     States,
-    Trace,
     UInt32,
     location_of_row,
+    offsets_of,
 )
+from popmodel.trace.trace import Trace
 
 _SPANNING = np.array(sorted({*MPI_TYPES, *OPENMP_TYPES}), np.uint32)
 
@@ -27,9 +28,14 @@ def cut(trace: Trace, begin: int, end: int) -> Trace:
         trace,
         begin=begin,
         end=end,
-        states=_states(trace.states, begin, end),
-        events=_some_events(trace.events, begin, end),
-        messages=_messages(trace.messages, begin, end),
+        records=ParaverRecords(
+            _states(trace.states, begin, end),
+            _some_events(trace.records.events, begin, end),
+            _messages(trace.messages, begin, end),
+            trace.records.labels,
+            end,
+            trace.path,
+        ),
         _derived={},
     )
 

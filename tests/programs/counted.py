@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.trace.names import BYTES_SENT, PARALLEL
+from popmodel.trace.calls import CallGroup
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.numbers import MPI_TYPES, NUMBERS, PARALLEL
 from popmodel.trace.trace import Trace
 
 HERE = Path(__file__).resolve().parent
-COLLECTIVE = 50000002
-MISSES = 50000304  # event of the tracer: how many tests in a row found nothing
 NOTHING = " (found nothing)"
 
 _LIBRARY = re.compile(r"^\s*(lib(?:mpi|mpich|gomp)[\w-]*\.so[.\d]*) => (/\S+)", re.MULTILINE)
@@ -159,27 +159,23 @@ def read(folder: Path) -> Counts:
 def traced(trace: Trace, said: str = "") -> Counts:
     """What a trace says of the same, and of regions that it does not show what the tracer said."""
     calls = trace.calls()
-    events = trace.events
-    times = np.ones(len(calls.row), np.int64)  # of which a test that found nothing is one at least
-    misses = np.flatnonzero(events.type == MISSES)
+    events = trace.records.events
+    times = np.ones(len(calls), np.int64)  # of which a test that found nothing is one at least
+    misses = np.flatnonzero(events.type == NUMBERS[Event.MISSES])
+    entries = np.flatnonzero(np.isin(events.type, list(MPI_TYPES)) & (events.value != 0))
+    call = np.searchsorted(entries, misses) - 1
+    found = [not calls.names[number].endswith(NOTHING) for number in calls.name[call].tolist()]
+    times[call] = events.value[misses] + np.array(found, np.int64)
     names: Counter[str] = Counter()
+    for number, count in zip(calls.name.tolist(), times.tolist(), strict=True):
+        name = calls.names[number].removesuffix(NOTHING)
+        names[_SAME.get(name, name)] += count
     collective: Counter[str] = Counter()
-    sent = np.flatnonzero(events.type == BYTES_SENT)
-    kinds = list(zip(calls.type.tolist(), calls.value.tolist(), strict=True))
-    shown_as = {kind: trace.mpi_name(*kind) for kind in set(kinds)}
-    for row in misses.tolist():
-        call = int(np.searchsorted(calls.row, row)) - 1
-        found = not shown_as[kinds[call]].endswith(NOTHING)
-        times[call] = events.value[row] + found
-    for kind, row, number in zip(kinds, calls.row.tolist(), times.tolist(), strict=True):
-        name = shown_as[kind].removesuffix(NOTHING)
-        names[_SAME.get(name, name)] += number
-        if kind[0] == COLLECTIVE:
-            # The first of the rows behind the entry is the call's own.
-            place = np.searchsorted(sent, row)
-            if place < len(sent) and events.time[sent[place]] == events.time[row]:
-                collective[name] += int(events.value[sent[place]])
-    opened = np.isin(trace.events.type, PARALLEL) & (trace.events.value != 0)
+    told = calls.collectives
+    for number, sent in zip(calls.name[told.call].tolist(), told.sent.tolist(), strict=True):
+        if calls.group[number] is CallGroup.COLLECTIVE:
+            collective[calls.names[number].removesuffix(NOTHING)] += sent
+    opened = np.isin(events.type, PARALLEL) & (events.value != 0)
     return Counts(
         names,
         len(trace.messages.size),

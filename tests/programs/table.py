@@ -30,13 +30,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import counted
-import numpy as np
 import recipes
 from recipes import Case, Compilers, NotBuilt, Program
 
 import popmodel
-from popmodel.trace.names import RUNNING, SUMMED_LOCKS, WAITED_FOR_LOCKS
 from popmodel.trace.runtime import longest, state_times
+from popmodel.trace.states import RUNNING
 from popmodel.trace.trace import Trace
 from popmodel.tracer.commands import understand
 from popmodel.tracer.environment import Settings, variables
@@ -346,18 +345,16 @@ def parallel_efficiency(trace: Trace) -> float:
     That is state 1, less what the trace says that threads waited for locks in it, which have no
     states of their own.
     """
-    states, events = trace.states, trace.events
+    states = trace.states
     useful = (states.end - states.begin)[states.state == RUNNING].sum()
-    waits = [first + WAITED_FOR_LOCKS for first in SUMMED_LOCKS.values()]
-    useful -= events.value[np.isin(events.type, waits)].sum()
+    useful -= trace.records.lock_waits().value.sum()
     return float(useful / (longest(trace, *state_times(trace)) * trace.locations))
 
 
 def program_window(trace: Trace) -> tuple[int, int]:
     """From the end of the last MPI_Init to the begin of the first MPI_Finalize; ns."""
     calls = trace.calls()
-    kinds = zip(calls.type.tolist(), calls.value.tolist(), strict=True)
-    names = [trace.mpi_name(*kind) for kind in kinds]
+    names = [calls.names[number] for number in calls.name.tolist()]
     begins = [e for n, e in zip(names, calls.exit.tolist(), strict=True) if "MPI_Init" in n]
     ends = [e for n, e in zip(names, calls.entry.tolist(), strict=True) if n == "MPI_Finalize"]
     return max(begins, default=trace.begin), min(ends, default=trace.end)

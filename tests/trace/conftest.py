@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.trace import paraver
+from popmodel.trace.paraver import reader
 
 TEXT = (
     "#Paraver (x):1000_ns:1(4):1:2(2:1,1:1),1\nc:1:1:2:1:2\n"
@@ -34,13 +34,13 @@ def path(tmp_path: Path) -> Path:
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was scanned instead of being taken from the cache."""
     seen: list[str] = []
-    scan = paraver.scan
+    scan = reader.scan
 
     def watch(source, path, application, scratch):
         seen.append(path.name)
         return scan(source, path, application, scratch)
 
-    monkeypatch.setattr(paraver, "scan", watch)
+    monkeypatch.setattr(reader, "scan", watch)
     return seen
 
 

@@ -37,16 +37,6 @@ def test_a_walk_over_locations_covers_them_in_order(lengths: list[int], rows: in
         assert together <= rows or each.stop - each.start == 1
 
 
-@given(
-    st.lists(st.integers(0, 2**32 - 1) | st.integers(5, 12), max_size=40),
-    st.sets(st.integers(5, 12) | st.just(2**32 - 1), min_size=1),
-)
-def test_rows_of_some_types(types: list[int], wanted: set[int]) -> None:
-    column = np.array(types, dtype=np.uint32)
-    expected = [i for i, type_ in enumerate(types) if type_ in wanted]
-    assert blocks.rows_where_type(column, [*wanted, *wanted]).tolist() == expected
-
-
 @given(st.sets(st.integers(0, 99)))
 def test_values_of_some_rows(rows: set[int]) -> None:
     column = np.arange(100) * 3

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace import Trace, read
-from popmodel.trace.calls import CallGroup, tally
-from popmodel.trace.trace import location_of_row
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.calls import CallGroup
+from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.trace.records import Records
+from popmodel.trace.tables import location_of_row
 
 DATA = Path(__file__).parent.parent / "data"
 TYPES = [50000001, 50000002, 50000003, 60000001]
@@ -34,8 +34,6 @@ def test_entries_and_exits_are_paired_by_location(tmp_path: Path) -> None:
     writer.event(1, 0, 90, [(50000002, 0)])
     calls = traced(tmp_path, writer).calls()
     assert calls.offsets.tolist() == [0, 2, 3]
-    assert calls.type.tolist() == [50000001, 50000003, 50000002]
-    assert calls.value.tolist() == [3, 43, 10]
     assert calls.entry.tolist() == [10, 20, 15]
     assert calls.exit.tolist() == [20, 20, 90]
     assert [calls.names[code] for code in calls.name] == [
@@ -75,9 +73,9 @@ def plainly(trace: Trace) -> tuple[list[tuple], int, int]:
     found, unclosed, orphans = [], 0, 0
     for location in range(trace.locations):
         current = None
-        for row in range(*trace.events.offsets[location : location + 2]):
-            type_, value = int(trace.events.type[row]), int(trace.events.value[row])
-            time = int(trace.events.time[row])
+        for row in range(*trace.records.events.offsets[location : location + 2]):
+            type_, value = int(trace.records.events.type[row]), int(trace.records.events.value[row])
+            time = int(trace.records.events.time[row])
             if not 50000001 <= type_ <= 50000005:
                 continue
             if current is not None:
@@ -85,7 +83,7 @@ def plainly(trace: Trace) -> tuple[list[tuple], int, int]:
                 unclosed += value != 0
             elif value == 0:
                 orphans += 1
-            current = (type_, value, time) if value else None
+            current = (trace.records.labels.mpi_name(type_, value), time) if value else None
         if current is not None:
             found.append((location, *current, trace.end))
             unclosed += 1
@@ -96,8 +94,7 @@ def vectorised(trace: Trace) -> tuple[list[tuple], int, int]:
     calls = trace.calls()
     rows = zip(
         location_of_row(calls.offsets).tolist(),
-        calls.type.tolist(),
-        calls.value.tolist(),
+        [calls.names[code] for code in calls.name.tolist()],
         calls.entry.tolist(),
         calls.exit.tolist(),
         strict=True,
@@ -128,11 +125,7 @@ def test_calls_of_a_real_trace() -> None:
     assert vectorised(trace) == plainly(trace)
     calls = trace.calls()
     assert calls is trace.calls()
-    assert np.array_equal(trace.events.time[calls.row], calls.entry)
-    names = {
-        trace.mpi_name(t, v) for t, v in zip(calls.type.tolist(), calls.value.tolist(), strict=True)
-    }
-    assert {"MPI_Startall", "MPI_Recv_init", "MPI_Waitall", "MPI_Allreduce"} <= names
+    assert {"MPI_Startall", "MPI_Recv_init", "MPI_Waitall", "MPI_Allreduce"} <= set(calls.names)
 
 
 def test_tables_for_pandas() -> None:
@@ -162,9 +155,10 @@ def test_the_tally_is_that_of_the_paired_calls(
     writer.write(path)
     trace = read(path, cache=False)
     calls = trace.calls()
-    counts, warnings = tally(trace)
-    assert tuple(warnings) == calls.warnings
-    names = [trace.mpi_name(50000001, value) for value in calls.value.tolist()]
+    counts, warnings = trace.records.tally()
+    assert warnings == calls.warnings
+    assert Records.tally(trace.records) == (counts, warnings)
+    names = [calls.names[code] for code in calls.name.tolist()]
     assert counts == {name: names.count(name) for name in names}
 
 

@@ -10,9 +10,9 @@ from popmodel.trace import Trace, read
 from popmodel.trace.caveats import caveats, too_small, untraced
 from popmodel.trace.focus import focused
 from popmodel.trace.info import info
-from popmodel.trace.names import TRACING_DISABLED
+from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.part import Part
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.states import TRACING_DISABLED
 
 SEND, PARALLEL = 50000001, 60000001
 MS = 10**6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from popmodel.trace import read
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.paraver.writer import TraceWriter
 
 
 def test_a_process_ends_where_it_says_so_else_with_its_last_record(tmp_path: Path) -> None:

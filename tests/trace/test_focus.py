@@ -8,10 +8,10 @@ import pytest
 
 from popmodel.trace import read
 from popmodel.trace.focus import Focus, find, focused
-from popmodel.trace.labels import Labels
+from popmodel.trace.paraver.labels import Labels
+from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.part import Part
 from popmodel.trace.trace import Trace
-from popmodel.trace.writer import TraceWriter
 
 OTHER = 50000003
 INIT, FINALIZE, SESSION_INIT, SESSION_FINALIZE = 31, 32, 901, 902

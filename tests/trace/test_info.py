@@ -11,8 +11,8 @@ from popmodel.efficiency import measure
 from popmodel.errors import TraceError
 from popmodel.trace import read
 from popmodel.trace.info import info
-from popmodel.trace.labels import Labels
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.paraver.labels import Labels
+from popmodel.trace.paraver.writer import TraceWriter
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.trace.intervals import Intervals, alone, where_nonzero
-from popmodel.trace.trace import Events, States
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.tables import States
 
 LOCATIONS, END = 3, 40
 
@@ -87,37 +87,6 @@ def test_starts(points: list[list[int]], one: int, other: int) -> None:
         mine = found.begin[found.offsets[location] : found.offsets[location + 1]]
         expected = [b for b in mine.tolist() if begin <= b < end]
         assert found.begin[first[0] : first[0] + count[0]].tolist() == expected
-
-
-@given(
-    st.lists(
-        st.lists(st.tuples(st.integers(0, END), st.sampled_from([0, 0, 1, 2])), max_size=8).map(
-            lambda events: sorted(events, key=lambda event: event[0])
-        ),
-        min_size=LOCATIONS,
-        max_size=LOCATIONS,
-    )
-)
-def test_where_nonzero(events: list[list[tuple[int, int]]]) -> None:
-    flat = [event for mine in events for event in mine]
-    table = Events(
-        np.cumsum([0] + [len(mine) for mine in events]),
-        np.array([time for time, _ in flat], dtype=np.int64),
-        np.full(len(flat), 7, dtype=np.uint32),
-        np.array([value for _, value in flat], dtype=np.int64),
-    )
-    expected: list[set[int]] = []
-    for mine in events:
-        on: set[int] = set()
-        # The last event of an instant decides what holds from there.
-        values = dict(mine)
-        value = 0
-        for instant in range(END):
-            value = values.get(instant, value)
-            if value:
-                on.add(instant)
-        expected.append(on)
-    assert instants(where_nonzero(table, (7,), END)) == expected
 
 
 @given(

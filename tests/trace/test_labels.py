@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.trace import read
-from popmodel.trace.labels import Labels, beside, parse_pcf, parse_row
-from popmodel.trace.names import MPI_CALLS
+from popmodel.trace.paraver.labels import Labels, beside, parse_pcf, parse_row
+from popmodel.trace.paraver.numbers import MPI_CALLS
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -115,4 +115,4 @@ def test_bytes_of_no_encoding_are_replaced(tmp_path: Path) -> None:
     (tmp_path / "x.prv").write_text("#Paraver (x):9_ns:1(1):1:1(1:1),0\n")
     (tmp_path / "x.pcf").write_bytes(b"STATES\n1  Ru\xe9ning\n")
     trace = read(tmp_path / "x.prv")
-    assert trace.labels == Labels({1: "Ru\ufffdning"})
+    assert trace.records.labels == Labels({1: "Ru\ufffdning"})

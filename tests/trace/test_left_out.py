@@ -6,9 +6,10 @@ from pathlib import Path
 
 from popmodel.efficiency.measure import analyse
 from popmodel.trace import Trace, read
+from popmodel.trace.event import Event
 from popmodel.trace.info import info
-from popmodel.trace.left_out import LEFT_OUT, left_out
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.left_out import left_out
+from popmodel.trace.paraver.writer import TraceWriter
 
 TESTS = (
     "tests and probes that found nothing are not recorded in 2 processes: their time "
@@ -26,7 +27,7 @@ def trace(folder: Path, *events: tuple[int, int, int]) -> Trace:
     for process in range(2):
         script.state(process, 0, 0, 4_000_000_000, 1)
     for process, time, value in events:
-        script.event(process, 0, time, [(LEFT_OUT, value)])
+        script.event(process, 0, time, [(Event.LEFT_OUT, value)])
     script.write(folder / "x.prv")
     return read(folder / "x.prv", cache=False)
 

@@ -16,11 +16,12 @@ from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
 from popmodel.simulator import from_trace, replay
 from popmodel.trace import Trace, read
+from popmodel.trace.event import Event
 from popmodel.trace.focus import find
 from popmodel.trace.info import info
-from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, describe, losses
+from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, describe, losses
+from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.part import Part
-from popmodel.trace.writer import TraceWriter
 
 OTHER, COLLECTIVE, INIT, BARRIER = 50000003, 50000002, 31, 8
 S = 10**9
@@ -39,7 +40,7 @@ def run(folder: Path, *lost: tuple[int, int, int, int], processes: int = 2) -> T
             if end < 10:
                 writer.state(process, thread, end * S, 10 * S, 14)
     for process, thread, time, reason in lost:
-        writer.event(process, thread, time * S, [(LOST, reason)])
+        writer.event(process, thread, time * S, [(Event.LOST, reason)])
     writer.write(folder / "x.prv")
     return read(folder / "x.prv", cache=False)
 
@@ -112,7 +113,7 @@ def test_a_replay_that_stops_names_the_rank_that_ended_early(tmp_path: Path) -> 
         writer.state(process, 0, 0, end * S, 1)
     writer.event(0, 0, 7 * S, [(COLLECTIVE, BARRIER), (50100004, 1)])
     writer.event(0, 0, 8 * S, [(COLLECTIVE, 0)])
-    writer.event(1, 0, 5 * S, [(LOST, KILLED)])
+    writer.event(1, 0, 5 * S, [(Event.LOST, KILLED)])
     writer.write(tmp_path / "x.prv")
     program = from_trace(read(tmp_path / "x.prv", cache=False))
     with pytest.raises(ReplayError) as caught:

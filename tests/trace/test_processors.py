@@ -8,9 +8,10 @@ import pytest
 
 from popmodel.efficiency.measure import analyse
 from popmodel.trace import Trace, read
+from popmodel.trace.event import Event
 from popmodel.trace.info import info
-from popmodel.trace.processors import CPUS, SHARING, USED, WAITED, crowding
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.trace.processors import crowding
 
 S = 10**9
 
@@ -21,9 +22,9 @@ def run(folder: Path, *threads: tuple[int, int, int, int], processes: int = 2) -
     for process in range(processes):
         writer.state(process, 0, 0, 10 * S, 1)
     for process, (cpus, sharing, used, waited) in enumerate(threads):
-        writer.event(process, 0, 0, [(CPUS, cpus), (SHARING, sharing)])
+        writer.event(process, 0, 0, [(Event.CPUS, cpus), (Event.SHARING, sharing)])
         if used or waited:
-            writer.event(process, 0, 10 * S, [(USED, used * S), (WAITED, waited * S)])
+            writer.event(process, 0, 10 * S, [(Event.USED, used * S), (Event.WAITED, waited * S)])
     writer.write(folder / "x.prv")
     return read(folder / "x.prv", cache=False)
 

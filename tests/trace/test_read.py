@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from popmodel.errors import PopmodelError, TraceError, UsageError
-from popmodel.trace import Trace, columns, paraver, read, source
-from popmodel.trace.labels import Labels
-from popmodel.trace.writer import TraceWriter
+from popmodel.trace import Trace, read, source
+from popmodel.trace.paraver import columns, reader
+from popmodel.trace.paraver.labels import Labels
+from popmodel.trace.paraver.writer import TraceWriter
 
 DATA = Path(__file__).parent.parent / "data"
 HEADER = "#Paraver (20/11/2026 at 23:14):1000_ns:1(4):1:2(2:1,1:1),1\n"
@@ -38,7 +39,7 @@ def same(one: Trace, other: Trace) -> bool:
     """Whether two traces hold the same, in columns of the same types."""
     for table, names in columns.SCHEMA.items():
         for name in ("offsets", *names):
-            left, right = (getattr(getattr(each, table), name) for each in (one, other))
+            left, right = (getattr(getattr(each.records, table), name) for each in (one, other))
             if left.dtype != right.dtype or not np.array_equal(left, right):
                 return False
     assert {number: ranks.tolist() for number, ranks in one.communicators.items()} == {
@@ -46,13 +47,13 @@ def same(one: Trace, other: Trace) -> bool:
     }
     assert one.process_offsets.tolist() == other.process_offsets.tolist()
     assert one.node_of_location.tolist() == other.node_of_location.tolist()
-    assert (one.begin, one.end, one.nodes, one.applications, one.names, one.labels) == (
+    assert (one.begin, one.end, one.nodes, one.applications, one.names, one.records.labels) == (
         other.begin,
         other.end,
         other.nodes,
         other.applications,
         other.names,
-        other.labels,
+        other.records.labels,
     )
     assert one.warnings == other.warnings
     return True
@@ -80,7 +81,7 @@ def test_real_traces(
     assert trace.processes == len(threads)
     assert trace.locations == sum(threads) == len(trace.states.offsets) - 1
     assert len(trace.states.begin) == states
-    assert len(trace.events.time) == events
+    assert len(trace.records.events.time) == events
     assert len(trace.messages.size) == messages
     assert len(trace.communicators) == communicators
     assert trace.communicators[1].tolist() == list(range(trace.processes))
@@ -101,8 +102,11 @@ def test_a_record_of_each_kind_lands_in_its_columns(tmp_path: Path) -> None:
     assert trace.communicators[7].tolist() == [1, 0]
     assert rows(trace.states, "begin", "end", "state") == [(0, 10, 1)]
     assert trace.states.offsets.tolist() == [0, 0, 0, 1]
-    assert rows(trace.events, "time", "type", "value") == [(5, 50000001, 2), (5, 42000050, 99)]
-    assert trace.events.offsets.tolist() == [0, 0, 2, 2]
+    assert rows(trace.records.events, "time", "type", "value") == [
+        (5, 50000001, 2),
+        (5, 42000050, 99),
+    ]
+    assert trace.records.events.offsets.tolist() == [0, 0, 2, 2]
     assert rows(trace.messages, *columns.SCHEMA["messages"]) == [(0, 2, 1, 2, 3, 4, 8, -1)]
     assert trace.messages.offsets.tolist() == [0, 1, 1, 1]
     assert trace.process_offsets.tolist() == [0, 2, 3]
@@ -131,7 +135,7 @@ def test_microseconds_become_nanoseconds(tmp_path: Path) -> None:
     trace = read(write(tmp_path / "x.prv", text))
     assert trace.end == 1_000_000
     assert rows(trace.states, "begin", "end") == [(1000, 20_000)]
-    assert rows(trace.events, "time", "value") == [(3000, 4)]
+    assert rows(trace.records.events, "time", "value") == [(3000, 4)]
 
 
 def test_one_application_of_several(tmp_path: Path) -> None:
@@ -197,7 +201,7 @@ def test_records_out_of_order_are_sorted_and_counted(tmp_path: Path) -> None:
     for cache in (True, False):
         trace = read(write(tmp_path / "x.prv", text), cache=cache)
         assert rows(trace.states, "begin", "state") == [(0, 2), (10, 1), (10, 1)]
-        assert rows(trace.events, "time", "value") == [(4, 2), (4, 4), (9, 1), (9, 3)]
+        assert rows(trace.records.events, "time", "value") == [(4, 2), (4, 4), (9, 1), (9, 3)]
         assert rows(trace.messages, "physical_send", "size") == [(6, 2), (7, 1)]
         assert [(w.text, w.count, w.first_line) for w in trace.warnings] == [
             ("states out of time order (sorted)", 1, 3),
@@ -375,9 +379,9 @@ def test_a_disk_that_fails_while_a_trace_is_read() -> None:
         raise OSError(5, "Input/output error")
 
     broken, path = SimpleNamespace(readinto=fail), Path("x.prv")
-    for reader in (source._Plain(broken, path, 9), source._Gzip(broken, path, (), 9)):
+    for text in (source._Plain(broken, path, 9), source._Gzip(broken, path, (), 9)):
         with pytest.raises(TraceError) as caught:
-            reader.readinto(memoryview(bytearray(1)))
+            text.readinto(memoryview(bytearray(1)))
         assert caught.value.message == "x.prv: cannot be read: input/output error"
 
 
@@ -449,7 +453,7 @@ def test_too_little_memory_names_the_trace(tmp_path: Path, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(paraver, "scan", fail)
+    monkeypatch.setattr(reader, "scan", fail)
     assert message_of(write(tmp_path / "x.prv", HEADER)) == (
         ": not enough memory to read it",
         "use a machine with more memory",
@@ -497,8 +501,8 @@ def test_the_pieces_of_a_long_trace_make_the_same_trace(monkeypatch: pytest.Monk
     for name in ("bt-mz.S.2x2", "comd.4"):
         wanted = read(DATA / f"{name}.prv.gz", cache=False)
         for held, rows_, block in ((1 << 13, 100, 1 << 12), (1 << 15, 1 << 16, 1 << 23)):
-            monkeypatch.setattr(paraver, "HELD", held)
-            monkeypatch.setattr(paraver, "CHUNK", 1 << 12)
+            monkeypatch.setattr(reader, "HELD", held)
+            monkeypatch.setattr(reader, "CHUNK", 1 << 12)
             monkeypatch.setattr(columns, "ROWS", rows_)
             monkeypatch.setattr(columns, "BLOCK", block)
             monkeypatch.setattr("popmodel.trace.store.load", lambda _key: None)
@@ -514,8 +518,8 @@ def test_out_of_order_records_of_a_long_trace(
     path = write(tmp_path / "x.prv", b"".join(text))
     wanted = read(path, cache=False)
     assert all(np.all(np.diff(wanted.states.begin[a:b]) >= 0) for a, b in _edges(wanted))
-    monkeypatch.setattr(paraver, "HELD", 1 << 13)
-    monkeypatch.setattr(paraver, "CHUNK", 1 << 12)
+    monkeypatch.setattr(reader, "HELD", 1 << 13)
+    monkeypatch.setattr(reader, "CHUNK", 1 << 12)
     assert same(read(path), wanted)
 
 
@@ -585,8 +589,8 @@ def test_what_is_written_is_read(
     trace = read(path, cache=False)
     keys = {"states": 0, "events": 0, "messages": 3}
     for table, names in columns.SCHEMA.items():
-        found = rows(getattr(trace, table), *names)
-        offsets = getattr(trace, table).offsets.tolist()
+        found = rows(getattr(trace.records, table), *names)
+        offsets = getattr(trace.records, table).offsets.tolist()
         for location in range(trace.locations):
             expected = sorted(wanted[table].get(location, []), key=lambda row: row[keys[table]])
             assert found[offsets[location] : offsets[location + 1]] == expected
@@ -599,7 +603,7 @@ def test_written_labels_and_names_are_read(tmp_path: Path) -> None:
     writer.event(0, 0, 5, [(60000018, 1)])
     writer.write(tmp_path / "x.prv.gz")
     trace = read(tmp_path / "x.prv.gz")
-    assert trace.labels == labels
+    assert trace.records.labels == labels
     assert trace.names == ("THREAD 1.1.1", "THREAD 1.1.2")
     assert trace.warnings == ()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["x.pcf", "x.prv.gz", "x.row"]

@@ -12,10 +12,10 @@ from popmodel.efficiency.measure import analyse
 from popmodel.errors import PartError
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
-from popmodel.trace.labels import Labels
+from popmodel.trace.paraver.labels import Labels
+from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.part import Part
 from popmodel.trace.pieces import Pieces
-from popmodel.trace.writer import TraceWriter
 
 REGION, PARALLEL, OUTLINED = 60000019, 60000001, 60000018
 END = 100

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from popmodel.trace import Trace, columns, container, read, store
+from popmodel.trace import Trace, container, read, store
+from popmodel.trace.paraver import columns
 
 from .conftest import TEXT, cached
 
@@ -30,7 +31,7 @@ def test_the_second_reading_comes_from_the_cache(
     assert cached(folder).suffix == ".trace"
     for trace in (first, second):
         assert trace.states.end.tolist() == [10]
-        assert trace.events.type.tolist() == [50000001]
+        assert trace.records.events.type.tolist() == [50000001]
         assert trace.messages.tag.tolist() == [9]
         assert trace.communicators[1].tolist() == [0, 1]
         assert trace.threads.tolist() == [2, 1]
@@ -210,6 +211,7 @@ CUT_SHORT = """
 import mmap, os, sys, tempfile
 from pathlib import Path
 from popmodel.trace import read
+from popmodel.trace.paraver import columns
 trace = read(sys.argv[1])
 (cached,) = Path(os.environ["POPMODEL_CACHE_DIR"]).iterdir()
 if sys.argv[2] == "ours":
@@ -289,7 +291,7 @@ def test_every_damaged_byte_is_noticed(folder: Path, path: Path, scans: list[str
 def arrays_of(trace: Trace) -> columns.Arrays:
     """Copies, because the tests write to files that are mapped."""
     return {
-        f"{table}.{name}": getattr(getattr(trace, table), name).copy()
+        f"{table}.{name}": getattr(getattr(trace.records, table), name).copy()
         for table, names in columns.SCHEMA.items()
         for name in ("offsets", *names)
     }
@@ -360,15 +362,16 @@ BOUNDED = """
 import re, sys
 from pathlib import Path
 from popmodel.trace import read
+from popmodel.trace.paraver import columns
 trace = read(sys.argv[1], cache=sys.argv[2] == "cached")
-columns = sum(
-    getattr(getattr(trace, table), name).nbytes
-    for table, names in __import__("popmodel.trace.columns", fromlist=["SCHEMA"]).SCHEMA.items()
+size = sum(
+    getattr(getattr(trace.records, table), name).nbytes
+    for table, names in columns.SCHEMA.items()
     for name in names
 )
 # Not ru_maxrss: that one remembers the process which this one was forked from.
 peak = int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
-print(peak * 1024, columns, len(trace.states.begin))
+print(peak * 1024, size, len(trace.states.begin))
 """
 
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from popmodel.errors import TraceError, UsageError
-from popmodel.trace import paraver, read, store
+from popmodel.trace import read, store
+from popmodel.trace.paraver import reader
 
 from .conftest import TEXT, cached
 
@@ -50,7 +51,7 @@ def test_files_without_a_name_are_not_needed(
     folder: Path, path: Path, scans: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_nameless_files(monkeypatch)
-    monkeypatch.setattr(paraver, "HELD", 0)
+    monkeypatch.setattr(reader, "HELD", 0)
     for _ in range(2):
         assert read(path).states.end.tolist() == [10]
     assert scans == ["x.prv"]
@@ -185,7 +186,7 @@ def test_a_long_trace_goes_to_a_temporary_file_when_there_is_no_cache(
     path.write_text(TEXT + "".join(f"1:1:1:1:1:{n}:{n + 1}:1\n" for n in range(10, 5000)))
     for name, value in (("HELD", 1 << 10), ("CHUNK", 1 << 12), ("MEMORY", 0)):
         wanted = read(path, cache=False)
-        monkeypatch.setattr(paraver, name, value)
+        monkeypatch.setattr(reader, name, value)
         trace = read(path)
         assert np.array_equal(trace.states.begin, wanted.states.begin)
         assert len(trace.states.begin) == 4991
@@ -195,9 +196,10 @@ def test_a_long_trace_goes_to_a_temporary_file_when_there_is_no_cache(
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from popmodel.trace import read, paraver
+from popmodel.trace import read
+from popmodel.trace.paraver import reader
 from popmodel.errors import TraceError
-paraver.HELD = int(sys.argv[2])
+reader.HELD = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
     read(sys.argv[1])
@@ -249,7 +251,7 @@ def test_other_failures_to_write(
 
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(path / "cache"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(paraver, "MEMORY", 0)
+    monkeypatch.setattr(reader, "MEMORY", 0)
     fail_with(errno.ENOSPC, monkeypatch)
     with pytest.raises(TraceError) as caught:
         read(path)

@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 from oracle.window import cut as cut_by_columns
 
 from popmodel.errors import UsageError
-from popmodel.trace import Trace, columns, read, window_events
-from popmodel.trace.names import is_counter
+from popmodel.trace import Trace, read
+from popmodel.trace.event import Event
+from popmodel.trace.instants import Instants
+from popmodel.trace.paraver import columns
+from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.trace.regions import parallel_regions
 from popmodel.trace.window import splice
-from popmodel.trace.writer import TraceWriter
 
 SEND, PARALLEL, FUNCTION, CYCLES, USER = 50000001, 60000001, 60000018, 42000059, 60000019
+BARRIER, LOCK, WAITED, LOST = 60000005, 60000006, 60000312, 40009001
 END = 100
 
 
@@ -25,17 +29,17 @@ def traced(tmp_path: Path, writer: TraceWriter) -> Trace:
     return read(tmp_path / "x.prv", cache=False)
 
 
-def events(trace: Trace, location: int = 0) -> list[tuple[int, int, int]]:
-    begin, end = trace.events.offsets[location : location + 2]
-    table = trace.events
-    return list(
-        zip(
-            table.time[begin:end].tolist(),
-            table.type[begin:end].tolist(),
-            table.value[begin:end].tolist(),
-            strict=True,
-        )
-    )
+TABLES = (
+    (lambda trace: trace.calls(), ("entry", "exit")),
+    (lambda trace: trace.records.openmp().constructs, ("begin", "end")),
+    (lambda trace: trace.records.counter(Event.CYCLES), ("time",)),
+    (lambda trace: trace.records.lock_waits(), ("time",)),
+)
+
+
+def readings(trace: Trace) -> list[tuple[int, int]]:
+    found = trace.records.counter(Event.CYCLES)
+    return list(zip(found.time.tolist(), found.value.tolist(), strict=True))
 
 
 def test_states_are_clipped(tmp_path: Path) -> None:
@@ -51,43 +55,42 @@ def test_states_are_clipped(tmp_path: Path) -> None:
     assert trace.states.state.tolist() == [20, 40] * 2
 
 
-@pytest.mark.parametrize("together", [1, 3, 10**6])
-def test_events_are_cut_the_same_however_many_are_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int
-) -> None:
-    monkeypatch.setattr(window_events, "_ROWS", together)
-    writer = TraceWriter([1, 2, 1], duration=END)
-    for process, thread in ((0, 0), (1, 1), (2, 0)):
-        writer.event(process, thread, 10, [(SEND, 1), (USER, 5)])
-        writer.event(process, thread, 40, [(CYCLES, 30)])
-        writer.event(process, thread, 50, [(SEND, 0)])
-    trace = traced(tmp_path, writer).window(30, 60)
-    expected = [(30, SEND, 1), (40, CYCLES, 30), (50, SEND, 0)]
-    assert [events(trace, location) for location in range(4)] == [expected, [], expected, expected]
-
-
-def test_what_is_open_is_opened_and_closed_again(tmp_path: Path) -> None:
+def test_what_goes_on_over_an_edge_is_clipped(tmp_path: Path) -> None:
     writer = TraceWriter([1, 1], duration=END)
     writer.event(0, 0, 5, [(PARALLEL, 2), (FUNCTION, 7), (USER, 3)])
-    writer.event(0, 0, 10, [(SEND, 1), (50100001, 88)])
+    writer.event(0, 0, 10, [(SEND, 1), (50100001, 88), (70000001, 4), (80000001, 5)])
     writer.event(0, 0, 50, [(SEND, 0)])
     writer.event(0, 0, 70, [(FUNCTION, 0)])
     writer.event(0, 0, 80, [(PARALLEL, 0)])
     writer.event(1, 0, 35, [(SEND, 2)])
     trace = traced(tmp_path, writer).window(30, 60)
-    assert events(trace) == [
-        (30, PARALLEL, 2),
-        (30, FUNCTION, 7),
-        (30, SEND, 1),
-        (50, SEND, 0),
-        (60, PARALLEL, 0),
-        (60, FUNCTION, 0),
-    ]
-    assert events(trace, 1) == [(35, SEND, 2), (60, SEND, 0)]
     calls = trace.calls()
+    assert calls.offsets.tolist() == [0, 1, 2]
     assert calls.entry.tolist() == [30, 35]
     assert calls.exit.tolist() == [50, 60]
-    assert calls.warnings == ()
+    assert [calls.names[code] for code in calls.name.tolist()] == ["MPI_Send", "MPI_Recv"]
+    assert calls.collectives.call.tolist() == [0]
+    assert calls.collectives.sent.tolist() == [88]
+    sites = trace.records.sites()
+    assert [sites.places[site] for site in sites.site.tolist()] == [
+        ("function 4", "line 5"),
+        ("", ""),
+    ]
+    openmp = trace.records.openmp()
+    for spans in (openmp.constructs, openmp.functions):
+        assert (spans.begin.tolist(), spans.end.tolist()) == ([30], [60])
+    assert parallel_regions(trace).names == ["function 7"]
+    events = trace.records.events
+    assert rows(events.time, events.type, events.value) == [(50, SEND, 0), (35, SEND, 2)]
+
+
+def test_a_call_without_an_end_is_known_of_the_whole_run(tmp_path: Path) -> None:
+    writer = TraceWriter([1], duration=END)
+    writer.event(0, 0, 70, [(SEND, 2)])
+    trace = traced(tmp_path, writer)
+    assert [warning.count for warning in trace.calls().warnings] == [1]
+    assert trace.window(10, 20).calls().warnings == trace.calls().warnings
+    assert len(trace.window(10, 20).calls()) == 0
 
 
 def test_counters_are_divided_at_both_edges(tmp_path: Path) -> None:
@@ -95,16 +98,11 @@ def test_counters_are_divided_at_both_edges(tmp_path: Path) -> None:
     for time, count in ((10, 7), (40, 300), (50, 20), (70, 200)):
         writer.event(0, 0, time, [(CYCLES, count)])
     trace = traced(tmp_path, writer)
-    assert events(trace.window(30, 60)) == [
-        (30, CYCLES, 0),
-        (40, CYCLES, 100),
-        (50, CYCLES, 20),
-        (60, CYCLES, 100),
-    ]
-    assert events(trace.window(52, 60)) == [(52, CYCLES, 0), (60, CYCLES, 80)]
-    assert events(trace.window(40, 50)) == [(40, CYCLES, 300), (50, CYCLES, 20)]
-    assert events(trace.window(0, 10)) == [(10, CYCLES, 7)]
-    assert events(trace.window(71, 90)) == []
+    assert readings(trace.window(30, 60)) == [(30, 0), (40, 100), (50, 20), (60, 100)]
+    assert readings(trace.window(52, 60)) == [(52, 0), (60, 80)]
+    assert readings(trace.window(40, 50)) == [(40, 300), (50, 20)]
+    assert readings(trace.window(0, 10)) == [(10, 7)]
+    assert readings(trace.window(71, 90)) == []
 
 
 def test_messages_with_a_time_inside_are_kept(tmp_path: Path) -> None:
@@ -134,40 +132,69 @@ def test_windows_that_make_no_sense(tmp_path: Path) -> None:
 
 times = st.integers(0, END)
 pairs = st.tuples(
-    st.sampled_from([SEND, 50000002, PARALLEL, FUNCTION, CYCLES, 42000050, USER]),
+    st.sampled_from([PARALLEL, FUNCTION, BARRIER, LOCK, CYCLES, WAITED, LOST, USER]),
     st.integers(0, 3),
 )
 
 
 @st.composite
 def traces(draw: st.DrawFn) -> TraceWriter:
-    """Events of all kinds in any order; counters count to thousands so that rounding is small."""
+    """Calls, and events of other kinds in any order; rounding is small where counts are large."""
     writer = TraceWriter([2, 1], duration=END)
     places = st.sampled_from([(0, 0), (0, 1), (1, 0)])
     for place, begin, end in draw(st.lists(st.tuples(places, times, times), max_size=10)):
         writer.state(*place, min(begin, end), max(begin, end), 1)
+    for place in ((0, 0), (0, 1), (1, 0)):
+        edges = sorted(draw(st.lists(times, max_size=8)))
+        for entry, exit_ in zip(edges[::2], edges[1::2], strict=False):
+            type_ = draw(st.sampled_from([SEND, 50000002]))
+            arguments = [(50100001, entry)] if type_ != SEND and entry else []
+            writer.event(*place, entry, [(type_, 1), *arguments])
+            writer.event(*place, exit_, [(type_, 0)])
     for place, time, values in draw(
         st.lists(st.tuples(places, times, st.lists(pairs, min_size=1, max_size=3)), max_size=30)
     ):
-        writer.event(*place, time, [(t, v * 10**6 if is_counter(t) else v) for t, v in values])
+        writer.event(*place, time, [(t, v * 10**6 if t == CYCLES else v) for t, v in values])
     for send, receive in draw(st.lists(st.tuples(times, times), max_size=5)):
         writer.message((0, 1), (1, 0), (send, send), (receive, receive), 8)
     return writer
 
 
-def alike(one: Trace, other: Trace, rounding: int) -> bool:
-    assert (one.begin, one.end) == (other.begin, other.end)
-    for table, names in columns.SCHEMA.items():
-        for name in ("offsets", *names):
-            left, right = (getattr(getattr(each, table), name) for each in (one, other))
-            assert left.dtype == right.dtype
-            if name == "value":
-                counter = np.array([is_counter(t) for t in one.events.type.tolist()], bool)
-                difference = np.abs(left - right)
-                assert np.all(difference <= np.where(counter, rounding, 0))
-            else:
-                assert left.tolist() == right.tolist(), (table, name)
-    return True
+def rows(*arrays: np.ndarray) -> list[tuple]:
+    return list(zip(*(each.tolist() for each in arrays), strict=True))
+
+
+def tables(trace: Trace) -> dict[str, object]:
+    """All that is known of a part of a run."""
+    records, calls = trace.records, trace.calls()
+    openmp, told = records.openmp(), calls.collectives
+    spans = (openmp.constructs, openmp.functions, *openmp.barriers, *openmp.locks)
+    marks = records.marks()
+    instants = (
+        records.lock_waits(),
+        records.counter(Event.CYCLES),
+        marks.get(Event.LOST, Instants.none(trace.locations)),
+    )
+    plain = {
+        name: rows(*(getattr(getattr(records, name), column) for column in columns.SCHEMA[name]))
+        for name in ("states", "messages")
+    }
+    return plain | {
+        "window": (trace.begin, trace.end),
+        "offsets": [getattr(records, name).offsets.tolist() for name in ("states", "messages")],
+        "calls": (
+            calls.offsets.tolist(),
+            [
+                (calls.names[code], *span)
+                for code, *span in rows(calls.name, calls.entry, calls.exit)
+            ],
+        ),
+        "collectives": rows(told.call, told.sent, told.received, told.communicator, told.is_root),
+        "spans": [
+            (each.offsets.tolist(), rows(each.begin, each.end)) for each in spans if len(each)
+        ],
+        "instants": [(each.offsets.tolist(), rows(each.time, each.value)) for each in instants],
+    }
 
 
 @settings(max_examples=150, deadline=None)
@@ -178,10 +205,10 @@ def test_cutting_again_changes_nothing_and_cuts_compose(
     trace = traced(tmp_path_factory.mktemp("window"), writer)
     a, b, c, d = sorted(edges)
     outer = trace.window(a, d)
-    assert alike(outer.window(a, d), outer, 0)
-    assert alike(outer.window(b, c), trace.window(b, c), 2)
-    assert alike(outer.window(a, c), trace.window(a, c), 2)
-    assert alike(outer.window(b, d), trace.window(b, d), 2)
+    assert tables(outer.window(a, d)) == tables(outer)
+    assert tables(outer.window(b, c)) == tables(trace.window(b, c))
+    assert tables(outer.window(a, c)) == tables(trace.window(a, c))
+    assert tables(outer.window(b, d)) == tables(trace.window(b, d))
 
 
 @settings(max_examples=100, deadline=None)
@@ -200,8 +227,8 @@ def test_two_halves_make_the_whole(
     assert sum(map(useful, halves)) == useful(trace)
 
     def count(each: Trace, first: int) -> int:
-        counter = np.array([is_counter(t) for t in each.events.type.tolist()], bool)
-        return int(each.events.value[counter & (each.events.time >= first)].sum())
+        found = each.records.counter(Event.CYCLES)
+        return int(found.value[found.time >= first].sum())
 
     at_edge = count(trace.window(middle, END), middle) - count(
         trace.window(middle, END), middle + 1
@@ -216,7 +243,10 @@ def test_a_cut_is_what_looking_at_all_events_gives(
     tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, edges: list[int]
 ) -> None:
     trace = traced(tmp_path_factory.mktemp("oracle"), writer)
-    assert alike(trace.window(*sorted(edges)), cut_by_columns(trace, *sorted(edges)), 0)
+    found, expected = (tables(cut(trace, *sorted(edges))) for cut in (Trace.window, cut_by_columns))
+    # What a call told before the window is not among the events inside.
+    del found["collectives"], expected["collectives"]
+    assert found == expected
 
 
 def test_stretches_follow_one_another(tmp_path: Path) -> None:
@@ -241,13 +271,10 @@ def test_stretches_follow_one_another(tmp_path: Path) -> None:
     assert states.begin.tolist() == [20, 30]
     assert states.end.tolist() == [30, 40]
     assert states.state.tolist() == [1, 2]
-    assert events(part) == [
-        (20, SEND, 1),
-        (20, CYCLES, 7),
-        (30, CYCLES, 100),
-        (30, SEND, 0),
-        (30, CYCLES, 400),
-    ]
+    calls = part.calls()
+    assert rows(calls.entry, calls.exit) == [(20, 30)]
+    assert readings(part) == [(20, 7), (30, 100), (30, 400)]
+    assert part.records.events.time.tolist() == [20, 30]
     messages = part.messages
     assert messages.logical_send.tolist() == [5, 25, 35]
     assert messages.physical_receive.tolist() == [25, 35, 60]
@@ -279,7 +306,7 @@ def test_stretches_that_touch_are_one_window(
     trace = traced(tmp_path_factory.mktemp("touching"), writer)
     edges = sorted(edges)
     part = splice(trace, np.array(edges[:-1]), np.array(edges[1:]))
-    assert alike(part, trace.window(edges[0], edges[-1]), 0)
+    assert tables(part) == tables(trace.window(edges[0], edges[-1]))
 
 
 @settings(max_examples=150, deadline=None)
@@ -296,15 +323,18 @@ def test_stretches_are_windows_put_behind_one_another(
     assert part.pieces is not None
     assert part.pieces.length == len(inside)
     cuts = [trace.window(begin, end) for begin, end in part.pieces]
+    shifts = part.pieces.shift.tolist()
     for location in range(trace.locations):
-        expected = [
-            (time - piece_begin + start, type_, value)
-            for one, piece_begin, start in zip(
-                cuts, part.pieces.begin.tolist(), part.pieces.start.tolist(), strict=True
-            )
-            for time, type_, value in events(one, location)
-        ]
-        assert events(part, location) == expected
+        for table, names in TABLES:
+            expected = [
+                (*(getattr(found, name)[row] + shift for name in names),)
+                for one, shift in zip(cuts, shifts, strict=True)
+                for found in [table(one)]
+                for row in range(*found.offsets[location : location + 2])
+            ]
+            found = table(part)
+            mine = slice(*found.offsets[location : location + 2])
+            assert rows(*(getattr(found, name)[mine] for name in names)) == expected
     useful = [int((each.states.end - each.states.begin).sum()) for each in (part, *cuts)]
     assert useful[0] == sum(useful[1:])
 

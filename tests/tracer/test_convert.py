@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from tracer.builder import NUMBER
 
 from popmodel.trace import read
+from popmodel.trace.paraver.numbers import NUMBERS
+from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.trace.states import IDLE, RUNNING
 from popmodel.trace.user_regions import user_regions
-from popmodel.trace.writer import TraceWriter
 from popmodel.tracer.convert import NOT_RETURNED, Row
 from popmodel.tracer.events import BACKWARDS, UNBEGUN, Tables
 from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.nesting import after, nests
 from popmodel.tracer.openings import Openings, still_open
 from popmodel.tracer.records import RECORD, Construct, Guard, Kind
-from popmodel.tracer.states import IDLE, RUNNING
 
 TABLES = Tables(
     CallTables(),
@@ -52,7 +53,7 @@ def convert(*rows: tuple[int, ...], end: int = 1000, base: int = RUNNING, step: 
     states.append(row.end(end))
     return (
         [tuple(each) for each in np.concatenate(states).tolist()],
-        [(t, type_, v) for t, v, type_, _ in np.concatenate(events).tolist()],
+        [(t, NUMBERS[event], v) for t, v, event, _ in np.concatenate(events).tolist()],
         row,
     )
 

@@ -15,11 +15,14 @@ from tracer.source_lines import lines_found_in, lines_of, sites_of
 from tracer.traced import HERE, Mpi, Run
 
 from popmodel import trace as reader
-from popmodel.trace.names import CALLER, CALLER_LINE
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.tracer.merge import merge
 from popmodel.tracer.source_lines import SourceLines
 
 SOURCE = HERE / "programs" / "sites.c"
+
+CALLER, LINE = NUMBERS[Event.CALLER], NUMBERS[Event.CALLER_LINE]
 
 
 needs_lines = pytest.mark.skipif(
@@ -79,9 +82,9 @@ def test_calls_of_a_library_are_the_library_s(run: Run, mpi: Mpi, tmp_path: Path
     target = tmp_path / "x.prv"
     merge(run.raw, target, locate=SourceLines())
     trace = reader.read(target, cache=False)
-    labels = trace.labels.event_values
+    labels = trace.records.labels.event_values
     assert set(labels[CALLER].values()) == {"End", "main", "halo"}
-    assert {re.sub(r"0x[0-9a-f]+", "0x", text) for text in labels[CALLER_LINE].values()} == {
+    assert {re.sub(r"0x[0-9a-f]+", "0x", text) for text in labels[LINE].values()} == {
         "End", "0 (app+0x, app)", "0 (libhalo.so+0x, libhalo.so)",
     }  # fmt: skip
 
@@ -96,10 +99,10 @@ def test_a_trace_names_callers_as_extrae_does(
     merge(run.raw, target, locate=SourceLines())
     labels = (tmp_path / "x.pcf").read_text()
     assert re.search(rf"^0 +{CALLER} +Caller at level 1$", labels, re.M)
-    assert re.search(rf"^0 +{CALLER_LINE} +Caller line at level 1$", labels, re.M)
+    assert re.search(rf"^0 +{LINE} +Caller line at level 1$", labels, re.M)
     (line,) = lines_of(SOURCE)["Allreduce"]
     number = line.rpartition(":")[2]
     assert re.search(rf"^\d+ +{number} \(sites.c, sites-g\)$", labels, re.M)
     entries = [text for text in target.read_text().splitlines() if ":50000002:10:" in text]
     assert len(entries) == 2
-    assert all(f":{CALLER}:" in text and f":{CALLER_LINE}:" in text for text in entries)
+    assert all(f":{CALLER}:" in text and f":{LINE}:" in text for text in entries)

@@ -22,12 +22,13 @@ from tracer.plan import BEGIN, Plan, plans
 from popmodel import trace as reader
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import TraceError, UsageError
-from popmodel.trace import Trace
-from popmodel.trace.calls import tally
-from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LOST, Loss, losses
+from popmodel.trace import Trace, states
+from popmodel.trace.event import Event
+from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, Loss, losses
+from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.part import Part
 from popmodel.tracer import merge as merge_module
-from popmodel.tracer import messages, spool, states
+from popmodel.tracer import messages, spool
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import HEADER, RECORD, Construct, Kind
 from popmodel.tracer.source_lines import Place
@@ -68,8 +69,8 @@ def test_everything_of_a_random_program_is_there_once(plan: Plan) -> None:
     with merged(plan.run) as (trace, told):
         assert trace.warnings == ()
         assert told.warnings == ()
-        calls, warnings = tally(trace)
-        assert warnings == []
+        calls, warnings = trace.records.tally()
+        assert warnings == ()
         # Tests in a row that find nothing are one entry in a trace.
         folded = sum(
             1 for thread in plan.masters for row in thread.rows
@@ -139,7 +140,7 @@ def check_times(trace: Trace, plan: Plan) -> None:
         regions = Counter(row[1] for row in plan.masters[rank].rows)[Kind.PARALLEL_BEGIN]
         # On the master only fork (10 ns) and join (30 ns) of each region are not useful.
         assert useful[first[rank]] == pytest.approx(total - plan.in_mpi[rank] - 40 * regions)
-    sent = trace.events.value[trace.events.type == 50100001].sum()
+    sent = trace.records.events.value[trace.records.events.type == 50100001].sum()
     assert sent == plan.collective_bytes
 
 
@@ -174,13 +175,13 @@ def test_collectives_name_communicators_that_all_processes_share() -> None:
     plan = Plan(3)
     plan.collective("Bcast", 1, 64)
     with merged(plan.finish()) as (trace, _):
-        numbers = trace.events.value[trace.events.type == 50100004]
+        numbers = trace.records.events.value[trace.records.events.type == 50100004]
         (number,) = set(numbers.tolist())
         assert trace.communicators[number].tolist() == [0, 1, 2]
         assert trace.communicators[1].tolist() == [0, 1, 2]
         assert number != 1
         assert sorted(len(ranks) for ranks in trace.communicators.values()) == [1, 1, 1, 3, 3]
-        roots = trace.events.value[trace.events.type == 50100003]
+        roots = trace.records.events.value[trace.records.events.type == 50100003]
         assert roots.tolist() == [1]
 
 
@@ -210,7 +211,7 @@ def test_a_killed_process_ends_where_its_records_end() -> None:
             ("processes that were killed or crashed: their trace ends there", 1),
             ("MPI calls that had not returned when their thread ended (assumed to end there)", 1),
         ]
-        assert tally(trace) == ({"MPI_Barrier": 1, "MPI_Init": 1}, [])
+        assert trace.records.tally() == ({"MPI_Barrier": 1, "MPI_Init": 1}, ())
         assert trace.end == 500
 
 
@@ -332,10 +333,10 @@ def test_threads_that_are_no_team_follow_it() -> None:
             ("threads of nested parallel regions, listed after those of the team", 1),
             ("nested parallel regions (counted as part of the enclosing one)", 1),
         }
-        is_parallel = trace.events.type == 60000001
-        assert rows_of(trace.events, "time", "value")[: len(is_parallel)] != []
-        assert trace.events.time[is_parallel].tolist() == [200, 500]
-        outlined = trace.events.value[(trace.events.type == 60000018)].tolist()
+        is_parallel = trace.records.events.type == 60000001
+        assert rows_of(trace.records.events, "time", "value")[: len(is_parallel)] != []
+        assert trace.records.events.time[is_parallel].tolist() == [200, 500]
+        outlined = trace.records.events.value[(trace.records.events.type == 60000018)].tolist()
         assert outlined == [1, 2, 1, 0, 2, 0]
         assert len(analyse(trace).observables.regions) == 1
 
@@ -356,10 +357,10 @@ def test_threads_of_the_program_that_follow_one_another_share_a_row() -> None:
     process.end(1000)
     with merged(run) as (trace, told):
         assert trace.threads.tolist() == [4]
-        sends = trace.events.value == 1
+        sends = trace.records.events.value == 1
         assert [
-            trace.events.time[slice(*trace.events.offsets[row : row + 2])][
-                sends[slice(*trace.events.offsets[row : row + 2])]
+            trace.records.events.time[slice(*trace.records.events.offsets[row : row + 2])][
+                sends[slice(*trace.records.events.offsets[row : row + 2])]
             ].tolist()
             for row in (1, 2, 3)
         ] == [[200, 300, 500], [250], [700]]
@@ -480,7 +481,7 @@ def test_waiting_constructs_are_states_and_their_bodies_are_not() -> None:
         rows = rows_of(trace.states, "begin", "end", "state")
         waits = {begin // 1000: state for begin, end, state in rows if end - begin == 100}
         assert waits == {1: 5, 2: 5, 3: 5, 5: 5, 8: 7, 10: 5, 11: 5, 12: 5, 13: 7}
-        opened = trace.events.type[trace.events.value != 0].tolist()
+        opened = trace.records.events.type[trace.records.events.value != 0].tolist()
         assert opened == [
             40000001, 60000005, 60000005, 60000007, 60000007, 60000008, 60000008, 60000002,
             60000010, 60000002, 60000033, 60000022, 60000027, 60000016,
@@ -527,7 +528,7 @@ def test_a_process_that_was_killed_is_not_traced_from_then_on() -> None:
         assert states_of(trace, 1)[-2:] == [(160, 400, 1), (400, 1000, 14)]
         assert states_of(trace, 2)[-1] == (900, 1000, 15)
         assert losses(trace) == [Loss(0, 2, 400, KILLED)]
-        assert trace.labels.event_value(LOST, KILLED) == "killed or crashed"
+        assert trace.records.labels.event_value(NUMBERS[Event.LOST], KILLED) == "killed or crashed"
         assert [w.count for w in told.warnings if "killed or crashed" in w.text] == [1]
 
 

@@ -13,7 +13,6 @@ from tracer.traced import Run
 from popmodel import trace as reader
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.trace.calls import tally
 from popmodel.tracer.merge import merge
 
 TRUNCATED = 70
@@ -33,8 +32,8 @@ def test_a_real_program_is_in_its_trace(
     trace = reader.read(told.path, cache=False)
     # In a run of milliseconds some processes do end long before others.
     assert [w.text for w in trace.warnings if "end long before" not in w.text] == []
-    calls, warnings = tally(trace)
-    assert warnings == []
+    calls, warnings = trace.records.tally()
+    assert warnings == ()
 
     counted = run.counted()
     expected = sum((Counter(each["calls"]) for each in counted), Counter())

@@ -11,7 +11,7 @@ from tracer.builder import Run as Made
 from tracer.traced import Run
 
 from popmodel import trace as reader
-from popmodel.trace.processors import CPUS, SHARING, USED, WAITED
+from popmodel.trace.event import Event
 from popmodel.tracer.merge import merge
 from popmodel.tracer.processors import parse, sharing
 
@@ -39,11 +39,9 @@ def test_a_merged_trace_says_what_threads_had(tmp_path: Path) -> None:
         process.say("usage", thread=0, used=700, waited=rank)
         process.end(1000)
     merge(run.write(tmp_path / "raw"), tmp_path / "x.prv")
-    events = reader.read(tmp_path / "x.prv", cache=False).events
-    found = [
-        sorted(events.value[events.type == type_].tolist())
-        for type_ in (CPUS, SHARING, USED, WAITED)
-    ]
+    trace = reader.read(tmp_path / "x.prv", cache=False)
+    told = (Event.CPUS, Event.SHARING, Event.USED, Event.WAITED)
+    found = [sorted(trace.marks(event).value.tolist()) for event in told]
     assert found == [[1, 2], [1, 2], [700, 700], [0, 1]]
 
 

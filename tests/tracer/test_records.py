@@ -6,7 +6,7 @@ import re
 import struct
 
 from popmodel.host.build import sources
-from popmodel.trace.names import MPI_CALLS, MPI_TYPES
+from popmodel.trace.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS
 from popmodel.tracer import records
 from popmodel.tracer.calls import INCOMPLETE, calls
 from popmodel.tracer.openings import _KINDS
@@ -59,7 +59,7 @@ def test_every_call_of_the_table_is_read_and_has_numbers_of_its_own() -> None:
     lines = [line for line in text.splitlines() if re.match(r"\s+X\(\w+, \d", line)]
     table = calls()
     assert len(table) == len(lines) > 200
-    assert {call.type for call in table.values()} == set(MPI_TYPES)
+    assert {NUMBERS[call.event] for call in table.values()} == set(MPI_TYPES)
     shared = {"Init", "Init_thread"}
     values = [call.value for call in table.values() if call.name != "Init_thread"]
     assert len(values) == len(set(values))

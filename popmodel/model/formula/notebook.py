@@ -9,6 +9,7 @@ from typing import Any
 
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced, exact
+from popmodel.machine.parameter import TIERS
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.formula import notation
@@ -39,13 +40,6 @@ WORK: Mapping[str, tuple[str, str, str]] = {
     "instructions": ("n_instr", "instructions", "instructions of all threads in useful time"),
 }
 """Parts of the work of a process: name in formulas, unit, meaning."""
-
-
-_WHERE: Mapping[str, str] = {
-    "inter": "between nodes",
-    "intra": "within a node",
-    "socket": "within a socket",
-}
 
 
 @dataclass(frozen=True)
@@ -227,7 +221,7 @@ class Notebook:
         sizes = "" if upto is None else f", up to {format_size(upto)}"
         if upto is None and least is not None:
             sizes = f", above {format_size(least)}"
-        return f"{known.meaning}, {_WHERE[found[1]]}{sizes}"
+        return f"{known.meaning}, {TIERS[found[1]]}{sizes}"
 
     def _construct(self, path: str) -> tuple[str, int] | None:
         """Construct and thread count of a measured overhead."""

@@ -16,12 +16,15 @@ from popmodel.cache import doubt, folder
 from popmodel.errors import TraceError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.shapes import Items, Optional, Plain, Row, ShapeError, Text, Whole, record
-from popmodel.trace import columns, completeness, container, store
-from popmodel.trace.header import Application, Header, HeaderError, parse_header
-from popmodel.trace.labels import Labels, beside, parse_pcf, parse_row, read_beside
+from popmodel.trace import container, store
+from popmodel.trace.paraver import columns, completeness
+from popmodel.trace.paraver.header import Application, Header, HeaderError, parse_header
+from popmodel.trace.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
+from popmodel.trace.paraver.spill import Spill
+from popmodel.trace.paraver.tables import ParaverRecords
 from popmodel.trace.source import CHUNK, Source, open_source
-from popmodel.trace.spill import Spill
-from popmodel.trace.trace import Int32, Trace, TraceWarning
+from popmodel.trace.tables import Int32, TraceWarning, offsets_of
+from popmodel.trace.trace import Trace
 
 LONGEST_HEADER = 1 << 26
 HELD = 56 << 20
@@ -97,9 +100,9 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         ) from None
     labels, unlabelled = read_labels(source_path)
     names, unnamed = read_names(source_path, *facts["threads"])
-    states, events, messages = columns.as_records(arrays)
+    shown = os.fspath(path).encode(errors="backslashreplace").decode()
     return Trace(
-        path=os.fspath(path).encode(errors="backslashreplace").decode(),
+        path=shown,
         application=application,
         applications=facts["applications"],
         begin=0,
@@ -108,10 +111,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         process_offsets=arrays["process_offsets"],
         node_of_location=arrays["node_of_location"],
         communicators=_communicators(arrays),
-        states=states,
-        events=events,
-        messages=messages,
-        labels=labels,
+        records=ParaverRecords(*columns.as_records(arrays), labels, facts["duration"], shown),
         names=names,
         warnings=(
             *(TraceWarning(*each) for each in facts["warnings"]),
@@ -270,10 +270,10 @@ def _facts(
     # Where no nodes are stated, those of the tasks mean nothing: all are taken as on one.
     nodes = np.array(application.nodes if header.nodes else [1] * len(application.nodes), np.int32)
     arrays: columns.Arrays = {
-        "process_offsets": columns.offsets_of(np.array(application.threads, np.int64)),
+        "process_offsets": offsets_of(np.array(application.threads, np.int64)),
         "node_of_location": np.repeat(nodes - 1, application.threads),
         "communicators.id": np.array(list(found), np.int64),
-        "communicators.offsets": columns.offsets_of(np.array([len(each) for each in ranks])),
+        "communicators.offsets": offsets_of(np.array([len(each) for each in ranks])),
         "communicators.rank": np.concatenate([np.empty(0, np.int32), *ranks]),
     }
     facts: dict[str, Any] = {

@@ -9,8 +9,8 @@ import numpy as np
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import give_back
 from popmodel.trace.container import Shape, Writer
-from popmodel.trace.spill import Spill
-from popmodel.trace.trace import Events, Int64, Messages, States
+from popmodel.trace.paraver.spill import Spill
+from popmodel.trace.tables import Events, Int64, Messages, States
 
 SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
     "states": {"begin": np.int64, "end": np.int64, "state": np.int32},

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from popmodel import files
 from popmodel.errors import UsageError
-from popmodel.trace.labels import Labels, beside
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.labels import Labels, beside
+from popmodel.trace.paraver.numbers import NUMBERS
 
 UNITS = {"ns": 1, "us": 1000}
 
@@ -73,8 +75,8 @@ class TraceWriter:
         self._add(begin, f"1:{where}:{self._time(begin)}:{self._time(end)}:{state}", end)
 
     def event(self, process: int, thread: int, time: int, pairs: Iterable[tuple[int, int]]) -> None:
-        """Add events of one time: pairs of type and value, on one line."""
-        values = "".join(f":{type_}:{value}" for type_, value in pairs)
+        """Add events of one time, on one line: pairs of an `Event` or a type, and a value."""
+        values = "".join(f":{_number(type_)}:{value}" for type_, value in pairs)
         if not values:
             raise UsageError("an event needs at least one pair of type and value")
         where = self._where(process, thread)
@@ -153,6 +155,10 @@ class TraceWriter:
             text = gzip.compress(text, mtime=0)
         files.write_bytes(target, text)
         write_beside(target, self._labels, self._names)
+
+
+def _number(type_: int) -> int:
+    return NUMBERS[type_] if isinstance(type_, Event) else type_
 
 
 def header_lines(

@@ -8,9 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
-from popmodel.tracer.text import Bytes, Lines, digits, in_order, table
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.numbers import NUMBERS
+from popmodel.trace.paraver.text import Bytes, Lines, digits, in_order, table
 
-__all__ = ["Renderer"]
+__all__ = ["Renderer", "event_of"]
+
+_NUMBER = np.zeros(max(Event) + 1, np.int64)
+for _event, _number in NUMBERS.items():
+    _NUMBER[_event] = _number
+
+
+def event_of(number: int) -> Event:
+    """The event that has a number."""
+    return next(event for event, own in NUMBERS.items() if own == number)
 
 
 class Renderer:
@@ -79,7 +90,12 @@ class Renderer:
                 digits(events["time"][rows]),
             ]
             for _ in range(count):
-                columns += [b":", digits(events["type"][rows]), b":", digits(events["value"][rows])]
+                columns += [
+                    b":",
+                    digits(_NUMBER[events["event"][rows]]),
+                    b":",
+                    digits(events["value"][rows]),
+                ]
                 rows = rows + 1
             kinds.append(Lines(place[chosen], [*columns, b"\n"]))
         return kinds

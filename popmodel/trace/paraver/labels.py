@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
-from popmodel.trace.names import EVENT_TYPES, MPI_CALLS, STATES
+from popmodel.trace.paraver.numbers import EVENT_TYPES, MPI_CALLS
+from popmodel.trace.states import STATES
 from popmodel.values import dataclass
 
 
@@ -35,9 +36,13 @@ class Labels:
         """Name of an event type: the trace's, else the usual one, else its number."""
         return self.event_types.get(type_) or EVENT_TYPES.get(type_) or f"event {type_}"
 
+    def label(self, type_: int, value: int) -> str:
+        """What the trace calls an event's value; empty where it has no name for it."""
+        return self.event_values.get(type_, {}).get(value, "")
+
     def event_value(self, type_: int, value: int) -> str:
         """Name of an event's value; its number where it has none."""
-        return self.event_values.get(type_, {}).get(value) or str(value)
+        return self.label(type_, value) or str(value)
 
     def mpi_name(self, type_: int, value: int) -> str:
         """Name of an MPI call.
@@ -54,8 +59,7 @@ class Labels:
         str
             As ``MPI_Send``: the trace's own name, else Extrae's, else ``MPI call 50000001:999``.
         """
-        named = self.event_values.get(type_, {}).get(value)
-        return named or MPI_CALLS.get(value) or f"MPI call {type_}:{value}"
+        return self.label(type_, value) or MPI_CALLS.get(value) or f"MPI call {type_}:{value}"
 
 
 _ENTRY = re.compile(r"\s*(-?\d+)\s+(.*)")

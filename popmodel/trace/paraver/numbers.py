@@ -1,19 +1,79 @@
-"""Built-in names for traces without a ``.pcf`` file, and the event types that popmodel reads.
+"""Numbers of events in Paraver traces, and names for traces without a ``.pcf`` file.
 
-The numbers are those that Extrae writes (its merger's event encoding); where its labels contradict
-them (it swaps the names of MPI_Win_start and MPI_Win_complete) the names here follow MPI.
+Nothing outside of this folder knows them. They are those that Extrae writes (its merger's event
+encoding); where its labels contradict them (it swaps the names of MPI_Win_start and
+MPI_Win_complete) the names here follow MPI.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-MPI_TYPES: Mapping[int, str] = {
-    50000001: "MPI point to point",
-    50000002: "MPI collective",
-    50000003: "MPI other",
-    50000004: "MPI one-sided",
-    50000005: "MPI I/O",
+from popmodel.trace.calls import CallGroup
+from popmodel.trace.event import Event
+
+NUMBERS: Mapping[Event, int] = {
+    Event.POINT_TO_POINT: 50000001,
+    Event.COLLECTIVE: 50000002,
+    Event.OTHER: 50000003,
+    Event.ONE_SIDED: 50000004,
+    Event.IO: 50000005,
+    Event.MISSES: 50000304,
+    Event.BYTES_SENT: 50100001,
+    Event.BYTES_RECEIVED: 50100002,
+    Event.IS_ROOT: 50100003,
+    Event.COMMUNICATOR: 50100004,
+    Event.CALLER: 70000001,
+    Event.CALLER_LINE: 80000001,
+    Event.PARALLEL: 60000001,
+    Event.WORK_SHARING: 60000002,
+    Event.BARRIER: 60000005,
+    Event.NAMED_CRITICAL: 60000006,
+    Event.CRITICAL: 60000007,
+    Event.SET_LOCK: 60000008,
+    Event.OVERHEAD: 60000010,
+    Event.JOIN: 60000016,
+    Event.OUTLINED: 60000018,
+    Event.OUTLINED_LINE: 60000118,
+    Event.USER_REGION: 60000019,
+    Event.TASKWAIT: 60000022,
+    Event.TASK: 60000023,
+    Event.NEW_TASK: 60000024,
+    Event.TASKGROUP: 60000027,
+    Event.ORDERED: 60000033,
+    Event.INSTRUCTIONS: 42000050,
+    Event.CYCLES: 42000059,
+    Event.APPLICATION: 40000001,
+    Event.FLUSH: 40000003,
+    Event.TRACING: 40000012,
+    # None of Extrae's:
+    Event.LOCKS_TAKEN: 60000310,
+    Event.LOCKS_WAITS: 60000311,
+    Event.LOCKS_WAITED: 60000312,
+    Event.LOCKS_HELD: 60000313,
+    Event.CRITICALS_TAKEN: 60000320,
+    Event.CRITICALS_WAITS: 60000321,
+    Event.CRITICALS_WAITED: 60000322,
+    Event.CRITICALS_HELD: 60000323,
+    Event.ATOMICS_TAKEN: 60000330,
+    Event.ATOMICS_WAITS: 60000331,
+    Event.ATOMICS_WAITED: 60000332,
+    Event.ATOMICS_HELD: 60000333,
+    Event.LOST: 40009001,
+    Event.CPUS: 40009002,
+    Event.SHARING: 40009003,
+    Event.USED: 40009004,
+    Event.WAITED: 40009005,
+    Event.LEFT_OUT: 40009101,
+}
+"""Type of each event that popmodel's tracer writes."""
+
+MPI_TYPES: Mapping[int, CallGroup] = {
+    NUMBERS[Event.POINT_TO_POINT]: CallGroup.POINT_TO_POINT,
+    NUMBERS[Event.COLLECTIVE]: CallGroup.COLLECTIVE,
+    NUMBERS[Event.OTHER]: CallGroup.OTHER,
+    NUMBERS[Event.ONE_SIDED]: CallGroup.ONE_SIDED,
+    NUMBERS[Event.IO]: CallGroup.IO,
 }
 """Event types whose values are MPI calls, 0 being the exit of a call."""
 
@@ -45,69 +105,19 @@ MPI_CALLS: Mapping[int, str] = {
 }
 """Name of each MPI call by the value of its event, whatever the type of the event."""
 
-STATES: Mapping[int, str] = dict(
-    enumerate(
-        (
-            "Idle",
-            "Running",
-            "Not created",
-            "Waiting a message",
-            "Blocking Send",
-            "Synchronization",
-            "Test/Probe",
-            "Scheduling and Fork/Join",
-            "Wait/WaitAll",
-            "Blocked",
-            "Immediate Send",
-            "Immediate Receive",
-            "I/O",
-            "Group Communication",
-            "Tracing Disabled",
-            "Others",
-            "Send Receive",
-        )
-    )
-)
-
-RUNNING = 1
-"""State of a thread in user code."""
-SYNCHRONISING = 5
-"""State of a thread in a barrier, critical section or lock."""
-TRACING_DISABLED = 14
-"""State of a thread of which nothing is recorded."""
-
-APPLICATION = 40000001
-"""Event type whose value 0 ends a process."""
-BYTES_SENT, BYTES_RECEIVED, IS_ROOT, COMMUNICATOR = 50100001, 50100002, 50100003, 50100004
-"""Event types of what a collective records at its entry."""
-
-CALLER, CALLER_LINE = 70000001, 80000001
-"""Event types of the function that makes an MPI call, and of the line of the call, at its entry."""
-
 # Newer Extrae versions write the second number of each.
-PARALLEL = (60000001, 60002)
+PARALLEL = (NUMBERS[Event.PARALLEL], 60002)
 """Event types of a parallel construct on the master."""
-OUTLINED = (60000018, 60012)
+OUTLINED = (NUMBERS[Event.OUTLINED], 60012)
 """Event types of the outlined function of a region that a thread executes."""
-SYNCHRONISATION = (60000005, 60000006, 60000007, 60000008, 60000009, 60004)
-"""Event types of barriers, critical sections and locks."""
+LINE_OF: Mapping[int, int] = dict(zip(OUTLINED, (NUMBERS[Event.OUTLINED_LINE], 60013), strict=True))
+"""Event type of the source line of an outlined function."""
+BARRIERS = (NUMBERS[Event.BARRIER], 60004)
+"""Event types of barriers; the second one is of all synchronisation."""
 LOCKS = (60000006, 60000007, 60000008, 60000009)
 """Event types of critical sections and locks."""
-SUMMED_LOCKS: Mapping[str, int] = {
-    "locks": 60000310,
-    "critical sections": 60000320,
-    "atomic operations": 60000330,
-}
-"""Event types of popmodel's own about locks that have no events of their own: how often they were
-taken since the event before, with 1 added how often the thread had to wait, with 2 the ns that it
-waited in its running state, with 3 the ns that they were held."""
-WAITS_OF_LOCKS, WAITED_FOR_LOCKS, LOCKS_HELD = 1, 2, 3
-USER_FUNCTION = 60000019
-"""Event type of the regions and functions that a user has marked."""
 USER_EVENTS = range(1, 30_000_000)
 """Event types that are left to users, but for the short numbers of OpenMP below."""
-LINE_OF: Mapping[int, int] = {60000018: 60000118, 60012: 60013}
-"""Event type of the source line of an outlined function."""
 CONSTRUCTS: Mapping[int, str] = {1: "parallel do", 2: "parallel sections", 3: "parallel region"}
 """What the values of the parallel-construct event mean."""
 
@@ -152,34 +162,39 @@ OPENMP_TYPES: Mapping[int, str] = {
 SHORT_OPENMP = range(60000, 60100)
 """Short numbers that newer Extrae versions give to events of OpenMP."""
 
-INSTRUCTIONS, CYCLES = 42000050, 42000059
-"""Event types of the two counters that the metrics use."""
-COUNTERS: Mapping[int, str] = {INSTRUCTIONS: "PAPI_TOT_INS", CYCLES: "PAPI_TOT_CYC"}
+COUNTERS: Mapping[Event, str] = {
+    Event.INSTRUCTIONS: "PAPI_TOT_INS",
+    Event.CYCLES: "PAPI_TOT_CYC",
+}
+"""Counters that the metrics use, by the names that PAPI gives them."""
 COUNTER_RANGE = range(42000000, 43000000)
 """Event types of hardware counters: a value counts since the thread's previous reading."""
 
+MARKS = (Event.LOST, Event.CPUS, Event.SHARING, Event.USED, Event.WAITED, Event.LEFT_OUT)
+"""What popmodel's tracer tells about a trace."""
+
 EVENT_TYPES: Mapping[int, str] = {
-    **MPI_TYPES,
+    **{type_: group.value for type_, group in MPI_TYPES.items()},
     **OPENMP_TYPES,
-    **COUNTERS,
+    **{NUMBERS[counter]: name for counter, name in COUNTERS.items()},
     **{
-        type_ + offset: f"{text} {name}"
-        for name, type_ in SUMMED_LOCKS.items()
+        NUMBERS[Event(first + offset)]: f"{text} {name}"
+        for name, first in (
+            ("locks", Event.LOCKS_TAKEN),
+            ("critical sections", Event.CRITICALS_TAKEN),
+            ("atomic operations", Event.ATOMICS_TAKEN),
+        )
         for offset, text in enumerate(
             ("Taken since the last event:", "Waited for:", "ns waited for:", "ns holding:")
         )
     },
-    APPLICATION: "Application",
-    40000003: "Flushing traces",
-    40000012: "Tracing",
+    NUMBERS[Event.APPLICATION]: "Application",
+    NUMBERS[Event.FLUSH]: "Flushing traces",
+    NUMBERS[Event.TRACING]: "Tracing",
     40000018: "Tracing mode",
-    BYTES_SENT: "Send size in MPI global operation",
-    BYTES_RECEIVED: "Receive size in MPI global operation",
-    IS_ROOT: "Root in MPI global operation",
-    COMMUNICATOR: "Communicator in MPI global operation",
+    NUMBERS[Event.BYTES_SENT]: "Send size in MPI global operation",
+    NUMBERS[Event.BYTES_RECEIVED]: "Receive size in MPI global operation",
+    NUMBERS[Event.IS_ROOT]: "Root in MPI global operation",
+    NUMBERS[Event.COMMUNICATOR]: "Communicator in MPI global operation",
 }
-
-
-def is_counter(type_: int) -> bool:
-    """Whether an event type is a hardware counter."""
-    return type_ in COUNTER_RANGE
+"""Usual names of event types."""

@@ -1,0 +1,1 @@
+"""Paraver traces: the only room that knows the numbers of their events."""

@@ -1,0 +1,192 @@
+"""What the events of a Paraver trace say, as semantic tables."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.arrays import alike, distinct
+from popmodel.trace.blocks import take, walk
+from popmodel.trace.event import Event
+from popmodel.trace.function_names import full_name
+from popmodel.trace.instants import Instants
+from popmodel.trace.paraver.calls import named_calls, pair, tally
+from popmodel.trace.paraver.events import instants, rows_where_type
+from popmodel.trace.paraver.numbers import (
+    COUNTER_RANGE,
+    COUNTERS,
+    MARKS,
+    MPI_TYPES,
+    NUMBERS,
+)
+from popmodel.trace.paraver.openmp import openmp
+from popmodel.trace.paraver.user_regions import user_regions
+from popmodel.trace.records import CallSites, Records
+from popmodel.trace.tables import offsets_of, part_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from numpy.typing import NDArray
+
+    from popmodel.trace.calls import Calls
+    from popmodel.trace.paraver.labels import Labels
+    from popmodel.trace.records import NamedCall, OpenMP, Tally
+    from popmodel.trace.tables import Events, Messages, States
+    from popmodel.trace.user_regions import Occurrences
+
+__all__ = ["ParaverRecords"]
+
+_CALLER, _LINE = NUMBERS[Event.CALLER], NUMBERS[Event.CALLER_LINE]
+_WAITED = (Event.LOCKS_WAITED, Event.CRITICALS_WAITED, Event.ATOMICS_WAITED)
+_PLACE = re.compile(r"(\d+) \((.+?)(?:, [^,]+)?\)")
+_SHORTENED = re.compile(r".+\) \[(.+)\]")
+_NOT_FOUND = ("Unresolved", "_NOT_Found")  # what Extrae calls them
+
+
+class ParaverRecords(Records):
+    """Records of a Paraver trace.
+
+    Parameters
+    ----------
+    states, events, messages
+        As they were read.
+    labels : Labels
+        Names of event types and values.
+    end : int
+        When what is still open ends, ns.
+    path : str
+        Of the trace, for errors.
+    """
+
+    def __init__(
+        self,
+        states: States,
+        events: Events,
+        messages: Messages,
+        labels: Labels,
+        end: int,
+        path: str,
+    ) -> None:
+        super().__init__(len(states.offsets) - 1)
+        self._states, self._events, self._messages = states, events, messages
+        self.labels = labels
+        self._end, self._path = end, path
+
+    @property
+    def states(self) -> States:
+        """What each thread was doing."""
+        return self._states
+
+    @property
+    def messages(self) -> Messages:
+        """Point-to-point messages."""
+        return self._messages
+
+    @property
+    def events(self) -> Events:
+        """All events."""
+        return self._events
+
+    def calls(self) -> Calls:
+        """MPI calls, paired from their entries and exits."""
+        return pair(self.events, self.labels, self._end, self._path)
+
+    def tally(self) -> Tally:
+        """Count the MPI calls by name, the most frequent first."""
+        return tally(self.events, self.labels)
+
+    def calls_named(self, names: Collection[str]) -> list[NamedCall]:
+        """Calls of a few names, without holding all."""
+        return named_calls(self.events, self.labels, self._end, names)
+
+    def sites(self) -> CallSites:
+        """Where MPI is called: the first events of callers behind the entry, at its time."""
+        events = self.events
+        rows = rows_where_type(events.type, tuple(MPI_TYPES))
+        rows = rows[take(events.value, rows) != 0]
+        columns = [self._beside(rows, type_) for type_ in (_CALLER, _LINE)]
+        found, site = alike(*columns)
+        places = [(self._function(caller), self._place(line)) for caller, line in found.tolist()]
+        return CallSites(site.astype(np.int32), places)
+
+    def _beside(self, entries: NDArray[np.int64], type_: int) -> NDArray[np.int64]:
+        """Value of the first event of a type beside the entry of each call; 0 for none."""
+        events = self.events
+        rows = rows_where_type(events.type, (type_,))
+        found = np.zeros(len(entries), np.int64)
+        if not len(entries):
+            return found
+        # Up to the next call, which can begin at the same time.
+        call = np.searchsorted(entries, rows, side="right") - 1
+        first = np.flatnonzero(np.append(call[:1] >= 0, call[1:] > call[:-1]))
+        call, rows = call[first], rows[first]
+        same = take(events.time, rows) == take(events.time, entries[call])
+        found[call[same]] = take(events.value, rows[same])
+        return found
+
+    def _function(self, value: int) -> str:
+        label = self.labels.label(_CALLER, value).strip()
+        if not value or label in _NOT_FOUND:
+            return ""
+        return full_name(label) if label else f"function {value}"
+
+    def _place(self, value: int) -> str:
+        label = self.labels.label(_LINE, value).strip()
+        whole = _SHORTENED.fullmatch(label)
+        line = _PLACE.fullmatch(whole[1] if whole else label)
+        if line is None:
+            return "" if not value or label in _NOT_FOUND else label or f"line {value}"
+        if line[2] in _NOT_FOUND:
+            return ""
+        return line[2] if line[1] == "0" else f"{line[2]}:{line[1]}"
+
+    def openmp(self) -> OpenMP:
+        """What threads do in OpenMP."""
+        return openmp(self.events, self.labels, self._end)
+
+    def user_regions(self) -> Occurrences:
+        """Regions that users mark in their programs."""
+        return user_regions(self.events, self.labels, self._end)
+
+    def lock_waits(self) -> Instants:
+        """Time waited for locks that are summed up, ns."""
+        return instants(self.events, [NUMBERS[event] for event in _WAITED])
+
+    def counter(self, counter: Event) -> Instants:
+        """Readings of a hardware counter, whatever number the trace gives it."""
+        named = self.labels.event_types.items()
+        types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
+        return instants(self.events, sorted({NUMBERS[counter], *types}))
+
+    def counter_names(self) -> list[str]:
+        """All hardware counters of which there are readings."""
+        found: set[int] = set()
+        for block in walk(self.events.type):
+            found.update(distinct(self.events.type[block]).tolist())
+        return [self.labels.event_type(type_) for type_ in sorted(found) if type_ in COUNTER_RANGE]
+
+    def marks(self) -> Mapping[Event, Instants]:
+        """What the tracer tells about the trace."""
+        events = self.events
+        rows = rows_where_type(events.type, [NUMBERS[mark] for mark in MARKS])
+        types, location = take(events.type, rows), part_of(events.offsets, rows)
+        time, value = take(events.time, rows), take(events.value, rows)
+        found = {}
+        for mark in MARKS:
+            mine = np.flatnonzero(types == NUMBERS[mark])
+            offsets = offsets_of(np.bincount(location[mine], minlength=self.locations))
+            found[mark] = Instants(offsets, time[mine], value[mine])
+        return found
+
+    def ends(self) -> NDArray[np.int64]:
+        """End of each thread, ns: the end of the application there, else its last record."""
+        ends, events = super().ends(), self.events
+        some = events.offsets[1:] > events.offsets[:-1]
+        ends[some] = np.maximum(ends[some], events.time[events.offsets[1:][some] - 1])
+        told = instants(events, (NUMBERS[Event.APPLICATION],))
+        over = np.flatnonzero(told.value == 0)
+        ends[told.location[over]] = told.time[over]  # rows are in time order: the last one counts
+        return ends

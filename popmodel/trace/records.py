@@ -1,0 +1,220 @@
+"""What a reader gives of a run: states, messages, and tables in the terms of MPI and OpenMP.
+
+A reader gives a `Records`, or `Columns` where it has its tables at once. A table that its format
+does not have is empty. Whatever is made of them (parts of runs, efficiencies, replays) knows these
+tables and no format.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from popmodel.trace.instants import Instants
+from popmodel.trace.intervals import Intervals, Spans
+from popmodel.trace.tables import Events, Messages, States, part_of
+from popmodel.trace.user_regions import Occurrences
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from popmodel.trace.calls import Calls
+    from popmodel.trace.event import Event
+    from popmodel.trace.tables import TraceWarning
+
+__all__ = [
+    "CallSites",
+    "Columns",
+    "NamedCall",
+    "OpenMP",
+    "Records",
+    "Tally",
+    "by_frequency",
+]
+
+Tally: TypeAlias = "tuple[dict[str, int], tuple[TraceWarning, ...]]"
+"""How often each call of MPI was made, and the warnings of `Calls`."""
+
+
+class NamedCall(NamedTuple):
+    """A call of MPI: location, name, and when it begins and ends, ns."""
+
+    location: int
+    name: str
+    entry: int
+    exit: int
+
+
+@dataclass(frozen=True, eq=False)
+class CallSites:
+    """Where in the program calls of MPI are made.
+
+    Attributes
+    ----------
+    site : int32[n]
+        Index into `places` of each row of `Calls`; 0 where it is not known.
+    places : sequence of (str, str)
+        The function that calls, and the place such as ``solver.c:42``; empty where not known.
+    """
+
+    site: NDArray[np.int32]
+    places: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenMP:
+    """What threads do in OpenMP.
+
+    Attributes
+    ----------
+    constructs, functions : Spans
+        Parallel constructs, and outlined functions (the part of a region that a thread takes); what
+        they are is an index into the names.
+    construct_names, function_names : sequence of (str, str)
+        Name for people, and the label in the trace, by which those of one name are put in order.
+    barriers, locks : tuple of Intervals
+        Times in barriers, and waiting for locks and critical sections or holding them; one entry
+        for each kind.
+    """
+
+    constructs: Spans
+    functions: Spans
+    construct_names: Sequence[tuple[str, str]]
+    function_names: Sequence[tuple[str, str]]
+    barriers: tuple[Intervals, ...]
+    locks: tuple[Intervals, ...]
+
+
+class Records:
+    """Tables of a run, each made when it is asked for; `Trace` keeps what is needed again.
+
+    Parameters
+    ----------
+    locations : int
+        Threads of the run.
+    """
+
+    def __init__(self, locations: int) -> None:
+        self.locations = locations
+
+    @property
+    def states(self) -> States:
+        """What each thread was doing."""
+        raise NotImplementedError
+
+    @property
+    def messages(self) -> Messages:
+        """Point-to-point messages; none where the format has no records of them."""
+        return Messages.none(self.locations)
+
+    @property
+    def events(self) -> Events:
+        """Events with the numbers of their format; none where it has none."""
+        return Events.none(self.locations)
+
+    def calls(self) -> Calls:
+        """MPI calls."""
+        raise NotImplementedError
+
+    def tally(self) -> Tally:
+        """Count the MPI calls by name, the most frequent first."""
+        calls = self.calls()
+        numbers = np.bincount(calls.name, minlength=len(calls.names)).tolist()
+        return by_frequency(zip(calls.names, numbers, strict=True)), calls.warnings
+
+    def calls_named(self, names: Collection[str]) -> list[NamedCall]:
+        """Calls of a few names, by location and in order."""
+        calls = self.calls()
+        wanted = np.isin(calls.name, [i for i, name in enumerate(calls.names) if name in names])
+        rows = np.flatnonzero(wanted)
+        return [
+            NamedCall(location, calls.names[calls.name[row]], entry, exit_)
+            for location, row, entry, exit_ in zip(
+                part_of(calls.offsets, rows).tolist(),
+                rows.tolist(),
+                calls.entry[rows].tolist(),
+                calls.exit[rows].tolist(),
+                strict=True,
+            )
+        ]
+
+    def sites(self) -> CallSites:
+        """Where MPI is called; a row for each of `calls`."""
+        return CallSites(np.zeros(len(self.calls()), np.int32), (("", ""),))
+
+    def openmp(self) -> OpenMP:
+        """What threads do in OpenMP."""
+        none = Spans.none(self.locations)
+        return OpenMP(none, none, (), (), (), ())
+
+    def user_regions(self) -> Occurrences:
+        """Regions that users mark in their programs."""
+        return Occurrences((), *np.empty((4, 0), np.int64))
+
+    def lock_waits(self) -> Instants:
+        """Time, ns, that a thread waited for locks in its running state since the row before."""
+        return Instants.none(self.locations)
+
+    def counter(self, counter: Event) -> Instants:  # noqa: ARG002
+        """Readings of a hardware counter: counts since the thread's reading before."""
+        return Instants.none(self.locations)
+
+    def counter_names(self) -> list[str]:
+        """All hardware counters of which there are readings, as people know them."""
+        return []
+
+    def marks(self) -> Mapping[Event, Instants]:
+        """What the tracer tells about the trace; a kind without any may be missing."""
+        return {}
+
+    def ends(self) -> NDArray[np.int64]:
+        """End of each thread, ns: what it says, else its last record; 0 without any."""
+        states = self.states
+        ends = np.zeros(self.locations, np.int64)
+        some = states.offsets[1:] > states.offsets[:-1]
+        ends[some] = states.end[states.offsets[1:][some] - 1]
+        return ends
+
+
+class Columns(Records):
+    """Tables that a reader has at once; the others are empty.
+
+    Parameters
+    ----------
+    states : States
+    calls : Calls
+    messages : Messages, optional
+    """
+
+    def __init__(self, states: States, calls: Calls, messages: Messages | None = None) -> None:
+        super().__init__(len(states.offsets) - 1)
+        self._states, self._calls = states, calls
+        self._messages = messages
+
+    @property
+    def states(self) -> States:
+        """What each thread was doing."""
+        return self._states
+
+    @property
+    def messages(self) -> Messages:
+        """Point-to-point messages."""
+        return super().messages if self._messages is None else self._messages
+
+    def calls(self) -> Calls:
+        """MPI calls."""
+        return self._calls
+
+
+def by_frequency(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Sum numbers by name, the largest first."""
+    names: Counter[str] = Counter()
+    for name, number in counts:
+        if number:
+            names[name] += number
+    return dict(sorted(names.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,151 @@
+"""Tables of records, by location: what a trace holds, as it stands there.
+
+A *location* is one thread of one process. All times are integers in nanoseconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from popmodel.values import dataclass
+
+__all__ = [
+    "Events",
+    "Int32",
+    "Int64",
+    "Messages",
+    "States",
+    "TraceWarning",
+    "location_of_row",
+    "offsets_of",
+    "part_of",
+]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt32 = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """What each thread was doing: one row per state record, in time order inside a location.
+
+    Attributes
+    ----------
+    offsets : int64[L + 1]
+        Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
+    begin, end : int64[n]
+        Nanoseconds.
+    state : int32[n]
+        0 idle, 1 running, and so on; see `Labels.states`.
+    """
+
+    offsets: Int64
+    begin: Int64
+    end: Int64
+    state: Int32
+
+    @classmethod
+    def none(cls, locations: int) -> States:
+        """No rows."""
+        return _none(cls, locations)
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """One row per pair of type and value; pairs of equal time keep the order of the file.
+
+    Attributes
+    ----------
+    offsets : int64[L + 1]
+        Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
+    time : int64[n]
+        Nanoseconds.
+    type : uint32[n]
+    value : int64[n]
+        Values from 2**63 up to 2**64 - 1 (addresses, broken counters) appear as negative numbers
+        of the same 64 bits.
+    """
+
+    offsets: Int64
+    time: Int64
+    type: UInt32
+    value: Int64
+
+    @classmethod
+    def none(cls, locations: int) -> Events:
+        """No rows."""
+        return _none(cls, locations)
+
+
+@dataclass(frozen=True, eq=False)
+class Messages:
+    """Point-to-point messages by sending location, in order of their physical send.
+
+    Attributes
+    ----------
+    offsets : int64[L + 1]
+        Rows sent by location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
+    sender, receiver : int32[n]
+        Locations.
+    logical_send, physical_send, logical_receive, physical_receive : int64[n]
+        Nanoseconds.
+    size : int64[n]
+        Bytes.
+    tag : int64[n]
+    """
+
+    offsets: Int64
+    sender: Int32
+    receiver: Int32
+    logical_send: Int64
+    physical_send: Int64
+    logical_receive: Int64
+    physical_receive: Int64
+    size: Int64
+    tag: Int64
+
+    @classmethod
+    def none(cls, locations: int) -> Messages:
+        """No rows."""
+        return _none(cls, locations)
+
+
+@dataclass(frozen=True)
+class TraceWarning:
+    """Something in a trace that is not as it should be but does not stop its use."""
+
+    text: str
+    count: int = 1
+    first_line: int | None = None
+
+
+Table = TypeVar("Table", States, Events, Messages)
+
+
+def _none(table: type[Table], locations: int) -> Table:
+    kinds = {"Int32": np.int32, "UInt32": np.uint32, "Int64": np.int64}
+    columns = {each.name: np.empty(0, kinds[str(each.type)]) for each in dataclasses.fields(table)}
+    return table(**columns | {"offsets": np.zeros(locations + 1, np.int64)})
+
+
+def offsets_of(counts: Int64) -> Int64:
+    """First row of each location, and the number of rows, from the rows of each: int64[L + 1]."""
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def location_of_row(offsets: Int64) -> Int32:
+    """Location of each row of a table that is partitioned by `offsets`: int32[n]."""
+    return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
+
+
+def part_of(offsets: Int64, rows: Int64) -> Int64:
+    """Part of a table partitioned by `offsets` (location, process) that some rows are in: int64."""
+    part: Int64 = np.searchsorted(offsets, rows, side="right") - 1
+    return part

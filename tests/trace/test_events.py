@@ -1,0 +1,79 @@
+"""Rows of events, and what their values open and close."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from popmodel.trace import blocks
+from popmodel.trace.paraver.events import numbered, rows_where_type, where_nonzero
+from popmodel.trace.tables import Events
+
+LOCATIONS, END = 3, 40
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_BLOCK", 7)
+
+
+@given(
+    st.lists(st.integers(0, 2**32 - 1) | st.integers(5, 12), max_size=40),
+    st.sets(st.integers(5, 12) | st.just(2**32 - 1), min_size=1),
+)
+def test_rows_of_some_types(types: list[int], wanted: set[int]) -> None:
+    column = np.array(types, dtype=np.uint32)
+    expected = [i for i, type_ in enumerate(types) if type_ in wanted]
+    assert rows_where_type(column, [*wanted, *wanted]).tolist() == expected
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, END), st.sampled_from([0, 0, 1, 2])), max_size=8).map(
+            lambda events: sorted(events, key=lambda event: event[0])
+        ),
+        min_size=LOCATIONS,
+        max_size=LOCATIONS,
+    )
+)
+def test_where_nonzero(events: list[list[tuple[int, int]]]) -> None:
+    flat = [event for mine in events for event in mine]
+    table = Events(
+        np.cumsum([0] + [len(mine) for mine in events]),
+        np.array([time for time, _ in flat], dtype=np.int64),
+        np.full(len(flat), 7, dtype=np.uint32),
+        np.array([value for _, value in flat], dtype=np.int64),
+    )
+    expected: list[set[int]] = []
+    for mine in events:
+        on: set[int] = set()
+        # The last event of an instant decides what holds from there.
+        values = dict(mine)
+        value = 0
+        for instant in range(END):
+            value = values.get(instant, value)
+            if value:
+                on.add(instant)
+        expected.append(on)
+    found, row = where_nonzero(table, (7,), END)
+    inside: list[set[int]] = [set() for _ in range(LOCATIONS)]
+    for location, begin, end in zip(found.location, found.begin, found.end, strict=True):
+        inside[location] |= set(range(begin, end))
+    assert inside == expected
+    assert np.all(table.value[row] > 0)
+    assert np.array_equal(table.time[row], found.begin)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([5, 9, 70]), st.sampled_from([-3, 0, 1, 4, 2**40]))),
+    st.booleans(),
+)
+def test_pairs_are_numbered_in_order(pairs: list[tuple[int, int]], small: bool) -> None:
+    if small:
+        pairs = [(type_, abs(value) % 5) for type_, value in pairs]
+    types, values = np.array(pairs, np.int64).reshape(-1, 2).T
+    found, number = numbered((70, 9, 5), types.astype(np.uint32), values)
+    assert found == sorted(set(pairs))
+    assert [found[each] for each in number.tolist()] == pairs
