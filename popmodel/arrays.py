@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_TABLE = 1 << 20
+"""Entries of a table that costs less than to sort."""
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -21,8 +25,16 @@ def alike(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     """Distinct rows of some columns of equal length, in order, and the one that each row is.
 
     As `numpy.unique` of rows, which compares them byte by byte: here columns are sorted one after
-    the other, in a third of its time.
+    the other, in a third of its time; small numbers are looked up in a table, in a tenth of that.
     """
+    most = [int(column.max(initial=0)) + 1 for column in columns]
+    if math.prod(most) <= _TABLE and all(column.min(initial=0) >= 0 for column in columns):
+        key = columns[0]
+        for column, size in zip(columns[1:], most[1:], strict=True):
+            key = key * size + column
+        there = np.bincount(key, minlength=1) > 0
+        found = np.stack(np.unravel_index(np.flatnonzero(there), most), axis=1)
+        return found, (np.cumsum(there) - 1)[key]
     which = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         values, index = np.unique(column, return_inverse=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.errors import TraceError
-from popmodel.trace.blocks import take, walk
+from popmodel.trace.blocks import walk
 from popmodel.trace.calls import Calls, CollectiveArguments
 from popmodel.trace.event import Event
-from popmodel.trace.paraver.events import numbered, rows_where_type
+from popmodel.trace.paraver.events import numbered, rows_where_type, select
 from popmodel.trace.paraver.numbers import (
     MPI_CALLS,
     MPI_TYPES,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.records import Tally
     from popmodel.trace.tables import Events, Int64
@@ -62,10 +63,12 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
     TraceError
         If there are more names of calls than can be told apart.
     """
-    rows = rows_where_type(events.type, tuple(MPI_TYPES))
-    value, time = take(events.value, rows), take(events.time, rows)
+    found = select(events, (*MPI_TYPES, *_ARGUMENTS))
+    of_mpi = found.type <= max(MPI_TYPES)
+    rows = np.flatnonzero(of_mpi)
+    value, time = found.value[rows], found.time[rows]
     last = np.zeros(len(rows), bool)  # of its location
-    edges = np.searchsorted(rows, events.offsets)
+    edges = np.searchsorted(rows, found.offsets)
     last[edges[1:][np.diff(edges) > 0] - 1] = True
 
     is_entry = value != 0
@@ -76,8 +79,8 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
     unclosed = int(np.count_nonzero(last[entries] | is_entry[following]))
     orphans = len(rows) - len(entries) - (len(entries) - unclosed)
     rows, entry = rows[entries], time[entries]
-    offsets = np.searchsorted(rows, events.offsets)
-    kinds, name = numbered(tuple(MPI_TYPES), take(events.type, rows), value[entries])
+    offsets = np.searchsorted(rows, found.offsets)
+    kinds, name = numbered(found.type[rows], value[entries])
     if len(kinds) > MOST_NAMES:
         raise TraceError(
             path,
@@ -91,21 +94,33 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
         name=name.astype(np.int16),
         names=tuple(labels.mpi_name(*kind) for kind in kinds),
         group=tuple(MPI_TYPES[type_] for type_, _ in kinds),
-        collectives=_arguments(events, offsets, entry, rows),
+        collectives=_arguments(found, np.flatnonzero(~of_mpi), offsets, entry, rows),
         warnings=_warnings(unclosed, orphans),
     )
 
 
-def _arguments(events: Events, offsets: Int64, entry: Int64, row: Int64) -> CollectiveArguments:
-    """Arguments of collectives, by the offsets, the entries and the rows of all calls.
+def _arguments(
+    found: Selected, rows: Int64, offsets: Int64, entry: Int64, row: Int64
+) -> CollectiveArguments:
+    """Arguments of collectives.
 
     They stand on the line of the entry event, after it; or, in traces of other writers, before it
     at the same time.
+
+    Parameters
+    ----------
+    found : Selected
+        Events of calls and their arguments.
+    rows : int64[n]
+        Rows of it with arguments.
+    offsets, entry : int64[L + 1], int64[K]
+        Of the calls.
+    row : int64[K]
+        Rows of it with the entries of calls.
     """
-    rows = rows_where_type(events.type, _ARGUMENTS)
     if not len(entry):
         return CollectiveArguments.none()
-    location, time = part_of(events.offsets, rows), take(events.time, rows)
+    location, time = part_of(found.offsets, rows), found.time[rows]
 
     def belongs(call: Int64) -> NDArray[np.bool_]:
         same: NDArray[np.bool_] = entry[call] == time
@@ -116,11 +131,10 @@ def _arguments(events: Events, offsets: Int64, entry: Int64, row: Int64) -> Coll
     call = np.where(belongs(before), before, np.minimum(before + 1, len(entry) - 1))
     fits = np.flatnonzero(belongs(call))
     call, rows = call[fits], rows[fits]
-    kind, value = take(events.type, rows) - np.uint32(_ARGUMENTS[0]), take(events.value, rows)
     last = np.append(call[1:] != call[:-1], True)[: len(call)]
-    found = np.zeros((4, np.count_nonzero(last)), np.int64)
-    found[kind, np.cumsum(last) - last] = value
-    sent, received, is_root, communicator = found
+    told = np.zeros((4, np.count_nonzero(last)), np.int64)
+    told[found.type[rows] - np.uint32(_ARGUMENTS[0]), np.cumsum(last) - last] = found.value[rows]
+    sent, received, is_root, communicator = told
     return CollectiveArguments(call[last], sent, received, communicator, is_root != 0)
 
 
