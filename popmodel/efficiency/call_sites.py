@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike
+from popmodel.arrays import alike, distinct
 from popmodel.kernel import _kernel
+from popmodel.trace.tables import part_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -58,10 +59,6 @@ class CallSite:
         """The call and where it is, as `site_name` writes it."""
         return site_name(self.call, self.function, self.place)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The call site for JSON."""
-        return dict(vars(self))
-
 
 def site_name(call: str, function: str, place: str) -> str:
     """Write a call and where it is, as far as that is known: ``MPI_Bcast in main (app.c:12)``."""
@@ -88,12 +85,12 @@ def measure_call_sites(
         One for each kind of call where the trace names no callers.
     """
     calls, sites = trace.calls(), trace.records.sites()
-    distinct, index = alike(calls.name.astype(np.int64), sites.site.astype(np.int64))
-    time = np.bincount(index, calls.exit - calls.entry, len(distinct))
-    count = np.bincount(index, minlength=len(distinct))
+    kinds, index = alike(calls.name.astype(np.int64), sites.site.astype(np.int64))
+    time = np.bincount(index, calls.exit - calls.entry, len(kinds))
+    count = np.bincount(index, minlength=len(kinds))
     waiting = None
     if ideal is not None:
-        waiting = np.bincount(index, _waiting(trace, *ideal), len(distinct)).tolist()
+        waiting = np.bincount(index, _waiting(trace, *ideal), len(kinds)).tolist()
     all_threads = runtime * trace.locations
     found = [
         CallSite(
@@ -105,7 +102,7 @@ def measure_call_sites(
             float(time[row]) / all_threads if all_threads else 0.0,
             None if waiting is None else waiting[row],
         )
-        for row, (name, site) in enumerate(distinct.tolist())
+        for row, (name, site) in enumerate(kinds.tolist())
         if time[row] > 0  # at the edges of a window there are calls of which nothing is left
     ]
     return tuple(sorted(found, key=lambda site: (-site.time, site.call, site.function, site.place)))
@@ -113,14 +110,15 @@ def measure_call_sites(
 
 def _waiting(trace: Trace, program: Program, execution: Execution) -> NDArray[np.float64]:
     """Time in each call of the trace as it was replayed, s."""
-    calls = trace.calls()
+    whole = trace.whole or trace
+    calls, called = trace.calls(), whole.calls()
     assert execution.spent is not None
-    process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
-    location = np.asarray(trace.process_offsets, dtype=np.int64)[process]
-    entry = program.call_time[program.call]
-    if trace.pieces is not None:
-        entry = trace.pieces.moved(entry)
+    spent = np.bincount(program.call, execution.spent, len(called)).astype(np.float64)
+    if trace.pieces is None:
+        return spent
+    row = distinct(program.call)
+    location = part_of(called.offsets, row)
     # Masters call nothing else meanwhile, so that the time names the call.
-    at = _kernel.locate(calls.offsets, calls.entry, location, entry)
+    at = _kernel.locate(calls.offsets, calls.entry, location, trace.pieces.moved(called.entry[row]))
     at = np.maximum(at, calls.offsets[location])  # entered before the window
-    return np.bincount(at, execution.spent, len(calls.entry)).astype(np.float64)
+    return np.bincount(at, spent[row], len(calls)).astype(np.float64)

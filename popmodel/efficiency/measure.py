@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
-    from popmodel.trace.instants import Instants
 
 __all__ = ["Run", "analyse", "runtime"]
 
@@ -243,31 +242,23 @@ def _counters(
         readings = trace.records.counter(counter)
         if not len(readings):
             continue
-        location, value = _in_useful_time(readings, running)
-        if negative := np.count_nonzero(value < 0):
-            number = plural(int(negative), "reading")
+        # Of several readings at one time the first counts.
+        total, negative, sum_of_all = _kernel.sum_inside(
+            offsets=readings.offsets,
+            time=readings.time,
+            value=readings.value,
+            within_offsets=running.offsets,
+            begin=running.begin,
+            end=running.end,
+        )
+        if negative:
+            number = plural(negative, "reading")
             broken[name] = f"the hardware counter of {name} is negative in {number}"
-            continue
-        if value.sum(dtype=np.float64) >= _LARGEST:
+        elif sum_of_all >= _LARGEST:
             broken[name] = f"the hardware counter of {name} overflows 64 bits"
-            continue
-        total = np.zeros(trace.locations, dtype=np.int64)
-        np.add.at(total, location, value)
-        sums[name] = total.astype(np.float64)
+        else:
+            sums[name] = total.astype(np.float64)
     return sums, broken
-
-
-def _in_useful_time(
-    readings: Instants, running: Intervals
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Location and value of a counter's readings in useful time; the first of each instant."""
-    location, time = readings.location, readings.time
-    first = np.ones(len(time), dtype=bool)
-    first[1:] = (time[1:] != time[:-1]) | (location[1:] != location[:-1])
-    index = _kernel.locate(running.offsets, running.begin, location, time - 1)
-    inside = first & (index >= running.offsets[location])
-    inside[inside] = time[inside] <= running.end[index[inside]]
-    return location[inside], readings.value[inside]
 
 
 def _doubts(

@@ -63,6 +63,42 @@ def locate(
     group: npt.NDArray[np.int64],
     time: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]: ...
+def sum_inside(
+    *,
+    offsets: npt.NDArray[np.int64],
+    time: npt.NDArray[np.int64],
+    value: npt.NDArray[np.int64],
+    within_offsets: npt.NDArray[np.int64],
+    begin: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int64], int, float]: ...
+
+class Calls(TypedDict):
+    """The calls of all locations, and the `c` of them that tell something of themselves."""
+
+    offsets: npt.NDArray[np.int64]
+    entry: npt.NDArray[np.int64]
+    exit: npt.NDArray[np.int64]
+    name: npt.NDArray[np.int16]  # index into kinds, of which it can hold 32768
+    kinds: list[tuple[int, int]]  # type and value, ascending
+    call: npt.NDArray[np.int64]  # [c]
+    arguments: list[npt.NDArray[np.int64]]  # [4][c]
+    unclosed: int
+    orphans: int
+
+class CallPairer:
+    """Pairs entries and exits of calls, and what calls tell of themselves."""
+
+    def __init__(self, first: int, last: int, argument: int, end: int) -> None: ...
+    def feed(
+        self,
+        offsets: npt.NDArray[np.int64],
+        time: npt.NDArray[np.int64],
+        type: npt.NDArray[np.uint32],
+        value: npt.NDArray[np.int64],
+    ) -> None: ...
+    def finish(self) -> Calls: ...
+
 def match_messages(
     *,
     offsets: npt.NDArray[np.int64],

@@ -9,6 +9,8 @@ namespace nb = nanobind;
 void bind_scan(nb::module_ &module);
 void bind_guard(nb::module_ &module);
 void bind_parts(nb::module_ &module);
+void bind_pairing(nb::module_ &module);
+void bind_readings(nb::module_ &module);
 void bind_messages(nb::module_ &module);
 void bind_partners(nb::module_ &module);
 void bind_collectives(nb::module_ &module);
@@ -21,6 +23,8 @@ NB_MODULE(_kernel, module) {
     bind_scan(module);
     bind_guard(module);
     bind_parts(module);
+    bind_pairing(module);
+    bind_readings(module);
     bind_messages(module);
     bind_partners(module);
     bind_collectives(module);

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.trace import blocks
-from popmodel.trace.paraver.events import numbered, rows_where_type, select, where_nonzero
+from popmodel.trace.paraver.events import kinds_of, rows_where_type, select, where_nonzero
 from popmodel.trace.tables import Events
 
 LOCATIONS, END = 3, 40
@@ -75,6 +75,6 @@ def test_pairs_are_numbered_in_order(pairs: list[tuple[int, int]], small: bool) 
     if small:
         pairs = [(type_, abs(value) % 5) for type_, value in pairs]
     types, values = np.array(pairs, np.int64).reshape(-1, 2).T
-    found, number = numbered(types.astype(np.uint32), values)
+    found, number = kinds_of(types.astype(np.uint32), values)
     assert found == sorted(set(pairs))
     assert [found[each] for each in number.tolist()] == pairs

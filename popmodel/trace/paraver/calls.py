@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.errors import TraceError
-from popmodel.trace.blocks import walk
+from popmodel.kernel import _kernel
+from popmodel.trace.blocks import walk, walk_locations
 from popmodel.trace.calls import Calls, CollectiveArguments
 from popmodel.trace.event import Event
-from popmodel.trace.paraver.events import numbered, rows_where_type, select
+from popmodel.trace.paraver.events import rows_where_type
 from popmodel.trace.paraver.numbers import (
     MPI_CALLS,
     MPI_TYPES,
     NUMBERS,
 )
 from popmodel.trace.records import NamedCall, by_frequency
-from popmodel.trace.tables import TraceWarning, part_of
+from popmodel.trace.tables import TraceWarning
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from numpy.typing import NDArray
-
-    from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.records import Tally
-    from popmodel.trace.tables import Events, Int64
+    from popmodel.trace.tables import Events
 
 __all__ = ["named_calls", "pair", "tally"]
 
@@ -36,18 +34,19 @@ MOST_NAMES = 1 << 15
 """Names of calls that can be told apart; MPI has less than a thousand."""
 
 
-_ARGUMENTS = tuple(
-    NUMBERS[event]
-    for event in (Event.BYTES_SENT, Event.BYTES_RECEIVED, Event.IS_ROOT, Event.COMMUNICATOR)
-)  # consecutive numbers
+_FIRST_ARGUMENT = NUMBERS[Event.BYTES_SENT]
+"""Of four consecutive event types: bytes sent and received, whether root, communicator."""
+_ROWS = 1 << 20  # events that are paired together
 
 
 def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
-    """Pair the entry of every MPI call with its exit.
+    """Pair the entry of every MPI call with its exit, and with what it tells of itself.
 
     Calls do not nest: the event after an entry, on the same location and of any MPI type, is its
     exit. An entry that is followed by another entry ends there, one that is followed by nothing
-    ends with the run; an exit that follows no entry is dropped. Both are counted.
+    ends with the run; an exit that follows no entry is dropped. Both are counted. Arguments of a
+    collective stand on the line of the entry event, after it; or, in traces of other writers,
+    before it at the same time.
 
     Parameters
     ----------
@@ -63,79 +62,32 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
     TraceError
         If there are more names of calls than can be told apart.
     """
-    found = select(events, (*MPI_TYPES, *_ARGUMENTS))
-    of_mpi = found.type <= max(MPI_TYPES)
-    rows = np.flatnonzero(of_mpi)
-    value, time = found.value[rows], found.time[rows]
-    last = np.zeros(len(rows), bool)  # of its location
-    edges = np.searchsorted(rows, found.offsets)
-    last[edges[1:][np.diff(edges) > 0] - 1] = True
-
-    is_entry = value != 0
-    entries = np.flatnonzero(is_entry)
-    following = np.minimum(entries + 1, len(rows) - 1)
-    exit_ = time[following]
-    exit_[last[entries]] = end
-    unclosed = int(np.count_nonzero(last[entries] | is_entry[following]))
-    orphans = len(rows) - len(entries) - (len(entries) - unclosed)
-    rows, entry = rows[entries], time[entries]
-    offsets = np.searchsorted(rows, found.offsets)
-    kinds, name = numbered(found.type[rows], value[entries])
+    pairer = _kernel.CallPairer(min(MPI_TYPES), max(MPI_TYPES), _FIRST_ARGUMENT, end)
+    for locations in walk_locations(
+        events.offsets, events.time, events.type, events.value, rows=_ROWS
+    ):
+        offsets = events.offsets[locations.start : locations.stop + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        pairer.feed(offsets - offsets[0], events.time[rows], events.type[rows], events.value[rows])
+    found = pairer.finish()
+    kinds = found["kinds"]
     if len(kinds) > MOST_NAMES:
         raise TraceError(
             path,
             f"has {len(kinds)} different MPI calls, at most {MOST_NAMES} can be read",
             hint="its events of MPI are damaged: copy the trace again, or merge it again (mpi2prv)",
         )
+    sent, received, is_root, communicator = found["arguments"]
     return Calls(
-        offsets=offsets,
-        entry=entry,
-        exit=exit_,
-        name=name.astype(np.int16),
+        offsets=found["offsets"],
+        entry=found["entry"],
+        exit=found["exit"],
+        name=found["name"],
         names=tuple(labels.mpi_name(*kind) for kind in kinds),
         group=tuple(MPI_TYPES[type_] for type_, _ in kinds),
-        collectives=_arguments(found, np.flatnonzero(~of_mpi), offsets, entry, rows),
-        warnings=_warnings(unclosed, orphans),
+        collectives=CollectiveArguments(found["call"], sent, received, communicator, is_root != 0),
+        warnings=_warnings(found["unclosed"], found["orphans"]),
     )
-
-
-def _arguments(
-    found: Selected, rows: Int64, offsets: Int64, entry: Int64, row: Int64
-) -> CollectiveArguments:
-    """Arguments of collectives.
-
-    They stand on the line of the entry event, after it; or, in traces of other writers, before it
-    at the same time.
-
-    Parameters
-    ----------
-    found : Selected
-        Events of calls and their arguments.
-    rows : int64[n]
-        Rows of it with arguments.
-    offsets, entry : int64[L + 1], int64[K]
-        Of the calls.
-    row : int64[K]
-        Rows of it with the entries of calls.
-    """
-    if not len(entry):
-        return CollectiveArguments.none()
-    location, time = part_of(found.offsets, rows), found.time[rows]
-
-    def belongs(call: Int64) -> NDArray[np.bool_]:
-        same: NDArray[np.bool_] = entry[call] == time
-        same &= (offsets[location] <= call) & (call < offsets[location + 1])
-        return same
-
-    before = np.maximum(np.searchsorted(row, rows, side="right") - 1, 0)
-    call = np.where(belongs(before), before, np.minimum(before + 1, len(entry) - 1))
-    fits = np.flatnonzero(belongs(call))
-    call, rows = call[fits], rows[fits]
-    last = np.append(call[1:] != call[:-1], True)[: len(call)]
-    told = np.zeros((4, np.count_nonzero(last)), np.int64)
-    told[found.type[rows] - np.uint32(_ARGUMENTS[0]), np.cumsum(last) - last] = found.value[rows]
-    sent, received, is_root, communicator = told
-    return CollectiveArguments(call[last], sent, received, communicator, is_root != 0)
 
 
 def tally(events: Events, labels: Labels) -> Tally:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from popmodel.trace.tables import Events
 
-__all__ = ["Selected", "instants", "numbered", "rows_where_type", "select", "where_nonzero"]
+__all__ = ["Selected", "instants", "kinds_of", "rows_where_type", "select", "where_nonzero"]
 
 
 def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray[np.int64]:
@@ -103,7 +103,7 @@ def instants(events: Events, types: Sequence[int]) -> Instants:
     return Instants(offsets, take(events.time, rows), take(events.value, rows))
 
 
-def numbered(
+def kinds_of(
     types: NDArray[np.uint32], values: NDArray[np.int64]
 ) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
     """Distinct pairs of type and value, in order, and the number of each row's pair."""

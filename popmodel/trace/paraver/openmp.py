@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.trace.function_names import full_name
 from popmodel.trace.intervals import Spans
-from popmodel.trace.paraver.events import numbered, select, where_nonzero
+from popmodel.trace.paraver.events import kinds_of, select, where_nonzero
 from popmodel.trace.paraver.numbers import (
     BARRIERS,
     CONSTRUCTS,
@@ -53,7 +53,7 @@ def _spans(
 ) -> tuple[Spans, list[tuple[str, str]]]:
     """When one of some types is open, which of its values opened it, and their names and labels."""
     spans, opening = where_nonzero(found, types, end)
-    kinds, what = numbered(found.type[opening], found.value[opening])
+    kinds, what = kinds_of(found.type[opening], found.value[opening])
     example = np.zeros(len(kinds), dtype=np.int64)
     example[what] = found.row[opening]
     names = [

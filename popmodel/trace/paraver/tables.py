@@ -105,6 +105,8 @@ class ParaverRecords(Records):
         """Where MPI is called: the first events of callers behind the entry, at its time."""
         found = select(self.events, (*MPI_TYPES, _CALLER, _LINE))
         entries = np.flatnonzero((found.type <= max(MPI_TYPES)) & (found.value != 0))
+        if not np.any(found.type > max(MPI_TYPES)):
+            return CallSites(np.zeros(len(entries), np.int32), (("", ""),))
         columns = [_beside(found, entries, type_) for type_ in (_CALLER, _LINE)]
         kinds, site = alike(*columns)
         places = [(self._function(caller), self._place(line)) for caller, line in kinds.tolist()]
