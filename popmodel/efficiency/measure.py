@@ -20,7 +20,7 @@ from popmodel.efficiency.call_sites import CallSite, measure_call_sites
 from popmodel.efficiency.evidence import Evidence, gather
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.regions import RegionTimes, measure_regions
-from popmodel.errors import ReplayError
+from popmodel.errors import ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
@@ -108,7 +108,20 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     Run
         A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
         a run that cannot be replayed, too.
+
+    Raises
+    ------
+    TraceError
+        If the trace has no times to measure.
+    PartError
+        If it has no such part.
     """
+    if not trace.timed:
+        raise TraceError(
+            trace.path,
+            "has no measured times, only what processes compute and call",
+            hint="popmodel replay simulates the run on a network",
+        )
     trace, window = focused(trace, part)
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     masters = bounds[:-1]

@@ -118,7 +118,9 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
         found["call"],
         found["collective"],
         found["uneven"].astype(bool),
-        tuple(_note_apart(collectives.kind, found["entered"], found["left"])),
+        tuple(
+            _note_apart(collectives.kind, found["entered"], found["left"]) if trace.timed else ()
+        ),
     )
 
 

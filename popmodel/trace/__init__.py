@@ -1,7 +1,7 @@
 """Reading measured runs."""
 
 from popmodel.trace.calls import Calls
-from popmodel.trace.paraver.reader import read
+from popmodel.trace.formats import read
 from popmodel.trace.tables import Events, Messages, States, TraceWarning
 from popmodel.trace.trace import Trace
 

@@ -177,12 +177,15 @@ def find(trace: Trace) -> Focus:
     It lasts from the end of MPI_Init of the last rank to the start of MPI_Finalize of the first,
     whatever thread calls them, or to the first loss of records; of several sessions of a process
     the first begins and the last ends it. Where no rank has such a record, the trace's own begin or
-    end counts. A window of a trace was chosen by somebody and is taken as it is.
+    end counts. A window of a trace was chosen by somebody and is taken as it is, and a run whose
+    processes have no common time is taken as a whole.
     """
     if trace.whole is not None:
         lost = losses(trace)
         said = [describe(lost)] if lost else []
         return _all_of(trace, "the given part of the trace", *said)
+    if not trace.timed:
+        return _all_of(trace, "the whole run", "no measured times: a replay tells what MPI takes")
     begins, ends = _boundaries(trace)
     lost = losses(trace)
     begin = min(max([trace.begin, *begins.values()]), trace.end)

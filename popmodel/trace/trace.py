@@ -56,6 +56,8 @@ class Trace:
         Names of the locations, where there is a ``.row`` file.
     warnings : tuple of TraceWarning
         What was found wanting while reading.
+    timed : bool
+        Whether times were measured; else they are those of computing alone, and calls take none.
     whole : Trace or None
         Of a part of a run, the trace it was cut from.
     pieces : Pieces or None
@@ -74,6 +76,7 @@ class Trace:
     names: tuple[str, ...] | None = None
     warnings: tuple[TraceWarning, ...] = ()
     applications: int = 1
+    timed: bool = True
     whole: Trace | None = None
     pieces: Pieces | None = None
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)

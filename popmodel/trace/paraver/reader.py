@@ -59,20 +59,7 @@ NOTICES = (
 
 
 def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
-    """Read one application of a Paraver trace.
-
-    Parameters
-    ----------
-    path : path
-        A ``.prv`` file, plain or compressed with gzip; ``.pcf`` and ``.row`` files of the same
-        name are used where they exist.
-    application : int
-        Number of the application in the trace, from 1.
-    cache : bool
-        Keep the parsed trace in the user's cache directory and use it from there next time. The
-        records stay on disk and are memory-mapped, so that memory does not grow with the trace.
-        A directory that others can write to is not used (a warning of the trace says so).
-        Without the cache, records are held in memory, those of a long trace in a temporary file.
+    """Read one application of a Paraver trace; parameters as those of `popmodel.trace.read`.
 
     Raises
     ------
@@ -80,17 +67,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         If the file cannot be read, is damaged, truncated or not a trace.
     UsageError
         If the trace has no such application.
-
-    Examples
-    --------
-    >>> import popmodel
-    >>> trace = popmodel.read("tests/data/cg.S.2.prv.gz")
-    >>> trace.processes, trace.duration / 1e9  # s
-    (2, 0.52241422)
-    >>> table = trace.to_dataframe("calls")
     """
-    if not os.fspath(path):
-        raise UsageError("the name of the trace must not be empty", "give a .prv or .prv.gz file")
     source_path = Path(path)
     try:
         facts, arrays = _stored(source_path, application, cache)

@@ -1,0 +1,229 @@
+"""Time-independent traces of SimGrid SMPI."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracle import smpi as oracle
+
+from popmodel.efficiency.measure import analyse
+from popmodel.errors import TraceError, UsageError
+from popmodel.network.network import PRESETS
+from popmodel.simulator import from_trace, replay
+from popmodel.simulator.program import Op
+from popmodel.trace import Trace, read
+from popmodel.trace.focus import focused
+from popmodel.trace.info import info
+from popmodel.trace.smpi import read as read_smpi
+
+DATA = Path(__file__).parent.parent / "data" / "smpi"
+ROWS = json.loads((DATA / "reference.json").read_text())
+APPS = sorted({row["app"] for row in ROWS})
+HINT = "give one file with the actions of all processes, as smpirun -trace-ti writes them"
+
+
+def written(folder: Path, *lines: str) -> Path:
+    path = folder / "x.ti.txt"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def calls_of(trace: Trace, process: int) -> list[tuple]:
+    """Name, time, partner, tag, bytes and request of the calls of a process."""
+    calls = trace.calls()
+    mine = slice(*calls.offsets[process : process + 2])
+    columns = (calls.entry, calls.partner, calls.tag, calls.bytes, calls.request)
+    names = [calls.names[code] for code in calls.name[mine].tolist()]
+    return list(zip(names, *(column[mine].tolist() for column in columns), strict=True))
+
+
+def test_actions_are_calls_and_bursts(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "0 init", "0 compute 1000", "0 compute 500.4", "0 irecv 1 7 10 1", "0 isend 1 8 3 0",
+        "0 wait 1 0 7", "# a remark", "", "0 sleep 1e-6", "0 waitall 2", "0 finalize",
+        "1 init", "1 send 0 7 10 1", "1 recv 0 8 3 0", "1 compute 12", "1 finalize",
+    )  # fmt: skip
+    trace = read(path)
+    assert calls_of(trace, 0) == [
+        ("MPI_Init", 0, -1, 0, 0, -1),
+        ("MPI_Irecv", 1500, 1, 7, 40, 1),
+        ("MPI_Isend", 1500, 1, 8, 24, 2),
+        ("MPI_Wait", 1500, -1, 0, 0, 1),
+        ("MPI_Waitall", 2500, -1, 0, 0, -1),
+        ("MPI_Finalize", 2500, -1, 0, 0, -1),
+    ]
+    assert calls_of(trace, 1)[1:3] == [
+        ("MPI_Send", 0, 0, 7, 40, -1),
+        ("MPI_Recv", 0, 0, 8, 24, -1),
+    ]
+    assert (trace.processes, trace.end, trace.timed) == (2, 2500, False)
+    assert trace.ends().tolist() == [2500, 12]
+    assert (trace.states.begin.tolist(), trace.states.end.tolist()) == (
+        [0, 1000, 1500, 0],
+        [1000, 1500, 2500, 12],
+    )
+    assert [warning.text for warning in trace.warnings] == [
+        "no measured times: computation is taken from its amount at 1e+09 flop/s, MPI calls take "
+        "none"
+    ]
+    assert read_smpi(path, rate=5e8).ends().tolist() == [4001, 24]
+
+
+def test_amounts_of_collectives(tmp_path: Path) -> None:
+    """As the tracer tells them: some have the parts of all."""
+    actions = {
+        "barrier": ([(0, 0), (0, 0), (0, 0)], False),
+        "bcast 10 1 1": ([(0, 40), (40, 0), (0, 40)], True),
+        "reduce 10 5 1 1": ([(40, 0), (0, 40), (40, 0)], True),
+        "allreduce 10 0 1": ([(40, 40)] * 3, False),
+        "scan 10 0 0": ([(80, 80)] * 3, False),
+        "gather 10 20 1 1 2": ([(40, 0), (40, 60), (40, 0)], True),
+        "scatter 10 20 1 1 2": ([(0, 20), (120, 20), (0, 20)], True),
+        "allgather 10 20 1 2": ([(40, 60)] * 3, False),
+        "alltoall 10 20 1 2": ([(40, 60)] * 3, False),
+    }
+    lines = [f"{rank} {action}" for rank in range(3) for action in actions]
+    calls = read(written(tmp_path, *lines)).calls()
+    told = calls.collectives
+    assert told.call.tolist() == list(range(3 * len(actions)))
+    for place, (action, (amounts, rooted)) in enumerate(actions.items()):
+        mine = slice(place, None, len(actions))
+        assert list(zip(told.sent[mine], told.received[mine], strict=True)) == amounts, action
+        assert told.is_root[mine].tolist() == [False, rooted, False]
+    # Reducing is computing, too.
+    assert calls.entry.tolist() == [0, 0, 0, 5, 5, 5, 5, 5, 5] * 3
+
+
+def test_without_datatypes_amounts_are_bytes_or_doubles(tmp_path: Path) -> None:
+    """As the tracers TAU and MPE wrote them."""
+    for init, unit in (("init", 1), ("init 0", 8)):
+        path = written(tmp_path, f"0 {init}", "0 send 1 0 10", "1 init", "1 recv 0 0 10")
+        assert calls_of(read(path), 0)[1][4] == 10 * unit
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_computing_is_that_of_smpi(app: str) -> None:
+    program = from_trace(read(DATA / f"{app}.ti.txt.gz"))
+    expected = oracle.read(DATA / f"{app}.ti.txt.gz", recursive_doubling=False)
+    assert program.compute() == pytest.approx(expected.compute(), abs=1)  # ns
+    assert program.notes == ()
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_messages_are_those_of_the_plain_reader(app: str) -> None:
+    """Which has collectives as messages, with tags of their own."""
+    program = from_trace(read(DATA / f"{app}.ti.txt.gz"))
+    messages = program.messages
+    columns = (messages.sender, messages.receiver, messages.size)
+    sent = sorted(zip(*(column.tolist() for column in columns), strict=True))
+    lines = oracle.gzip.decompress((DATA / f"{app}.ti.txt.gz").read_bytes()).decode().splitlines()
+    expected = []
+    for rank, action, *rest in map(str.split, lines):
+        if action in ("send", "isend"):
+            expected.append((int(rank), int(rest[0]), int(float(rest[2])) * oracle.BYTES[rest[3]]))
+    assert sent == sorted(expected)
+    waits = np.count_nonzero((program.kind == Op.WAIT_RECEIVE) | (program.kind == Op.RECEIVE))
+    assert waits == len(expected)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["network"] == "net1us_10G_flat"],
+                         ids=lambda row: f"{row['app']}-{row['collectives']}")  # fmt: skip
+def test_runtimes_are_near_those_of_smpi(row: dict) -> None:
+    """Only near: SMPI's collectives, eager sends and headers of messages are others."""
+    program = from_trace(read(DATA / f"{row['app']}.ti.txt.gz"))
+    network = PRESETS["ideal"].with_(latency=1e-6, bandwidth=10e9, eager_threshold=65536)
+    assert replay(program, network).runtime == pytest.approx(row["runtime"], rel=0.01)
+
+
+def test_the_whole_run_is_taken_and_nothing_is_measured() -> None:
+    trace = read(DATA / "jac2048.4.ti.txt.gz")
+    part, focus = focused(trace)
+    assert part is trace
+    assert focus.caveats == ("no measured times: a replay tells what MPI takes",)
+    assert info(trace)["calls"]["MPI_Allreduce"] == 160
+    assert info(trace)["runtime"] == pytest.approx(0.178758188)
+    with pytest.raises(TraceError) as caught:
+        analyse(trace)
+    assert caught.value.message.endswith(
+        "has no measured times, only what processes compute and call"
+    )
+    assert caught.value.hint == "popmodel replay simulates the run on a network"
+
+
+def test_a_window_cuts_bursts_and_calls() -> None:
+    trace = read(DATA / "jac2048.4.ti.txt.gz")
+    part = trace.window(10**7, 2 * 10**7)
+    calls = part.calls()
+    assert 0 < len(calls) < len(trace.calls())
+    assert calls.entry.min() >= 10**7
+    assert calls.entry.max() <= 2 * 10**7
+    assert len(calls.partner) == len(calls.tag) == len(calls.bytes) == len(calls.request)
+    assert from_trace(part).compute().max() <= 10**7
+    assert np.all(part.ends() >= 10**7)
+
+
+def test_tests_are_counted_and_left_out(tmp_path: Path) -> None:
+    lines = ["0 init", "0 irecv 0 1 1 1", "0 test 0 0 1", "0 send 0 1 1 1", "0 waitall 1"]
+    trace = read(written(tmp_path, *lines))
+    (warning,) = trace.warnings[1:]
+    assert warning.text == "tests (ignored: whether they found anything is not recorded)"
+    assert warning.count == 1
+    assert [name for name, *_ in calls_of(trace, 0)] == [
+        "MPI_Init",
+        "MPI_Irecv",
+        "MPI_Send",
+        "MPI_Waitall",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("x init", "not an action of a process: 'x init'"),
+        ("0", "not an action of a process: '0'"),
+        ("0 fly", "unknown action 'fly'"),
+        ("0 compute", "argument 1 of compute must be a number, there is none"),
+        ("0 compute much", "argument 1 of compute must be a number, not 'much'"),
+        ("0 compute -1", "argument 1 of compute must be a number, not '-1'"),
+        ("0 compute 1e300", "process 0 computes longer than can be represented"),
+        ("0 send 1.5 0 1", "argument 1 of send must be a whole number, not '1.5'"),
+        ("0 send 0 0", "argument 3 of send must be a number, there is none"),
+        ("0 send 0 0 1 99", "unknown datatype 99"),
+        ("0 send 0 0 1e17 0", "send of 8e+17 bytes"),
+        ("0 wait 0 0 3", "no open request from 0 to 0 with tag 3"),
+        ("0 alltoallv 1 2", "unknown action 'alltoallv'"),
+    ],
+)
+def test_actions_that_cannot_be_used(tmp_path: Path, line: str, problem: str) -> None:
+    path = written(tmp_path, "0 init", line)
+    with pytest.raises(TraceError) as caught:
+        read(path)
+    assert caught.value.message == f"{path}:2: {problem}"
+    assert caught.value.hint == HINT
+
+
+def test_processes_that_lack(tmp_path: Path) -> None:
+    for lines, problem in (
+        ([], "the file has no actions"),
+        (["1 init"], "no actions of process 0"),
+        (
+            ["0 send 2 0 1", "1 init"],
+            "a message to or from process 2, of which there are no actions",
+        ),
+    ):
+        path = written(tmp_path, *lines)
+        with pytest.raises(TraceError) as caught:
+            read(path)
+        assert caught.value.message == f"{path}: {problem}"
+
+
+def test_there_is_one_application(tmp_path: Path) -> None:
+    path = written(tmp_path, "0 init")
+    with pytest.raises(UsageError) as caught:
+        read(path, application=2)
+    assert caught.value.message == f"{path}: no application 2"
+    assert caught.value.hint == "the trace has application 1 only"
