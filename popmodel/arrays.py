@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_SMALL = 1 << 16  # values up to which a table is quicker than to sort
+_TABLE = 1 << 20
+"""Entries of a table that costs less than to sort."""
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -19,26 +21,24 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return np.unique(values, return_counts=True)[0]
 
 
-def numbered(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sorted values, each once, and the one that each value is; small ones without sorting."""
-    if values.min(initial=0) < 0 or values.max(initial=0) >= max(len(values), _SMALL):
-        return np.unique(values, return_inverse=True)
-    seen = np.bincount(values, minlength=1) > 0
-    if not len(values):
-        seen[:] = False
-    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[values]
-
-
 def alike(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Distinct rows of some columns of equal length, in order, and the one that each row is.
 
-    As `numpy.unique` of rows, which compares them byte by byte: here columns are numbered one after
-    the other, in a third of its time, or much less where values are small.
+    As `numpy.unique` of rows, which compares them byte by byte: here columns are sorted one after
+    the other, in a third of its time; small numbers are looked up in a table, in a tenth of that.
     """
+    most = [int(column.max(initial=0)) + 1 for column in columns]
+    if math.prod(most) <= _TABLE and all(column.min(initial=0) >= 0 for column in columns):
+        key = columns[0]
+        for column, size in zip(columns[1:], most[1:], strict=True):
+            key = key * size + column
+        there = np.bincount(key, minlength=1) > 0
+        found = np.stack(np.unravel_index(np.flatnonzero(there), most), axis=1)
+        return found, (np.cumsum(there) - 1)[key]
     which = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        values, index = numbered(column)
-        which = numbered(which * len(values) + index)[1]
+        values, index = np.unique(column, return_inverse=True)
+        which = np.unique(which * len(values) + index, return_inverse=True)[1]
     first = np.empty(which.max(initial=-1) + 1, np.int64)
     first[which[::-1]] = np.arange(len(which))[::-1]
     return np.stack([column[first] for column in columns], axis=1), which

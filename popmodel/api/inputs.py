@@ -8,12 +8,12 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.trace import Trace, read
 
 if TYPE_CHECKING:
     from popmodel.machine.profile import Profile
     from popmodel.model.run.placement import Allocation
     from popmodel.model.signature.program import Signature
+    from popmodel.trace import Trace
 
 Path: TypeAlias = "str | os.PathLike[str]"
 TraceLike: TypeAlias = "Path | Trace"
@@ -36,6 +36,8 @@ def path_of(trace: TraceLike) -> str:
     UsageError
         If it is neither a trace nor a path.
     """
+    from popmodel.trace import Trace
+
     if isinstance(trace, Trace):
         return trace.path
     return os.fspath(_path("trace", trace, "a path or a trace that was read"))
@@ -49,6 +51,8 @@ def _path(name: str, given: Any, what: str) -> Path:
 
 def trace_of(trace: TraceLike, *, application: int = 1, cache: bool = True) -> Trace:
     """Return a trace, read if it is a path; raises as `popmodel.trace.read`."""
+    from popmodel.trace import Trace, read
+
     if isinstance(trace, Trace):
         return trace
     which = whole_number("application", application)

@@ -115,11 +115,6 @@ class Metrics(Result):
     def _document(self) -> dict[str, Any]:
         return self.to_dict(self.shown)
 
-    def _drawn(self, document: dict[str, Any]) -> str:
-        from popmodel.report.metrics_plot import svg
-
-        return svg(document)
-
     @property
     def files(self) -> tuple[str, ...]:
         """The files that the result rests on."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from popmodel.efficiency.advice import advice_data, advise
 from popmodel.efficiency.scaling import SCALING
 from popmodel.plain import document
+from popmodel.report.figures import loses
 from popmodel.report.names import run_names
-from popmodel.report.terminal import loses
 
 if TYPE_CHECKING:
     from popmodel.api.breakdown import Breakdown

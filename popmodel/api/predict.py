@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from popmodel.api.inputs import (
     ProfileLike,
@@ -27,7 +27,7 @@ from popmodel.units import format_time
 from popmodel.values import cut
 
 if TYPE_CHECKING:
-    from popmodel.report.render import Views
+    from popmodel.report.views import Views
 
 __all__ = ["Prediction", "predict"]
 
@@ -51,11 +51,6 @@ class Prediction(model.Prediction, Result):
 
     def _views(self) -> Views:
         return views((model.MAIN_FAMILY,), brief=True)
-
-    def _drawn(self, document: dict[str, Any]) -> str:
-        from popmodel.report.predict_plot import svg
-
-        return svg(document)
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -29,7 +29,8 @@ from popmodel.machine.network import network_of
 from popmodel.machine.profile import Profile
 from popmodel.network.network import Network
 from popmodel.plain import document
-from popmodel.report.replay import VIEWS, differences
+from popmodel.report.networks import differences
+from popmodel.report.replay import VIEWS
 from popmodel.simulator import from_trace
 from popmodel.simulator import replay as carry_out
 from popmodel.trace.caveats import caveats
@@ -144,11 +145,6 @@ class Replays(Result):
             {**one, **{name: math.inf for name in _LIMITS if one[name] is None}}
             for one in super()._records()
         ]
-
-    def _drawn(self, document: dict[str, Any]) -> str:
-        from popmodel.report.replay_plot import svg
-
-        return svg(document)
 
 
 _SHOWN = 8

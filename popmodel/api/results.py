@@ -96,10 +96,6 @@ class Result(ABC):
         """The document as the screen and the drawing show it."""
         return self.to_dict()
 
-    @abstractmethod
-    def _drawn(self, document: dict[str, Any]) -> str:
-        """The document, which has its provenance, as SVG."""
-
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the records of ``--format csv`` as a pandas table.
 
@@ -112,12 +108,16 @@ class Result(ABC):
 
     def plot(self) -> Drawing:
         """Plot the result; notebooks display it, ``save(path)`` writes it."""
-        return Drawing(self._drawn(self._stamped()))
+        from popmodel.report.formats import SVG
+        from popmodel.report.renderers.tables import Style
+
+        return Drawing(SVG.render(self._stamped(), self._views(), Style()))
 
     def __str__(self) -> str:
-        from popmodel.report.render import screen
+        from popmodel.report.renderers.tables import Style
+        from popmodel.report.renderers.terminal import screen_text
 
-        return screen(self._stamped(), self._views())
+        return screen_text(self._views().blocks(self._stamped()), Style())
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"

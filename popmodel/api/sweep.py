@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from popmodel.api.inputs import (
     ProfileLike,
@@ -26,13 +26,12 @@ from popmodel.model.changes import WHAT_IF
 from popmodel.model.sweep import sweep as model
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.report.sweep import VIEWS
-from popmodel.report.sweep_plot import svg
 from popmodel.units import count, parse_size
 from popmodel.values import cut
 
 if TYPE_CHECKING:
     from popmodel.model.sweep.sweep import Step
-    from popmodel.report.render import Views
+    from popmodel.report.views import Views
 
 __all__ = ["Sweep", "sweep"]
 
@@ -57,9 +56,6 @@ class Sweep(model.Sweep, Result):
 
     def _views(self) -> Views:
         return VIEWS
-
-    def _drawn(self, document: dict[str, Any]) -> str:
-        return svg(document)
 
     @property
     def files(self) -> tuple[str, ...]:

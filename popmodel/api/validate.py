@@ -42,7 +42,7 @@ from popmodel.validation.verdict import verdict
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
-    from popmodel.report.render import Views
+    from popmodel.report.views import Views
 
 __all__ = ["Validation", "validate"]
 
@@ -120,11 +120,6 @@ class Validation(Result):
 
     def _views(self) -> Views:
         return views((MAIN_FAMILY,))
-
-    def _drawn(self, document: dict[str, Any]) -> str:
-        from popmodel.report.validate_plot import svg
-
-        return svg(document)
 
 
 def validate(

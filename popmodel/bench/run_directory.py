@@ -265,7 +265,7 @@ def without_sample(run: Measurement) -> int:
 def done_in(path: Path) -> tuple[list[Job], bool]:
     """The jobs of a samples file in order, and whether its program came to its end.
 
-    A line that was cut by the end of its program is no job that is done.
+    A line that was cut by the end of its program is not a job that is done.
     """
     done, ended = samples.done_in(path)
     return [from_params(*job) for job in done], ended

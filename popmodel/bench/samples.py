@@ -62,7 +62,7 @@ _LAST_DATE = 253402300799.0  # s since 1970: the end of the year 9999
 
 
 class _Duration:
-    """Seconds above 0, which the programs write as text where they are no whole number."""
+    """Seconds above 0, which the programs write as text where they are not a whole number."""
 
     def read(self, value: Any) -> float | str:
         """Return the seconds as they stand, for a job is told by its words; see `Shape`."""
@@ -257,7 +257,7 @@ def read_one(path: str | os.PathLike[str]) -> Launch:
 def done_in(path: Path) -> tuple[list[tuple[str, Mapping[str, Any]]], bool]:
     """Name and parameters of the jobs in a samples file, and whether its program came to its end.
 
-    What is damaged, such as a line that was cut by the end of its program, is no job that is done.
+    What is damaged, such as a line that was cut by the end of its program, is not a job done.
     """
     jobs: list[tuple[str, Mapping[str, Any]]] = []
     try:

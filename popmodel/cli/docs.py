@@ -44,8 +44,9 @@ def command(
     from popmodel.api.docs import find, pages, terminal_markdown
     from popmodel.cli.output import terminal_style
     from popmodel.cli.streams import write_out
+    from popmodel.report.blocks import Facts, Note
     from popmodel.report.page import page_lines
-    from popmodel.report.terminal import pairs
+    from popmodel.report.renderers.terminal import block_lines
 
     raw = choice("--format", format, FORMATS) == "markdown"
     style = terminal_style(sys.stdout)
@@ -53,8 +54,8 @@ def command(
         known = pages()
         listed = [f"- `{each.name}`: {each.title}" for each in known]
         if not raw:
-            listed = pairs([(each.name, each.title) for each in known], style)
-            listed += ["", "popmodel docs PAGE shows a page"]
+            facts = Facts(tuple((each.name, each.title) for each in known))
+            listed = block_lines([(facts,), (Note("popmodel docs PAGE shows a page"),)], style)
         write_out("\n".join(listed) + "\n")
         return
     found = find(page)

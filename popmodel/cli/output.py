@@ -15,12 +15,11 @@ from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.errors import FileError, UsageError
 from popmodel.files import refuse_planted, write_bytes
 from popmodel.provenance import stamped
-from popmodel.report import formats, views
+from popmodel.report import formats
 from popmodel.report.formats import Format
-from popmodel.report.render import Views, render
 from popmodel.report.renderers.colour import depth_of
 from popmodel.report.renderers.tables import Style
-from popmodel.report.views import Document
+from popmodel.report.views import Document, Views
 from popmodel.values import dataclass
 
 
@@ -39,7 +38,7 @@ class Target:
     def write(
         self,
         document: Document,
-        shown: Views | views.Views,
+        views: Views,
         inputs: Iterable[str | os.PathLike[str]] = (),
         then: Callable[[], None] = lambda: None,
     ) -> None:
@@ -49,7 +48,7 @@ class Target:
         ----------
         document : mapping
             The result; one that has its provenance keeps it.
-        shown : Views
+        views : Views
             How it is shown.
         inputs : iterable of path
             The files that it rests on.
@@ -65,7 +64,7 @@ class Target:
         """
         if "provenance" not in document:
             document = stamped(document, self.arguments, inputs)
-        text = render(document, shown, self.format, self._style())
+        text = self.format.render(document, views, self._style())
         if self.path is None:
             try:
                 write_out(text)

@@ -114,7 +114,8 @@ def command(
     from popmodel.api.outcomes import BASELINES
     from popmodel.api.replay import replay
     from popmodel.cli.output import target
-    from popmodel.report.replay import VIEWS, differences
+    from popmodel.report.networks import differences
+    from popmodel.report.replay import VIEWS
 
     goal = target(ctx.obj, output, format, force=force)
     which = whole_number("--application", application)

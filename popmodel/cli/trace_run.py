@@ -95,7 +95,6 @@ def _finish(
     from popmodel.cli.output import terminal_style
     from popmodel.provenance import stamped
     from popmodel.report.formats import TABLE
-    from popmodel.report.render import render
     from popmodel.report.trace import VIEWS
 
     runs, notes = merged(raw, target, force=force, after_the_run=True)
@@ -112,7 +111,7 @@ def _finish(
         runs, raw=shown(raw) if keep_raw else None, cost=_cost(library, target), notes=notes
     )
     style = terminal_style(sys.stderr)
-    _say(render(stamped(found, arguments), VIEWS, TABLE, style))
+    _say(TABLE.render(stamped(found, arguments), VIEWS, style))
 
 
 def _cost(library: Library, target: Path) -> Costs | None:

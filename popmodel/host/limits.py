@@ -71,7 +71,7 @@ def cpu_limit(files: Files) -> float | None:
 
 
 def _ratio(quota: str, period: str) -> float | None:
-    """Quota over period, or None for ``max``, -1 and what is no number."""
+    """Quota over period, or None for ``max``, -1 and what is not a number."""
     if not quota.isdigit() or not period.isdigit() or int(quota) == 0 or int(period) == 0:
         return None
     return int(quota) / int(period)

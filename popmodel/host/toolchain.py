@@ -146,7 +146,7 @@ def find_mpi(launcher: str | None = None, environment: Environment = os.environ)
     ToolchainError
         If there is none, or its compiler cannot compile a program that includes mpi.h.
     UsageError
-        If the launcher is no program.
+        If the launcher is not a program.
     """
     given = None if launcher is None else _given_launcher(launcher, environment)
     words, origin = _mpi_compiler(environment)
@@ -246,7 +246,7 @@ def _behind(mpi: Mpi, environment: Environment) -> Words:
     """The compiler that a wrapper calls; the wrapper itself where it does not tell."""
     shown = _shown(mpi.compiler.command, environment)
     first = shown.split(maxsplit=1)[0] if shown else ""
-    # Cray's cc is no wrapper that tells, and serves without MPI as well.
+    # Cray's cc is not a wrapper that tells, and serves without MPI as well.
     return (first,) if first and _which(first, environment) else mpi.compiler.command
 
 

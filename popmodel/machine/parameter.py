@@ -107,6 +107,10 @@ class Parameter:
             self.changes.replace("_TIER", "" if tier == "inter" else f"_{tier}") for tier in TIERS
         )
 
+    def in_tier(self, tier: str) -> str:
+        """Return the path for messages of a tier."""
+        return self.path.replace("TIER", tier)
+
     def reason(self, tier: str) -> str:
         """Why the model does not use it for messages of a tier; empty if it does."""
         return (self.has_tiers and _NOT_USED_TIERS.get(tier)) or self.unused

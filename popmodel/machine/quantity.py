@@ -73,7 +73,7 @@ def read_quantity(
     Raises
     ------
     ValueError
-        If the entry is no quantity; the message says why and is meant to follow "KEY: ".
+        If the entry is not a quantity; the message says why and is meant to follow "KEY: ".
     """
     if not isinstance(entry, Mapping):
         raise ValueError(

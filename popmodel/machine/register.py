@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from typing import Any
 
 from popmodel.machine.parameter import TIERS, Parameter, is_free
 from popmodel.machine.parameters import REGISTER
@@ -17,14 +17,27 @@ def _names(path: str) -> list[str]:
     return [name for name in re.split(r"\.|\[[^\]]*\]", path) if name not in ("", "classes")]
 
 
-_PATTERNS = [(_names(parameter.path), parameter) for parameter in REGISTER]
+def _tree() -> dict[str, Any]:
+    """All parameters by the names of their paths; ``*`` for names that are free."""
+    tree: dict[str, Any] = {}
+    for one in REGISTER:
+        for tier in TIERS if one.has_tiers else ("",):
+            *above, last = ("*" if is_free(name) else name for name in _names(one.in_tier(tier)))
+            node = tree
+            for name in above:
+                node = node.setdefault(name, {})
+            node[last] = one
+    return tree
 
 
-def _fits(asked: Sequence[str], pattern: Sequence[str]) -> bool:
-    return len(asked) <= len(pattern) and all(
-        name == one or (name in TIERS if one == "TIER" else is_free(one))
-        for name, one in zip(asked, pattern, strict=False)
-    )
+_TREE = _tree()
+
+
+def _leaves(node: Any) -> list[Parameter]:
+    if isinstance(node, Parameter):
+        return [node]
+    found = (one for inner in node.values() for one in _leaves(inner))
+    return list({one.path: one for one in found}.values())  # once for all tiers
 
 
 def below(path: str) -> list[Parameter]:
@@ -37,9 +50,12 @@ def below(path: str) -> list[Parameter]:
         brackets is not looked at and may be missing, as may the list of size classes, and the tier:
         ``net.alpha``.
     """
-    asked = _names(path)
-    found = [parameter for pattern, parameter in _PATTERNS if _fits(asked, pattern)]
-    return found or [one for one in REGISTER if one.stem.replace(".TIER", "") == path]
+    node: Any = _TREE
+    for name in _names(path):
+        node = node.get(name, node.get("*")) if isinstance(node, dict) else None
+    if node is None:
+        return [one for one in REGISTER if one.stem.replace(".TIER", "") == path]
+    return _leaves(node)
 
 
 def find(path: str) -> Parameter | None:

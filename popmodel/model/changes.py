@@ -7,7 +7,7 @@ wherever it is printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from popmodel.machine.parameters import REGISTER
 from popmodel.values import dataclass
@@ -66,20 +66,21 @@ _LABELS: Mapping[str, str] = {
 _DEGREES = {"s": 1, "s/B": -1, "B/s": -1, "Hz": -1}  # a time per byte is changed as a rate
 
 
-def _group(name: str, label: str) -> Group:
+def _groups() -> Iterator[Group]:
     """The parameters of the register that change together."""
-    powers: dict[str, int] = {}
-    degree = 0
+    powers: dict[str, dict[str, int]] = {name: {} for name in _LABELS}
+    degrees = dict.fromkeys(_LABELS, 0)
     for one in REGISTER:
-        for stem, group in zip(one.stems, one.groups, strict=True):
-            if group == name:
-                powers[stem] = -1 if one.unit == "s/B" else 1
-                degree = _DEGREES.get(one.unit, 0)
-    return Group(name, label, powers, degree)
+        for stem, name in zip(one.stems, one.groups, strict=True):
+            if name:
+                powers[name][stem] = -1 if one.unit == "s/B" else 1
+                degrees[name] = _DEGREES.get(one.unit, 0)
+    for name, label in _LABELS.items():
+        yield Group(name, label, powers[name], degrees[name])
 
 
 _TABLE = (
-    *(_group(name, label) for name, label in _LABELS.items()),
+    *_groups(),
     Group("persistent", "persistent imbalance", {"imbalance.persistent_cv": 1}, 0),
     Group("transient", "transient imbalance", {"imbalance.transient_cv": 1}, 0),
 )

@@ -11,6 +11,7 @@ from popmodel.efficiency.by_process import UNITS
 from popmodel.report.blocks import Cell, Row, Section, Table, notes, texts
 from popmodel.report.export import Record
 from popmodel.report.joint import joint_caveats
+from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
 from popmodel.report.views import Document, Views
 from popmodel.units import plural
@@ -178,4 +179,4 @@ def _outliers(columns: Sequence[_Column]) -> NDArray[np.int64]:
     return np.sort(np.array(list(dict.fromkeys([*ends, *far]))[:SHOWN]))
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(blocks, records, picture)

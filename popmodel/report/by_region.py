@@ -10,6 +10,7 @@ from popmodel.report.blocks import Cell, Row, Section, Table, heads, notes, text
 from popmodel.report.export import Record
 from popmodel.report.figures import percent
 from popmodel.report.joint import joint_caveats, without_numbers
+from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
 from popmodel.report.reasons import Reasons
 from popmodel.report.views import Document, Views
@@ -123,4 +124,4 @@ def _notes(run: Run) -> list[str]:
     ]
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(blocks, records, picture)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from popmodel.plain import plain
-from popmodel.report.terminal import clean
+from popmodel.report.renderers.text import clean
 
 Record = Mapping[str, object]
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from popmodel.report.render import Document
-from popmodel.report.terminal import Style, display_width, paragraph
+from popmodel.report.views import Document
 
 
 def application(document: Document) -> str:
@@ -22,13 +19,3 @@ def machine(document: Document) -> str:
     origin = "preset, not measured" if one["preset"] else one["origin"]
     noisy = f"; noisy: {', '.join(one['noisy'])}" if one["noisy"] else ""
     return f"{one['name']} ({origin}{noisy})"
-
-
-def title(document: Document, sizes: Sequence[str], style: Style) -> list[str]:
-    """The application and the first of some ways to say the size that fits beside it."""
-    left = application(document)
-    for size in sizes:
-        blank = style.width - display_width(left) - display_width(size)
-        if blank >= 2:
-            return [left + " " * blank + size]
-    return [*paragraph(left, style), *paragraph(sizes[0], style)]

@@ -173,7 +173,7 @@ def _messages(profile: Profile) -> Iterator[Row]:
         last = len(network[tier]["classes"]) - 1
         for parameter in REGISTER:
             if parameter.has_tiers and parameter.shown:
-                path = parameter.path.replace("TIER", tier)
+                path = parameter.in_tier(tier)
                 index = 0 if parameter.unit == "s" else last  # latency of small, bandwidth of large
                 yield from _row(profile, parameter.shown, path.replace("[]", f"[{index}]"))
     if rows := list(_rows(profile, "net")):

@@ -21,8 +21,9 @@ from popmodel.report.blocks import (
     titled,
 )
 from popmodel.report.export import Record
-from popmodel.report.figures import percent
+from popmodel.report.figures import describe_team, percent
 from popmodel.report.joint import joint_caveats, joint_notes, joint_warnings
+from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
 from popmodel.report.places import placed
 from popmodel.report.reasons import Reasons
@@ -98,14 +99,6 @@ def records(document: Document) -> list[Record]:
                 row = {"family": family, "metric": metric, "value": None, "absent": reason}
                 rows.append(head | row)
     return rows
-
-
-def describe_team(threads: int | Sequence[int]) -> str:
-    """Threads per process: ``4``, or ``1..4`` where processes differ."""
-    if isinstance(threads, int):
-        return str(threads)
-    least, most = min(threads), max(threads)
-    return str(least) if least == most else f"{least}..{most}"
 
 
 def _families(runs: Sequence[Run]) -> list[Family]:
@@ -212,4 +205,4 @@ def _other_families(runs: Sequence[Run]) -> Section:
     return (Note(f"other families: {', '.join(others)} (--family)"),) if others else ()
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(blocks, records, picture)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
-from popmodel.report.bars import Bar, Line, bars
-from popmodel.report.metrics import describe_team
+from popmodel.report.figures import describe_team, percent
 from popmodel.report.names import run_names
-from popmodel.report.render import Document, stamped
-from popmodel.report.terminal import percent
+from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.views import Document
 from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
@@ -23,11 +22,10 @@ _SPEEDUP = "speedup"
 """Grows with the cores: no length beside efficiencies, so it stands with the facts of a run."""
 
 
-def svg(document: Document) -> str:
+def picture(document: Document) -> Picture:
     """One tree of efficiencies below the other, the runs side by side."""
     runs = document["runs"]
     names = run_names([run["trace"] for run in runs])
-    stamp = document["provenance"]
     shown = [family for family in load_families().values() if _is_shown(family, runs)]
     lines: list[Line] = []
     for family in shown:
@@ -35,20 +33,14 @@ def svg(document: Document) -> str:
             unit = ", ratios" if family.id == SCALING else ""
             lines.append(Line(f"{family.title}{unit}"))
         lines += _tree(runs, family)
-    return bars(
+    return Picture(
         "Efficiencies, %",
         [
             f"{name}: {_about(run, compared=len(runs) > 1)}"
             for name, run in zip(names, runs, strict=True)
         ],
-        names,
-        lines,
-        [
-            "Orange: where the family loses most.",
-            stamped(document),
-        ],
-        stamp,
-        full=1.0,
+        Bars(names, lines, full=1.0),
+        ["Orange: where the family loses most."],
     )
 
 

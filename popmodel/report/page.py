@@ -13,7 +13,8 @@ from rich.text import Text
 from rich.theme import Theme
 
 from popmodel.report.renderers.colour import Depth
-from popmodel.report.terminal import Style, display_width
+from popmodel.report.renderers.tables import Style
+from popmodel.report.renderers.text import display_width
 
 _SYSTEMS: dict[Depth, Any] = {
     Depth.NONE: None,

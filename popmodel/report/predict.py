@@ -13,26 +13,32 @@ from popmodel.model.prediction import DEFAULT_REFERENCE
 from popmodel.model.symbols import not_modelled
 from popmodel.model.uncertainty import group
 from popmodel.model.validity import OUTSIDE, Validity
-from popmodel.report.export import Record, markdown_table
-from popmodel.report.heading import application, machine, title
-from popmodel.report.launch import launch_lines
-from popmodel.report.predict_trees import efficiency_lines, trees
-from popmodel.report.reasons import Reasons
-from popmodel.report.render import Document, Views
-from popmodel.report.terminal import (
+from popmodel.report.blocks import (
+    Bar,
     Cell,
+    Command,
+    Facts,
+    Note,
+    Role,
     Row,
-    Style,
-    bar,
-    pairs,
-    paragraph,
-    percent,
-    table,
+    Section,
+    Table,
+    Title,
+    heads,
+    notes,
+    texts,
+    titled,
 )
-from popmodel.report.uncertainty import PARAMETERS_ONLY, how_to, measuring, named
+from popmodel.report.export import Record
+from popmodel.report.figures import percent
+from popmodel.report.heading import application, machine
+from popmodel.report.predict_plot import picture
+from popmodel.report.predict_trees import trees
+from popmodel.report.reasons import Reasons
+from popmodel.report.uncertainty import PARAMETERS_ONLY, measuring, named
+from popmodel.report.views import Document, Views
 from popmodel.units import count, format_size, format_time, plural
 
-BAR_WIDTH = 20
 REMEDIES_SHOWN = 8
 
 Estimate = Mapping[str, Any]
@@ -44,41 +50,29 @@ def views(families: Sequence[str], *, brief: bool = False) -> Views:
     Parameters
     ----------
     families : sequence of str
-        Families of metrics that the screen and the Markdown text show; CSV has all.
+        Families of metrics that are shown; CSV has all.
     brief : bool
         Leave out views of a metric that show no loss.
     """
-    return Views(
-        partial(screen, families=families, brief=brief),
-        records,
-        partial(markdown, families=families, brief=brief),
-    )
+    return Views(partial(blocks, families=families, brief=brief), records, picture)
 
 
-def screen(
-    document: Document, style: Style, families: Sequence[str], *, brief: bool = False
-) -> list[str]:
-    """The prediction on a terminal, from the setting to the command that launches the run."""
+def blocks(document: Document, families: Sequence[str], *, brief: bool = False) -> list[Section]:
+    """The prediction, from the setting to the command that launches the run."""
     reasons = Reasons()
-    lines = [
-        *title(document, _sizes(document), style),
-        *pairs(_setting(document), style),
-        "",
+    compares = _compares(document, families)
+    return [
+        (Title(application(document), _sizes(document)), Facts(_setting(document))),
+        (Facts(_results(document)),),
+        *trees(document, families, reasons, brief=brief),
+        (Facts((("reference", _reference(document)),)),) if compares else (),
+        reasons.section(),
+        (_time(document),),
+        _remedies(document),
+        _uncertainty(document),
+        titled("notes", _notes(document)),
+        (Command((document["launch"], document["launch_mpirun"])),),
     ]
-    lines += pairs(_results(document), style)
-    for tree in trees(document, families, reasons, brief=brief):
-        lines += ["", *efficiency_lines(tree, style)]
-        lines += [line for cause in tree.causes for line in paragraph(cause, style, first="<- ")]
-    if _compares(document, families):
-        lines += ["", *pairs([("reference", _reference(document))], style)]
-    lines += reasons.lines(style)
-    lines += ["", *_time(document, style)]
-    lines += _advice(document, style)
-    lines += ["", "notes"]
-    for note in _notes(document):
-        lines += paragraph(note, style, first=" - ")
-    lines += ["", *launch_lines(document["launch"], style.width)]
-    return [*lines, "or", *launch_lines(document["launch_mpirun"], style.width)]
 
 
 def records(document: Document) -> list[Record]:
@@ -105,38 +99,6 @@ def records(document: Document) -> list[Record]:
     return rows
 
 
-def markdown(document: Document, families: Sequence[str], *, brief: bool = False) -> list[str]:
-    """The same as the screen, as Markdown."""
-    reasons = Reasons()
-    facts = [*_setting(document), *_results(document)]
-    lines = markdown_table([application(document), _sizes(document)[0]], facts)
-    for tree in trees(document, families, reasons, brief=brief):
-        body = [
-            ["  " * row.depth + row.label, *(cell.text for cell in row.cells)] for row in tree.rows
-        ]
-        lines += ["", *markdown_table([tree.heading, tree.unit, "90 %"], body)]
-        lines += [line for cause in tree.causes for line in ("", f"<- {cause}")]
-    if _compares(document, families):
-        lines += ["", f"reference {_reference(document)}"]
-    for text in reasons.texts():
-        lines += ["", text]
-    body = [[row.label, *(cell.text for cell in row.cells[:2])] for row in _parts(document)]
-    lines += ["", *markdown_table(["where the time goes", "time", "%"], body)]
-    remedies, smaller = _remedies(document)
-    if remedies:
-        lines += ["", *markdown_table(["what would help", "runtime"], remedies)]
-    for text in [*smaller, *_uncertainty(document)]:
-        lines += ["", text]
-    if document["measure"] is not None:
-        lines += ["", how_to(document["measure"], document["machine"])]
-        lines += ["", "```sh", document["measure"], "```"]
-    for text in _notes(document):
-        lines += ["", text]
-    for launch in ("launch", "launch_mpirun"):
-        lines += ["", "```sh", *document[launch].split("\n"), "```"]
-    return lines
-
-
 def _sizes(document: Document) -> tuple[str, ...]:
     """P and T in words, the longest first."""
     processes, threads = document["processes"], document["threads"]
@@ -147,7 +109,7 @@ def _sizes(document: Document) -> tuple[str, ...]:
     )
 
 
-def _setting(document: Document) -> list[tuple[str, str]]:
+def _setting(document: Document) -> tuple[tuple[str, str], ...]:
     """The machine and how the run lies on it."""
     placement = document["placement"]
     place = (
@@ -163,10 +125,10 @@ def _setting(document: Document) -> list[tuple[str, str]]:
         facts.append(("memory", f"{format_size(memory, digits=3)} per process"))
     if not document["application"]["bundled"]:
         facts.insert(0, ("signature", PurePath(document["application"]["path"]).name))
-    return facts
+    return tuple(facts)
 
 
-def _results(document: Document) -> list[tuple[str, str]]:
+def _results(document: Document) -> tuple[tuple[str, str], ...]:
     runtime = document["runtime"]
     text = format_time(runtime["value"])
     validity = document["validity"]
@@ -180,12 +142,12 @@ def _results(document: Document) -> list[tuple[str, str]]:
     full, none = (format_time(form[name], digits=3) for name in ("full_overlap", "no_overlap"))
     bracket = f"{full} if computation and memory traffic overlap fully, {none} if not at all"
     reach = Validity(validity["status"], validity["factor"], tuple(validity["reasons"])).text
-    return [
+    return (
         ("runtime", text),
         ("validity", reach),
         *([("overlap", bracket)] if full != none else []),
         ("method", _method(document["replay"])),
-    ]
+    )
 
 
 def _method(found: Mapping[str, Any]) -> str:
@@ -230,67 +192,44 @@ def _reference(document: Document) -> str:
     return text if reference["why"] == DEFAULT_REFERENCE else f"{text} ({reference['why']})"
 
 
-def _parts(document: Document) -> list[Row]:
+def _time(document: Document) -> Table:
     """Parts of the runtime with their share, the largest first."""
     runtime = document["runtime"]["value"]
     largest = sorted(document["time"].items(), key=lambda part: -part[1]["value"])
-    return [
-        Row(
-            name,
-            (
-                Cell(format_time(part["value"])),
-                Cell(percent(part["value"] / runtime)),
-                Cell(bar(part["value"] / runtime, BAR_WIDTH).ljust(BAR_WIDTH)),
-            ),
-            depth=1,
-        )
+    rows = tuple(
+        Row(name, (Cell(format_time(part["value"])), Cell(percent(share)), Bar(share)), depth=1)
         for name, part in largest
-    ]
+        for share in [part["value"] / runtime]
+    )
+    return Table(heads(("time", "%", "")), rows, first="where the time goes")
 
 
-def _time(document: Document, style: Style) -> list[str]:
-    heads = [["time"], ["%"], [""]]
-    title = "where the time goes"
-    drawn = table(heads, _parts(document), style, first=title)
-    if "" not in drawn:
-        return drawn
-    figures = [Row(row.label, row.cells[:2], row.depth) for row in _parts(document)]
-    return table(heads[:2], figures, style, first=title)  # no room for bars
-
-
-def _advice(document: Document, style: Style) -> list[str]:
-    lines: list[str] = []
-    remedies, smaller = _remedies(document)
-    if remedies:
-        rows = [Row(label, (Cell(change),), depth=1) for label, change in remedies]
-        lines += ["", *table([["runtime"]], rows, style, first="what would help")]
-        lines += [line for text in smaller for line in paragraph(text, style, first=" ")]
-    uncertain = _uncertainty(document)
-    if uncertain:
-        lines.append("")
-    for text in uncertain:
-        lines += paragraph(text, style, rest="  ")
-    return lines + measuring(document["measure"], document["machine"], style)
-
-
-def _remedies(document: Document) -> tuple[list[tuple[str, str]], list[str]]:
+def _remedies(document: Document) -> Section:
     """The remedies that bring most, and how many more there are."""
-    every = [(label, _change(change)) for label, change in document["remedies"].items()]
-    more = len(every) - REMEDIES_SHOWN
-    return every[:REMEDIES_SHOWN], [f"and {more} smaller (all: --format json)"] if more > 0 else []
+    rows = tuple(
+        Row(label, texts([_change(change)]), depth=1)
+        for label, change in document["remedies"].items()
+    )
+    if not rows:
+        return ()
+    table = Table(heads(("runtime",)), rows[:REMEDIES_SHOWN], first="what would help")
+    more = len(rows) - REMEDIES_SHOWN
+    smaller = [f"and {more} smaller (all: --format json)"] if more > 0 else []
+    return (table, *notes(smaller, Role.REMARK))
 
 
 def _change(fraction: float) -> str:
     return f"{round(100 * fraction, 1) + 0.0:+.1f} %"  # + 0.0: not -0.0
 
 
-def _uncertainty(document: Document) -> list[str]:
-    """The input with the largest share of the interval; none if nothing is uncertain."""
+def _uncertainty(document: Document) -> Section:
+    """The input with the largest share of the interval; nothing if nothing is uncertain."""
     if not document["doubtful"]:
-        return []
+        return ()
     name, share = next(iter(document["doubtful"].items()))
     origins = {value["origin"] for path, value in document["inputs"].items() if group(path) == name}
-    return [f"main uncertainty: {named(name, share, origins)}"]
+    told = Note(f"main uncertainty: {named(name, share, origins)}", Role.HANGING)
+    return (told, *measuring(document["measure"], document["machine"]))
 
 
 def _notes(document: Document) -> list[str]:

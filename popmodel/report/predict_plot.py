@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from popmodel.report.bars import Bar, Line, bars
+from popmodel.report.figures import percent
 from popmodel.report.heading import application
-from popmodel.report.render import Document, stamped
-from popmodel.report.terminal import percent
+from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.views import Document
 from popmodel.units import format_time
 
 
-def svg(document: Document) -> str:
+def picture(document: Document) -> Picture:
     """A bar for each part of the runtime, the longest first, and one for the whole."""
     whole = document["runtime"]
     parts = sorted(document["time"].items(), key=lambda entry: -entry[1]["value"])
-    machine, stamp = document["machine"], document["provenance"]
+    machine = document["machine"]
     lines = [
         Line(
             label,
@@ -28,17 +28,12 @@ def svg(document: Document) -> str:
         )
         for label, one in [("runtime", whole), *parts]
     ]
-    return bars(
+    return Picture(
         f"{application(document)}: where the time goes",
         [
             f"{document['processes']} processes x {document['threads']} threads",
             f"machine {machine['name']} ({machine['origin']})",
         ],
-        [""],
-        lines,
-        [
-            "Intervals: 90 %, reflecting parameter uncertainty, not model error.",
-            stamped(document),
-        ],
-        stamp,
+        Bars([""], lines),
+        ["Intervals: 90 %, reflecting parameter uncertainty, not model error."],
     )

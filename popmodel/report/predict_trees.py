@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.report.blocks import Cell, Fit, Role, Row, Section, Table, heads, notes
+from popmodel.report.figures import loses, percent
 from popmodel.report.reasons import Reasons
-from popmodel.report.render import Document
-from popmodel.report.terminal import (
-    Cell,
-    Row,
-    Style,
-    display_width,
-    loses,
-    paragraph,
-    percent,
-    table,
-)
+from popmodel.report.views import Document
 from popmodel.units import format_time
-from popmodel.values import dataclass
 
 SCALING = "scaling"
 _TOLD = 0.05  # of a loss: a smaller cause is not worth a word
@@ -29,21 +21,11 @@ _FUZZ = 1e-6  # of a point: what rounding in the computation may add to 100
 Estimate = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Tree:
-    """Metrics below each other: heading, unit of the figures, lines, causes of the largest loss."""
-
-    heading: str
-    unit: str
-    rows: list[Row]
-    causes: list[str]
-
-
 def trees(
     document: Document, families: Sequence[str], reasons: Reasons, *, brief: bool
-) -> list[Tree]:
+) -> list[Section]:
     """The trees of some families; ``brief`` leaves out views of a metric that show no loss."""
-    found = []
+    found: list[Section] = []
     for name in families:
         family = load_families()[name]
         ratio = name == SCALING
@@ -67,9 +49,16 @@ def trees(
                         label += " <-"
                         marked += _causes(document, line.metric)
                 rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
-            unit = "" if ratio else "%"
-            found.append(Tree(walk.heading or family.title, unit, rows, marked))
+            tree = _tree(walk.heading or family.title, "" if ratio else "%", rows)
+            found.append((tree, *notes(marked, Role.CAUSE)))
     return found
+
+
+def _tree(title: str, unit: str, rows: Sequence[Row]) -> Fit:
+    """Values and intervals side by side; on a narrow screen the interval is below its metric."""
+    wide = Table(heads((unit, "90 %")), tuple(rows), title=title)
+    narrow = Table(heads((unit,)), tuple(_below(rows)), title=title)
+    return Fit((((wide,),), ((narrow,),)))
 
 
 def _causes(document: Document, metric: str) -> list[str]:
@@ -102,22 +91,9 @@ def _interval(estimate: Estimate, reasons: Reasons, *, ratio: bool) -> str:
     return f"{math.floor(100 * low + _FUZZ):.0f} .. {math.ceil(100 * high - _FUZZ):.0f}"
 
 
-def efficiency_lines(tree: Tree, style: Style) -> list[str]:
-    """A tree on a terminal; on a narrow one the interval stands below its metric."""
-    heads = [[tree.unit], ["90 %"]]
-    widest = max(row.depth + display_width(row.label) for row in tree.rows)
-    above = [] if display_width(tree.heading) <= widest else paragraph(tree.heading, style)
-    first = "" if above else tree.heading
-    drawn = table(heads, tree.rows, style, first=first)
-    if "" in drawn:  # continued below: rather an interval under its metric than the tree twice
-        drawn = table(heads[:1], _below(tree.rows), style, first=first)
-    return [*above, *drawn]
-
-
-def _below(rows: Sequence[Row]) -> list[Row]:
+def _below(rows: Sequence[Row]) -> Iterator[Row]:
     """The rows with their second figure, the interval, on a line of its own."""
-    narrow: list[Row] = []
     for row in rows:
-        narrow.append(Row(row.label, row.cells[:1], row.depth))
-        narrow += [Row(f"90 %: {cell.text}", (), row.depth + 2) for cell in row.cells[1:]]
-    return narrow
+        yield replace(row, cells=row.cells[:1])
+        for cell in row.cells[1:]:
+            yield Row(f"90 %: {cell.text}", depth=row.depth + 2)

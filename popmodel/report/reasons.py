@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from popmodel.report.blocks import Role, Section, notes
-from popmodel.report.terminal import Style, paragraph
 
 
 class Reasons:
@@ -23,10 +22,3 @@ class Reasons:
     def section(self) -> Section:
         """The reasons as notes; empty if no value was missing."""
         return notes(self.texts(), Role.REASON)
-
-    def lines(self, style: Style) -> list[str]:
-        """The same for a screen, after an empty line; nothing if no value was missing."""
-        drawn = [""] if self._numbers else []
-        for text in self.texts():
-            drawn += paragraph(text, style, rest="    ")
-        return drawn

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,16 +22,16 @@ from popmodel.report.blocks import (
 )
 from popmodel.report.export import Record
 from popmodel.report.figures import percent
+from popmodel.report.networks import parameters, properties, varying, words, written
 from popmodel.report.reasons import Reasons
+from popmodel.report.replay_plot import picture
 from popmodel.report.views import Document, Views
-from popmodel.units import count, format_bandwidth, format_size, format_time, plural
+from popmodel.units import count, format_time, plural
 from popmodel.values import dataclass
 
 Run = Mapping[str, Any]
 
 _APART = 0.01  # of the runtime: ranks that end closer together are not worth a column
-_OF_TIERS = ("latency", "bandwidth", "eager_threshold")  # which tiers say by distance and size
-_TIERS = {"within": "within a node", "between": "between nodes"}
 
 
 @dataclass(frozen=True)
@@ -41,14 +40,6 @@ class _Column:
 
     head: tuple[str, str]
     write: Callable[[Run], str]
-
-
-def differences(document: Document, number: int) -> str:
-    """In words what tells a replay, counted from 1, from the others: ``latency 5 us``."""
-    network = document["runs"][number - 1]["network"]
-    return ", ".join(
-        f"{_words(name)} {_write(name, network[name])}" for name in _varied(document["runs"])
-    )
 
 
 def blocks(document: Document) -> list[Section]:
@@ -73,7 +64,7 @@ def records(document: Document) -> list[Record]:
     return [
         {
             "trace": run["trace"],
-            **{f"network_{name}": run["network"][name] for name in _parameters(run)},
+            **{f"network_{name}": run["network"][name] for name in parameters(run)},
             "window_begin": document["window"]["begin"],
             "window_end": document["window"]["end"],
             "measured_runtime": document["measured_runtime"],
@@ -94,49 +85,10 @@ def records(document: Document) -> list[Record]:
     ]
 
 
-_WRITERS: dict[str, Callable[[Any], str]] = {
-    "latency": lambda value: format_time(value, trim=True),
-    "bandwidth": lambda value: format_bandwidth(_finite(value)),
-    "eager_threshold": lambda value: format_size(_finite(value)),
-    "cpu_factor": lambda value: f"{value:g}",
-}
-
-
-def _finite(value: float | None) -> float:
-    """A document writes what has no limit as null."""
-    return math.inf if value is None else value
-
-
-def _write(name: str, value: Any) -> str:
-    return _WRITERS.get(name, str)(value)
-
-
-def _words(name: str) -> str:
-    return {"name": "network", "cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
-
-
-def _parameters(run: Run) -> list[str]:
-    """Parameters of a network that are one value each."""
-    return [name for name in run["network"] if name != "tiers"]
-
-
-def _varied(runs: Sequence[Run]) -> list[str]:
-    """What tells replays apart: the network's name, and what differs between those of one name."""
-    networks: dict[str, list[Mapping[str, Any]]] = {}
-    for run in runs:
-        networks.setdefault(run["network"]["name"], []).append(run["network"])
-    return [
-        name
-        for name in _parameters(runs[0])
-        if (name == "name" and len(networks) > 1)
-        or any(one[name] != some[0][name] for some in networks.values() for one in some)
-    ]
-
-
 def _shared(document: Document) -> list[tuple[str, str]]:
     """What all replays have in common, and what each network is."""
     runs = document["runs"]
-    varied = _varied(runs)
+    varied = varying(runs)
     facts = [("trace", str(runs[0]["trace"]))]
     done = [run for run in runs if run["ranks"]]
     if done:
@@ -150,39 +102,11 @@ def _shared(document: Document) -> list[tuple[str, str]]:
         return facts
     networks = {run["network"]["name"]: run["network"] for run in runs}
     for name, network in networks.items():
-        told = ", ".join(_properties(network, varied))
+        told = ", ".join(properties(network, varied))
         own = "tiers" in network or (name in PRESETS and network == PRESETS[name].to_dict())
         based = name if own else f"based on {name}"
         facts.append((name, told) if len(networks) > 1 else ("network", f"{based}: {told}"))
     return facts
-
-
-def _properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:
-    """Parameters of a network that no column shows, in words."""
-    by_size = [_tier(_TIERS[key], tier) for key, tier in network.get("tiers", {}).items()]
-    unsaid = {"name", "tiers", *varied, *(_OF_TIERS if by_size else ())}
-    if network["cpu_factor"] == 1:
-        unsaid.add("cpu_factor")
-    return by_size + [
-        _property(name, value) for name, value in network.items() if name not in unsaid
-    ]
-
-
-def _property(name: str, value: Any) -> str:
-    if name == "latency" and value == 0:
-        return "no latency"
-    if name == "bandwidth" and value is None:
-        return "infinite bandwidth"
-    return f"{_words(name)} {_write(name, value)}"
-
-
-def _tier(where: str, tier: Mapping[str, Any]) -> str:
-    """Latency and bandwidth of a tier: those of empty and of the longest messages."""
-    first, last = tier["classes"][0], tier["classes"][-1]
-    rate = format_bandwidth(1 / last["beta"] if last["beta"] else math.inf)
-    eager = format_size(_finite(tier["eager_threshold"]), digits=3)
-    latency = format_time(first["alpha"], trim=True)
-    return f"{where} latency {latency}, bandwidth up to {rate}, eager threshold {eager}"
 
 
 def _computing(run: Run) -> str:
@@ -197,7 +121,7 @@ def _computing(run: Run) -> str:
 
 def _results(document: Document, reasons: Reasons) -> Section:
     """What came out for each network, one row each; none where there was no MPI to replay."""
-    runs, varied = document["runs"], _varied(document["runs"])
+    runs, varied = document["runs"], varying(document["runs"])
     if _without_mpi(document):
         return ()
     results = _columns(document, varied)
@@ -207,7 +131,7 @@ def _results(document: Document, reasons: Reasons) -> Section:
             outcome = [column.write(run) for column in results]
         else:
             outcome = [reasons.mark(run["error"])] * len(results)
-        network = [_written(run["network"], name) for name in varied]
+        network = [written(run["network"], name) for name in varied]
         rows.append(Row(str(number), texts([*network, *outcome])))
     columns = (*map(_head, varied), *(column.head for column in results))
     return (Table(columns, tuple(rows), first="run"),)
@@ -217,16 +141,9 @@ def _without_mpi(document: Document) -> bool:
     return all(run["operations"] == 0 for run in document["runs"])
 
 
-def _written(network: Mapping[str, Any], name: str) -> str:
-    """Value of a parameter; one that depends on the message is not one number."""
-    if "tiers" in network and name in _OF_TIERS:
-        return "-"
-    return _write(name, network[name])
-
-
 def _head(name: str) -> tuple[str, str]:
-    words = _words(name).split(" ", 1)
-    return (words[0], words[1]) if len(words) > 1 else ("", words[0])
+    above, _, head = words(name).partition(" ")
+    return (above, head) if head else ("", above)
 
 
 def _columns(document: Document, varied: Sequence[str]) -> list[_Column]:
@@ -306,4 +223,4 @@ def _notes(document: Document) -> list[str]:
     ]
 
 
-VIEWS = Views(blocks, records)
+VIEWS = Views(blocks, records, picture)

@@ -5,36 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.report.bars import Bar, Line, bars
-from popmodel.report.render import Document, stamped
-from popmodel.report.replay import differences
+from popmodel.report.networks import differences
+from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.views import Document
 from popmodel.units import format_time
 
 
-def svg(document: Document) -> str:
+def picture(document: Document) -> Picture:
     """A bar for the measured run and for each replay, in the order of the networks."""
     runs, measured = document["runs"], document["measured_runtime"]
     names = [
         differences(document, number) or run["network"]["name"]
         for number, run in enumerate(runs, start=1)
     ]
-    return bars(
+    return Picture(
         "Runtime on other networks",
         [f"trace {runs[0]['trace']}", _COMPARED[document["against"]["what"]]],
-        [""],
+        Bars(
+            [""],
+            [
+                Line("measured", (Bar(measured, format_time(measured)),)),
+                *(Line(name, (_bar(run),)) for name, run in zip(names, runs, strict=True)),
+            ],
+        ),
         [
-            Line("measured", (Bar(measured, format_time(measured)),)),
-            *(Line(name, (_bar(run),)) for name, run in zip(names, runs, strict=True)),
+            f"No result: {name}: {run['error']}"
+            for name, run in zip(names, runs, strict=True)
+            if run["runtime"] is None
         ],
-        [
-            *(
-                f"No result: {name}: {run['error']}"
-                for name, run in zip(names, runs, strict=True)
-                if run["runtime"] is None
-            ),
-            stamped(document),
-        ],
-        document["provenance"],
     )
 
 

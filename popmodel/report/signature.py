@@ -5,35 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.report.export import Record, markdown_table
-from popmodel.report.render import Document, Views
+from popmodel.report.blocks import Facts, Finding, Heading, Note, Role, Section, notes, titled
+from popmodel.report.export import Record
 from popmodel.report.signature_words import Entry, equation, quantity, tree, value_text
-from popmodel.report.terminal import Style, clean, pairs, paragraph
+from popmodel.report.views import Document, Views
 from popmodel.units import count, plural
 
 CHANGING = "what changes with P and T"
 
 
-def screen(document: Document, style: Style) -> list[str]:
-    """The check on a terminal: mistakes if there are any, else what the signature says."""
-    lines = pairs(_facts(document), style)
-    for finding in _findings(document):
-        lines += ["", *_finding(document["path"], finding, style)]
+def blocks(document: Document) -> list[Section]:
+    """Mistakes if there are any, remarks, and what the signature says."""
     explained = document["explained"]
-    if explained is None:
-        return lines
+    return [
+        (Facts(tuple(_facts(document))),),
+        *((finding,) for finding in _findings(document)),
+        *(_explained(explained) if explained is not None else ()),
+    ]
+
+
+def _explained(explained: Entry) -> Iterator[Section]:
     for title, entries in _sections(explained):
-        lines += ["", title]
-        for entry in entries:
-            lines += paragraph(entry, style, first=" ", rest="   ")
-    lines += ["", "program"]
-    for depth, text in tree(explained["program"]):
-        blank = " " * (depth + 1)
-        lines += paragraph(text, style, first=blank, rest=blank + "  ")
-    lines += ["", CHANGING]
-    for entry in _dependence(explained):
-        lines += paragraph(entry, style, first=" ", rest="   ")
-    return lines
+        yield titled(title, entries, Role.ENTRY)
+    program = (Note(text, Role.ENTRY, depth) for depth, text in tree(explained["program"]))
+    yield (Heading("program"), *program)
+    yield titled(CHANGING, _dependence(explained), Role.ENTRY)
 
 
 def records(document: Document) -> list[Record]:
@@ -62,23 +58,6 @@ def records(document: Document) -> list[Record]:
     return rows
 
 
-def markdown(document: Document) -> list[str]:
-    """The same as the screen, as Markdown."""
-    facts = _facts(document)
-    lines = markdown_table(list(facts[0]), facts[1:])
-    for finding in _findings(document):
-        hint = f" ({finding['hint']})" if finding["hint"] else ""
-        lines += ["", f"- {_place(document['path'], finding)} {finding['message']}{hint}"]
-    explained = document["explained"]
-    if explained is not None:
-        for title, entries in _sections(explained):
-            lines += ["", f"**{title}**", "", *(f"- {entry}" for entry in entries)]
-        lines += ["", "**program**", ""]
-        lines += [f"{'  ' * depth}- {text}" for depth, text in tree(explained["program"])]
-        lines += ["", f"**{CHANGING}**", "", *(f"- {text}" for text in _dependence(explained))]
-    return [clean(line) for line in lines]
-
-
 def _facts(document: Document) -> list[tuple[str, str]]:
     mistakes, remarks = (len(document[key]) for key in ("mistakes", "remarks"))
     verdict = plural(mistakes, "mistake") if mistakes else "no mistakes"
@@ -98,22 +77,12 @@ def _facts(document: Document) -> list[tuple[str, str]]:
 # -- mistakes and remarks
 
 
-def _findings(document: Document) -> list[Entry]:
+def _findings(document: Document) -> Iterator[Finding]:
     """Mistakes, then remarks, which are told apart by a word as compilers do it."""
-    remarks = [{**one, "message": f"remark: {one['message']}"} for one in document["remarks"]]
-    return [*document["mistakes"], *remarks]
-
-
-def _finding(path: str, finding: Entry, style: Style) -> list[str]:
-    """A finding in the form of compilers, that editors jump to."""
-    place = clean(_place(path, finding))
-    if len(place) > style.width // 2:
-        lines = [place, *paragraph(finding["message"], style, first="  ")]
-    else:
-        lines = paragraph(finding["message"], style, first=f"{place} ", rest="  ")
-    if finding["hint"]:
-        lines += paragraph(f"hint: {finding['hint']}", style, first="  ", rest="  ")
-    return lines
+    for begin, findings in (("", document["mistakes"]), ("remark: ", document["remarks"])):
+        for one in findings:
+            place = _place(document["path"], one)
+            yield Finding(place, f"{begin}{one['message']}", one["hint"] or "")
 
 
 def _place(path: str, finding: Entry) -> str:
@@ -236,22 +205,24 @@ def _below(key: str, entry: Any) -> Iterator[tuple[str, Entry]]:
                 yield from _below(f"{key}.{name}", one)
 
 
-CHECKED = Views(screen, records, markdown)
+CHECKED = Views(blocks, records)
 
 
 # -- the list of the bundled signatures
 
 
-def _list_screen(document: Document, style: Style) -> list[str]:
-    lines = pairs([(one["name"], _summary(one)) for one in document["signatures"]], style)
-    lines += [""]
-    for text in (
-        "popmodel signature show NAME > my_app.toml: copy one as a start",
-        "popmodel signature check my_app.toml: explain it and find its mistakes",
-        "popmodel docs grammar: every key with its unit",
-    ):
-        lines += paragraph(text, style, rest="  ")
-    return lines
+def _list_blocks(document: Document) -> list[Section]:
+    return [
+        (Facts(tuple((one["name"], _summary(one)) for one in document["signatures"])),),
+        notes(
+            (
+                "popmodel signature show NAME > my_app.toml: copy one as a start",
+                "popmodel signature check my_app.toml: explain it and find its mistakes",
+                "popmodel docs grammar: every key with its unit",
+            ),
+            Role.HANGING,
+        ),
+    ]
 
 
 def _summary(one: Entry) -> str:
@@ -266,9 +237,4 @@ def _list_records(document: Document) -> list[Record]:
     ]
 
 
-def _list_markdown(document: Document) -> list[str]:
-    rows = [(one["name"], _summary(one)) for one in document["signatures"]]
-    return markdown_table(["signature", ""], rows)
-
-
-LISTED = Views(_list_screen, _list_records, _list_markdown)
+LISTED = Views(_list_blocks, _list_records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.report.render import Document
+from popmodel.report.views import Document
 
 LONG_RUN = 3  # so many splits refused for one reason are told together
 
@@ -18,6 +18,17 @@ def name(split: Entry | Sequence[int]) -> str:
         return f"{split['processes']} x {split['threads']}"
     processes, threads = split
     return f"{processes} x {threads}"
+
+
+def varied(splits: Sequence[Entry]) -> list[str]:
+    """Parameters in which measured runs differ."""
+    first = splits[0]["parameters"]
+    return [key for key in first if any(one["parameters"][key] != first[key] for one in splits)]
+
+
+def described(split: Entry, differing: Sequence[str]) -> str:
+    """A split with the parameters that tell it apart: ``16 x 4 N=512``."""
+    return " ".join([name(split), *(f"{key}={split['parameters'][key]:g}" for key in differing)])
 
 
 def cores(one: Entry) -> int:

@@ -6,25 +6,29 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from popmodel.model.validity import EXTRAPOLATED, OUTSIDE
-from popmodel.report.export import Record, markdown_table
-from popmodel.report.heading import application, machine, title
-from popmodel.report.launch import launch_lines
-from popmodel.report.render import Document, Views
+from popmodel.report.blocks import (
+    Cell,
+    Command,
+    Facts,
+    Fit,
+    Note,
+    Row,
+    Section,
+    Table,
+    Title,
+    heads,
+    notes,
+)
+from popmodel.report.export import Record
+from popmodel.report.figures import percent
+from popmodel.report.heading import application, machine
 from popmodel.report.splits import Entry, ordered, runs
 from popmodel.report.splits import cores as split_cores
 from popmodel.report.splits import name as split_name
 from popmodel.report.sweep_advice import advice, command, growth, largest, percentage
-from popmodel.report.sweep_plot import svg
-from popmodel.report.terminal import (
-    Cell,
-    Row,
-    Style,
-    pairs,
-    paragraph,
-    percent,
-    table,
-)
-from popmodel.report.uncertainty import PARAMETERS_ONLY, how_to, measuring
+from popmodel.report.sweep_plot import picture
+from popmodel.report.uncertainty import PARAMETERS_ONLY, measuring
+from popmodel.report.views import Document, Views
 from popmodel.units import format_size, plural
 
 _MARKS = {EXTRAPOLATED: "~", OUTSIDE: "!"}
@@ -32,29 +36,30 @@ COLUMNS = ("runtime s", "90 %", "PE %", "best", "mem/proc")
 _LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen does without, in order
 
 
-def screen(document: Document, style: Style) -> list[str]:
-    """All splits, on a terminal."""
-    lines = [
-        *title(document, [_cores(document)], style),
-        *pairs([("machine", _machine(document))], style),
+def blocks(document: Document) -> list[Section]:
+    """All splits, what to take, and how to launch it."""
+    facts = [("machine", _machine(document))]
+    facts += [("what if", _what_if(document))] if document["what_if"] else []
+    facts += [("largest", largest(document))] if document["largest"] else []
+    return [
+        (Title(application(document), (_cores(document),)), Facts(tuple(facts))),
+        (_table(document),),
+        *(
+            (
+                Facts(tuple(advice(choice, document))),
+                *measuring(command(choice), document["machine"]),
+            )
+            for choice in document["choices"]
+        ),
+        *((Note(growth(one)),) for one in document["growth"]),
+        *((_launch(choice, document),) for choice in document["choices"]),
     ]
-    if document["what_if"]:
-        lines += pairs([("what if", _what_if(document))], style)
-    if document["largest"]:
-        lines += pairs([("largest", largest(document))], style)
-    lines += ["", *_table(document, style)]
-    for choice in document["choices"]:
-        lines += ["", *pairs(advice(choice, document), style)]
-        lines += measuring(command(choice), document["machine"], style)
-    for one in document["growth"]:
-        lines += ["", *paragraph(growth(one), style)]
-    for choice in document["choices"]:
-        lines.append("")
-        if len(document["choices"]) > 1:
-            lines.append(f"# {plural(choice['cores'], 'core')}")
-        lines += launch_lines(choice["launch"], style.width)
-        lines += ["or", *launch_lines(choice["launch_mpirun"], style.width)]
-    return lines
+
+
+def _launch(choice: Entry, document: Document) -> Command:
+    several = len(document["choices"]) > 1
+    comment = plural(choice["cores"], "core") if several else ""
+    return Command((choice["launch"], choice["launch_mpirun"]), comment)
 
 
 def records(document: Document) -> list[Record]:
@@ -94,39 +99,6 @@ def records(document: Document) -> list[Record]:
     ]
 
 
-def markdown(document: Document) -> list[str]:
-    """The table and what to take, as Markdown."""
-    body = [
-        [
-            f"{split_name(one)}{_mark(one)}{' *' if _is_taken(one, document) else ''}",
-            *_texts(one, document),
-        ]
-        for one in ordered(document)
-    ]
-    lines = [
-        f"## {application(document)}, {_cores(document)}",
-        "",
-        f"machine {_machine(document)}",
-        "",
-        *([largest(document), ""] if document["largest"] else []),
-        *markdown_table(["P x T", *COLUMNS], body),
-        "",
-        *(line for text in _remarks(document) for line in (text, "")),
-    ]
-    for choice in document["choices"]:
-        heading = ""
-        for name, value in advice(choice, document):
-            heading = name or heading
-            lines.append(f"- {heading}: {value}")
-        measure = command(choice)
-        if measure is not None:
-            lines += ["", how_to(measure, document["machine"]), "", "```sh", measure, "```"]
-        for launch in ("launch", "launch_mpirun"):
-            lines += ["", "```sh", *choice[launch].split("\n"), "```"]
-        lines.append("")
-    return lines + [f"- {growth(one)}" for one in document["growth"]]
-
-
 def _cores(document: Document) -> str:
     counts = [str(choice["cores"]) for choice in document["choices"]]
     return f"{', '.join(counts)} {'core' if counts == ['1'] else 'cores'}"
@@ -144,37 +116,28 @@ def _what_if(document: Document) -> str:
 # -- the table
 
 
-def _table(document: Document, style: Style) -> list[str]:
-    """The table with as many columns as fit side by side, and what does not fit named below."""
+def _table(document: Document) -> Fit:
+    """The table; a narrow screen leaves columns out, which are named below."""
     known = [
         name
         for name in COLUMNS
         if name != "mem/proc" or any(one["memory_per_process"] for one in document["candidates"])
     ]
-    left_out: list[str] = []
-    drawn = _drawn(document, known, style)
-    for name in _LEAST_NEEDED:
-        if drawn is not None:
-            break
-        if name in known:
-            known.remove(name)
-            left_out.append(name)
-        drawn = _drawn(document, known, style)
-    if drawn is None:  # nothing more to leave out: continued below rather than not shown
-        drawn = _drawn(document, known, style, continued=True) or []
-    for text in _remarks(document):
-        drawn += paragraph(text, style)
-    if left_out:
-        drawn += paragraph(f"not shown (terminal too narrow): {', '.join(left_out)}", style)
-    return drawn
+    least_needed = [name for name in _LEAST_NEEDED if name in known]
+    forms = []
+    for number in range(len(least_needed) + 1):
+        left_out = least_needed[:number]
+        columns = [name for name in known if name not in left_out]
+        remarks = [*_remarks(document)]
+        if left_out:
+            remarks.append(f"not shown (terminal too narrow): {', '.join(left_out)}")
+        forms.append(((_splits(document, columns), *notes(remarks)),))
+    return Fit(tuple(forms))
 
 
-def _drawn(
-    document: Document, columns: Sequence[str], style: Style, *, continued: bool = False
-) -> list[str] | None:
-    """The table, or None if it does not fit; refused splits say why in place of figures."""
+def _splits(document: Document, columns: Sequence[str]) -> Table:
+    """A line for each split; refused ones say why in place of figures."""
     rows: list[Row] = []
-    reasons: dict[int, tuple[str, str]] = {}  # row: what stands before the reason, and the reason
     digits = [
         max(len(str(one[key])) for one in ordered(document)) for key in ("processes", "threads")
     ]
@@ -185,25 +148,16 @@ def _drawn(
             mark = "*" if _is_taken(first, document) else " "
             label = f"{mark} {first['processes']:>{digits[0]}} x {first['threads']:<{digits[1]}}"
             if "why" not in first:
-                label += _mark(first)
-                rows.append(Row(label, tuple(_cells(first, document, columns))))
+                rows.append(Row(label + _mark(first), _cells(first, document, columns)))
                 continue
             if last is not first:
                 label = f"{label.rstrip()} .. {split_name(last)}"
-            reasons[len(rows)] = (label, f"not possible: {first['why']}")
-            rows.append(Row("?"))
-    drawn = table([[name] for name in columns], rows, style, first="  P x T")
-    if "" in drawn and not continued:
-        return None
-    for index, (label, reason) in reversed(reasons.items()):
-        drawn[index + 1 : index + 2] = paragraph(reason, style, first=f"{label}  ", rest="     ")
-    return drawn
+            rows.append(Row(label, instead=f"not possible: {first['why']}"))
+    return Table(heads(columns), tuple(rows), first="  P x T")
 
 
 def _mark(one: Entry) -> str:
-    """Signs for what a reader should know of a split; nothing for one that is not possible."""
-    if "why" in one:
-        return ""
+    """Signs for what a reader should know of a split."""
     return _MARKS.get(one["validity"]["status"], "") + ("^" if one["regret"] is None else "")
 
 
@@ -244,7 +198,7 @@ def _is_taken(one: Entry, document: Document) -> bool:
     return [one["processes"], one["threads"]] in [c["take"] for c in document["choices"]]
 
 
-def _cells(one: Entry, document: Document, columns: Sequence[str]) -> list[Cell]:
+def _cells(one: Entry, document: Document, columns: Sequence[str]) -> tuple[Cell, ...]:
     """The figures of a split; the fastest of its cores is the 100 % of the runtime's colours."""
     runtime, efficiency = one["runtime"], one["parallel_efficiency"]
     fastest = min(
@@ -259,7 +213,7 @@ def _cells(one: Entry, document: Document, columns: Sequence[str]) -> list[Cell]
         "best": Cell(percentage(one["probability_best"])),
         "mem/proc": Cell("-" if memory is None else format_size(memory, digits=3)),
     }
-    return [cells[name] for name in columns]
+    return tuple(cells[name] for name in columns)
 
 
 def _figure(number: float, digits: int) -> str:
@@ -267,10 +221,4 @@ def _figure(number: float, digits: int) -> str:
     return f"{number:#.{digits}g}".removesuffix(".")
 
 
-def _texts(one: Entry, document: Document) -> list[str]:
-    if "why" in one:
-        return [f"not possible: {one['why']}", *[""] * (len(COLUMNS) - 1)]
-    return [cell.text for cell in _cells(one, document, COLUMNS)]
-
-
-VIEWS = Views(screen, records, markdown, svg)
+VIEWS = Views(blocks, records, picture)

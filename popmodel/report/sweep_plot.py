@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from popmodel.report.figures import percent
 from popmodel.report.heading import application
-from popmodel.report.plots import Band, Mark, Panel, Point, drawing
-from popmodel.report.render import Document, stamped
+from popmodel.report.pictures import Band, Mark, Panel, Picture, Point, Points
 from popmodel.report.splits import Entry, cores, name, ordered, runs
-from popmodel.report.terminal import percent
+from popmodel.report.views import Document
 from popmodel.units import plural
 
 _UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6))
 
 
-def svg(document: Document) -> str:
+def picture(document: Document) -> Picture:
     """The runtime and the efficiency over the splits, one pair of panels per number of cores."""
     machine = document["machine"]
     facts = [
@@ -35,18 +35,15 @@ def svg(document: Document) -> str:
         for mark, meaning in meanings.items()
         if mark in marks or (mark is Mark.PLAIN and _others(document))
     ]
-    stamp = document["provenance"]
-    return drawing(
+    bands = [_band(choice, document) for choice in document["choices"]]
+    return Picture(
         f"{application(document)}: runtime and parallel efficiency by split",
         facts,
-        legend,
-        [_band(choice, document) for choice in document["choices"]],
+        Points(legend, bands),
         [
             "Bars: 90 % intervals; they reflect parameter uncertainty, not model error. Much of it "
-            "is common to all splits, which are compared draw by draw. Axes do not start at 0.",
-            stamped(document),
+            "is common to all splits, which are compared draw by draw. Axes do not start at 0."
         ],
-        stamp,
     )
 
 

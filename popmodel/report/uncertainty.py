@@ -7,8 +7,8 @@ from typing import Any
 
 from popmodel.machine.remeasure import file_of
 from popmodel.model.symbols import label
-from popmodel.report.launch import launch_lines
-from popmodel.report.terminal import Style, paragraph, percent
+from popmodel.report.blocks import Command, Note, Role, Section
+from popmodel.report.figures import percent
 
 PARAMETERS_ONLY = "intervals reflect parameter uncertainty, not model error"
 
@@ -36,12 +36,8 @@ def how_to(command: str, machine: Mapping[str, Any]) -> str:
     return f"measure, then add --machine {file_of(command)}:" if machine["preset"] else "measure:"
 
 
-def measuring(command: str | None, machine: Mapping[str, Any], style: Style) -> list[str]:
-    """The lines of the command, or none without one."""
+def measuring(command: str | None, machine: Mapping[str, Any]) -> Section:
+    """The command with what stands above it, or nothing without one."""
     if command is None:
-        return []
-    narrower = style.width - 2
-    return [
-        *paragraph(how_to(command, machine), style, first=" "),
-        *(f"  {line}" for line in launch_lines(command, narrower)),
-    ]
+        return ()
+    return (Note(how_to(command, machine), Role.REMARK), Command((command,), depth=1))

@@ -5,32 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.report.bars import Bar, Line, bars
-from popmodel.report.render import Document, stamped
-from popmodel.report.validate import described, is_outside
+from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.splits import described, varied
+from popmodel.report.views import Document
 from popmodel.units import format_time, plural
 
 
-def svg(document: Document) -> str:
+def picture(document: Document) -> Picture:
     """A bar for each split: the predicted runtime over the mean of those measured."""
     splits = document["splits"]
+    differing = varied(splits)
     repeats = any(split["runs"] > 1 for split in splits)
-    return bars(
+    return Picture(
         f"{document['application']} on {document['machine']}: predicted over measured runtime",
         ["1 (dashed) is exact; above 1 the prediction is too long"],
-        [""],
-        [
-            Line(f"{name} ({plural(one['runs'], 'run')})" if repeats else name, (_ratio(one),))
-            for name, one in zip(described(splits), splits, strict=True)
-        ],
+        Bars(
+            [""],
+            [
+                Line(
+                    described(one, differing)
+                    + (f" ({plural(one['runs'], 'run')})" if repeats else ""),
+                    (_ratio(one),),
+                )
+                for one in splits
+            ],
+            exact=1.0,
+        ),
         [
             "Orange: the measured runtime is outside the interval.",
             "Intervals: 90 %, reflecting parameter uncertainty, not model error.",
-            stamped(document),
         ],
-        document["provenance"],
-        exact=1.0,
     )
+
+
+def is_outside(one: Mapping[str, Any]) -> bool:
+    """Whether the interval misses the measured mean."""
+    return one["low"] is not None and not one["low"] <= one["mean"] <= one["high"]
 
 
 def _ratio(split: Mapping[str, Any]) -> Bar:

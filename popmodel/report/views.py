@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from popmodel.report.blocks import Command, Note, Section
 from popmodel.report.export import Record
+from popmodel.report.pictures import Picture
 from popmodel.values import dataclass
 
 Document: TypeAlias = Mapping[str, Any]
@@ -27,13 +28,13 @@ class Views:
         Document to what is shown, in order.
     records : callable
         Document to tidy records, one value each, for CSV.
-    svg : callable or None
-        Document to the text of a drawing; None for what has none.
+    picture : callable or None
+        Document to a drawing; None for what has none.
     """
 
     blocks: Callable[[Document], Sequence[Section]]
     records: Callable[[Document], list[Record]]
-    svg: Callable[[Document], str] | None = None
+    picture: Callable[[Document], Picture] | None = None
 
 
 def footer(document: Document) -> list[Section]:

@@ -6,14 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.report.blocks import Role, Section, titled
-from popmodel.report.terminal import Style, paragraph
 from popmodel.units import count
-
-
-def caveat_lines(caveats: Sequence[str], style: Style) -> list[str]:
-    """Lines that stand before the numbers, with an empty one after them; none for none."""
-    lines = [line for caveat in caveats for line in paragraph(caveat, style)]
-    return [*lines, ""] if lines else []
 
 
 def warned(warnings: Sequence[Mapping[str, Any]]) -> Section:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 
-__all__ = ["Event"]
+__all__ = ["MARKS", "Event"]
 
 
 class Event(IntEnum):
@@ -66,3 +66,7 @@ class Event(IntEnum):
     USED = auto()  #: ns that it was on a processor
     WAITED = auto()  #: ns that it waited for one
     LEFT_OUT = auto()  #: calls of a kind are not recorded anymore (`popmodel.trace.left_out`)
+
+
+MARKS = (Event.LOST, Event.CPUS, Event.SHARING, Event.USED, Event.WAITED, Event.LEFT_OUT)
+"""What popmodel's tracer tells about a trace."""

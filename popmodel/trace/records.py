@@ -33,6 +33,7 @@ __all__ = [
     "NamedCall",
     "OpenMP",
     "Records",
+    "Synchronisation",
     "Tally",
     "by_frequency",
 ]
@@ -68,7 +69,7 @@ class CallSites:
 
 @dataclass(frozen=True, eq=False)
 class OpenMP:
-    """What threads do in OpenMP.
+    """Parallel regions of OpenMP, on all threads.
 
     Attributes
     ----------
@@ -77,15 +78,25 @@ class OpenMP:
         they are is an index into the names.
     construct_names, function_names : sequence of (str, str)
         Name for people, and the label in the trace, by which those of one name are put in order.
-    barriers, locks : tuple of Intervals
-        Times in barriers, and waiting for locks and critical sections or holding them; one entry
-        for each kind.
     """
 
     constructs: Spans
     functions: Spans
     construct_names: Sequence[tuple[str, str]]
     function_names: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Synchronisation:
+    """When threads wait for each other.
+
+    Attributes
+    ----------
+    barriers, locks : tuple of Intervals
+        Times in barriers; times of waiting for locks and critical sections, or of holding them. An
+        entry for each kind.
+    """
+
     barriers: tuple[Intervals, ...]
     locks: tuple[Intervals, ...]
 
@@ -148,9 +159,13 @@ class Records:
         return CallSites(np.zeros(len(self.calls()), np.int32), (("", ""),))
 
     def openmp(self) -> OpenMP:
-        """What threads do in OpenMP."""
+        """Parallel regions of OpenMP."""
         none = Spans.none(self.locations)
-        return OpenMP(none, none, (), (), (), ())
+        return OpenMP(none, none, (), ())
+
+    def synchronisation(self) -> Synchronisation:
+        """When threads wait for each other."""
+        return Synchronisation((), ())
 
     def user_regions(self) -> Occurrences:
         """Regions that users mark in their programs."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.trace.records import OpenMP
+    from popmodel.trace.records import OpenMP, Synchronisation
     from popmodel.trace.trace import Trace
 
 __all__ = ["ParallelRegions", "locked", "parallel_regions", "synchronisation"]
@@ -60,12 +60,17 @@ def parallel_regions(trace: Trace) -> ParallelRegions:
 
 def synchronisation(trace: Trace) -> list[Intervals]:
     """When threads are in barriers, critical sections and locks, by kind."""
-    return [*_openmp(trace).barriers, *_openmp(trace).locks]
+    found = _synchronisation(trace)
+    return [*found.barriers, *found.locks]
 
 
 def locked(trace: Trace) -> list[Intervals]:
     """When threads wait for critical sections and locks, or hold them, by kind."""
-    return [*_openmp(trace).locks]
+    return [*_synchronisation(trace).locks]
+
+
+def _synchronisation(trace: Trace) -> Synchronisation:
+    return trace.derived("synchronisation", lambda trace: trace.records.synchronisation())
 
 
 def _openmp(trace: Trace) -> OpenMP:

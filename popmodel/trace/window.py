@@ -9,8 +9,9 @@ import numpy as np
 
 from popmodel.errors import PartError, UsageError
 from popmodel.trace.calls import cut_calls
+from popmodel.trace.event import MARKS
 from popmodel.trace.pieces import Pieces, cut_instants, joined, spread
-from popmodel.trace.records import CallSites, Records
+from popmodel.trace.records import CallSites, Records, Synchronisation
 from popmodel.trace.tables import Events, Messages, States, location_of_row, offsets_of
 from popmodel.trace.user_regions import user_regions
 from popmodel.units import format_time, plural
@@ -156,14 +157,20 @@ class Part(Records):
         return CallSites(sites.site[cut_calls(self._whole.calls(), self._pieces)[1]], sites.places)
 
     def openmp(self) -> OpenMP:
-        """What threads do in OpenMP, clipped."""
+        """Parallel regions, clipped."""
         found = self._whole.derived("openmp", lambda whole: whole.records.openmp())
         return dataclasses.replace(
             found,
             constructs=found.constructs.cut(self._pieces),
             functions=found.functions.cut(self._pieces),
-            barriers=tuple(each.cut(self._pieces) for each in found.barriers),
-            locks=tuple(each.cut(self._pieces) for each in found.locks),
+        )
+
+    def synchronisation(self) -> Synchronisation:
+        """When threads wait for each other, clipped."""
+        found = self._whole.records.synchronisation()
+        return Synchronisation(
+            tuple(each.cut(self._pieces) for each in found.barriers),
+            tuple(each.cut(self._pieces) for each in found.locks),
         )
 
     def user_regions(self) -> Occurrences:
@@ -184,8 +191,7 @@ class Part(Records):
 
     def marks(self) -> Mapping[Event, Instants]:
         """What the tracer tells inside."""
-        marks = self._whole.records.marks().items()
-        return {mark: told.cut(self._pieces) for mark, told in marks}
+        return {mark: self._whole.marks(mark).cut(self._pieces) for mark in MARKS}
 
 
 def _states(states: States, pieces: Pieces) -> States:

@@ -133,7 +133,7 @@ def test_csv(found: Callable[..., None], popmodel: Call) -> None:
 def test_markdown(found: Callable[..., None], popmodel: Call) -> None:
     found(GOOD[0], NO_MPI)
     out = popmodel("doctor", "--format", "markdown")[1]
-    assert "| check | status | result | what to do |\n|:--|--:|--:|--:|\n" in out
+    assert "| check | status | result | what to do |\n|:--|:--|:--|:--|\n" in out
     assert "| MPI | fail | no MPI found | python -m pip install 'popmodel-hpc[mpi]' |\n" in out
 
 

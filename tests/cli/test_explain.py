@@ -66,7 +66,7 @@ def test_a_family(popmodel: Call) -> None:
     assert family["metrics"][2]["metric"] == "load_balance"
     assert family["metrics"][2]["meaning"].startswith("How evenly useful time")
     markdown = popmodel("explain", "mpi", "--format", "markdown")[1]
-    assert "| load_balance | How evenly useful time is spread over the processes |" in markdown
+    assert "    - load_balance: How evenly useful time is spread over the processes\n" in markdown
 
 
 def test_other_formats(popmodel: Call) -> None:
@@ -81,10 +81,10 @@ def test_other_formats(popmodel: Call) -> None:
     rows = list(csv.DictReader(io.StringIO(popmodel("explain", "speedup", "--format", "csv")[1])))
     assert [row["family"] for row in rows] == ["scaling"]
     markdown = popmodel("explain", "speedup", "--format", "markdown")[1]
-    assert markdown.startswith("## Speed-up (scaling)\n")
+    assert markdown.startswith("### Speed-up (scaling.speedup)\n\n- **meaning**: ")
     listed = popmodel("explain", "--format", "markdown")[1]
-    assert "## MPI (multiplicative)\n" in listed
-    assert "| Global efficiency | global_efficiency | How well the run uses" in listed
+    assert "### mpi: MPI (multiplicative)\n" in listed
+    assert "- global_efficiency\n  - parallel_efficiency\n" in listed
 
 
 def test_an_unknown_name_is_answered_by_near_ones(popmodel: Call) -> None:
@@ -112,7 +112,7 @@ def test_a_word_of_a_screen(popmodel: Call) -> None:
     rows = list(csv.DictReader(io.StringIO(popmodel("explain", "e_mt", "--format", "csv")[1])))
     assert [row["name"] for row in rows] == ["e_mt"]
     markdown = popmodel("explain", "e_mt", "--format", "markdown")[1]
-    assert markdown.startswith("## e_mt (predictions)\n")
+    assert markdown.startswith("### e_mt (predictions)\n")
 
 
 @pytest.mark.parametrize("width", ["40", "60", "80"])

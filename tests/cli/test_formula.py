@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from popmodel.report.formula import formula_lines
+from popmodel.report.renderers.equations import equation_lines
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -141,7 +141,7 @@ def test_wrong_requests_are_refused(
 @pytest.mark.parametrize("width", [30, 40, 60, 80])
 def test_an_equation_is_broken_before_operators(width: int) -> None:
     text = "aa + bb*(sqrt(c_p**2 + d**2)*q(P) + 1)/T - 24*n0*n1*n2*w/(T*b_8)"
-    lines = formula_lines("runtime", text, width)
+    lines = equation_lines("runtime", text, width)
     assert max(map(len, lines)) <= width
     assert "".join(lines).replace(" ", "") == f"runtime={text}".replace(" ", "")
     assert all(re.match(r" {5}([+\-/]|\*[^*])", line) for line in lines[1:])
@@ -149,7 +149,7 @@ def test_an_equation_is_broken_before_operators(width: int) -> None:
 
 def test_an_exponent_is_torn_apart_last() -> None:
     law = "b_sat/(1 + (-1 + (b_1/b_sat)**(-q_sat))/8**q_sat)**(1/q_sat)"
-    lines = formula_lines("b_8", law, 60)
+    lines = equation_lines("b_8", law, 60)
     assert lines == [
         " b_8 = b_sat/(1 + (-1 + (b_1/b_sat)**(-q_sat))",
         "     /8**q_sat)**(1/q_sat)",
@@ -157,5 +157,5 @@ def test_an_exponent_is_torn_apart_last() -> None:
 
 
 def test_a_name_wider_than_the_screen_stays_whole() -> None:
-    assert formula_lines("a", "b" * 50, 20) == [f" a = {'b' * 50}"]
-    assert formula_lines("a", f"{'b' * 50} + c", 20) == [f" a = {'b' * 50}", "     + c"]
+    assert equation_lines("a", "b" * 50, 20) == [f" a = {'b' * 50}"]
+    assert equation_lines("a", f"{'b' * 50} + c", 20) == [f" a = {'b' * 50}", "     + c"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.report.predict import launch_lines
+from popmodel.report.renderers.text import command_lines
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -231,15 +231,15 @@ def test_wrong_options_are_refused(arguments: list[str], message: str, popmodel:
 
 def test_launch_lines_fit_and_mean_the_same() -> None:
     command = "A=1 B=2 \\\nsrun -N 4 -n 16 -c 4 --ntasks-per-node=4 --cpu-bind=cores ./app"
-    lines = launch_lines(command, 40)
+    lines = command_lines(command, 40)
     assert lines == [
         "A=1 B=2 \\",
         "srun -N 4 -n 16 -c 4 \\",
         "  --ntasks-per-node=4 --cpu-bind=cores \\",
         "  ./app",
     ]
-    assert launch_lines("one", 40) == ["one"]
-    echoed = "\n".join(launch_lines("X=1 \\\necho a b c d e f g h i j k l m n o p q", 20))
+    assert command_lines("one", 40) == ["one"]
+    echoed = "\n".join(command_lines("X=1 \\\necho a b c d e f g h i j k l m n o p q", 20))
     shell = subprocess.run(echoed, shell=True, capture_output=True, text=True, check=True)
     assert shell.stdout == "a b c d e f g h i j k l m n o p q\n"
 

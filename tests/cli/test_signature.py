@@ -103,7 +103,7 @@ def test_other_formats(popmodel: Call) -> None:
     )
     assert [(row["section"], row["line"]) for row in rows] == [("mistake", "7")]
     assert popmodel("signature", "check", "cannon", "-o", "a.md")[0] == 0
-    assert Path("a.md").read_text().startswith("| signature | cannon |")
+    assert Path("a.md").read_text().startswith("- **signature**: cannon\n")
 
 
 def test_set_and_bundled(popmodel: Call) -> None:

@@ -21,11 +21,12 @@ from popmodel.model.signature import files as signature
 from popmodel.model.sweep.sweep import sweep
 from popmodel.model.validity import LIMITS, Validity, assess, ranges
 from popmodel.plain import plain
-from popmodel.report.predict import screen
-from popmodel.report.sweep import markdown as sweep_markdown
+from popmodel.report.predict import blocks
+from popmodel.report.renderers.markdown import markdown_lines
+from popmodel.report.renderers.tables import Style
+from popmodel.report.renderers.terminal import block_lines
+from popmodel.report.sweep import blocks as sweep_blocks
 from popmodel.report.sweep import records as sweep_records
-from popmodel.report.sweep import screen as sweep_screen
-from popmodel.report.terminal import Style
 
 TWO_CORES = profile.load(Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json")
 LOOP = (
@@ -141,7 +142,7 @@ def test_far_outside_there_is_no_interval_and_a_reason() -> None:
     assert all(one["value"] is not None for one in estimates)
     assert all(one["low"] is None and one["high"] is None for one in estimates)
     assert {one["why"] for one in estimates} == {why}
-    lines = screen(document, Style(60), ["hybrid-additive"])
+    lines = block_lines(blocks(document, ["hybrid-additive"]), Style(60))
     assert max(map(len, lines)) <= 60
     text = " ".join(" ".join(lines).split())
     assert "no interval: too far outside the measured range" in text
@@ -261,7 +262,7 @@ def test_the_splits_of_a_sweep_are_marked() -> None:
     document = found.to_dict()
     for one, candidate in zip(document["candidates"], found.candidates, strict=True):
         assert one["validity"] == plain(candidate.validity)
-    lines = sweep_screen(document, Style(60))
+    lines = block_lines(sweep_blocks(document), Style(60))
     assert max(map(len, lines)) <= 60
     assert any(" 2 x 32~ " in line for line in lines)
     assert any(" 1 x 64! " in line for line in lines)
@@ -273,9 +274,10 @@ def test_the_splits_of_a_sweep_are_marked() -> None:
     assert "! too far outside the measured range for an interval: threads a factor of 32 " in text
     (row,) = [one for one in sweep_records(document) if one["threads"] == 64]
     assert (row["validity"], row["validity_factor"]) == ("outside", 32.0)
-    assert "1 x 64!" in "\n".join(sweep_markdown(document))
+    assert "1 x 64!" in "\n".join(markdown_lines(sweep_blocks(document)))
 
 
 def test_the_splits_of_a_preset_have_no_mark() -> None:
-    lines = sweep_screen(sweep(program(LOOP), machine(), [8], draws=50).to_dict(), Style(60))
+    small = sweep(program(LOOP), machine(), [8], draws=50).to_dict()
+    lines = block_lines(sweep_blocks(small), Style(60))
     assert not any("~" in line or "!" in line for line in lines)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.report.export import csv_text, json_text, markdown_table
-from popmodel.report.terminal import clean
+from popmodel.report.renderers.text import clean
 
 
 def test_json_keeps_full_precision_and_takes_arrays() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.trace import blocks
-from popmodel.trace.paraver.events import numbered, rows_where_type, where_nonzero
+from popmodel.trace.paraver.events import numbered, rows_where_type, select, where_nonzero
 from popmodel.trace.tables import Events
 
 LOCATIONS, END = 3, 40
@@ -57,13 +57,14 @@ def test_where_nonzero(events: list[list[tuple[int, int]]]) -> None:
             if value:
                 on.add(instant)
         expected.append(on)
-    found, row = where_nonzero(table, (7,), END)
+    selected = select(table, (7, 8))
+    found, row = where_nonzero(selected, (7,), END)
     inside: list[set[int]] = [set() for _ in range(LOCATIONS)]
     for location, begin, end in zip(found.location, found.begin, found.end, strict=True):
         inside[location] |= set(range(begin, end))
     assert inside == expected
-    assert np.all(table.value[row] > 0)
-    assert np.array_equal(table.time[row], found.begin)
+    assert np.all(selected.value[row] > 0)
+    assert np.array_equal(selected.time[row], found.begin)
 
 
 @given(
@@ -74,6 +75,6 @@ def test_pairs_are_numbered_in_order(pairs: list[tuple[int, int]], small: bool) 
     if small:
         pairs = [(type_, abs(value) % 5) for type_, value in pairs]
     types, values = np.array(pairs, np.int64).reshape(-1, 2).T
-    found, number = numbered((70, 9, 5), types.astype(np.uint32), values)
+    found, number = numbered(types.astype(np.uint32), values)
     assert found == sorted(set(pairs))
     assert [found[each] for each in number.tolist()] == pairs

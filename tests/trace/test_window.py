@@ -167,8 +167,8 @@ def rows(*arrays: np.ndarray) -> list[tuple]:
 def tables(trace: Trace) -> dict[str, object]:
     """All that is known of a part of a run."""
     records, calls = trace.records, trace.calls()
-    openmp, told = records.openmp(), calls.collectives
-    spans = (openmp.constructs, openmp.functions, *openmp.barriers, *openmp.locks)
+    openmp, waits, told = records.openmp(), records.synchronisation(), calls.collectives
+    spans = (openmp.constructs, openmp.functions, *waits.barriers, *waits.locks)
     marks = records.marks()
     instants = (
         records.lock_waits(),

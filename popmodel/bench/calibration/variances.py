@@ -79,7 +79,7 @@ def _launch_effect(series: Sequence[Series]) -> tuple[float, float, list[float]]
         return 0.0, 1.0, own
     table = np.array([series[int(index)].coordinates for index in together])
     table = table - table.mean(axis=1, keepdims=True)
-    # the median over the series: a few far noisier than the rest are no effect of the launch
+    # the median over the series: a few far noisier than the rest are not an effect of the launch
     effect = np.median(table, axis=0)
     effect = effect - effect.mean()
     without = ((table - effect) ** 2).sum(axis=1) / (usual - 1)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from popmodel.report.pictures import Bars, Picture
+from popmodel.report.renderers import bars, points
+from popmodel.report.renderers.sheet import sheet
 
 if TYPE_CHECKING:
     from popmodel.report.renderers.tables import Style
@@ -11,6 +16,14 @@ if TYPE_CHECKING:
 
 def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (no lines)
     """The drawing of a document that has one."""
-    if views.svg is None:
+    if views.picture is None:
         raise ValueError(f"{document['schema']} cannot be plotted")
-    return views.svg(document)
+    return draw(views.picture(document), document["provenance"])
+
+
+def draw(picture: Picture, stamp: Mapping[str, Any]) -> str:
+    """A picture as SVG, with where it comes from at its foot."""
+    shown = picture.shown
+    width, arranged = bars.arranged(shown) if isinstance(shown, Bars) else points.arranged(shown)
+    by = f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}"
+    return sheet(picture, width, arranged, [*picture.remarks, by], stamp)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.arrays import alike, distinct
 from popmodel.trace.blocks import take, walk
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
 
     from popmodel.trace.tables import Events
 
-__all__ = ["instants", "numbered", "rows_where_type", "where_nonzero"]
-
-_SMALL = 1 << 16
-"""Values up to which a table is quicker than to sort."""
+__all__ = ["Selected", "instants", "numbered", "rows_where_type", "select", "where_nonzero"]
 
 
 def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray[np.int64]:
@@ -33,16 +31,69 @@ def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray
     types : sequence of int
         At least one.
     """
-    low, high = min(types), max(types)
+    runs = _runs(types)
     found = [np.empty(0, dtype=np.int64)]
     for block in walk(column):
         part = column[block]
-        # One comparison settles nearly all events: unsigned differences below `low` are large.
-        near = np.flatnonzero(part - np.uint32(low) <= high - low)
-        if high - low + 1 > len(set(types)):
-            near = near[np.isin(part[near], types)]
-        found.append(near + block.start)
+        # Unsigned differences below `low` are large: one comparison for each run of numbers.
+        mine = np.zeros(len(part), bool)
+        for low, high in runs:
+            mine |= part - np.uint32(low) <= high - low
+        found.append(np.flatnonzero(mine) + block.start)
     return np.concatenate(found)
+
+
+def _runs(types: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of consecutive numbers."""
+    runs: list[tuple[int, int]] = []
+    for number in sorted(set(types)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = runs[-1][0], number
+        else:
+            runs.append((number, number))
+    return runs
+
+
+class Selected(NamedTuple):
+    """Events of some types, by location and in order.
+
+    Attributes
+    ----------
+    offsets : int64[L + 1]
+    row : int64[n]
+        Among all events.
+    type : uint32[n]
+    time, value : int64[n]
+    """
+
+    offsets: NDArray[np.int64]
+    row: NDArray[np.int64]
+    type: NDArray[np.uint32]
+    time: NDArray[np.int64]
+    value: NDArray[np.int64]
+
+    def of(self, types: Sequence[int]) -> Selected:
+        """Those of some of the types."""
+        mine = np.flatnonzero(np.isin(self.type, types))
+        return Selected(
+            np.searchsorted(mine, self.offsets),
+            self.row[mine],
+            self.type[mine],
+            self.time[mine],
+            self.value[mine],
+        )
+
+
+def select(events: Events, types: Sequence[int]) -> Selected:
+    """Select the events of some types."""
+    rows = rows_where_type(events.type, types)
+    return Selected(
+        np.searchsorted(rows, events.offsets),
+        rows,
+        take(events.type, rows),
+        take(events.time, rows),
+        take(events.value, rows),
+    )
 
 
 def instants(events: Events, types: Sequence[int]) -> Instants:
@@ -53,40 +104,23 @@ def instants(events: Events, types: Sequence[int]) -> Instants:
 
 
 def numbered(
-    known: Sequence[int], types: NDArray[np.uint32], values: NDArray[np.int64]
+    types: NDArray[np.uint32], values: NDArray[np.int64]
 ) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
-    """Distinct pairs of type and value, in order, and the number of each row's pair.
-
-    Parameters
-    ----------
-    known : sequence of int
-        All types that occur.
-    types : uint32[n]
-    values : int64[n]
-    """
-    if not len(values):
-        return [], np.empty(0, np.int64)
-    ordered = sorted(known)
-    if values.min() >= 0 and values.max() < _SMALL:
-        distinct, index = np.arange(values.max() + 1), values
-    else:
-        distinct, index = np.unique(values, return_inverse=True)
-    key = np.searchsorted(ordered, types) * len(distinct) + index
-    there = np.bincount(key) > 0
-    pairs = (divmod(each, len(distinct)) for each in np.flatnonzero(there).tolist())
-    found = [(ordered[type_], int(distinct[value])) for type_, value in pairs]
-    return found, (np.cumsum(there) - 1)[key]
+    """Distinct pairs of type and value, in order, and the number of each row's pair."""
+    known = distinct(types)
+    found, number = alike(np.searchsorted(known, types), values)
+    return [(int(known[type_]), value) for type_, value in found.tolist()], number
 
 
 def where_nonzero(
-    events: Events, types: Sequence[int], end: int
+    found: Selected, types: Sequence[int], end: int
 ) -> tuple[Intervals, NDArray[np.int64]]:
     """Intervals in which the last event of `types` had a value other than 0.
 
     Parameters
     ----------
-    events : Events
-        Of a trace.
+    found : Selected
+        Events of these types and others.
     types : sequence of int
         Event types; usually one of them occurs.
     end : int
@@ -95,12 +129,12 @@ def where_nonzero(
     Returns
     -------
     Intervals
-    row : int64[N]
-        The event that opens each of them.
+    opening : int64[N]
+        The row of `found` that opens each of them.
     """
-    rows = rows_where_type(events.type, types)
-    offsets = np.searchsorted(rows, events.offsets)
-    time, on = take(events.time, rows), take(events.value, rows) != 0
+    rows = np.flatnonzero(np.isin(found.type, types))
+    offsets = np.searchsorted(rows, found.offsets)
+    time, on = found.time[rows], found.value[rows] != 0
     before = np.zeros(len(on), dtype=bool)
     before[1:] = on[:-1]
     before[offsets[:-1][offsets[:-1] < len(on)]] = False
@@ -113,5 +147,5 @@ def where_nonzero(
     location = np.searchsorted(offsets, opening, side="right")
     closed[closed] = closing[following[closed]] < offsets[location[closed]]
     ends[closed] = time[closing[following[closed]]]
-    found = Intervals.of(np.searchsorted(opening, offsets), time[opening], ends)
-    return found, rows[opening]
+    spans = Intervals.of(np.searchsorted(opening, offsets), time[opening], ends)
+    return spans, rows[opening]

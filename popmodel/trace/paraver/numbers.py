@@ -170,9 +170,6 @@ COUNTERS: Mapping[Event, str] = {
 COUNTER_RANGE = range(42000000, 43000000)
 """Event types of hardware counters: a value counts since the thread's previous reading."""
 
-MARKS = (Event.LOST, Event.CPUS, Event.SHARING, Event.USED, Event.WAITED, Event.LEFT_OUT)
-"""What popmodel's tracer tells about a trace."""
-
 EVENT_TYPES: Mapping[int, str] = {
     **{type_: group.value for type_, group in MPI_TYPES.items()},
     **OPENMP_TYPES,

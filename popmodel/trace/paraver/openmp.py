@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.trace.blocks import take
 from popmodel.trace.function_names import full_name
 from popmodel.trace.intervals import Spans
-from popmodel.trace.paraver.events import numbered, where_nonzero
+from popmodel.trace.paraver.events import numbered, select, where_nonzero
 from popmodel.trace.paraver.numbers import (
     BARRIERS,
     CONSTRUCTS,
@@ -18,41 +17,50 @@ from popmodel.trace.paraver.numbers import (
     OUTLINED,
     PARALLEL,
 )
-from popmodel.trace.records import OpenMP
+from popmodel.trace.records import OpenMP, Synchronisation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from popmodel.trace.intervals import Intervals
+    from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.tables import Events
 
-__all__ = ["openmp"]
+__all__ = ["openmp", "synchronisation"]
 
 
 def openmp(events: Events, labels: Labels, end: int) -> OpenMP:
-    """What threads do in OpenMP; what is still open ends at `end`, ns."""
-    constructs, construct_names = _spans(events, labels, PARALLEL, end)
-    functions, function_names = _spans(events, labels, OUTLINED, end)
-    barriers, locks = (
-        tuple(found for type_ in types if len(found := where_nonzero(events, (type_,), end)[0]))
-        for types in (BARRIERS, LOCKS)
-    )
-    return OpenMP(constructs, functions, construct_names, function_names, barriers, locks)
+    """Parallel constructs and outlined functions; what is still open ends at `end`, ns."""
+    found = select(events, (*PARALLEL, *OUTLINED))
+    constructs, construct_names = _spans(events, found, labels, PARALLEL, end)
+    functions, function_names = _spans(events, found, labels, OUTLINED, end)
+    return OpenMP(constructs, functions, construct_names, function_names)
+
+
+def synchronisation(events: Events, end: int) -> Synchronisation:
+    """Barriers, locks and critical sections; what is still open ends at `end`, ns."""
+    found = select(events, (*BARRIERS, *LOCKS))
+
+    def each(types: Sequence[int]) -> tuple[Intervals, ...]:
+        return tuple(where_nonzero(found, (type_,), end)[0] for type_ in types)
+
+    return Synchronisation(each(BARRIERS), each(LOCKS))
 
 
 def _spans(
-    events: Events, labels: Labels, types: Sequence[int], end: int
+    events: Events, found: Selected, labels: Labels, types: Sequence[int], end: int
 ) -> tuple[Spans, list[tuple[str, str]]]:
     """When one of some types is open, which of its values opened it, and their names and labels."""
-    found, row = where_nonzero(events, types, end)
-    kinds, what = numbered(types, take(events.type, row), take(events.value, row))
+    spans, opening = where_nonzero(found, types, end)
+    kinds, what = numbered(found.type[opening], found.value[opening])
     example = np.zeros(len(kinds), dtype=np.int64)
-    example[what] = row
+    example[what] = found.row[opening]
     names = [
         (_name(events, labels, type_, value, row), labels.label(type_, value))
         for (type_, value), row in zip(kinds, example.tolist(), strict=True)
     ]
-    return Spans(found.offsets, found.begin, found.end, what.astype(np.int32)), names
+    return Spans(spans.offsets, spans.begin, spans.end, what.astype(np.int32)), names
 
 
 def _name(events: Events, labels: Labels, type_: int, value: int, row: int) -> str:

@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.arrays import alike, distinct
-from popmodel.trace.blocks import take, walk
-from popmodel.trace.event import Event
+from popmodel.trace.blocks import walk
+from popmodel.trace.event import MARKS, Event
 from popmodel.trace.function_names import full_name
 from popmodel.trace.instants import Instants
 from popmodel.trace.paraver.calls import named_calls, pair, tally
-from popmodel.trace.paraver.events import instants, rows_where_type
+from popmodel.trace.paraver.events import instants, select
 from popmodel.trace.paraver.numbers import (
     COUNTER_RANGE,
     COUNTERS,
-    MARKS,
     MPI_TYPES,
     NUMBERS,
 )
-from popmodel.trace.paraver.openmp import openmp
+from popmodel.trace.paraver.openmp import openmp, synchronisation
 from popmodel.trace.paraver.user_regions import user_regions
 from popmodel.trace.records import CallSites, Records
-from popmodel.trace.tables import offsets_of, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -32,8 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.trace.calls import Calls
+    from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
-    from popmodel.trace.records import NamedCall, OpenMP, Tally
+    from popmodel.trace.records import NamedCall, OpenMP, Synchronisation, Tally
     from popmodel.trace.tables import Events, Messages, States
     from popmodel.trace.user_regions import Occurrences
 
@@ -104,30 +103,12 @@ class ParaverRecords(Records):
 
     def sites(self) -> CallSites:
         """Where MPI is called: the first events of callers behind the entry, at its time."""
-        events = self.events
-        rows = rows_where_type(events.type, tuple(MPI_TYPES))
-        rows = rows[take(events.value, rows) != 0]
-        if not len(rows_where_type(events.type, (_CALLER, _LINE))):
-            return CallSites(np.zeros(len(rows), np.int32), (("", ""),))
-        columns = [self._beside(rows, type_) for type_ in (_CALLER, _LINE)]
-        found, site = alike(*columns)
-        places = [(self._function(caller), self._place(line)) for caller, line in found.tolist()]
+        found = select(self.events, (*MPI_TYPES, _CALLER, _LINE))
+        entries = np.flatnonzero((found.type <= max(MPI_TYPES)) & (found.value != 0))
+        columns = [_beside(found, entries, type_) for type_ in (_CALLER, _LINE)]
+        kinds, site = alike(*columns)
+        places = [(self._function(caller), self._place(line)) for caller, line in kinds.tolist()]
         return CallSites(site.astype(np.int32), places)
-
-    def _beside(self, entries: NDArray[np.int64], type_: int) -> NDArray[np.int64]:
-        """Value of the first event of a type beside the entry of each call; 0 for none."""
-        events = self.events
-        rows = rows_where_type(events.type, (type_,))
-        found = np.zeros(len(entries), np.int64)
-        if not len(entries):
-            return found
-        # Up to the next call, which can begin at the same time.
-        call = np.searchsorted(entries, rows, side="right") - 1
-        first = np.flatnonzero(np.append(call[:1] >= 0, call[1:] > call[:-1]))
-        call, rows = call[first], rows[first]
-        same = take(events.time, rows) == take(events.time, entries[call])
-        found[call[same]] = take(events.value, rows[same])
-        return found
 
     def _function(self, value: int) -> str:
         label = self.labels.label(_CALLER, value).strip()
@@ -146,8 +127,12 @@ class ParaverRecords(Records):
         return line[2] if line[1] == "0" else f"{line[2]}:{line[1]}"
 
     def openmp(self) -> OpenMP:
-        """What threads do in OpenMP."""
+        """Parallel regions of OpenMP."""
         return openmp(self.events, self.labels, self._end)
+
+    def synchronisation(self) -> Synchronisation:
+        """When threads wait for each other."""
+        return synchronisation(self.events, self._end)
 
     def user_regions(self) -> Occurrences:
         """Regions that users mark in their programs."""
@@ -172,15 +157,11 @@ class ParaverRecords(Records):
 
     def marks(self) -> Mapping[Event, Instants]:
         """What the tracer tells about the trace."""
-        events = self.events
-        rows = rows_where_type(events.type, [NUMBERS[mark] for mark in MARKS])
-        types, location = take(events.type, rows), part_of(events.offsets, rows)
-        time, value = take(events.time, rows), take(events.value, rows)
+        every = select(self.events, [NUMBERS[mark] for mark in MARKS])
         found = {}
         for mark in MARKS:
-            mine = np.flatnonzero(types == NUMBERS[mark])
-            offsets = offsets_of(np.bincount(location[mine], minlength=self.locations))
-            found[mark] = Instants(offsets, time[mine], value[mine])
+            mine = every.of([NUMBERS[mark]])
+            found[mark] = Instants(mine.offsets, mine.time, mine.value)
         return found
 
     def ends(self) -> NDArray[np.int64]:
@@ -192,3 +173,16 @@ class ParaverRecords(Records):
         over = np.flatnonzero(told.value == 0)
         ends[told.location[over]] = told.time[over]  # rows are in time order: the last one counts
         return ends
+
+
+def _beside(found: Selected, entries: NDArray[np.int64], type_: int) -> NDArray[np.int64]:
+    """Value of the first event of a type behind each entry and at its time; 0 for none."""
+    values = np.zeros(len(entries), np.int64)
+    rows = np.flatnonzero(found.type == type_)
+    # Up to the next call, which can begin at the same time.
+    call = np.searchsorted(entries, rows, side="right") - 1
+    first = np.flatnonzero(np.append(call[:1] >= 0, call[1:] > call[:-1]))
+    call, rows = call[first], rows[first]
+    same = found.time[rows] == found.time[entries[call]]
+    values[call[same]] = found.value[rows[same]]
+    return values

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 from popmodel.plain import plain
 from popmodel.report.export import encodable
-from popmodel.report.terminal import Style, clean, display_width, paragraph
+from popmodel.report.pictures import Picture
+from popmodel.report.renderers.text import clean, display_width, paragraph
 
 _CHARACTER = 0.62
 _TEXT, _HEADING = 12, 16  # sizes in pixels
@@ -45,31 +46,34 @@ _RULES = (
 _STYLE = "\n".join(f".popmodel {rule}" for rule in _RULES)
 
 
+Draw: TypeAlias = Callable[[float], tuple[list[str], float]]
+"""From the height at which a drawing begins to its lines and the height at which it ends."""
+
+
 def sheet(
-    title: str,
-    facts: Sequence[str],
-    width: int,
-    draw: Callable[[float], tuple[list[str], float]],
-    remarks: Sequence[str],
-    stamp: Mapping[str, Any],
+    picture: Picture, width: int, draw: Draw, remarks: Sequence[str], stamp: Mapping[str, Any]
 ) -> str:
-    """Put a picture between its title and its remarks, as a self-contained SVG.
+    """Put what is drawn between the title and the remarks, as a self-contained SVG.
 
     Parameters
     ----------
-    title, facts, remarks, stamp
-        What is shown; lines below the title; lines at the bottom; provenance, kept as JSON.
+    picture : Picture
+        Its title and its facts stand above what is drawn.
     width : int
-        Width of the picture in pixels.
+        Width of the sheet in pixels.
     draw : callable
-        From the height at which the picture begins to its lines and the height at which it ends.
+        What is drawn.
+    remarks : sequence of str
+        Lines at the bottom.
+    stamp : mapping
+        Provenance, kept as JSON.
     """
     y: float = MARGIN
     lines: list[str] = []
-    for text in wrapped(title, width, _HEADING):
+    for text in wrapped(picture.title, width, _HEADING):
         y += LINE + 3
         lines.append(words(MARGIN, y, text, "heading"))
-    for fact in facts:
+    for fact in picture.facts:
         for text in wrapped(fact, width, _TEXT):
             y += LINE
             lines.append(words(MARGIN, y, text))
@@ -85,7 +89,7 @@ def sheet(
             '<?xml version="1.0" encoding="UTF-8"?>',
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" class="popmodel" role="img">',
-            f"<title>{safe(title)}</title>",
+            f"<title>{safe(picture.title)}</title>",
             f"<metadata>{safe(json.dumps(plain(stamp, encodable), ensure_ascii=True))}</metadata>",
             f"<style>\n{_STYLE}\n</style>",
             f'<rect width="{width}" height="{height}" fill="#fff"/>',
@@ -103,7 +107,7 @@ def text_width(text: str, size: int = _TEXT) -> float:
 def wrapped(text: str, width: float, size: int = _TEXT) -> list[str]:
     """A text in lines that a sheet of this width has room for."""
     characters = int((width - 2 * MARGIN) / (size * _CHARACTER))
-    return paragraph(text, Style(characters))
+    return paragraph(text, characters)
 
 
 def words(x: float, y: float, text: str, kind: str = "") -> str:

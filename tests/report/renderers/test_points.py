@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from itertools import combinations
@@ -11,10 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.report.plots import Band, Mark, Panel, Point, drawing, ticks
-from popmodel.report.svg import text_width
+from popmodel.report.pictures import Band, Mark, Panel, Picture, Point, Points
+from popmodel.report.renderers import svg
+from popmodel.report.renderers.points import ticks
+from popmodel.report.renderers.sheet import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
+STAMP = {"popmodel": "1", "time": "2026", "command": "popmodel"}
 LEGEND = [(Mark.FIRST, "this one"), (Mark.MARKED, "or one of these"), (Mark.PLAIN, "others")]
 
 
@@ -31,7 +35,8 @@ def band(*points: Point, heading: str = "64 cores") -> Band:
 
 
 def draw(*bands: Band, title: str = "a drawing") -> ET.Element:
-    return ET.fromstring(drawing(title, ["machine m"], LEGEND, bands, ["a remark"], {"time": "t"}))
+    picture = Picture(title, ["machine m"], Points(LEGEND, bands), ["a remark"])
+    return ET.fromstring(svg.draw(picture, STAMP))
 
 
 def boxes(root: ET.Element) -> list[tuple[str, float, float, float, float]]:
@@ -102,7 +107,9 @@ def test_what_comes_from_outside_is_no_markup() -> None:
 
 
 def test_provenance_is_in_the_metadata() -> None:
-    assert draw(band(point("1 x 1", 1.0))).findtext(f"{SVG}metadata") == '{"time": "t"}'
+    root = draw(band(point("1 x 1", 1.0)))
+    assert json.loads(root.findtext(f"{SVG}metadata") or "") == STAMP
+    assert root.findall(f"{SVG}text")[-1].text == "popmodel 1, 2026: popmodel"
 
 
 def test_a_value_without_interval_and_values_that_are_all_the_same() -> None:

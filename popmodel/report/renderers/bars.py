@@ -1,12 +1,11 @@
-"""Drawings of horizontal bars: lines with a label, one column of bars for each of several runs."""
+"""Horizontal bars as SVG: lines with a label, one column of bars for each of several runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
 
-from popmodel.report.svg import LINE, MARGIN, safe, sheet, text_width, words
+from popmodel.report.pictures import Bar, Bars
+from popmodel.report.renderers.sheet import LINE, MARGIN, Draw, safe, text_width, words
 from popmodel.values import dataclass
 
 _STEP = 22  # from one line to the next
@@ -18,72 +17,15 @@ _LEAST_WIDTH = 520
 _MOST_WIDTH = 1310  # what a page or a screen has room for
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A value and how it is written.
-
-    Attributes
-    ----------
-    value : float
-        Length of the bar; at least 0.
-    low, high : float or None
-        Ends of its interval; None where there is none.
-    text : str
-        Stands beside it.
-    is_worst : bool
-        Whether it stands out.
-    """
-
-    value: float
-    text: str
-    low: float | None = None
-    high: float | None = None
-    is_worst: bool = False
-
-
-@dataclass(frozen=True)
-class Line:
-    """A label, indented by its depth, and a bar for each column; None where there is no value.
-
-    A label without bars is a heading.
-    """
-
-    label: str
-    bars: tuple[Bar | None, ...] = ()
-    depth: int = 0
-
-
-def bars(
-    title: str,
-    facts: Sequence[str],
-    heads: Sequence[str],
-    lines: Sequence[Line],
-    remarks: Sequence[str],
-    stamp: Mapping[str, Any],
-    *,
-    full: float | None = None,
-    exact: float | None = None,
-) -> str:
-    """Draw lines of bars as one self-contained SVG.
+def arranged(bars: Bars) -> tuple[int, Draw]:
+    """Width of a sheet with bars, and what draws them.
 
     Columns that do not fit beside each other continue below, with all labels again.
-
-    Parameters
-    ----------
-    title, facts, remarks, stamp
-        As of `popmodel.report.svg.sheet`.
-    heads : sequence of str
-        What each column is.
-    lines : sequence of Line
-        From top to bottom.
-    full : float, optional
-        The value of a bar of full length, whose room is drawn; the largest value by default.
-    exact : float, optional
-        A value at which to draw a line across all bars.
     """
+    heads, lines, exact = bars.heads, bars.lines, bars.exact
     found = [bar for line in lines for bar in line.bars if bar is not None]
     ends = [max(bar.value, bar.high or 0.0) for bar in found]
-    longest = full or max([exact or 0.0, *ends]) or 1.0
+    longest = bars.full or max([exact or 0.0, *ends]) or 1.0
     labels = [text_width(line.label) + _INDENT * line.depth for line in lines]
     left = MARGIN + max(labels, default=0.0) + 8
     texts = max((text_width(bar.text) for bar in found), default=0.0)
@@ -92,7 +34,7 @@ def bars(
     rows = math.ceil(len(heads) / abreast)
     abreast = math.ceil(len(heads) / rows)
     width = max(math.ceil(left + abreast * room - _GAP + MARGIN), _LEAST_WIDTH)
-    axis = _Axis(_LENGTH / longest, _LENGTH if full is not None else None, exact)
+    axis = _Axis(_LENGTH / longest, _LENGTH if bars.full is not None else None, exact)
 
     def draw(y: float) -> tuple[list[str], float]:
         drawn: list[str] = []
@@ -117,7 +59,7 @@ def bars(
             y += 8
         return drawn, y
 
-    return sheet(title, facts, width, draw, remarks, stamp)
+    return width, draw
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,19 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from popmodel.report.bars import Bar, Line, bars
-from popmodel.report.svg import text_width
+from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.renderers import svg
+from popmodel.report.renderers.sheet import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 WIDEST = 1310
+STAMP = {"popmodel": "1", "time": "2026", "command": "popmodel"}
 
 
 def draw(columns: int, *lines: Line, **options: float) -> ET.Element:
     heads = [f"run {number}" for number in range(1, columns + 1)]
-    return ET.fromstring(bars("Bars", ["a fact"], heads, lines, ["a remark"], {}, **options))
+    picture = Picture("Bars", ["a fact"], Bars(heads, lines, **options), ["a remark"])
+    return ET.fromstring(svg.draw(picture, STAMP))
 
 
 def rectangles(root: ET.Element, kind: str) -> list[tuple[float, float]]:
@@ -101,7 +104,7 @@ def test_texts_stand_behind_the_mark_of_what_is_exact() -> None:
 
 
 def test_the_style_is_that_of_this_picture_only() -> None:
-    text = bars("Bars", [], [""], [Line("a", (Bar(1.0, "1"),))], [], {})
+    text = svg.draw(Picture("Bars", [], Bars([""], [Line("a", (Bar(1.0, "1"),))])), STAMP)
     style = text.partition("<style>\n")[2].partition("\n</style>")[0]
     assert all(rule.startswith(".popmodel ") for rule in style.splitlines())
     assert ET.fromstring(text).get("class") == "popmodel"

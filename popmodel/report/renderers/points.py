@@ -1,6 +1,6 @@
-"""Drawings as SVG: panels of points with intervals over categories.
+"""Panels of points with intervals over categories, as SVG.
 
-Plain functions from data to lines of SVG; nothing here knows what it shows. Points differ by shape
+Points differ by shape
 and filling and not by colour alone (the blue and the orange are of M. Okabe, K. Ito, Color
 Universal Design, 2008).
 """
@@ -8,12 +8,20 @@ Universal Design, 2008).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from popmodel.report.svg import LINE, MARGIN, safe, sheet, text_width, words, wrapped
+from popmodel.report.pictures import Band, Mark, Panel, Point, Points
+from popmodel.report.renderers.sheet import (
+    LINE,
+    MARGIN,
+    Draw,
+    safe,
+    text_width,
+    words,
+    wrapped,
+)
 from popmodel.values import dataclass
 
 _GAP = 36  # between panels side by side
@@ -23,129 +31,18 @@ _LEAST_PLOT = 270
 _TICKS = 6
 
 
-class Mark(StrEnum):
-    """How a point is drawn: an open circle, a filled circle on a band, a diamond on a band."""
-
-    PLAIN = "plain"
-    MARKED = "marked"
-    FIRST = "first"
-
-
-@dataclass(frozen=True)
-class Point:
-    """A value of one category, with its interval where it has one.
-
-    Attributes
-    ----------
-    category : str
-        What stands below it.
-    value, low, high : float
-        The value and the ends of its interval; None where there is none.
-    text : str
-        All of it in words, shown by viewers that can; the value itself stands at a point that
-        is `Mark.FIRST`.
-    short : str
-        The value in words.
-    mark : Mark
-        How it is drawn.
-    """
-
-    category: str
-    value: float
-    low: float | None
-    high: float | None
-    text: str
-    short: str
-    mark: Mark
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A plot of points side by side.
-
-    Attributes
-    ----------
-    name : str
-        Begins the ids of its points.
-    title : str
-        What the values are, with their unit.
-    points : tuple of Point
-        From left to right.
-    below : tuple of str
-        A second line below each category; empty for none.
-    below_title : str
-        What that line is.
-    """
-
-    name: str
-    title: str
-    points: tuple[Point, ...]
-    below: tuple[str, ...] = ()
-    below_title: str = ""
-
-
-@dataclass(frozen=True)
-class Band:
-    """Panels side by side that have the same categories.
-
-    Attributes
-    ----------
-    heading : str
-        Stands above them; empty for none.
-    panels : tuple of Panel
-        From left to right.
-    axis : str
-        What the categories are.
-    remarks : tuple of str
-        Stand below them.
-    """
-
-    heading: str
-    panels: tuple[Panel, ...]
-    axis: str
-    remarks: tuple[str, ...] = ()
-
-
-def drawing(
-    title: str,
-    facts: Sequence[str],
-    legend: Sequence[tuple[Mark, str]],
-    bands: Sequence[Band],
-    remarks: Sequence[str],
-    stamp: Mapping[str, Any],
-) -> str:
-    """Draw panels below each other in one self-contained SVG.
-
-    Parameters
-    ----------
-    title : str
-        What is shown.
-    facts : sequence of str
-        Lines below the title.
-    legend : sequence of (Mark, str)
-        What the marks mean.
-    bands : sequence of Band
-        From top to bottom.
-    remarks : sequence of str
-        Stand at the bottom.
-    stamp : mapping
-        Provenance, kept as JSON in the metadata.
-
-    Returns
-    -------
-    str
-        The text of the file.
-    """
-    layout = _layout(bands)
+def arranged(points: Points) -> tuple[int, Draw]:
+    """Width of a sheet with panels of points below each other, and what draws them."""
+    layout = _layout(points.bands)
 
     def draw(y: float) -> tuple[list[str], float]:
-        lines, y = _legend(legend, y + LINE + 6, layout.width)
-        for band in bands:
+        lines, y = _legend(points.legend, y + LINE + 6, layout.width)
+        for band in points.bands:
             drawn, y = _band(band, y + 14, layout)
             lines += drawn
         return lines, y + 6
 
-    return sheet(title, facts, layout.width, draw, remarks, stamp)
+    return layout.width, draw
 
 
 def ticks(low: float, high: float) -> list[float]:

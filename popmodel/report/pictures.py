@@ -1,0 +1,178 @@
+"""What a drawing shows, as data: bars beside labels, or points with intervals over categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from popmodel.values import dataclass
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A value and how it is written.
+
+    Attributes
+    ----------
+    value : float
+        Length of the bar; at least 0.
+    low, high : float or None
+        Ends of its interval; None where there is none.
+    text : str
+        Stands beside it.
+    is_worst : bool
+        Whether it stands out.
+    """
+
+    value: float
+    text: str
+    low: float | None = None
+    high: float | None = None
+    is_worst: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """A label, indented by its depth, and a bar for each column; None where there is no value.
+
+    A label without bars is a heading.
+    """
+
+    label: str
+    bars: tuple[Bar | None, ...] = ()
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Lines of bars below each other, one column of bars for each of several runs.
+
+    Attributes
+    ----------
+    heads : sequence of str
+        What each column is.
+    lines : sequence of Line
+        From top to bottom.
+    full : float or None
+        The value of a bar of full length, whose room is drawn; None: the largest value.
+    exact : float or None
+        A value at which a line is drawn across all bars.
+    """
+
+    heads: Sequence[str]
+    lines: Sequence[Line]
+    full: float | None = None
+    exact: float | None = None
+
+
+class Mark(StrEnum):
+    """How a point is drawn: an open circle, a filled circle on a band, a diamond on a band."""
+
+    PLAIN = "plain"
+    MARKED = "marked"
+    FIRST = "first"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value of one category, with its interval where it has one.
+
+    Attributes
+    ----------
+    category : str
+        What stands below it.
+    value, low, high : float
+        The value and the ends of its interval; None where there is none.
+    text : str
+        All of it in words, shown by viewers that can; the value itself stands at a point that
+        is `Mark.FIRST`.
+    short : str
+        The value in words.
+    mark : Mark
+        How it is drawn.
+    """
+
+    category: str
+    value: float
+    low: float | None
+    high: float | None
+    text: str
+    short: str
+    mark: Mark
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A plot of points side by side.
+
+    Attributes
+    ----------
+    name : str
+        Begins the ids of its points.
+    title : str
+        What the values are, with their unit.
+    points : tuple of Point
+        From left to right.
+    below : tuple of str
+        A second line below each category; empty for none.
+    below_title : str
+        What that line is.
+    """
+
+    name: str
+    title: str
+    points: tuple[Point, ...]
+    below: tuple[str, ...] = ()
+    below_title: str = ""
+
+
+@dataclass(frozen=True)
+class Band:
+    """Panels side by side that have the same categories.
+
+    Attributes
+    ----------
+    heading : str
+        Stands above them; empty for none.
+    panels : tuple of Panel
+        From left to right.
+    axis : str
+        What the categories are.
+    remarks : tuple of str
+        Stand below them.
+    """
+
+    heading: str
+    panels: tuple[Panel, ...]
+    axis: str
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Points:
+    """Panels of points below each other, and what the marks of the points mean."""
+
+    legend: Sequence[tuple[Mark, str]]
+    bands: Sequence[Band]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing.
+
+    Attributes
+    ----------
+    title : str
+        What is shown.
+    facts : sequence of str
+        Lines below the title.
+    shown : Bars or Points
+        The drawing itself.
+    remarks : sequence of str
+        Stand at the bottom.
+    """
+
+    title: str
+    facts: Sequence[str]
+    shown: Bars | Points
+    remarks: Sequence[str] = ()
