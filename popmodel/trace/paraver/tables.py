@@ -142,11 +142,11 @@ class ParaverRecords(Records):
         """Time waited for locks that are summed up, ns."""
         return instants(self.events, [NUMBERS[event] for event in _WAITED])
 
-    def counter(self, counter: Event) -> Instants:
+    def counter(self, counter: Event, locations: slice) -> Instants:
         """Readings of a hardware counter, whatever number the trace gives it."""
         named = self.labels.event_types.items()
         types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
-        return instants(self.events, sorted({NUMBERS[counter], *types}))
+        return instants(self.events.at(locations), sorted({NUMBERS[counter], *types}))
 
     def counter_names(self) -> list[str]:
         """All hardware counters of which there are readings."""
