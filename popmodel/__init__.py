@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.errors import PopmodelError
     from popmodel.machine.profile import load as load_machine
-    from popmodel.model.signature.files import load as load_signature
+    from popmodel.model.signatures import load as load_signature
     from popmodel.network.network import Network
     from popmodel.trace import read
 
@@ -39,7 +39,7 @@ _HOMES = {
     "analyse": "popmodel.api.analyse.analyse",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
-    "load_signature": "popmodel.model.signature.files.load",
+    "load_signature": "popmodel.model.signatures.load",
     "metrics": "popmodel.api.metrics.metrics",
     "predict": "popmodel.api.predict.predict",
     "read": "popmodel.trace.read",

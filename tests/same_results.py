@@ -132,6 +132,7 @@ def run(command: list[str]) -> dict[str, object]:
     elif isinstance(text, str):
         text = STAMP.split(text)[0] if "markdown" not in command else STAMP.sub("", text)
         text = "\n".join(_without_stamp(line) for line in str(text).splitlines())
+        text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     errors = placeless(done.stderr)
     return {"command": command, "status": done.returncode, "out": text, "err": errors}
 

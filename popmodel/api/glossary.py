@@ -159,7 +159,7 @@ _GRAMMAR = ("popmodel docs grammar",)
 @cache
 def _keys() -> list[Word]:
     """Keys of signatures: by their own name and with that of their table."""
-    from popmodel.model.signature.keys import KEYS, TABLES
+    from popmodel.model.signature.tables import KEYS, TABLES
 
     found = []
     for table, keys in KEYS.items():

@@ -69,14 +69,17 @@ def signature_of(application: SignatureLike | None) -> Signature:
     UsageError
         If neither a file nor a bundled signature has that name.
     """
+    from popmodel.model import signatures
     from popmodel.model.signature import files
     from popmodel.model.signature.program import Signature
 
     if isinstance(application, Signature):
         return application
     if application is None:
-        return files.load(files.DEFAULT)
-    return files.load(_path("application", application, "a path, a name or a loaded signature"))
+        return signatures.load(files.DEFAULT)
+    return signatures.load(
+        _path("application", application, "a path, a name or a loaded signature")
+    )
 
 
 def profile_of(machine: ProfileLike | None) -> Profile:

@@ -209,7 +209,7 @@ def metrics(
     if by is not None and by not in BREAKDOWNS:
         raise UsageError(f"by: unknown value {by!r}", f"one of {', '.join(BREAKDOWNS)}")
     if by == "region" and region is not None:
-        raise UsageError("--by region cannot be combined with --region", "leave one of them out")
+        raise UsageError("one region cannot be broken down by region", "leave one of them out")
     runs, warnings, breakdowns = [], [], []
     for path, each in zip(paths, given, strict=True):
         trace = trace_of(each, application=application, cache=cache)
@@ -258,7 +258,7 @@ def _index(text: str, traces: Sequence[str], names: Sequence[str]) -> int:
     if text.isdecimal() and 1 <= int(text) <= len(traces):
         return int(text) - 1
     raise UsageError(
-        f"--reference {text}: no such run",
+        f"reference {text}: no such run",
         f"use 1 to {len(traces)} or one of {', '.join(names)}"
         if len(traces) > 1
         else f"the only run is {names[0]}",

@@ -40,8 +40,7 @@ from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
-    from popmodel.report.export import Record
-    from popmodel.report.views import Views
+    from popmodel.report.views import Record, Views
 
 __all__ = ["Replays", "replay"]
 

@@ -20,7 +20,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     import pandas
 
-    from popmodel.report.export import Record
+    from popmodel.report.views import Record
 
 __all__ = ["Drawing", "Result"]
 

@@ -12,7 +12,7 @@ from popmodel.api.inputs import (
     profile_of,
     signature_of,
 )
-from popmodel.model.signature.files import summaries
+from popmodel.model.signatures import summaries
 from popmodel.plain import document
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from popmodel.api.inputs import (
 )
 from popmodel.api.predict import estimate_text
 from popmodel.api.results import Result
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.model.changes import WHAT_IF
 from popmodel.model.sweep import sweep as model
 from popmodel.model.uncertainty import DEFAULT_COUNT
@@ -145,7 +145,8 @@ def sweep(
             "try efficiency=0.8",
         )
     changes = numbers("what_if", what_if)
-    _check_changes(changes)
+    for name, factor in changes.items():
+        check_change(name, factor, f"what_if: {name}={factor!r}")
     limit = None if max_memory is None else number("max_memory", max_memory, parse_size)
     if limit is not None and not limit >= 0:
         raise UsageError(
@@ -169,13 +170,23 @@ def sweep(
     return Sweep(**{one.name: getattr(found, one.name) for one in fields(found)})
 
 
-def _check_changes(what_if: Mapping[str, float]) -> None:
-    """Refuse a change of nothing, and by nothing."""
-    for name, factor in what_if.items():
-        if name not in WHAT_IF:
-            raise UsageError(f"what_if: unknown name {name!r}", f"known: {', '.join(WHAT_IF)}")
-        if not 0 < factor < math.inf:
-            raise UsageError(
-                f"what_if: {name}={factor!r}: must be a number above 0",
-                'try what_if={"latency": 0.5}',
-            )
+def check_change(name: str, factor: float, given: str) -> None:
+    """Refuse a what-if change of something unknown, and one by no factor.
+
+    Parameters
+    ----------
+    name, factor : str, float
+        What is changed, and by how much.
+    given : str
+        How that was written, for messages.
+
+    Raises
+    ------
+    UsageError
+        If there is no such name, or the factor is not above 0 and finite.
+    """
+    if name not in WHAT_IF:
+        hint = did_you_mean(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")
+        raise UsageError(f"{given}: unknown name {name!r}", hint)
+    if not 0 < factor < math.inf:
+        raise UsageError(f"{given}: must be a factor above 0", "0.5 halves, 2 doubles")

@@ -188,7 +188,7 @@ def validate(
     part = Part.of(window, region, from_start)
     if part != PROGRAM and all(_is_table(one) for one in given):
         raise UsageError(
-            "--window, --region and --from-start need a trace, not tables of runtimes",
+            "a window, a region or the whole run can be taken of traces, not of tables of runtimes",
             "leave them out, or name a trace",
         )
     changes = numbers("settings", settings)
@@ -243,18 +243,18 @@ def _refuse_changes(
     """Refuse what a prediction that was made has settled."""
     if machine is not None or changes or allocation != WHOLE:
         raise UsageError(
-            "--machine, --set, --nodes and --cores-per-node do not go with a saved prediction",
+            "machine, parameters, nodes and cores per node do not go with a saved prediction",
             "name the application instead, to predict anew",
         )
 
 
 def _refuse_conflicts(runs: Sequence[Measurement], changes: Mapping[str, float]) -> None:
-    """Refuse a table that contradicts ``--set``."""
+    """Refuse a table that contradicts a parameter that was set."""
     for run in runs:
         for name in run.parameters:
             if name in changes and run.parameters[name] != changes[name]:
                 raise UsageError(
                     f"{run.place}: {name} is {run.parameters[name]:g}, "
-                    f"--set says {changes[name]:g}",
-                    f"leave --set {name} out: each run is predicted with its own {name}",
+                    f"but was set to {changes[name]:g}",
+                    f"do not set {name}: each run is predicted with its own",
                 )

@@ -196,7 +196,7 @@ def _write_script(
 ) -> None:
     from popmodel.bench import job_script, run_directory
     from popmodel.bench.measurement import make_plan, open_run, tools
-    from popmodel.cli.streams import remark, write_out
+    from popmodel.cli.streams import remark, warn_of_packaged, write_out
     from popmodel.host import hardware
     from popmodel.shell import join, quote, visible
 
@@ -205,11 +205,7 @@ def _write_script(
     machine = hardware.here()
     made = make_plan(request, machine)
     using = tools(request, machine.usable_cores * request.nodes)
-    if using.mpi is not None and using.mpi.origin == "wheel":
-        remark(
-            "warning: this MPI is a Python package; srun may not be able to start its programs: "
-            "load the cluster's MPI module"
-        )
+    warn_of_packaged(using.mpi)
     folder = run_directory.beside(output, request.parts if partly else ())
     with run_directory.held(folder):
         run = open_run(folder, made, using.identity, force=force, keep=False)

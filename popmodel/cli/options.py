@@ -20,9 +20,9 @@ from popmodel.report import formats
 FORMATS = formats.NAMES
 
 
-def format_option(formats: Sequence[str], help: str) -> Any:
+def format_option(names: Sequence[str], help: str) -> Any:
     """``--format`` of a verb whose result has some formats."""
-    return typer.Option("--format", metavar="|".join(formats), help=help, show_default=False)
+    return typer.Option("--format", metavar="|".join(names), help=help, show_default=False)
 
 
 def output_option(help: str) -> Any:
@@ -30,11 +30,17 @@ def output_option(help: str) -> Any:
     return typer.Option("--output", "-o", metavar="FILE", help=help, show_default=False)
 
 
+def result_option(names: Sequence[str]) -> Any:
+    """``-o`` of a verb whose result has some formats."""
+    suffixes = formats.suffixes(names)
+    return output_option(f"Write to FILE ({suffixes}). Default: standard output (-).")
+
+
 FORMAT_HELP = "Output format. Default: by the suffix of -o, else table."
 FormatOption: TypeAlias = Annotated[str | None, format_option(FORMATS, FORMAT_HELP)]
 OutputOption: TypeAlias = Annotated[
     str | None,
-    output_option("Write to FILE (.json, .csv, .md or .txt). Default: standard output (-)."),
+    result_option(FORMATS),
 ]
 ForceOption: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Overwrite FILE if it exists.", show_default=False)

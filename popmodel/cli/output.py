@@ -116,12 +116,11 @@ def target(
     if output is None or output == "-":
         return Target(tuple(arguments), format or formats.TABLE, None, force)
     path = Path(output)
-    suffixes = {one.suffix: one for one in known.values() if one.name in names}
-    by_suffix = suffixes.get(path.suffix.lower())
+    by_suffix = {known[name].suffix: known[name] for name in names}.get(path.suffix.lower())
     if by_suffix is None and format is None:
         raise UsageError(
             f"-o {output}: cannot tell the format from the suffix",
-            f"use {', '.join(list(suffixes)[:-1])} or {list(suffixes)[-1]}, or give --format",
+            f"use {formats.suffixes(names)}, or give --format",
         )
     if by_suffix is not None and format is not None and by_suffix is not format:
         raise UsageError(

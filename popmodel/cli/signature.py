@@ -112,7 +112,7 @@ def _check(
 ) -> None:
     from popmodel.cli.output import target
     from popmodel.model.check.check import check
-    from popmodel.model.signature.reader import SignatureError
+    from popmodel.model.grammar.reading import SignatureError
     from popmodel.report.signature import CHECKED
     from popmodel.units import plural
 

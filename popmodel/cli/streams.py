@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
 
 from popmodel.errors import PopmodelError
 from popmodel.shell import visible
+
+if TYPE_CHECKING:
+    from popmodel.host.toolchain import Mpi
 
 
 def write_out(text: str) -> None:
@@ -80,6 +84,15 @@ def suggest(hint: str) -> None:
 def remark(text: str) -> None:
     """Write what is no error to standard error, on one line."""
     print(f"popmodel: {_one_line(text)}", file=sys.stderr, flush=True)
+
+
+def warn_of_packaged(mpi: Mpi | None) -> None:
+    """Say that a batch system may not know an MPI that is a Python package."""
+    if mpi is not None and mpi.origin == "wheel":
+        remark(
+            "warning: this MPI is a Python package; srun may not be able to start its programs: "
+            "load the cluster's MPI module"
+        )
 
 
 def _one_line(text: str) -> str:

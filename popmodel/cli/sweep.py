@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -21,12 +19,12 @@ from popmodel.cli.options import (
     fraction,
     number_of,
     optional_number,
-    output_option,
+    result_option,
     settings,
     size,
     whole_number,
 )
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.errors import UsageError
 
 SWEEP_FORMATS = (*FORMATS, "svg")
 
@@ -80,12 +78,7 @@ def command(
         ),
     ] = None,
     format: Annotated[str | None, format_option(SWEEP_FORMATS, FORMAT_HELP)] = None,
-    output: Annotated[
-        str | None,
-        output_option(
-            "Write to FILE (.json, .csv, .md, .txt or .svg). Default: standard output (-)."
-        ),
-    ] = None,
+    output: Annotated[str | None, result_option(SWEEP_FORMATS)] = None,
     force: ForceOption = False,
 ) -> None:
     """Find the best split of cores into processes and threads.
@@ -135,29 +128,13 @@ def _fraction(option: str, text: str) -> float:
 
 def _changes(text: str | None) -> dict[str, float]:
     """The factors that ``--what-if`` gives."""
-    from popmodel.model.changes import WHAT_IF
+    from popmodel.api.sweep import check_change
 
     changes: dict[str, float] = {}
-    for part in _parts(text):
+    for part in [] if text is None else text.split(","):
         name, _, factor = (word.strip() for word in part.partition("="))
-        if name not in WHAT_IF:
-            hint = did_you_mean(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")
-            raise UsageError(f"--what-if {part}: unknown name '{name}'", hint)
         if name in changes:
             raise UsageError(f"--what-if {part}: {name} is given twice", "leave one of them out")
-        changes[name] = _factor(factor, part)
+        changes[name] = number_of(factor.removesuffix("x"))
+        check_change(name, changes[name], f"--what-if {part}")
     return changes
-
-
-def _parts(text: str | None) -> Sequence[str]:
-    return [] if text is None else text.split(",")
-
-
-def _factor(text: str, part: str) -> float:
-    value = number_of(text.removesuffix("x"))
-    if not (math.isfinite(value) and value > 0):
-        raise UsageError(
-            f"--what-if {part}: must be a factor above 0, not '{text}'",
-            "try latency=0.5x",
-        )
-    return value

@@ -63,7 +63,7 @@ def write_script(
     force: bool,
 ) -> None:
     """Write a job script."""
-    from popmodel.cli.streams import remark, write_out
+    from popmodel.cli.streams import remark, warn_of_packaged, write_out
     from popmodel.shell import join, visible
     from popmodel.tracer import script
     from popmodel.tracer.commands import understand
@@ -72,11 +72,7 @@ def write_script(
     command = understand(words)
     target = target_of(output, command, force=force)
     library = tracer(command)
-    if library.mpi is not None and library.mpi.origin == "wheel":
-        remark(
-            "warning: this MPI is a Python package; srun may not be able to start its programs: "
-            "load the cluster's MPI module"
-        )
+    warn_of_packaged(library.mpi)
     job = script.Job(
         command,
         nodes=sizes["--nodes"] or 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,10 +58,6 @@ class CallSite:
     def name(self) -> str:
         """The call and where it is, as `site_name` writes it."""
         return site_name(self.call, self.function, self.place)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The call site for JSON."""
-        return dict(vars(self))
 
 
 def site_name(call: str, function: str, place: str) -> str:

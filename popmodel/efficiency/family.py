@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from popmodel.efficiency.aggregates import AGGREGATES, REASONS
 from popmodel.errors import PopmodelError
 from popmodel.expressions import Expression, ExpressionError
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -38,8 +39,6 @@ CAUSES = (
     "frequency",
 )
 """What a low metric can be blamed on: `popmodel.efficiency.advice` looks for it in the run."""
-
-Value = float | NDArray[np.float64]
 
 
 class IdentityError(AssertionError):
@@ -253,7 +252,7 @@ class Family:
         Values of `aggregates` are arrays of one shape (n,), or numbers common to all samples.
         A metric that is undefined in any sample is absent.
         """
-        shape = np.broadcast_shapes(*(np.shape(value) for value in aggregates.values()))
+        shape = np.broadcast_shapes(*(np.asarray(value).shape for value in aggregates.values()))
         computed, reasons = _compute(self, aggregates, absent or {})
         values = {
             name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
@@ -365,12 +364,12 @@ def _check_input(aggregates: Mapping[str, Value]) -> None:
             near = difflib.get_close_matches(name, AGGREGATES, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"{name!r} is not an aggregate that formulas use{hint}")
-        if not np.all(np.isfinite(value)):
+        if not np.all(np.isfinite(numbers(value))):
             raise PopmodelError(
                 f"{AGGREGATES[name].meaning} ({name}) is not a finite number",
                 "leave out what is not known, with the reason why",
             )
-    if "runtime" in aggregates and not np.all(np.asarray(aggregates["runtime"]) > 0):
+    if "runtime" in aggregates and not np.all(numbers(aggregates["runtime"]) > 0):
         raise PopmodelError(
             "the runtime is not positive: there is no time to analyse",
             "choose a window in which the application runs",

@@ -14,9 +14,10 @@ from pathlib import PurePath
 from typing import Literal, TypeVar
 
 from popmodel.efficiency.aggregates import REASONS
-from popmodel.efficiency.family import Evaluation, Value
+from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
+from popmodel.expressions.elementary import Value
 from popmodel.values import dataclass
 
 Mode = Literal["strong", "weak"]

@@ -10,12 +10,12 @@ that this module knows, and the tree is then walked: with numbers and arrays by
 from __future__ import annotations
 
 import ast
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from popmodel.errors import did_you_mean
 from popmodel.expressions.algebra import (
     Algebra,
     FloatAlgebra,
@@ -197,12 +197,11 @@ def _as_float64(expression: Expression, name: str, values: Mapping[str, float | 
     import numpy as np
 
     if name not in values:
-        near = difflib.get_close_matches(name, values, n=1)
         known = ", ".join(sorted(values)) or "none"
         raise ExpressionError(
             expression.text,
             f"unknown name {name!r}",
-            hint=f"did you mean {near[0]}?" if near else f"known names: {known}",
+            hint=did_you_mean(name, values, f"known names: {known}"),
         )
     return np.asarray(values[name], dtype=np.float64)[()]
 

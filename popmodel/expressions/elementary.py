@@ -7,52 +7,72 @@ the three cannot disagree.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-# what the functions below work on: float, ndarray or Traced
-Value = Any
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.expressions.traced import Traced
+
+Value: TypeAlias = "float | NDArray[np.float64] | Traced"
+"""A quantity of the model: a number, the number in every draw, or one that knows its formula."""
+
+Condition: TypeAlias = "bool | np.bool_ | NDArray[np.bool_]"
+"""What a comparison of quantities gives."""
+
+_numpy: Any = np
+"""NumPy, whose functions call the methods of traced numbers, which its types do not know."""
+
+
+def numbers(value: Value) -> NDArray[np.float64]:
+    """Return the numbers of a quantity, one for every draw, without their formula."""
+    return np.atleast_1d(np.asarray(value, dtype=np.float64))
 
 
 def maximum(first: Value, *others: Value) -> Value:
     """Return the largest value, elementwise."""
     for other in others:
-        first = np.maximum(first, other)
+        first = _numpy.maximum(first, other)
     return first
 
 
 def minimum(first: Value, *others: Value) -> Value:
     """Return the smallest value, elementwise."""
     for other in others:
-        first = np.minimum(first, other)
+        first = _numpy.minimum(first, other)
     return first
 
 
 def ceiling(value: Value) -> Value:
     """Round up."""
-    return np.ceil(value)
+    rounded: Value = _numpy.ceil(value)
+    return rounded
 
 
 def floor(value: Value) -> Value:
     """Round down."""
-    return np.floor(value)
+    rounded: Value = _numpy.floor(value)
+    return rounded
 
 
 def sqrt(value: Value) -> Value:
     """Return the square root."""
-    return np.sqrt(value)
+    root: Value = _numpy.sqrt(value)
+    return root
 
 
 def log(value: Value) -> Value:
     """Return the natural logarithm."""
-    return np.log(value)
+    logarithm: Value = _numpy.log(value)
+    return logarithm
 
 
-def choose(condition: Value, chosen: Value, otherwise: Value) -> Value:
+def choose(condition: Condition, chosen: Value, otherwise: Value) -> Value:
     """Return ``chosen`` where the condition holds, else ``otherwise``."""
-    result: Value = np.where(condition, chosen, otherwise)
-    return result[()]
+    taken: Value = _numpy.where(condition, chosen, otherwise)[()]
+    return taken
 
 
 def floor_log2(value: Value) -> Value:
@@ -61,11 +81,12 @@ def floor_log2(value: Value) -> Value:
     A rounded logarithm is off by one near large powers of two, hence the binary exponent.
     """
     _, exponent = np.frexp(np.asarray(value, dtype=np.float64))
-    return exponent - 1
+    power: Value = exponent - 1
+    return power
 
 
 def ceiling_log2(value: Value) -> Value:
     """Return the smallest k with ``2**k >= value``, exact for every integer below 2**53."""
     mantissa, exponent = np.frexp(np.asarray(value, dtype=np.float64))
-    result: Value = np.where(mantissa == 0.5, exponent - 1, exponent)
-    return result[()]
+    power: Value = np.where(mantissa == 0.5, exponent - 1, exponent)[()]
+    return power

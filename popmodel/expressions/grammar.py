@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping
 
-from popmodel.errors import PopmodelError
+from popmodel.errors import PopmodelError, did_you_mean
 
 MAX_LENGTH = 2000  # characters; the longest formula anybody should want to read is far shorter
 _WITH_UNIT = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?\s*[a-zA-Z]+(?:/[a-zA-Z]+)?")
@@ -184,10 +183,7 @@ def _check(
             children = (test, body, orelse)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = (
-                    f"did you mean {near[0]}?" if near else f"known functions: {', '.join(known)}"
-                )
+                hint = did_you_mean(name, known, f"known functions: {', '.join(known)}")
                 raise refuse(f"unknown function {name!r}", hint)
             if keywords:
                 raise refuse(f"{name} takes no keyword arguments")

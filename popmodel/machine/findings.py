@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 
 from popmodel.machine import remeasure
@@ -84,10 +83,6 @@ class Finding:
     kind: str
     path: str
     text: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The finding as JSON types."""
-        return asdict(self)
 
 
 def inspect(profile: Profile, now: datetime | None = None) -> list[Finding]:

@@ -14,8 +14,12 @@ PARTS = ("core", "memory", "openmp", "p2p", "collectives", "overlap", "threads",
 NODE_PARTS = frozenset({"core", "memory", "openmp", "noise"})
 """Parts that need no MPI."""
 
-TIERS = ("intra", "inter", "socket")
-"""Distances between processes: one node, two nodes, one socket of several."""
+TIERS: Mapping[str, str] = {
+    "intra": "within a node",
+    "inter": "between nodes",
+    "socket": "within a socket",
+}
+"""Distances between processes, and where the messages go in words."""
 
 _NOT_USED_TIERS = {"socket": "messages within a socket cost the same as within a node"}
 

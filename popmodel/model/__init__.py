@@ -1,7 +1,10 @@
 """The performance model: from what an application does and what a machine can to predictions.
 
-``signature`` reads and checks the description of an application, ``terms`` has one physical term
-per file, ``run`` combines them for a placement, ``replayed`` carries the program out step by step,
-``sweep`` compares splits, ``formula`` writes predictions down as equations. `predict` puts it
-together.
+``grammar`` is what signatures are written in: keys, formulas, lines. ``terms`` has one physical
+term per file, ``run`` what messages, collectives and cores cost at a point. ``kinds`` has one kind
+of item of a program per file, with all that is to be known of it. ``signature`` reads the
+description of an application, ``check`` finds what is wrong in it, `signatures` loads it.
+`performance` evaluates it: the work of a program is a `tree` of the works of its items.
+``replayed`` carries the program out step by step, ``sweep`` compares splits, ``formula`` writes
+predictions down as equations. `predict` puts it together.
 """

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 from popmodel.expressions.elementary import Value
 from popmodel.model.run.course import delays
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work
-from popmodel.model.signature.program import Item, Loop
 from popmodel.model.study import Evaluation, Study
 from popmodel.model.uncertainty import nominal
 
@@ -36,14 +32,11 @@ def causes(study: Study, placement: Placement, run: Evaluation) -> dict[str, dic
         They add up to the loss of the metric times the runtime, at the best estimate.
     """
     lost: dict[str, dict[str, float]] = {}
-    for name, program in _items_alone(study.signature.program):
-        signature = replace(study.signature, program=program)
-        alone = Study(signature, study.profile, study.settings, 0, study.seed, study.factors)
-        work = alone.run(placement, alone.sources()).work
+    closed = study.run(placement, study.sources(draws=0))
+    for item, work in closed.tree.leaves():
         for metric, seconds in _lost(work, placement.threads).items():
             by_item = lost.setdefault(metric, {})
-            by_item[name] = by_item.get(name, 0.0) + nominal(seconds)
-    closed = study.run(placement, study.sources(draws=0))
+            by_item[item.name] = by_item.get(item.name, 0.0) + nominal(seconds)
     before, after = delays(closed.work, closed.course), delays(run.work, run.course)
     lost["process_load_balance"] = {UNEQUAL: nominal(after.unequal)}
     for metric, once, now, rest in (
@@ -79,13 +72,3 @@ def _lost(work: Work, threads: int) -> dict[str, Value]:
         "openmp_region_efficiency": work.parallel - work.share,
         "serial_region_efficiency": work.serial * (threads - 1) / threads,
     }
-
-
-def _items_alone(program: tuple[Item, ...]) -> Iterator[tuple[str, tuple[Item, ...]]]:
-    """Return every item that is no loop, alone in the loops around it, with its name."""
-    for item in program:
-        if isinstance(item, Loop):
-            for name, body in _items_alone(item.body):
-                yield name, (replace(item, body=body),)
-        else:
-            yield item.name, (item,)

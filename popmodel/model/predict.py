@@ -37,7 +37,7 @@ def predict(
     Parameters
     ----------
     signature : Signature
-        The application; `popmodel.model.signature.files.load` reads one.
+        The application; `popmodel.model.signatures.load` reads one.
     profile : Profile
         The machine; `popmodel.machine.profile.load` reads one.
     processes, threads : int

@@ -13,7 +13,7 @@ from popmodel.model.run.placement import Placement, launch_line, mpirun_line
 from popmodel.model.signature.program import Signature
 from popmodel.model.subject import subject
 from popmodel.model.validity import Validity
-from popmodel.plain import fields_of
+from popmodel.plain import document, fields_of
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/predict/1"
@@ -232,46 +232,42 @@ class Prediction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prediction as JSON types, schema ``popmodel/predict/1``."""
-        return {
-            "schema": SCHEMA,
+        return document(
+            SCHEMA,
             **subject(self.signature, self.profile, self.settings),
-            "processes": self.placement.processes,
-            "threads": self.placement.threads,
-            "placement": {
+            processes=self.placement.processes,
+            threads=self.placement.threads,
+            placement={
                 "nodes": self.placement.nodes,
                 "processes_per_node": self.placement.per_node,
-                "grid": list(self.grid),
+                "grid": self.grid,
             },
-            **fields_of(self, *_RESULTS),
-            "model_form": dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
-            "replay": {"why": self.not_replayed}
-            if self.agreement is None
-            else self.agreement.to_dict(),
-            "e_mt": _optional(self.multithreading_efficiency),
-            "e_mp": _optional(self.message_passing_ratio, self.message_passing_absent),
-            "launch": self.launch,
-            "launch_mpirun": self.launch_mpirun,
-            **fields_of(self, *_BASIS),
-        }
-
-
-_RESULTS = (
-    "memory_per_process",
-    "validity",
-    "runtime",
-    "source",
-    "metrics",
-    "absent",
-    "reference",
-    "limits",
-    "causes",
-    "time",
-    "remedies",
-    "elasticities",
-    "doubtful",
-    "measure",
-)
-_BASIS = ("inputs", "left_out", "notes", "draws", "seed")
+            memory_per_process=self.memory_per_process,
+            validity=self.validity,
+            runtime=self.runtime,
+            source=self.source,
+            metrics=self.metrics,
+            absent=self.absent,
+            reference=self.reference,
+            limits=self.limits,
+            causes=self.causes,
+            time=self.time,
+            remedies=self.remedies,
+            elasticities=self.elasticities,
+            doubtful=self.doubtful,
+            measure=self.measure,
+            model_form=dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
+            replay=self.agreement or {"why": self.not_replayed},
+            e_mt=_optional(self.multithreading_efficiency),
+            e_mp=_optional(self.message_passing_ratio, self.message_passing_absent),
+            launch=self.launch,
+            launch_mpirun=self.launch_mpirun,
+            inputs=self.inputs,
+            left_out=self.left_out,
+            notes=self.notes,
+            draws=self.draws,
+            seed=self.seed,
+        )
 
 
 def _without_intervals(value: Any, why: str) -> Any:

@@ -7,33 +7,22 @@ by the same terms as the run itself; replayed delays are scaled alike.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from popmodel.errors import PopmodelError
-from popmodel.expressions import parse
 from popmodel.model import changes
 from popmodel.model.changes import PROGRAM_REMEDIES, REMEDIES
+from popmodel.model.kinds.item import Item
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.placement import Placement
-from popmodel.model.signature.program import (
-    Halo,
-    Item,
-    Loop,
-    Parallel,
-    Pipeline,
-    Serial,
-    Signature,
-    items,
-)
+from popmodel.model.signature.program import Signature, items, mapped
 from popmodel.model.study import Study, expand
 from popmodel.model.uncertainty import nominal
 
 NEGLIGIBLE = 0.0005
 """Part of the runtime: a remedy that brings less is not worth a line."""
-
-_ONE = parse("1")
 
 
 def remedies(
@@ -85,64 +74,16 @@ def _programs(
     signature: Signature, losing: set[str], threads: int
 ) -> Iterator[tuple[str, Signature]]:
     """The program with one change each; parts of one name change together."""
-    by_label: dict[str, dict[int, Item]] = defaultdict(dict)
-    for item in items(signature.program):
-        if not isinstance(item, Loop) and item.name in losing:
-            for label, changed in _edits(item, threads):
-                by_label[label][id(item)] = changed
-    for label, changed_items in by_label.items():
-        yield label, replace(signature, program=_replaced(signature.program, changed_items))
 
+    def faster(item: Item) -> dict[str, Item]:
+        """The item by what makes it faster; nothing if it loses nothing."""
+        found = item.faster(threads) if item.name in losing else ()
+        return {PROGRAM_REMEDIES[remedy][0].format(item.name): one for remedy, one in found}
 
-def _edits(item: Item, threads: int) -> Iterator[tuple[str, Item]]:
-    """What may make a part faster: what to do, and the part then."""
-    match item:
-        case Serial() if threads > 1:
-            yield _label("share", item), _shared(item)
-        case Halo():
-            if item.pack == "serial" and threads > 1:
-                yield _label("pack", item), replace(item, pack="parallel")
-            if item.overlap != _ONE:
-                yield _label("overlap", item), replace(item, overlap=_ONE)
-        case Parallel():
-            if item.critical is not None:
-                yield _label("critical", item), replace(item, critical=None)
-            if item.shared_writes is not None:
-                yield _label("lines", item), replace(item, shared_writes=None)
-            if item.schedule == "static" and threads > 1:
-                for kind in ("dynamic", "guided"):
-                    yield _label(kind, item), replace(item, schedule=kind, chunk=None)
-        case Pipeline():
-            blocks = parse(f"2*({item.blocks.text})")
-            yield _label("blocks", item), replace(item, blocks=blocks)
+    def changed(label: str, item: Item) -> Item:
+        return faster(item).get(label, item)
 
-
-def _label(remedy: str, item: Item) -> str:
-    return PROGRAM_REMEDIES[remedy][0].format(item.name)
-
-
-def _shared(item: Serial) -> Parallel:
-    """A serial loop as a parallel one."""
-    return Parallel(
-        item.name,
-        item.trip,
-        _ONE,
-        item.costs,
-        {"parallel_for": _ONE},
-        schedule="static",
-        chunk=None,
-        iteration_cv=parse("0"),
-        critical=None,
-        shared_writes=None,
-        every=item.every,
-    )
-
-
-def _replaced(program: tuple[Item, ...], changed: Mapping[int, Item]) -> tuple[Item, ...]:
-    """The program with some items in place of others, by ``id``."""
-    return tuple(
-        replace(item, body=_replaced(item.body, changed))
-        if isinstance(item, Loop)
-        else changed.get(id(item), item)
-        for item in program
-    )
+    labels = dict.fromkeys(label for item in items(signature.program) for label in faster(item))
+    for label in labels:
+        program = mapped(signature.program, partial(changed, label))
+        yield label, replace(signature, program=program)

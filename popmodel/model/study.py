@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
-
 from popmodel.efficiency.aggregates import NO_MPI
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions import ExpressionError
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
+from popmodel.model.performance import Model, prepare
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
-from popmodel.model.replayed.exchange import NotUnrolled
 from popmodel.model.replayed.simulate import simulate
-from popmodel.model.run import grid
 from popmodel.model.run import nearest as choices
 from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import Modelled, observe
+from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters, Use
-from popmodel.model.run.performance import Model, prepare
 from popmodel.model.run.placement import (
     WHOLE,
     Allocation,
@@ -35,8 +31,10 @@ from popmodel.model.run.placement import (
     remarks,
 )
 from popmodel.model.run.work import Work
-from popmodel.model.signature.program import COMMUNICATION, Signature, items
+from popmodel.model.signature.names import check_requirements
+from popmodel.model.signature.program import Signature
 from popmodel.model.terms import imbalance, message, openmp
+from popmodel.model.tree import Tree
 from popmodel.model.uncertainty import Array, Draws, group, interval, nominal, shares
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
@@ -50,16 +48,49 @@ class Values(Protocol):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One evaluation of the model."""
+    """One evaluation of the model.
 
-    work: Work
+    Attributes
+    ----------
+    tree : Tree
+        The works of the program's items.
+    course : Course
+        How long the run takes.
+    modelled : Modelled
+        What the metrics need of it.
+    memory : float or None
+        Memory of a process, bytes; None if the signature does not say it.
+    """
+
+    tree: Tree
     course: Course
     modelled: Modelled
-    extent: tuple[int, ...]
     memory: float | None
-    left_out: set[str]
-    remarks: set[str]
-    used: set[Use]
+
+    @property
+    def work(self) -> Work:
+        """What an average process does."""
+        return self.tree.total
+
+    @property
+    def extent(self) -> tuple[int, ...]:
+        """Processes along each grid dimension."""
+        return self.tree.point.extent
+
+    @property
+    def left_out(self) -> set[str]:
+        """Quantities that the model would use but the profile does not know."""
+        return self.tree.point.parameters.left_out
+
+    @property
+    def remarks(self) -> set[str]:
+        """What the terms found that a reader should know."""
+        return self.tree.point.parameters.remarks
+
+    @property
+    def used(self) -> set[Use]:
+        """What was asked of the machine."""
+        return self.tree.point.parameters.used
 
 
 @dataclass(frozen=True)
@@ -97,7 +128,7 @@ class Study:
         Values instead of the signature's parameters.
     draws, seed : int
         Draws of the uncertain inputs, and their seed.
-    factors : mapping of str to float, optional
+    factors : mapping of str to value, optional
         What-if factors on quantities of the machine, by the beginning of their path.
     allocation : Allocation, optional
         What of the machine may be used.
@@ -110,7 +141,7 @@ class Study:
         settings: Mapping[str, float],
         draws: int,
         seed: int,
-        factors: Mapping[str, float] | None = None,
+        factors: Mapping[str, Value] | None = None,
         allocation: Allocation = WHOLE,
     ) -> None:
         self.signature = signature
@@ -119,38 +150,32 @@ class Study:
         self.draws = draws
         self.seed = seed
         self.settings = dict(settings)
-        self.params = with_settings(signature, settings)
+        self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
             **profile.quantities,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in signature.imbalance.items()},
         }
         self.factors = expand(factors or {}, self.quantities)
-        self.has_mpi = any(isinstance(item, COMMUNICATION) for item in items(signature.program))
+        self.has_mpi = signature.communicates
 
     def with_settings(self, settings: Mapping[str, float]) -> Study:
         """Return the same study with some parameters changed; all others are drawn alike."""
-        changed = {**self.settings, **settings}
-        return Study(
-            self.signature,
-            self.profile,
-            changed,
-            self.draws,
-            self.seed,
-            self.factors,
-            allocation=self.allocation,
-        )
+        return self._like(self.signature, {**self.settings, **settings})
 
     def with_signature(self, signature: Signature) -> Study:
         """Return the same study of a program that was changed."""
+        return self._like(signature, self.settings)
+
+    def _like(self, signature: Signature, settings: Mapping[str, float]) -> Study:
         return Study(
             signature,
             self.profile,
-            self.settings,
+            settings,
             self.draws,
             self.seed,
             self.factors,
-            allocation=self.allocation,
+            self.allocation,
         )
 
     def sources(
@@ -173,7 +198,7 @@ class Study:
 
     def check(self, placement: Placement) -> None:
         """Refuse a split that the application cannot run with."""
-        grid.check_requirements(
+        check_requirements(
             self.signature,
             placement.processes,
             placement.threads,
@@ -273,23 +298,12 @@ class Study:
             A replay of this placement, whose delays are used.
         """
         model = self.model(placement, drawn, overlap)
-        parameters = model.parameters
-        work = model.work()
+        tree = model.work()
         spread = self.spread(placement, drawn)
-        course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
-        modelled = observe(work, placement, course, has_mpi=self.has_mpi)
+        course = closed_form(tree.total, placement.processes, spread, has_mpi=self.has_mpi)
+        modelled = observe(tree.total, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()
-        memory = None if limit is None else nominal(limit)
-        run = Evaluation(
-            work,
-            course,
-            modelled,
-            model.extent,
-            memory,
-            parameters.left_out,
-            parameters.remarks,
-            parameters.used,
-        )
+        run = Evaluation(tree, course, modelled, None if limit is None else nominal(limit))
         return run if agreement is None else self.as_replayed(placement, run, agreement)
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
@@ -335,7 +349,7 @@ class Study:
         best = self.sources(draws=0)
         run = self.run(placement, best)
         spread = self.spread(placement, best)
-        found = simulate(self.model(placement, best), run.work, spread, self.seed)
+        found = simulate(run.tree, spread, self.seed)
         closed = Course(*(nominal(value) for value in vars(run.course).values()))
         return Agreement(
             nominal(run.modelled.aggregates["useful_mean"]),
@@ -402,7 +416,7 @@ class Study:
             other = self.run(pure, self.sources())
         except PopmodelError as error:  # not possible, or the machine is not known there
             return None, f"no comparison with one process per core: {error.message}"
-        if not np.all(other.work.transfer):
+        if not numbers(other.work.transfer).all():
             return None, "one process per core does not communicate"
         return estimate(message.message_passing_ratio(run.work.transfer, other.work.transfer)), None
 
@@ -416,23 +430,6 @@ class Study:
                 "as if they shared a core"
             )
         return notes
-
-
-def with_settings(signature: Signature, settings: Mapping[str, float]) -> dict[str, Quantity]:
-    """Return the parameters of a signature with values that were set instead of its own."""
-    params = dict(signature.params)
-    for name, value in settings.items():
-        if name not in params:
-            near = difflib.get_close_matches(name, params, n=1)
-            known = ", ".join(params) or "none"
-            raise UsageError(
-                f"{signature.name} has no parameter {name!r}",
-                f"did you mean {near[0]}?" if near else f"its parameters: {known}",
-            )
-        if not (np.isfinite(value) and value > 0):
-            raise UsageError(f"parameter {name} must be a number above 0, not {value:g}")
-        params[name] = Quantity(float(value), origin="user", source="set for this prediction")
-    return params
 
 
 def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> dict[str, Value]:
@@ -464,7 +461,7 @@ def check_memory(
 
 def multithreading(work: Work, placement: Placement) -> Estimate | None:
     """Return e_mt of all parallel loops; None without any."""
-    if not np.any(work.parallel):
+    if not numbers(work.parallel).any():
         return None
     return estimate(
         openmp.multithreading_efficiency(work.single_thread, placement.threads, work.parallel)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from popmodel.machine import register
-from popmodel.machine.parameter import Parameter
+from popmodel.machine.parameter import TIERS, Parameter
 from popmodel.machine.parameters import REGISTER
 from popmodel.values import dataclass
 
@@ -119,13 +119,6 @@ def explain(path: str) -> Symbol | None:
     return SYMBOLS.get(path) if parameter is None else _of_machine(parameter)
 
 
-_TIERS: Mapping[str, str] = {
-    "inter": "between nodes",
-    "intra": "within a node",
-    "socket": "within a socket",
-}
-
-
 def label(path: str) -> str:
     """Name an input for people, with its path: ``saturated memory bandwidth (memory.bsat)``.
 
@@ -146,7 +139,7 @@ def label(path: str) -> str:
     else:
         tier = re.match(r"net\.(\w+)\.", path)
         meaning = known.meaning.removesuffix(" of a domain").partition(":")[0]
-        meaning += f" {_TIERS[tier[1]]}" if tier else ""
+        meaning += f" {TIERS[tier[1]]}" if tier else ""
     return f"{meaning} ({path})"
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import quantile
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.register import BY_CORES
 from popmodel.model.changes import acts_on
@@ -127,7 +127,7 @@ def _spread(quantity: Quantity, scores: Array) -> Array:
 
 def nominal(value: Value) -> float:
     """Return the best estimate, which is draw 0, of a value with or without draws."""
-    return float(np.ravel(value)[0])
+    return float(numbers(value).flat[0])
 
 
 LEVEL = 0.90
@@ -140,7 +140,7 @@ def interval(values: Value, level: float = LEVEL) -> tuple[float | None, float |
     The interval is widened to the best estimate (draw 0) where a threshold in the model, such as a
     working set that just fits a cache, puts it outside.
     """
-    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    array = numbers(values)
     if array.size < 2 or float(np.ptp(array)) == 0.0:
         return None, None
     low, high = (quantile(array[1:], share) for share in ((1 - level) / 2, (1 + level) / 2))
@@ -167,7 +167,7 @@ def shares(scores: Mapping[str, Array], result: Value) -> dict[str, float]:
     dict of str to float
         Shares above `_SMALLEST_SHARE`, largest first; empty if the result does not vary.
     """
-    array = np.log(np.atleast_1d(np.asarray(result, dtype=np.float64))[1:])
+    array = np.log(numbers(result)[1:])
     total = float(np.var(array)) if array.size else 0.0
     if array.size < 4 * _BINS or total <= 1e-24:
         return {}

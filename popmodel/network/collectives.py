@@ -27,17 +27,7 @@ from popmodel.expressions.elementary import (
 )
 from popmodel.values import dataclass
 
-__all__ = [
-    "ALGORITHMS",
-    "BY_DISTANCE",
-    "DEFAULT_ALGORITHM",
-    "OPERATIONS",
-    "REDUCING",
-    "ROOTED",
-    "SINGLE_FLOW",
-    "Message",
-    "over_nodes",
-]
+__all__ = ["OPERATIONS", "ROOTED", "Algorithm", "Message", "Operation", "over_nodes"]
 
 # keeps a division by a network without any cost defined; far below any time per byte
 _TINY = 1e-300
@@ -318,24 +308,7 @@ OPERATIONS: Mapping[str, Operation] = {
 }
 
 ROOTED = tuple(name for name, one in OPERATIONS.items() if one.rooted)
-REDUCING = frozenset(name for name, one in OPERATIONS.items() if one.reducing)
-SINGLE_FLOW = frozenset(
-    name
-    for one in OPERATIONS.values()
-    for name, algorithm in one.algorithms.items()
-    if algorithm.single_flow
-)
-ALGORITHMS: Mapping[str, Mapping[str, Cost]] = {
-    name: {how: algorithm.cost for how, algorithm in one.algorithms.items()}
-    for name, one in OPERATIONS.items()
-}
-BY_DISTANCE = frozenset(
-    (name, how)
-    for name, one in OPERATIONS.items()
-    for how, algorithm in one.algorithms.items()
-    if algorithm.by_distance
-)
-DEFAULT_ALGORITHM: Mapping[str, str] = {name: one.default for name, one in OPERATIONS.items()}
+"""Operations in which one process sends or receives everything."""
 
 
 def over_nodes(
@@ -354,7 +327,7 @@ def over_nodes(
     Parameters
     ----------
     operation, algorithm : str
-        A pair of `ALGORITHMS`.
+        Their names in `OPERATIONS`; an algorithm by distance.
     processes, per_node : int
         All processes, and those of one node.
     within, between : value
@@ -363,7 +336,7 @@ def over_nodes(
     reduction : value
         Time to apply the reduction to one message, s.
     """
-    cost = ALGORITHMS[operation][algorithm]
+    cost = OPERATIONS[operation].algorithms[algorithm].cost
     # with a size of one byte alpha and gamma stand for the whole message and its reduction
     rounds = int(ceiling_log2(processes))
     folded = operation == "allreduce" and 2**rounds != processes

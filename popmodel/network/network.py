@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
@@ -156,6 +155,4 @@ def preset(name: str) -> Network:
 
 def _near(name: str, known: Iterable[str]) -> str:
     """What a name should be: a near one, or one of all."""
-    choices = list(known)
-    near = difflib.get_close_matches(name, choices, 1)
-    return f"did you mean {near[0]}?" if near else f"choose one of {', '.join(choices)}"
+    return did_you_mean(name, known, f"choose one of {', '.join(known)}")

@@ -9,9 +9,18 @@ Source: R. Hockney, Parallel Computing 20 (1994) 389 (``alpha + beta m``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
-from popmodel.expressions.elementary import Value, choose, floor, maximum
+import numpy as np
+
+from popmodel.expressions.elementary import Condition, Value, choose, floor, maximum
 from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Size: TypeAlias = "Value | NDArray[np.int64]"
+"""Bytes of a message: a quantity, or what was measured of many."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ class SizeClass:
     beta: Value
 
 
-def waits_for_receiver(size: Value, threshold: Value) -> Value:
+def waits_for_receiver(size: Size, threshold: Value) -> Condition:
     """Return whether a blocking send waits until its receive is posted (rendezvous).
 
     A message of at least the threshold waits: so say Dimemas and ``--eager-threshold``. A machine
@@ -60,7 +69,7 @@ def eager_threshold(largest: Value) -> Value:
     return floor(largest) + 1
 
 
-def transfer_time(size: Value, latency: Value, bandwidth: Value) -> Value:
+def transfer_time(size: Size, latency: Value, bandwidth: Value) -> Value:
     """Return ``latency + size / bandwidth``; an infinite bandwidth costs nothing per byte."""
     return latency + size / bandwidth
 
@@ -86,14 +95,15 @@ def by_size(size: Value, classes: Sequence[SizeClass]) -> Value:
     if not classes or classes[-1].upto is not None:
         raise ValueError("the last size class must have no upper bound")
     floor: Value = 0.0
-    times: list[Value] = []
+    result: Value = 0.0
+    bounded: list[tuple[Value, Value]] = []
     for entry in classes:
-        times.append(maximum(hockney(size, entry.alpha, entry.beta), floor))
+        result = maximum(hockney(size, entry.alpha, entry.beta), floor)
         if entry.upto is not None:
+            bounded.append((entry.upto, result))
             floor = maximum(hockney(entry.upto, entry.alpha, entry.beta), floor)
-    result = times[-1]
-    for entry, time in zip(classes[-2::-1], times[-2::-1], strict=True):
-        result = choose(size <= entry.upto, time, result)
+    for upto, time in reversed(bounded):
+        result = choose(size <= upto, time, result)
     return result
 
 
@@ -123,7 +133,7 @@ def exchange(forward: Value, backward: Value) -> Value:
     return maximum(forward, backward)
 
 
-def ring_of_blocking_sends(one: Value, processes: Value, waits: Value) -> Value:
+def ring_of_blocking_sends(one: Value, processes: Value, waits: Condition) -> Value:
     """Return the time of a periodic shift by a blocking send followed by a receive.
 
     While messages are eager all processes send at once. From the eager threshold on every send

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from popmodel.report.blocks import Code, Facts, Section
-from popmodel.report.export import Record
 from popmodel.report.renderers.text import shorten
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 
 _BAR = 20
 

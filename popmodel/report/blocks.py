@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from popmodel.values import dataclass
 
@@ -128,7 +128,6 @@ class Bar:
     """A part of a whole as a bar beside its figures; left out where there is no room for it."""
 
     fraction: float
-    text: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)

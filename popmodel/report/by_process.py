@@ -9,11 +9,10 @@ import numpy as np
 
 from popmodel.efficiency.by_process import UNITS
 from popmodel.report.blocks import Cell, Row, Section, Table, notes, texts
-from popmodel.report.export import Record
 from popmodel.report.joint import joint_caveats
 from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural
 from popmodel.values import dataclass
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from popmodel.efficiency.family import Row as Line
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import Cell, Row, Section, Table, heads, notes, texts, titled
-from popmodel.report.export import Record
 from popmodel.report.figures import percent
 from popmodel.report.joint import joint_caveats, without_numbers
 from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
 from popmodel.report.reasons import Reasons
-from popmodel.report.views import Document, Views
+from popmodel.report.trees import efficiency, tree_rows
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_time
 
 Run = Mapping[str, Any]
@@ -86,20 +87,14 @@ def _tables(run: Run, reasons: Reasons) -> Iterator[tuple[str, tuple[Row, ...]]]
             times[1],
         ),
     )
-    for name in _families(run):
-        family = load_families()[name]
+    for family in map(load_families().__getitem__, _families(run)):
+
+        def cells(line: Line, family: str = family.id) -> list[Cell]:
+            found = (_value(column, family, line.metric) for column in columns)
+            return [Cell(reasons.mark(why)) if x is None else efficiency(x) for x, why in found]
+
         for walk in family.tree():
-            rows = []
-            for line in walk.rows:
-                label = family.metrics[line.metric].name
-                cells = tuple(_cell(column, name, line.metric, reasons) for column in columns)
-                rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
-            yield f"{walk.heading or family.title}, %", tuple(rows)
-
-
-def _cell(column: Run, family: str, metric: str, reasons: Reasons) -> Cell:
-    value, why = _value(column, family, metric)
-    return Cell(reasons.mark(why)) if value is None else Cell(percent(value), value)
+            yield f"{walk.heading or family.title}, %", tree_rows(family, walk.rows, cells)
 
 
 def _value(column: Run, family: str, metric: str) -> tuple[float | None, str]:

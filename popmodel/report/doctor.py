@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from popmodel.report.blocks import Check, Checks, Facts, Note, Section
-from popmodel.report.export import Record
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural
 
 Entry = dict[str, Any]

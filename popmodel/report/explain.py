@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from popmodel.report.blocks import Facts, Heading, Note, Role, Section, notes
-from popmodel.report.export import Record
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 
 Entry: TypeAlias = Mapping[str, Any]
 

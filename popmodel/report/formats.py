@@ -5,7 +5,7 @@ A new format is a module with ``render(document, views, style)`` and a line here
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -58,3 +58,9 @@ FORMATS: Mapping[str, Format] = {
 """By name, in the order in which suffixes are named."""
 NAMES = (TABLE.name, *(one.name for one in FORMATS.values() if one not in (TABLE, SVG)))
 """Formats that every result has, in the order in which they are named."""
+
+
+def suffixes(names: Collection[str]) -> str:
+    """The suffixes of some formats in words."""
+    *most, last = (one.suffix for one in FORMATS.values() if one.name in names)
+    return f"{', '.join(most)} or {last}"

@@ -21,10 +21,9 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.export import Record
 from popmodel.report.heading import application, machine
 from popmodel.report.machine_values import interval_text, value_text
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural
 
 NEGLIGIBLE = 0.005

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from popmodel.report.blocks import Cell, Facts, Row, Section, Table, heads, notes, texts
-from popmodel.report.export import Record
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.report.warnings import warned
 from popmodel.units import count, format_size, format_time, plural
 

@@ -12,7 +12,6 @@ from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.report.blocks import Facts, Row, Section, Table, heads, texts, titled
-from popmodel.report.export import Record
 from popmodel.report.machine_values import (
     figure,
     host_text,
@@ -22,7 +21,7 @@ from popmodel.report.machine_values import (
     unit_of,
     value_text,
 )
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import format_size, plural
 
 _SIZES = (8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)  # of messages that are shown

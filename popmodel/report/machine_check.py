@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from popmodel.machine.findings import KINDS
 from popmodel.report.blocks import Facts, Section, titled
-from popmodel.report.export import Record
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural
 
 _TITLES = {

@@ -7,9 +7,8 @@ from typing import Any
 
 from popmodel.machine.quantity import Quantity
 from popmodel.report.blocks import Facts, Role, Row, Section, Table, heads, texts, titled
-from popmodel.report.export import Record
 from popmodel.report.machine_values import value_text
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 
 _DIGITS = range(3, 7)
 _SHOWN = 12  # names of quantities that only one profile has

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.hierarchy import load_families
@@ -20,19 +20,20 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.export import Record
-from popmodel.report.figures import describe_team, percent
+from popmodel.report.figures import describe_team
 from popmodel.report.joint import joint_caveats, joint_notes, joint_warnings
 from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
 from popmodel.report.places import placed
 from popmodel.report.reasons import Reasons
-from popmodel.report.views import Document, Views
+from popmodel.report.trees import efficiency, tree_rows
+from popmodel.report.views import Document, Record, Views
 from popmodel.report.warnings import warned
 from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family
+    from popmodel.efficiency.family import Row as Line
 
 _OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
 _IN_LINE = "metrics"  # all tables of the runs stand in line
@@ -51,9 +52,7 @@ def blocks(document: Document) -> list[Section]:
     sections = [notes(joint_caveats(runs, names)), (sizes, *_reading(runs))]
     columns = heads(names if several else ["%"])
     for family in families:
-        for heading, rows in _trees(family, runs, reasons):
-            title = f"{heading}, %" if several else heading
-            sections.append((Table(columns, rows, title=title, group=_IN_LINE),))
+        sections += [(tree,) for tree in _trees(family, runs, columns, reasons)]
         sections[-1] += _legend(family)
     if several or not families:
         rows = _scaling_rows(runs, reasons)
@@ -140,32 +139,27 @@ def _reading(runs: Sequence[Run]) -> Section:
     return (Note(f"{text} {', '.join(families)} only"),)
 
 
-def _trees(
-    family: Family, runs: Sequence[Run], reasons: Reasons
-) -> Iterable[tuple[str, tuple[Row, ...]]]:
-    """Heading and rows of each tree of a family: its own, its second readings, its views."""
-    for walk in family.tree():
-        rows = []
-        for line in walk.rows:
-            name = family.metrics[line.metric].name
-            cells = tuple(_cell(run, family.id, line.metric, reasons) for run in runs)
-            rows.append(Row(f"({name})" if line.view else name, cells, line.depth))
-        yield (walk.heading or family.title), tuple(rows)
-
-
-def _cell(
-    run: Run,
-    family: str,
-    metric: str,
-    reasons: Reasons,
-    *,
-    ratio: bool = False,
-) -> Cell:
+def _cell(run: Run, family: str, metric: str, reasons: Reasons) -> Cell:
     value = run["metrics"][family].get(metric)
     if value is None:
         return Cell(reasons.mark(run["absent"][family][metric]))
-    # A ratio to another run may be far above 1: its colour would say nothing.
-    return Cell(f"{value:.3f}") if ratio else Cell(percent(value), value)
+    return efficiency(value, ratio=family == SCALING)
+
+
+def _trees(
+    family: Family, runs: Sequence[Run], columns: tuple[tuple[str], ...], reasons: Reasons
+) -> Iterator[Table]:
+    """Each tree of a family: its own, its second readings, its views."""
+    several = len(runs) > 1
+
+    def cells(line: Line) -> list[Cell]:
+        return [_cell(run, family.id, line.metric, reasons) for run in runs]
+
+    for walk in family.tree():
+        heading = walk.heading or family.title
+        title = f"{heading}, %" if several else heading
+        rows = tree_rows(family, walk.rows, cells)
+        yield Table(columns, rows, title=title, group=_IN_LINE)
 
 
 def _legend(family: Family) -> Section:
@@ -194,7 +188,7 @@ def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[Row, ...]:
     return tuple(
         Row(
             family.metrics[metric].name,
-            tuple(_cell(run, SCALING, metric, reasons, ratio=True) for run in runs),
+            tuple(_cell(run, SCALING, metric, reasons) for run in runs),
         )
         for metric in dict.fromkeys(shown)
     )

@@ -10,6 +10,7 @@ from popmodel.efficiency.scaling import SCALING
 from popmodel.report.figures import describe_team, percent
 from popmodel.report.names import run_names
 from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.trees import label
 from popmodel.report.views import Document
 from popmodel.units import count, format_time
 
@@ -62,7 +63,7 @@ def _is_shown(family: Family, runs: Sequence[Run]) -> bool:
 def _tree(runs: Sequence[Run], family: Family) -> list[Line]:
     return [
         Line(
-            f"({family.metrics[row.metric].name})" if row.view else family.metrics[row.metric].name,
+            label(family, row),
             tuple(_bar(run, family.id, row.metric) for run in runs),
             row.depth,
         )

@@ -29,14 +29,13 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.export import Record
 from popmodel.report.figures import percent
 from popmodel.report.heading import application, machine
 from popmodel.report.predict_plot import picture
 from popmodel.report.predict_trees import trees
 from popmodel.report.reasons import Reasons
 from popmodel.report.uncertainty import PARAMETERS_ONLY, measuring, named
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_size, format_time, plural
 
 REMEDIES_SHOWN = 8

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from popmodel.efficiency.family import Family
+from popmodel.efficiency.family import Row as Line
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import Cell, Fit, Role, Row, Section, Table, heads, notes
-from popmodel.report.figures import loses, percent
+from popmodel.report.figures import loses
 from popmodel.report.reasons import Reasons
+from popmodel.report.trees import efficiency, tree_rows
 from popmodel.report.views import Document
 from popmodel.units import format_time
 
@@ -25,33 +28,35 @@ def trees(
     document: Document, families: Sequence[str], reasons: Reasons, *, brief: bool
 ) -> list[Section]:
     """The trees of some families; ``brief`` leaves out views of a metric that show no loss."""
-    found: list[Section] = []
-    for name in families:
-        family = load_families()[name]
-        ratio = name == SCALING
-        for walk in family.tree():
-            rows = []
-            marked: list[str] = []
-            for line in walk.rows:
-                label = family.metrics[line.metric].name
-                estimate = document["metrics"][name].get(line.metric)
-                cells: tuple[Cell, ...]
-                if estimate is None:
-                    cells = (Cell(reasons.mark(document["absent"][name][line.metric])),)
-                else:
-                    if brief and line.view and not loses(estimate["value"]):
-                        continue
-                    cells = (
-                        _value(estimate, ratio=ratio),
-                        Cell(_interval(estimate, reasons, ratio=ratio)),
-                    )
-                    if line.metric == document["limits"] and loses(estimate["value"]):
-                        label += " <-"
-                        marked += _causes(document, line.metric)
-                rows.append(Row(f"({label})" if line.view else label, cells, line.depth))
-            tree = _tree(walk.heading or family.title, "" if ratio else "%", rows)
-            found.append((tree, *notes(marked, Role.CAUSE)))
-    return found
+    return [
+        section
+        for family in map(load_families().__getitem__, families)
+        for section in _of_family(document, family, reasons, brief=brief)
+    ]
+
+
+def _of_family(
+    document: Document, family: Family, reasons: Reasons, *, brief: bool
+) -> Iterator[Section]:
+    metrics, absent = document["metrics"][family.id], document["absent"][family.id]
+    ratio = family.id == SCALING
+    worst = document["limits"]
+    marked = worst if worst in metrics and loses(metrics[worst]["value"]) else None
+
+    def cells(line: Line) -> list[Cell] | None:
+        estimate = metrics.get(line.metric)
+        if estimate is None:
+            return [Cell(reasons.mark(absent[line.metric]))]
+        if brief and line.view and not loses(estimate["value"]):
+            return None
+        interval = _interval(estimate, reasons, ratio=ratio)
+        return [efficiency(estimate["value"], ratio=ratio), Cell(interval)]
+
+    for walk in family.tree():
+        rows = tree_rows(family, walk.rows, cells, marked)
+        causes = _causes(document, marked) if marked in {line.metric for line in walk.rows} else []
+        tree = _tree(walk.heading or family.title, "" if ratio else "%", rows)
+        yield (tree, *notes(causes, Role.CAUSE))
 
 
 def _tree(title: str, unit: str, rows: Sequence[Row]) -> Fit:
@@ -75,12 +80,6 @@ def _causes(document: Document, metric: str) -> list[str]:
     return [f"{format_time(whole, digits=3)} lost: {'; '.join(told)}"]
 
 
-def _value(estimate: Estimate, *, ratio: bool) -> Cell:
-    value = estimate["value"]
-    # a ratio to another run may be far above 1: its colour would say nothing
-    return Cell(f"{value:.3f}") if ratio else Cell(percent(value), value)
-
-
 def _interval(estimate: Estimate, reasons: Reasons, *, ratio: bool) -> str:
     """The interval, rounded outwards: it always holds the value beside it."""
     low, high = estimate["low"], estimate["high"]
@@ -95,5 +94,6 @@ def _below(rows: Sequence[Row]) -> Iterator[Row]:
     """The rows with their second figure, the interval, on a line of its own."""
     for row in rows:
         yield replace(row, cells=row.cells[:1])
-        for cell in row.cells[1:]:
-            yield Row(f"90 %: {cell.text}", depth=row.depth + 2)
+        for interval in row.cells[1:]:
+            if isinstance(interval, Cell):
+                yield Row(f"90 %: {interval.text}", depth=row.depth + 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.efficiency.family import Family
+from popmodel.efficiency.family import Row as Line
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.replayed import NO_REGIONS
 from popmodel.network.network import PRESETS
@@ -20,12 +20,11 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.export import Record
-from popmodel.report.figures import percent
 from popmodel.report.networks import parameters, properties, varying, words, written
 from popmodel.report.reasons import Reasons
 from popmodel.report.replay_plot import picture
-from popmodel.report.views import Document, Views
+from popmodel.report.trees import efficiency, lifted, tree_rows
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_time, plural
 from popmodel.values import dataclass
 
@@ -179,31 +178,19 @@ def _efficiencies(document: Document, reasons: Reasons) -> Iterator[Table]:
     for name, measured in document["measured_metrics"].items():
         family = load_families()[name]
         found = [measured, *(run.get("metrics", {}).get(name, run) for _, run in replayed)]
-        rows = tuple(
-            Row(
-                family.metrics[metric].name,
-                tuple(_efficiency(values, metric, reasons) for values in found),
-                depth,
-            )
-            for depth, metric in _tree(family, found)
-        )
+
+        def cells(line: Line, found: Sequence[Mapping[str, Any]] = found) -> list[Cell] | None:
+            if line.view or not any(line.metric in values for values in found):
+                return None
+            return [_efficiency(values, line.metric, reasons) for values in found]
+
+        rows = lifted(tree_rows(family, family.tree()[0].rows, cells))
         yield Table(columns, rows, first=family.title)
-
-
-def _tree(family: Family, found: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
-    """Depth and id of the metrics that any column has, in the order of the family's first tree."""
-    rows = [
-        (row.depth, row.metric)
-        for row in family.tree()[0].rows
-        if not row.view and any(row.metric in values for values in found)
-    ]
-    least = min((depth for depth, _ in rows), default=0)
-    return [(depth - least, metric) for depth, metric in rows]
 
 
 def _efficiency(values: Mapping[str, Any], metric: str, reasons: Reasons) -> Cell:
     if metric in values:
-        return Cell(percent(values[metric]), values[metric])
+        return efficiency(values[metric])
     return Cell(reasons.mark(values["error"]) if "error" in values else "-")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.model.kinds.words import Entry, equation, quantity, value_text
+from popmodel.model.signature.sentences import tree
 from popmodel.report.blocks import Facts, Finding, Heading, Note, Role, Section, notes, titled
-from popmodel.report.export import Record
-from popmodel.report.signature_words import Entry, equation, quantity, tree, value_text
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, plural
 
 CHANGING = "what changes with P and T"

@@ -19,7 +19,6 @@ from popmodel.report.blocks import (
     heads,
     notes,
 )
-from popmodel.report.export import Record
 from popmodel.report.figures import percent
 from popmodel.report.heading import application, machine
 from popmodel.report.splits import Entry, ordered, runs
@@ -28,7 +27,7 @@ from popmodel.report.splits import name as split_name
 from popmodel.report.sweep_advice import advice, command, growth, largest, percentage
 from popmodel.report.sweep_plot import picture
 from popmodel.report.uncertainty import PARAMETERS_ONLY, measuring
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import format_size, plural
 
 _MARKS = {EXTRAPOLATED: "~", OUTSIDE: "!"}

@@ -6,9 +6,8 @@ from typing import Any
 
 from popmodel import shell
 from popmodel.report.blocks import Code, Facts, Heading, Role, Section, titled
-from popmodel.report.export import Record
 from popmodel.report.info import describe_threads
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_size, format_time, plural
 
 _OPENMP = {"ompt": "OMPT (tools interface)", "gomp": "intercepted libgomp calls"}

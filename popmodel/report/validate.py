@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from popmodel.efficiency.family import Row as Line
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import (
+    Cell,
     Facts,
     Fit,
     Note,
@@ -20,14 +21,14 @@ from popmodel.report.blocks import (
     notes,
     texts,
 )
-from popmodel.report.export import Record
 from popmodel.report.figures import loses, percent
 from popmodel.report.joint import joint_caveats
 from popmodel.report.names import run_names
 from popmodel.report.splits import described, varied
 from popmodel.report.splits import name as split_name
+from popmodel.report.trees import lifted, tree_rows
 from popmodel.report.validate_plot import is_outside, picture
-from popmodel.report.views import Document, Views
+from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural
 
 Split = Mapping[str, Any]
@@ -130,17 +131,15 @@ def _metrics(family: str, splits: Sequence[Split]) -> Table:
         for split in splits
         for name in names
     ]
-    rows: list[Row] = []
-    for line in (line for walk in known.tree() for line in walk.rows):
+
+    def cells(line: Line) -> tuple[Cell, ...] | None:
         found = [split["metrics"][family].get(line.metric) for split in splits]
         if not any(found) or (line.view and not any(map(_has_loss, found))):
-            continue
-        label = known.metrics[line.metric].name
-        cells = [_share(one, name) for one in found for name in names]
-        rows.append(Row(f"({label})" if line.view else label, texts(cells), line.depth))
-    top = min((row.depth for row in rows), default=0)  # what is above may have no value
-    rows = [replace(row, depth=row.depth - top) for row in rows]
-    return Table(tuple(above), tuple(rows), first=known.title)
+            return None
+        return texts(_share(one, name) for one in found for name in names)
+
+    lines = (line for walk in known.tree() for line in walk.rows)
+    return Table(tuple(above), lifted(tree_rows(known, lines, cells)), first=known.title)
 
 
 def _has_loss(one: Quantity | None) -> bool:

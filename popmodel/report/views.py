@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from popmodel.report.blocks import Command, Note, Section
-from popmodel.report.export import Record
 from popmodel.report.pictures import Picture
 from popmodel.values import dataclass
 
 Document: TypeAlias = Mapping[str, Any]
+Record: TypeAlias = Mapping[str, object]
+"""A line of CSV."""
 
 
 @dataclass(frozen=True)

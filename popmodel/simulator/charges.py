@@ -119,8 +119,8 @@ def _of_messages(program: Program, messages: Messages, network: Network) -> dict
         waits = network.tiers.waits(messages.size, apart)
     else:
         latency = 0.0 if dimemas else network.latency
-        transfer = transfer_time(messages.size, latency, network.bandwidth) * _NS
-        waits = waits_for_receiver(messages.size, network.eager_threshold)
+        transfer = _flat_time(messages.size, latency, network.bandwidth) * _NS
+        waits = np.asarray(waits_for_receiver(messages.size, network.eager_threshold))
     overhead = np.where(remote, network.latency * _NS, 0.0) if dimemas else nothing
     return {
         "transfer": np.where(remote, transfer, 0.0),
@@ -203,12 +203,17 @@ def _times(
     return found
 
 
+def _flat_time(size: NDArray[Any], latency: float, bandwidth: float) -> NDArray[np.float64]:
+    """From sizes to the times of messages where all cost alike, s."""
+    return np.asarray(transfer_time(size, latency, bandwidth), np.float64)
+
+
 def _message(
     network: Network, *, far: bool
 ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """From sizes to the times of messages inside a node or between nodes, s."""
     if network.tiers is None:
-        return partial(transfer_time, latency=network.latency, bandwidth=network.bandwidth)
+        return partial(_flat_time, latency=network.latency, bandwidth=network.bandwidth)
     tier = network.tiers.between if far else network.tiers.within
     # members that are all on nodes of their own have no tier within
     return (tier or network.tiers.slowest).time

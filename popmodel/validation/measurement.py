@@ -9,7 +9,6 @@ from typing import Any
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run
 from popmodel.errors import FileError
-from popmodel.plain import fields_of
 from popmodel.trace.focus import Focus
 from popmodel.values import dataclass
 
@@ -58,7 +57,7 @@ class Measurement:
 
     def to_dict(self) -> dict[str, Any]:
         """What was measured, for JSON; the values stand beside their predictions."""
-        return fields_of(self, "source", "caveats", "window")
+        return {"source": self.source, "caveats": self.caveats, "window": self.window}
 
 
 def from_run(run: Run) -> Measurement:

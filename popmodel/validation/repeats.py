@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.plain import fields_of
 from popmodel.validation.comparison import RUNTIME, Row, describe_run
 from popmodel.values import dataclass
 
@@ -62,7 +61,9 @@ class Repeated:
             "deviation": self.deviation,
             "least": min(self.measured),
             "most": max(self.measured),
-            **fields_of(self, "predicted", "low", "high"),
+            "predicted": self.predicted,
+            "low": self.low,
+            "high": self.high,
             "covered": self.covered,
         }
 
@@ -104,7 +105,10 @@ class Split:
     def to_dict(self) -> dict[str, Any]:
         """Return the split as JSON types."""
         return {
-            **fields_of(self, "processes", "threads", "parameters", "sources"),
+            "processes": self.processes,
+            "threads": self.threads,
+            "parameters": self.parameters,
+            "sources": self.sources,
             "runs": len(self.runtime.measured),
             "runtime": {**self.runtime.to_dict(), "error": self.error},
             "metrics": {

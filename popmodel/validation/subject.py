@@ -11,7 +11,6 @@ from popmodel.model.predict import predict
 from popmodel.model.prediction import Prediction
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import with_settings
 from popmodel.validation.measurement import Measurement
 from popmodel.validation.predicted import Predicted, from_document, from_prediction
 from popmodel.values import dataclass
@@ -100,7 +99,8 @@ def application(
         }
         return [one_of(run) for run in different.values()]
 
-    values = {name: one.value for name, one in with_settings(signature, changes).items()}
+    params = signature.with_settings(changes).params
+    values = {name: one.value for name, one in params.items()}
     return Subject(
         signature.name,
         profile.name,

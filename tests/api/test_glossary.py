@@ -16,7 +16,7 @@ from popmodel.errors import UsageError
 from popmodel.machine import schema
 from popmodel.model.changes import REMEDIES
 from popmodel.model.formula.notebook import WORK
-from popmodel.model.signature.keys import KEYS, TABLES
+from popmodel.model.signature.tables import KEYS, TABLES
 from popmodel.model.symbols import SHORT, SYMBOLS
 from popmodel.shapes import Items, Named, Optional, Shape, Table
 

@@ -167,6 +167,6 @@ def test_a_repr_does_not_grow_with_names() -> None:
     text = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n[params]\n'
     text += "".join(f"parameter_{number} = {number}\n" for number in range(1, 100))
     text += "[[program]]\nserial = { trip = 1, flops = 1 }\n"
-    from popmodel.model.signature.files import from_text
+    from popmodel.model.signatures import from_text
 
     assert len(repr(from_text(text))) <= LONGEST

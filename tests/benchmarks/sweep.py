@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 
 from popmodel.machine import profile
+from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
-from popmodel.model.signature import files as signature
 from popmodel.model.sweep.sweep import sweep
 
 ROUNDS, DRAWS, SPLITS = 7, 500, 64

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from popmodel.model.signature import files as signatures
-from popmodel.model.signature.reader import SignatureError
+from popmodel.model import signatures
+from popmodel.model.grammar.reading import SignatureError
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

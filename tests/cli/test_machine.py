@@ -57,7 +57,7 @@ def test_show_in_other_formats(popmodel: Call) -> None:
     (row,) = [row for row in rows if row["path"] == "memory.b1"]
     assert (float(row["value"]), row["unit"], row["origin"]) == (1.2e10, "B/s", "measured")
     assert popmodel("machine", "show", "a.json", "-o", "a.md")[0] == 0
-    assert Path("a.md").read_text().startswith("| machine | box (measured 2026-11-01) |")
+    assert Path("a.md").read_text().startswith("- **machine**: box (measured 2026-11-01)\n")
 
 
 def test_diff_counts_what_is_within_the_intervals(popmodel: Call) -> None:
@@ -109,7 +109,7 @@ def test_diff_names_other_software(popmodel: Call) -> None:
     start = lines.index("different hardware or software")
     assert lines[start + 1 : start + 3] == [" - mpi: Open MPI v5.0.11 (a), MPICH 4.3.2 (b)", ""]
     markdown = popmodel("machine", "diff", "c.json", "d.json", "--format", "markdown")[1]
-    assert "\n**different hardware or software**\n\n- mpi: Open MPI v5.0.11 (a), MPICH" in markdown
+    assert "\n### different hardware or software\n\n- mpi: Open MPI v5.0.11 (a), MPICH" in markdown
     found = json.loads(popmodel("machine", "diff", "c.json", "d.json", "--format", "json")[1])
     assert found["host"][1] == {"key": "openmp", "a": "libgomp", "b": None}
     assert "different hardware" not in popmodel("machine", "diff", "a.json", "b.json")[1]
@@ -138,7 +138,7 @@ def test_diff_in_other_formats(popmodel: Call) -> None:
     assert (rows["memory.bsat"]["a_value"], rows["memory.bsat"]["unit"]) == ("24000000000.0", "B/s")
     markdown = popmodel(*command, "markdown")[1]
     assert "| memory.bsat | 24 GB/s | 48 GB/s | 2.000 |" in markdown
-    assert "\nonly in b: net.nic_G\n" in markdown
+    assert "\n### only in b\n\nnet.nic_G\n" in markdown
 
 
 def test_many_quantities_of_one_profile_are_counted(popmodel: Call) -> None:

@@ -334,7 +334,7 @@ def test_another_reading_of_outside_mpi_is_labelled(trace: str, popmodel: Call) 
         ),
         (
             ["--reference", "3"],
-            "--reference 3: no such run\nhint: the only run is two",
+            "reference 3: no such run\nhint: the only run is two",
         ),
         (
             ["--fail-under", "load_balance"],

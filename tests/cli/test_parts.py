@@ -168,7 +168,7 @@ def test_a_part_of_a_table_of_runtimes(steps: str, popmodel: Call) -> None:
     Path("runs.csv").write_text("processes,threads,runtime\n2,1,0.1\n")
     status, _, err = popmodel("validate", "stencil3d", "runs.csv", "--window", "1:2")
     assert status == 2
-    assert err.startswith("popmodel: error: --window, --region and --from-start need a trace")
+    assert err.startswith("popmodel: error: a window, a region or the whole run can be")
 
 
 def test_processes_one_by_one(steps: str, popmodel: Call) -> None:
@@ -297,7 +297,7 @@ def test_tables_fit_the_screen(
     [
         (
             ["--by", "region", "--region", "step"],
-            "--by region cannot be combined with --region",
+            "one region cannot be broken down by region",
             "leave one of them out",
         ),
         (

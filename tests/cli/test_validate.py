@@ -89,7 +89,7 @@ def test_a_setting_may_not_contradict_a_column(popmodel: Call, sizes: str) -> No
     status, out, err = popmodel("validate", "stencil3d", sizes, "--set", "N=64")
     assert (status, out) == (2, "")
     assert err.startswith(
-        f"popmodel: error: {sizes}:3: N is 128, --set says 64\nhint: leave --set N out: each run"
+        f"popmodel: error: {sizes}:3: N is 128, but was set to 64\nhint: do not set N: each run"
     )
     Path(sizes).write_text("N,processes,threads,runtime\n64,2,2,0.02\n")
     assert popmodel("validate", "stencil3d", sizes, "--set", "N=64")[0] == 0
@@ -248,7 +248,7 @@ def test_wrong_usage_is_told(popmodel: Call, runs: str, tmp_path: Path) -> None:
     status, _, err = popmodel("validate", saved, HYBRID, *SMALL)
     assert status == 2
     assert (
-        "--machine, --set, --nodes and --cores-per-node do not go with a saved prediction"
+        "machine, parameters, nodes and cores per node do not go with a saved prediction"
     ) in err
     assert "hint: name the application instead, to predict anew" in err
 

@@ -10,6 +10,7 @@ import pytest
 
 from popmodel.efficiency.call_sites import CallSite
 from popmodel.efficiency.measure import Run, analyse
+from popmodel.plain import plain
 from popmodel.trace import Trace, read
 from popmodel.trace.event import Event
 from popmodel.trace.paraver.labels import Labels
@@ -90,7 +91,7 @@ def test_call_sites_by_time(tmp_path: Path) -> None:
     ]
     assert [s.time for s in run.call_sites] == pytest.approx([300e-9, 100e-9, 10e-9, 5e-9])
     assert [s.share for s in run.call_sites] == pytest.approx([0.3, 0.1, 0.01, 0.005])
-    assert run.call_sites[0].to_dict().keys() == {
+    assert plain(run.call_sites[0]).keys() == {
         "call", "function", "place", "count", "time", "share", "waiting",
     }  # fmt: skip
 

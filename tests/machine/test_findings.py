@@ -19,6 +19,7 @@ from popmodel.machine.findings import (
 from popmodel.machine.parameter import PARTS
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.register import part_of
+from popmodel.plain import plain
 
 THEN = datetime(2026, 11, 2, tzinfo=UTC)
 
@@ -31,7 +32,7 @@ def test_what_weighs_most_comes_first() -> None:
     kinds = [one.kind for one in inspect(profiles.from_document(document()), THEN)]
     assert kinds == sorted(kinds, key=KINDS.index)
     assert {"noisy", "unused"} <= set(kinds)
-    assert Finding("noisy", "quality.x", "words").to_dict() == {
+    assert plain(Finding("noisy", "quality.x", "words")) == {
         "kind": "noisy",
         "path": "quality.x",
         "text": "words",

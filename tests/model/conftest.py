@@ -6,7 +6,7 @@ import pytest
 
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
-from popmodel.model.signature import files as signature
+from popmodel.model import signatures as signature
 from popmodel.model.signature.program import Signature
 
 

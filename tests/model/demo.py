@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from popmodel.machine import profile
-from popmodel.machine.profile import Profile
-from popmodel.model.signature import files as signature
+from popmodel.machine.profile import Profile, from_document
+from popmodel.model import signatures as signature
+from popmodel.model.run.parameters import Parameters
+from popmodel.model.run.placement import place
+from popmodel.model.run.point import Point
 from popmodel.model.signature.program import Signature
+
+ALPHA, BETA, GAMMA = 1e-6, 1e-9, 1e-10
+"""Costs of the machine `flat`."""
 
 
 def exact(value: float) -> dict[str, Any]:
@@ -65,6 +72,44 @@ def machine(**changes: float) -> Profile:
             entry = entry[int(key)] if isinstance(entry, list) else entry[key]
         entry[int(last) if isinstance(entry, list) else last] = exact(value)
     return profile.from_document(document)
+
+
+def round_machine(**net: Any) -> Profile:
+    """The round machine with further entries of its section ``net``; None takes one out."""
+    document = copy.deepcopy(dict(machine().document))
+    document["net"] |= {name: exact(value) for name, value in net.items() if value is not None}
+    for name, value in net.items():
+        if value is None:
+            del document["net"][name]
+    return from_document(document)
+
+
+def flat(cores: int = 64, **net: Any) -> Profile:
+    """Large nodes, the same cost inside and between them, and no crowding."""
+    document = copy.deepcopy(dict(machine().document))
+    document["topology"] |= {"cores_per_node": cores, "nodes": 64}
+    for tier in ("intra", "inter"):
+        document["net"][tier] |= {"classes": [{"alpha": exact(ALPHA), "beta": exact(BETA)}]}
+    del document["net"]["shm_k"], document["net"]["nic_G"]
+    document["net"] |= {name: exact(value) for name, value in net.items()}
+    return from_document(document)
+
+
+def point(
+    profile: Profile,
+    processes: int = 1,
+    threads: int = 1,
+    extent: tuple[int, ...] = (),
+    *,
+    periodic: bool = False,
+    overlap: str | None = None,
+) -> Point:
+    """Where items with numbers are evaluated: processes on a machine, in a grid."""
+    parameters = Parameters(profile, lambda path: profile.get(path).value)
+    placement = place(processes, threads, profile.topology)
+    values = {"P": float(processes), "T": float(threads)}
+    wraps = (periodic,) * len(extent)
+    return Point("demo", placement, parameters, values, extent, wraps, overlap)
 
 
 def program(body: str, **sections: str) -> Signature:

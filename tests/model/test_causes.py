@@ -6,9 +6,10 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.machine.profile import Profile
+from popmodel.model import signatures as signature
 from popmodel.model.predict import Prediction, predict
 from popmodel.model.prediction import MAIN_FAMILY
-from popmodel.model.signature import files as signature
+from popmodel.model.signature.files import bundled
 
 TWO_LEVELS = """
 [[program]]
@@ -27,7 +28,7 @@ def lost(run: Prediction, metric: str) -> float:
     return (1 - run.metrics[MAIN_FAMILY][metric].value) * run.runtime.value
 
 
-@pytest.mark.parametrize("name", signature.bundled())
+@pytest.mark.parametrize("name", bundled())
 def test_causes_add_up_to_the_loss(name: str, preset: Profile) -> None:
     run = predict(signature.load(name), preset, 16, 4)
     assert run.causes

@@ -13,8 +13,8 @@ from model.strategies import machines, programs
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machine.profile import Profile
-from popmodel.model.replayed.exchange import NotUnrolled
 from popmodel.model.run.observe import PARTS, Modelled
+from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import place
 from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature.program import Signature

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model.demo import machine, program
+from model.demo import machine, point, program
 
 from popmodel.model.formula.derivation import formula
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.kinds.costs import Costs
+from popmodel.model.kinds.parallel import Parallel
+from popmodel.model.kinds.serial import Serial
 from popmodel.model.predict import predict
-from popmodel.model.run.computation import Computation, Counts, Schedule
-from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
-from popmodel.model.signature.reader import SignatureError
 from popmodel.model.sweep.sweep import sweep
 
 ITERATION = 1e-9
@@ -78,11 +78,9 @@ def test_a_measured_time_does_not_follow_the_clock_of_the_machine() -> None:
 @given(st.floats(0, 1), st.integers(1, 10**6), st.integers(1, 8))
 def test_time_is_iterations_times_seconds(seconds: float, trip: int, threads: int) -> None:
     profile = machine()
-    parameters = Parameters(profile, lambda path: profile.get(path).value)
-    model = Computation(parameters, place(1, threads, profile.topology))
-    counts = Counts(seconds=seconds)
-    assert model.serial(trip, counts).serial == pytest.approx(trip * seconds)
-    work = model.parallel(trip, 1, counts, Schedule(), {})
+    here, costs = point(profile, 1, threads), Costs(seconds=seconds)
+    assert Serial("loop", 1.0, trip, costs).work(here).serial == pytest.approx(trip * seconds)
+    work = Parallel("loop", 1.0, trip, 1.0, costs, {}).work(here)
     assert work.share == pytest.approx(trip * seconds / threads)
     assert work.stretched == pytest.approx(np.ceil(trip / threads) * seconds)
 

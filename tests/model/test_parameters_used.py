@@ -19,8 +19,8 @@ from popmodel.machine.parameter import TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
+from popmodel.model import signatures
 from popmodel.model.predict import predict
-from popmodel.model.signature import files as signatures
 from popmodel.model.uncertainty import Draws
 
 EVERY = signatures.load(ROOT / "tests/data/signatures/every.toml")

@@ -19,12 +19,12 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.machine.topology import Cache, Topology
+from popmodel.model import signatures as signature
 from popmodel.model.predict import Prediction, predict
 from popmodel.model.run.course import closed_form
 from popmodel.model.run.observe import PARTS, observe
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
-from popmodel.model.signature import files as signature
 from popmodel.model.signature.program import Signature
 
 BALANCED = """
@@ -322,7 +322,7 @@ def test_a_prediction_needs_neither_sympy_nor_scipy() -> None:
     code = """
 import sys
 from popmodel.machine import profile
-from popmodel.model.signature import files as signature
+from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
 predict(signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 16, 4)
 print(sorted({"sympy", "scipy", "pandas"} & set(sys.modules)))

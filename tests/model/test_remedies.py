@@ -7,9 +7,9 @@ from model.demo import exact, machine, program
 
 from popmodel.machine import profile as profiles
 from popmodel.machine.profile import Profile
+from popmodel.model import signatures
 from popmodel.model.changes import PROGRAM_REMEDIES, program_remedy
 from popmodel.model.predict import predict
-from popmodel.model.signature import files as signatures
 from popmodel.model.signature.program import Signature
 
 WORK = "parallel = { name = 'sweep', trip = 800, inner = 1000, flops = 2 }"

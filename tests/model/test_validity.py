@@ -13,11 +13,11 @@ from model.demo import exact, machine, program
 
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
+from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
 from popmodel.model.prediction import Estimate
 from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Allocation, place
-from popmodel.model.signature import files as signature
 from popmodel.model.sweep.sweep import sweep
 from popmodel.model.validity import LIMITS, Validity, assess, ranges
 from popmodel.plain import plain

@@ -9,16 +9,12 @@ import sympy
 from oracle import collectives as oracle
 
 from popmodel.expressions.traced import Traced
-from popmodel.network.collectives import (
-    ALGORITHMS,
-    BY_DISTANCE,
-    OPERATIONS,
-    REDUCING,
-    ROOTED,
-    SINGLE_FLOW,
-    Message,
-    over_nodes,
-)
+from popmodel.network.collectives import OPERATIONS, ROOTED, Cost, Message, over_nodes
+
+ALGORITHMS: dict[str, dict[str, Cost]] = {
+    name: {how: algorithm.cost for how, algorithm in one.algorithms.items()}
+    for name, one in OPERATIONS.items()
+}
 
 PROCESSES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 32, 64)
 ALPHA, BETA, GAMMA = 2e-6, 1e-9, 3e-10
@@ -150,7 +146,14 @@ def test_traced_numbers_give_the_same_time_and_its_formula(processes: int) -> No
 
 @pytest.mark.parametrize("processes", PROCESSES)
 def test_over_equal_tiers_nodes_do_not_matter(processes: int) -> None:
-    for operation, algorithm in sorted(BY_DISTANCE):
+    by_distance = [
+        (name, how)
+        for name, one in OPERATIONS.items()
+        for how, algorithm in one.algorithms.items()
+        if algorithm.by_distance
+    ]
+    assert len(by_distance) == 5
+    for operation, algorithm in by_distance:
         size = 0.0 if operation == "barrier" else 100.0
         flat = ALGORITHMS[operation][algorithm](processes, Message(size, ALPHA, BETA, GAMMA))
         time = ALPHA + BETA * size
@@ -165,8 +168,16 @@ def test_over_nodes_counts_rounds_inside_and_between() -> None:
 
 def test_what_the_operations_are() -> None:
     assert ROOTED == ("bcast", "reduce", "gather", "scatter")
-    assert frozenset({"reduce", "allreduce", "reduce_scatter", "scan"}) == REDUCING
-    assert frozenset({"chain", "ring"}) == SINGLE_FLOW
+    reducing = [name for name, one in OPERATIONS.items() if one.reducing]
+    assert reducing == ["reduce", "allreduce", "reduce_scatter", "scan"]
+    single = {
+        how
+        for one in OPERATIONS.values()
+        for how, algorithm in one.algorithms.items()
+        if algorithm.single_flow
+    }
+    assert single == {"chain", "ring"}
+    assert OPERATIONS["allreduce"].default == "recursive_doubling"
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

@@ -14,6 +14,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run, analyse
 from popmodel.efficiency.observables import Region
 from popmodel.efficiency.scaling import Comparable, scale
+from popmodel.plain import plain
 from popmodel.report import metrics, places
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style
@@ -114,7 +115,7 @@ def test_calls_of_mpi_are_shown_with_their_places(run: Run) -> None:
     text = "\n".join(markdown_lines(metrics.blocks(result)))
     assert "| MPI calls | times | time % | wait % |" in text
     assert "| MPI_Allreduce in solve (app.c:12) | 2,000 | 25.0 | 80.0 |" in text
-    assert result["runs"][0]["call_sites"][0] == SITE.to_dict()
+    assert result["runs"][0]["call_sites"][0] == plain(SITE)
 
 
 def test_long_names_of_calls_are_wrapped_and_never_shortened(run: Run) -> None:

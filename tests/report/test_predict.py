@@ -8,9 +8,9 @@ import pytest
 from pasted import parsed
 
 from popmodel.machine import profile
+from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
 from popmodel.model.scaling import ReferenceRun
-from popmodel.model.signature import files as signature
 from popmodel.report.predict import blocks
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from popmodel.model.check.check import check
+from popmodel.model.kinds import KINDS
 from popmodel.model.signature.files import bundled
-from popmodel.model.signature.keys import KEYS
-from popmodel.model.signature.program import Item
+from popmodel.model.signature.sentences import sentence
+from popmodel.model.signature.tables import KEYS
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
 from popmodel.report.signature import blocks, records
-from popmodel.report.signature_words import sentence
 
 
 def screen(document: dict[str, Any], style: Style) -> list[str]:
@@ -30,7 +30,6 @@ def markdown(document: dict[str, Any]) -> list[str]:
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n[decomp]\nglobal = ["n", "n"]\n'
 PARAMS = "[params]\nx = { value = 0.5, low = 0.4, high = 0.6 }\ny = 3\nn = 64\n"
 
-KINDS = [kind.kind for kind in Item.__args__]
 
 REQUIRED: dict[str, dict[str, str]] = {
     "loop": {"count": "1", "body": "[{ serial = { trip = 1 } }]"},

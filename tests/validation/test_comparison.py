@@ -13,9 +13,9 @@ import pytest
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
+from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
 from popmodel.model.prediction import Estimate
-from popmodel.model.signature import files as signature
 from popmodel.trace import read
 from popmodel.trace.part import Part
 from popmodel.validation.comparison import Row, compare, summary

@@ -9,7 +9,7 @@ from typing import Any
 from popmodel.bench.calibration.intervals import CLIPPED, quantities
 from popmodel.bench.calibration.measured import Measured
 from popmodel.bench.calibration.series import median, of_results
-from popmodel.network.collectives import ALGORITHMS, Message
+from popmodel.network.collectives import OPERATIONS, Message
 from popmodel.network.point_to_point import SizeClass, by_size
 
 
@@ -73,7 +73,7 @@ def nearest(
     None where the processes are of several tiers, or nothing is known of theirs.
     """
     tier = "intra" if per_node == processes else "inter" if per_node == 1 else None
-    if tier is None or tier not in net or op not in ALGORITHMS or seconds <= 0:
+    if tier is None or tier not in net or op not in OPERATIONS or seconds <= 0:
         return None
     classes = [
         SizeClass(entry["upto"], entry["alpha"]["value"], entry["beta"]["value"])
@@ -85,7 +85,7 @@ def nearest(
     message = Message(size, latency, max(per_byte, 0.0), gamma)
     errors = {
         name: abs(math.log(cost / seconds))
-        for name, formula in ALGORITHMS[op].items()
-        if (cost := float(formula(processes, message))) > 0
+        for name, algorithm in OPERATIONS[op].algorithms.items()
+        if (cost := float(algorithm.cost(processes, message))) > 0
     }
     return min(errors, key=lambda name: errors[name], default=None)

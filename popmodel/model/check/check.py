@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from popmodel.documents import parse_toml
@@ -13,10 +13,10 @@ from popmodel.model.check.constraints import outcomes, possible
 from popmodel.model.check.description import described
 from popmodel.model.check.dimensions import infer
 from popmodel.model.check.findings import Finding
-from popmodel.model.signature import files as signatures
-from popmodel.model.signature import toml_lines
-from popmodel.model.signature.reader import SignatureError, SignatureReader
-from popmodel.model.study import with_settings
+from popmodel.model.grammar import toml_lines
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature.files import read
+from popmodel.model.signature.reader import SignatureReader
 from popmodel.values import dataclass
 
 
@@ -71,7 +71,7 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
     UsageError
         If there is no such bundled signature, or no such parameter.
     """
-    path, is_bundled, text = signatures.read(source)
+    path, is_bundled, text = read(source)
     try:
         document = parse_toml(text, path, SignatureError)
         reader = SignatureReader(path, toml_lines.key_lines(text), mistakes=[])
@@ -84,7 +84,7 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
     mistakes += [findings.of_clash(clash, dimensions, lines) for clash in dimensions.clashes]
     if reader.mistakes:  # what the formulas give would follow from what stands for those not read
         return Checked(path, signature.name or None, findings.in_order(mistakes))
-    signature = replace(signature, params=with_settings(signature, settings or {}))
+    signature = signature.with_settings(settings or {})
     params = {name: quantity.value for name, quantity in signature.params.items()}
     require = {path: one for path, one in formulas.items() if path[:2] == ("limits", "require")}
     runs = possible(signature, require, params)

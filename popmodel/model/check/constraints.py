@@ -8,7 +8,7 @@ needs a grid of its own, a choice of numbers is tried that conditions are usuall
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from popmodel.arrays import distinct
 from popmodel.expressions import Expression
 from popmodel.expressions.algebra import NumericAlgebra
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
+from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.run.grid import best_grid
 from popmodel.model.run.placement import MOST_PROCESSES, ImpossibleSplit
-from popmodel.model.signature.keys import key_at
-from popmodel.model.signature.program import Signature
-from popmodel.model.signature.reader import EXTENTS
-from popmodel.model.signature.toml_lines import Path
+from popmodel.model.signature.names import closure, derived
+from popmodel.model.signature.program import EXTENTS, Grid, Signature
+from popmodel.model.signature.tables import key_at
 from popmodel.values import dataclass
 
 MOST_THREADS = 256
@@ -219,42 +219,20 @@ def environment(
     What has no value is not finite. Without `with_grid` the extents of the grid are left out: to
     search for it takes long.
     """
-    values: dict[str, Value] = {"P": processes, "T": threads, **params}
-    for name, expression in signature.let:
-        values[name] = _evaluate(expression, values)
-    if signature.grid is None or not with_grid:
-        return values
-    cells = [_evaluate(one, values) for one in signature.grid.cells or ()]
-    if signature.grid.dims is None:
-        extents = _searched(processes, cells, signature.grid.periodic)
-    else:
-        extents = [_evaluate(one, values) for one in signature.grid.dims]
+
+    def extents(grid: Grid, cells: Sequence[Value], values: Mapping[str, Value]) -> Sequence[Value]:
+        if grid.dims is None:
+            return _searched(processes, cells, grid.periodic)
+        return [_evaluate(one, values) for one in grid.dims]
+
+    given: dict[str, Value] = {"P": processes, "T": threads, **params}
     with np.errstate(all="ignore"):
-        values |= {f"P{index}": extent for index, extent in enumerate(extents)}
-        values |= {f"n{index}": cell / extents[index] for index, cell in enumerate(cells)}
-    return values
-
-
-def closure(signature: Signature, expressions: Iterable[Expression]) -> set[str]:
-    """Return the names that formulas depend on, also by way of ``let`` and of the grid."""
-    let = dict(signature.let)
-    used: set[str] = set()
-    waiting = [name for expression in expressions for name in expression.names]
-    while waiting:
-        name = waiting.pop()
-        if name not in used:
-            used.add(name)
-            waiting += let[name].names if name in let else _behind(signature, name)
-    return used
-
-
-def _behind(signature: Signature, name: str) -> set[str]:
-    """Return the names that an extent of the grid or of the local cells comes from."""
-    grid = signature.grid
-    if grid is None or name not in EXTENTS:
-        return set()
-    sources = [*(grid.dims or ()), *(grid.cells or ())]
-    return {"P", *(one for expression in sources for one in expression.names)}
+        return derived(
+            signature,
+            given,
+            lambda expression, values, _: _evaluate(expression, values),
+            extents if with_grid else None,
+        )
 
 
 def _candidates(*, with_threads: bool, searches: bool) -> NDArray[np.float64]:
@@ -295,10 +273,10 @@ def _samples(
 
 
 def _searched(
-    processes: NDArray[np.float64], cells: list[Value], periodic: tuple[bool, ...]
+    processes: NDArray[np.float64], cells: Sequence[Value], periodic: tuple[bool, ...]
 ) -> list[Value]:
     """Return the extents of the grid of least surface, by P."""
-    number, *sizes = np.broadcast_arrays(processes, *cells)
+    number, *sizes = np.broadcast_arrays(processes, *map(numbers, cells))
     cases = list(zip(number.flat, *(size.flat for size in sizes), strict=True))
     with np.errstate(all="ignore"):  # cells without a value have no surface
         known = {case: _grid_or_none(*case, periodic=periodic) for case in set(cases)}
@@ -317,13 +295,12 @@ def _grid_or_none(processes: float, *cells: float, periodic: tuple[bool, ...]) -
 
 
 def _fits(processes: NDArray[np.float64], extents: list[Value]) -> Truth:
-    product: Value = 1.0
-    whole: Value = True
-    for extent in extents:
-        product = product * extent
-        whole = whole & (extent == np.rint(extent)) & (extent >= 1)
-    result: Truth = whole & (product == processes)
-    return result
+    sizes = [numbers(extent) for extent in extents]
+    whole = [(size == np.rint(size)) & (size >= 1) for size in sizes]
+    fits: Truth = np.asarray(math.prod(sizes, start=1.0) == processes)
+    for one in whole:
+        fits = fits & one
+    return fits
 
 
 def _truth(expression: Expression, values: Mapping[str, Value], rows: int) -> Truth:
@@ -337,4 +314,5 @@ def _evaluate(expression: Expression, values: Mapping[str, Value], branch: int =
     """Evaluate a formula elementwise; what has no value is not finite."""
     algebra = NumericAlgebra({"if_fits": lambda *given: given[branch]})
     with np.errstate(all="ignore"):
-        return expression.walk(values, algebra)
+        found: Value = expression.walk(values, algebra)
+    return found

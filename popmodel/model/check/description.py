@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from popmodel.expressions import Expression
-from popmodel.model.check.constraints import Possible, closure
+from popmodel.model.check.constraints import Possible
 from popmodel.model.check.dimensions import Dimensions
-from popmodel.model.signature.keys import key_of
-from popmodel.model.signature.program import (
-    Costs,
-    Critical,
-    Grid,
-    Halo,
-    Item,
-    SharedWrites,
-    Signature,
-)
+from popmodel.model.grammar.keys import Key
+from popmodel.model.kinds.item import CELLS, COMMON, Item, Table
+from popmodel.model.signature.names import closure, derived
+from popmodel.model.signature.program import Grid, Signature, items
 
 SHOWN = 8
 """Smallest possible numbers of processes that are listed."""
@@ -84,16 +77,11 @@ class _Writer:
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
-        self.values: dict[str, Any] = {
-            name: quantity.value for name, quantity in signature.params.items()
-        }
-        for name, expression in signature.let:
-            value = self._value(expression)
-            if value is not None:
-                self.values[name] = value
+        params = {name: quantity.value for name, quantity in signature.params.items()}
+        self.values = derived(signature, params, lambda one, values, _: _value(one, values), None)
 
     def formula(self, expression: Expression, unit: str | None) -> dict[str, Any]:
-        return {"formula": expression.text, "value": self._value(expression), "unit": unit}
+        return {"formula": expression.text, "value": _value(expression, self.values), "unit": unit}
 
     def grid(self, grid: Grid) -> dict[str, Any]:
         return {
@@ -106,63 +94,46 @@ class _Writer:
 
     def item(self, item: Item) -> dict[str, Any]:
         """Return an item with all that its kind knows, and for a loop its body."""
-        return {"kind": item.kind, **self._fields(item.kind, item)}
+        return {"kind": item.kind, **self._fields(item)}
 
     def depending(self, name: str) -> list[str]:
         """Name the items, each once, in which a formula depends on a name."""
         found: dict[str, None] = {}
-        pending = list(self.signature.program)
-        while pending:
-            item = pending.pop(0)
-            expressions = list(_expressions(item))
-            used = closure(self.signature, expressions)
-            if name in used or (name == "P" and isinstance(item, Halo)):  # layers of local cells
+        for item in items(self.signature.program):
+            # what needs cells has those of a process
+            if name in closure(self.signature, item.formulas()) or (
+                name == "P" and item.needs == CELLS
+            ):
                 found[item.name] = None
-            pending = [*getattr(item, "body", ()), *pending]
         return list(found)
 
-    def _fields(self, table: str, part: Item | Costs | Critical | SharedWrites) -> dict[str, Any]:
+    def _fields(self, table: Table) -> dict[str, Any]:
+        keys = {key.name: key for key in (*table.own, *COMMON)}
         entries: dict[str, Any] = {}
-        for field in fields(part):
-            value = getattr(part, field.name)
-            if isinstance(value, Costs):  # their keys are those of the loop
-                entries |= self._fields(table, value)
+        for name in table.field_names():
+            value = getattr(table, name)
+            if name in table.parts:  # their keys are those of the item
+                entries |= self._fields(value)
             else:
-                entries[field.name] = self._entry(table, field.name, value)
+                entries[name] = self._entry(keys[name], value)
         return entries
 
-    def _entry(self, table: str, name: str, value: Any) -> Any:
+    def _entry(self, key: Key, value: Any) -> Any:
         match value:
             case Expression():
-                return self.formula(value, key_of(table, name).unit)
-            case Critical() | SharedWrites():
-                return self._fields(name, value)
+                return self.formula(value, key.unit)
+            case Table():
+                return self._fields(value)
             case Mapping():
-                unit = key_of(table, name).unit
-                return {key: self.formula(one, unit) for key, one in value.items()}
-            case tuple() if name == "body":
-                return [self.item(one) for one in value]
+                return {name: self.formula(one, key.unit) for name, one in value.items()}
             case tuple():
-                return list(value)
+                return [self.item(one) if isinstance(one, Item) else one for one in value]
             case str() | int() | None:
                 return value
         raise AssertionError(f"{type(value).__name__} has no form in JSON")
 
-    def _value(self, expression: Expression) -> float | None:
-        if expression.names <= self.values.keys() and "if_fits" not in expression.calls:
-            return float(expression.evaluate(self.values))
-        return None
 
-
-def _expressions(part: Any) -> list[Expression]:
-    """Return the formulas of an item without those of its body."""
-    found: list[Expression] = []
-    for field in fields(part):
-        value = getattr(part, field.name)
-        if isinstance(value, Expression):
-            found.append(value)
-        elif isinstance(value, Mapping):
-            found += value.values()
-        elif isinstance(value, Costs | Critical | SharedWrites):
-            found += _expressions(value)
-    return found
+def _value(expression: Expression, values: Mapping[str, Any]) -> float | None:
+    if expression.names <= values.keys() and "if_fits" not in expression.calls:
+        return float(expression.evaluate(values))
+    return None

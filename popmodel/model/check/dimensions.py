@@ -19,10 +19,9 @@ from typing import TypeAlias
 
 from popmodel.expressions import Expression
 from popmodel.expressions.algebra import Algebra, Functions
-from popmodel.model.signature.keys import key_at, label_of
-from popmodel.model.signature.program import Signature
-from popmodel.model.signature.reader import EXTENTS
-from popmodel.model.signature.toml_lines import Path
+from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.signature.program import EXTENTS, Signature
+from popmodel.model.signature.tables import key_at, label_of
 from popmodel.values import dataclass
 
 LARGEST_ROOT = 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
@@ -11,43 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
+from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression
-from popmodel.model.check.constraints import Outcome, Possible, closure
+from popmodel.machine.constructs import CONSTRUCTS
+from popmodel.model.check.constraints import Outcome, Possible
 from popmodel.model.check.dimensions import Clash, Dimensions
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.grammar.toml_lines import Path, line_of
 from popmodel.model.run.placement import MOST_PROCESSES
-from popmodel.model.signature.keys import key_at, label_of
-from popmodel.model.signature.program import Signature
-from popmodel.model.signature.reader import EXTENTS, SignatureError
-from popmodel.model.signature.toml_lines import Path, line_of
+from popmodel.model.signature.names import closure
+from popmodel.model.signature.program import EXTENTS, Signature
+from popmodel.model.signature.tables import key_at, label_of
 from popmodel.values import dataclass
 
 Lines: TypeAlias = Mapping[Path, int]
 Formulas: TypeAlias = Mapping[Path, Expression]
-
-CONSTRUCTS = (
-    "parallel",
-    "for",
-    "parallel_for",
-    "barrier",
-    "single",
-    "master",
-    "critical",
-    "lock",
-    "atomic",
-    "ordered",
-    "reduction",
-    "sections",
-    "task",
-    "taskwait",
-    "private",
-    "firstprivate",
-    "lastprivate",
-    "copyprivate",
-    "copyin",
-    "threadprivate",
-    "static",
-)
-"""OpenMP constructs that popmodel measures the overhead of. A profile may know others."""
 
 _LEVEL = re.compile(r"MEM|L[1-9]")
 
@@ -178,7 +155,7 @@ def _fault(result: Outcome) -> tuple[str, str] | None:
         )
     key = key_at(result.path)
     domain = None if key is None else key.domain_of(is_constant=True)
-    if domain is None or domain.holds(values).any():
+    if domain is None or np.any(domain.holds(values)):
         return None
     least, most = values.min(), values.max()
     given = f"{least:g}" if least == most else f"{least:g} to {most:g}"
@@ -248,9 +225,10 @@ def too_rare(
         if path[-1] != "every":
             continue
         around = path[: max(index for index, part in enumerate(path) if part == "body")]
-        loop = around if around[-1] == "loop" else (*around, "loop")  # inline, or a table
-        if (every > by_path[*loop, "count"]).all():
-            count = formulas[*loop, "count"].text
+        # an inline body is inside the table of its loop, another one beside it
+        loop = next(one for one in by_path if one[-1] == "count" and around in (one[:-1], one[:-2]))
+        if (every > by_path[loop]).all():
+            count = formulas[loop].text
             yield Finding(
                 f"every: {formulas[path].text!r} exceeds the {count!r} iterations of the loop "
                 "with these parameters",
@@ -282,11 +260,10 @@ def unfamiliar(formulas: Formulas, lines: Lines) -> Iterator[Finding]:
     for path in formulas:
         table, _, name = _key(path).partition(".")
         if table == "constructs" and name not in CONSTRUCTS:
-            near = difflib.get_close_matches(name, CONSTRUCTS, n=1)
             yield Finding(
                 f"constructs: popmodel does not measure the overhead of {name!r}",
                 line_of(lines, path),
-                hint=f"did you mean {near[0]}?" if near else f"known: {', '.join(CONSTRUCTS)}",
+                hint=did_you_mean(name, CONSTRUCTS, f"known: {', '.join(CONSTRUCTS)}"),
             )
         if table == "bytes" and name and not _LEVEL.fullmatch(name):
             yield Finding(

@@ -19,7 +19,7 @@ from typing import Any
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced
@@ -31,13 +31,10 @@ from popmodel.model.formula.notebook import (
     KINDS,
     Equation,
     Given,
-    NamedModel,
-    NamedParameters,
     Notebook,
 )
 from popmodel.model.prediction import MAIN_FAMILY, Elasticity
 from popmodel.model.replayed.agreement import Agreement
-from popmodel.model.run import grid
 from popmodel.model.run.course import (
     Change,
     Correction,
@@ -48,6 +45,7 @@ from popmodel.model.run.course import (
 )
 from popmodel.model.run.observe import Modelled, observe
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
+from popmodel.model.signature.names import names
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Evaluation, Study
 from popmodel.model.subject import subject
@@ -151,8 +149,6 @@ def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Famil
     UsageError
         If there is none; the hint has near names.
     """
-    from difflib import get_close_matches
-
     from popmodel.efficiency.explain import explain as explain_metric
 
     if asked == RUNTIME:
@@ -160,8 +156,7 @@ def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Famil
     try:
         found = explain_metric(asked, families)
     except UsageError as error:
-        near = get_close_matches(asked, [RUNTIME], 1)
-        hint = f"did you mean {RUNTIME}?" if near else error.hint
+        hint = did_you_mean(asked, [RUNTIME], "") or error.hint
         raise UsageError(f"--formula: {error.message}", hint) from None
     having = [definition.family for definition in found.definitions]
     return families[main if main in having else having[0]], found.metric
@@ -244,7 +239,7 @@ def derive(
     aggregates = _aggregates(study, placement, notebook, agreement)
     if family is None:
         meaning = AGGREGATES[RUNTIME].meaning
-        head = notebook.define(RUNTIME, aggregates[RUNTIME], "s", meaning, "metric", always=True)
+        head = notebook.write(RUNTIME, aggregates[RUNTIME], "s", meaning, "metric")
     else:
         head = _metric(family, metric, aggregates, notebook)
     equations, symbols = _reachable(notebook, head.formula.name)
@@ -307,20 +302,18 @@ def _aggregates(
         for name, number in (("P", placement.processes), ("T", placement.threads))
     }
     inputs = {**request, **{name: notebook[f"params.{name}"] for name in study.params}}
-    numbers, _ = grid.names(signature, placement.processes, placement.threads, inputs)
+    numbers, _ = names(signature, placement.processes, placement.threads, inputs)
     values = dict(inputs)
     for name, value in numbers.items():
         if name not in inputs:
             meaning = SYMBOLS[name].meaning if name in SYMBOLS else "defined in the signature"
-            values[name] = notebook.define(name, value, "", meaning, "signature", always=True)
+            values[name] = notebook.write(name, value, "", meaning, "signature")
     plain = study.model(placement, study.sources(draws=0))
-    parameters = NamedParameters(
-        **{**vars(plain.parameters), "values": notebook.__getitem__}, notebook=notebook
-    )
-    model = NamedModel(
-        **{**vars(plain), "parameters": parameters, "values": values}, notebook=notebook
-    )
-    work = notebook.work(model.work(), "", "process")
+    parameters = replace(plain.point.parameters, values=notebook.__getitem__, named=notebook.law)
+    point = replace(plain.point, parameters=parameters, values=values)
+    tree = replace(plain, point=point).work()
+    named = tree.mapped(lambda node: notebook.work(node.work, node.item.name, "item"))
+    work = notebook.work(named.total, "", "process")
     # the fields of a placement are whole numbers everywhere else
     traced: Any = replace(placement, processes=request["P"], threads=request["T"])  # type: ignore[arg-type]
     spread = {
@@ -333,7 +326,7 @@ def _aggregates(
         course = closed_form(work, traced.processes, spread, has_mpi=study.has_mpi)
     else:
         found = closed_delays(work, traced.processes, spread)
-        named = Delays(
+        delays = Delays(
             *(
                 notebook.define(
                     f"delay_{name}", getattr(found, name), "s", f"{meaning}, closed form", "run"
@@ -341,7 +334,7 @@ def _aggregates(
                 for name, meaning in _DELAYS.items()
             )
         )
-        course = corrected(work, named, _named(agreement.correction, notebook))
+        course = corrected(work, delays, _named(agreement.correction, notebook))
     return observe(work, traced, course, has_mpi=study.has_mpi).aggregates
 
 
@@ -351,23 +344,24 @@ def _named(correction: Correction, notebook: Notebook) -> Correction:
     def symbols(delay: str) -> Change:
         meaning = _DELAYS[delay]
         change: Change = getattr(correction, delay)
-        factor: Value = float(change.factor)
-        seconds: Value = float(change.seconds)
-        if factor != 1:
+        number, time = nominal(change.factor), nominal(change.seconds)
+        factor: Value = number
+        seconds: Value = time
+        if number != 1:
             factor = notebook.given(
                 f"rho_{delay}",
                 f"replay.{delay}",
                 f"{meaning}: replay over closed form",
                 "1",
-                Quantity(factor, origin="replay"),
+                Quantity(number, origin="replay"),
             )
-        if seconds:
+        if time:
             seconds = notebook.given(
                 f"extra_{delay}",
                 f"replay.{delay}",
                 f"{meaning}: replay less closed form",
                 "s",
-                Quantity(seconds, origin="replay"),
+                Quantity(time, origin="replay"),
             )
         return Change(factor, seconds)
 
@@ -386,8 +380,7 @@ def _metric(family: Family, id: str, aggregates: Mapping[str, Value], notebook: 
         for name in sorted(metric.formula.names)
     }
     value = metric.formula.evaluate(values)
-    traced: Traced = notebook.define(id, value, "1", metric.name, "metric", always=True)
-    return traced
+    return notebook.write(id, value, "1", metric.name, "metric")
 
 
 def _reachable(notebook: Notebook, head: str) -> tuple[tuple[Equation, ...], tuple[Given, ...]]:
@@ -441,7 +434,7 @@ def _notes(
     if agreement is not None and agreement.correction != Correction():
         notes.append(
             "rho_... and extra_... are corrections by a replay of the messages; without them "
-            f"the runtime is {format_time(agreement.closed_form.runtime)}"
+            f"the runtime is {format_time(nominal(agreement.closed_form.runtime))}"
         )
     if any("q(" in one.text for one in equations):
         notes.append(

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced, exact
+from popmodel.machine.parameter import TIERS
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.formula import notation
-from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.performance import Model
 from popmodel.model.run.work import Work
-from popmodel.model.signature.program import Item, Loop
 from popmodel.model.symbols import explain, short_name
 from popmodel.model.terms.critical import random_round
 from popmodel.model.terms.imbalance import expected_maximum
@@ -42,13 +40,6 @@ WORK: Mapping[str, tuple[str, str, str]] = {
     "instructions": ("n_instr", "instructions", "instructions of all threads in useful time"),
 }
 """Parts of the work of a process: name in formulas, unit, meaning."""
-
-
-_WHERE: Mapping[str, str] = {
-    "inter": "between nodes",
-    "intra": "within a node",
-    "socket": "within a socket",
-}
 
 
 @dataclass(frozen=True)
@@ -177,15 +168,14 @@ class Notebook:
         self.symbols[name] = Given(name, path, meaning, unit, quantity)
         return Traced(quantity.value, notation.symbol(name, quantity.value))
 
-    def define(
-        self, name: str, value: Value, unit: str, meaning: str, kind: str, *, always: bool = False
-    ) -> Value:
-        """Return a value a name of its own.
-
-        A number, or what has a name already, stays as it is, unless ``always``.
-        """
-        if not always and (not isinstance(value, Traced) or value.formula.is_Atom):
+    def define(self, name: str, value: Value, unit: str, meaning: str, kind: str) -> Value:
+        """Return a value with a name of its own; a number, or what has a name, as it is."""
+        if not isinstance(value, Traced) or value.formula.is_Atom:
             return value
+        return self.write(name, value, unit, meaning, kind)
+
+    def write(self, name: str, value: Value, unit: str, meaning: str, kind: str) -> Traced:
+        """Return a value with a name of its own, whatever it is."""
         formula = notation.tidy(value.formula if isinstance(value, Traced) else exact(value))
         number = float(value)
         for known in self.equations.values():
@@ -194,6 +184,10 @@ class Notebook:
         name = self._free(name)
         self.equations[name] = Equation(name, formula, number, unit, meaning, kind)
         return Traced(number, notation.symbol(name, number))
+
+    def law(self, name: str, value: Value, unit: str, meaning: str) -> Value:
+        """Return a law of the machine a name of its own."""
+        return self.define(name, value, unit, meaning, "machine")
 
     def work(self, work: Work, item: str, kind: str) -> Work:
         """Name the parts of a piece of work."""
@@ -227,7 +221,7 @@ class Notebook:
         sizes = "" if upto is None else f", up to {format_size(upto)}"
         if upto is None and least is not None:
             sizes = f", above {format_size(least)}"
-        return f"{known.meaning}, {_WHERE[found[1]]}{sizes}"
+        return f"{known.meaning}, {TIERS[found[1]]}{sizes}"
 
     def _construct(self, path: str) -> tuple[str, int] | None:
         """Construct and thread count of a measured overhead."""
@@ -251,39 +245,6 @@ class Notebook:
         while free in taken:
             free, number = f"{name}_{number}", number + 1
         return free
-
-
-@dataclass(frozen=True, kw_only=True)
-class NamedParameters(Parameters):
-    """Values of the machine as symbols, and laws over them by names of their own."""
-
-    notebook: Notebook
-
-    def frequency(self, active: int) -> Value:
-        meaning = f"clock with {active} active cores of a node"
-        return self._law(f"f_{active}", super().frequency(active), "Hz", meaning)
-
-    def bandwidth(self, active: int) -> Value:
-        meaning = f"memory bandwidth of {active} active cores of a domain"
-        return self._law(f"b_{active}", super().bandwidth(active), "B/s", meaning)
-
-    def overhead(self, construct: str, threads: int) -> Value:
-        meaning = f"overhead of {construct} at {threads} threads"
-        return self._law(f"O_{construct}", super().overhead(construct, threads), "s", meaning)
-
-    def _law(self, name: str, value: Value, unit: str, meaning: str) -> Value:
-        return self.notebook.define(name, value, unit, meaning, "machine")
-
-
-@dataclass(frozen=True, kw_only=True)
-class NamedModel(Model):
-    """A model that gives the work of every item a name."""
-
-    notebook: Notebook = field(repr=False)
-
-    def work_of(self, item: Item) -> Work:
-        work = super().work_of(item)
-        return work if isinstance(item, Loop) else self.notebook.work(work, item.name, "item")
 
 
 def _identifier(text: str) -> str:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
-from popmodel.model.replayed.exchange import Exchange, exchange, repetitions
 from popmodel.model.run.course import computation
-from popmodel.model.run.performance import Model
-from popmodel.model.signature.program import COMMUNICATION, Item, Loop, Pipeline, items
+from popmodel.model.run.operations import (
+    NotUnrolled,
+    Operations,
+    OperationsBuilder,
+    repetitions,
+)
+from popmodel.model.run.point import Point
+from popmodel.model.tree import Node, Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
+
+MOST_AT_ONCE = 200_000  # operations of one communication, which are described one by one
+
+Place: TypeAlias = tuple[int, ...]
+"""Where a part of a program is: its position in every body around it, the outermost first."""
+Counts: TypeAlias = Mapping[Place, int]
+"""Iterations to carry out instead of all, by the place of the loop."""
 
 
 @dataclass(frozen=True)
@@ -28,137 +41,152 @@ class NewStep:
     loop: int
 
 
-Event = Compute | NewStep | Exchange
+@dataclass(frozen=True)
+class Meeting:
+    """A communication, at its place in the program."""
+
+    place: Place
+    operations: Operations
+
+
+Event: TypeAlias = Compute | NewStep | Meeting
+
+
+@dataclass(frozen=True)
+class Part:
+    """A node of the tree of works with what the replay does with it.
+
+    Attributes
+    ----------
+    place : tuple of int
+        Where it is.
+    every : float
+        In how many turns of its loop it is executed once.
+    compute : Compute
+        What it computes, communication included (packing); of a loop that communicates nothing.
+    meeting : Meeting or None
+        What it communicates itself.
+    count : int
+        Of a loop that communicates, its iterations.
+    inside : tuple of Part
+        Of a loop that communicates, its body; others are one computation.
+    """
+
+    place: Place
+    every: float
+    compute: Compute
+    meeting: Meeting | None = None
+    count: int = 1
+    inside: tuple[Part, ...] = ()
+
+    def operations(self, counts: Counts) -> float:
+        """Count the operations of all processes in one turn of the loop around it."""
+        if self.inside:
+            each = sum(part.operations(counts) for part in self.inside)
+            once: float = counts.get(self.place, self.count) * each
+        else:
+            once = 0 if self.meeting is None else self.meeting.operations.program.operations
+        return once / self.every
+
+    def times(self, turn: int) -> int:
+        """How often it is executed in a turn of its loop, so that it is 1/every on average."""
+        return math.floor((turn + 1) / self.every + 1e-9) - math.floor(turn / self.every + 1e-9)
 
 
 @dataclass(frozen=True)
 class Script:
-    """The items of a program, each worked out once.
+    """The parts of a program, each worked out once; made by `Script.of`.
 
     Attributes
     ----------
-    model : Model
-        With numbers for its values, not draws.
-    computed : mapping of int to Compute
-        By ``id`` of the item: what it computes, communication included (packing).
-    exchanged : mapping of int to Exchange
-        By ``id`` of the item: what it communicates.
-    repeated : mapping of int to int
-        By ``id`` of a loop that communicates: its iterations.
-    every : mapping of int to float
-        By ``id`` of any item: in how many turns of its loop it is executed once.
+    point : Point
+        Where it is evaluated.
+    parts : tuple of Part
+        In order.
     """
 
-    model: Model
-    computed: Mapping[int, Compute]
-    exchanged: Mapping[int, Exchange]
-    repeated: Mapping[int, int]
-    every: Mapping[int, float]
+    point: Point
+    parts: tuple[Part, ...]
 
-    def operations(self, counts: Mapping[int, int]) -> float:
-        """Count the operations of all processes.
+    @staticmethod
+    def of(tree: Tree) -> Script:
+        """Work out every part of a program once.
 
         Parameters
         ----------
-        counts : mapping of int to int
-            Iterations instead of all, by ``id`` of the loop.
+        tree : Tree
+            The works of its items; numbers, not draws.
+
+        Raises
+        ------
+        NotUnrolled
+            If an item cannot be carried out.
         """
+        return Script(tree.point, _parts(tree.point, tree.nodes, ()))
 
-        def of(body: Sequence[Item]) -> float:
-            total = 0.0
-            for item in body:
-                if id(item) in self.repeated:
-                    assert isinstance(item, Loop)
-                    once = counts.get(id(item), self.repeated[id(item)]) * of(item.body)
-                else:
-                    meeting = self.exchanged.get(id(item))
-                    once = 0 if meeting is None else meeting.program.operations
-                total += once / self.every[id(item)]
-            return total
+    def operations(self, counts: Counts) -> float:
+        """Count the operations of all processes."""
+        return sum(part.operations(counts) for part in self.parts)
 
-        return of(self.model.signature.program)
+    def loops(self) -> Iterator[Part]:
+        """Return the loops that communicate, an outer one before those in it."""
+        waiting = list(self.parts)
+        while waiting:
+            part = waiting.pop(0)
+            if part.inside:
+                yield part
+                waiting = [*part.inside, *waiting]
 
-    def events(self, counts: Mapping[int, int]) -> Iterator[Event]:
-        """Return what an average process does, in order.
+    def events(self, counts: Counts) -> Iterator[Event]:
+        """Return what an average process does, in order."""
+        numbers = {loop.place: 1 + number for number, loop in enumerate(self.loops())}
 
-        Parameters
-        ----------
-        counts : mapping of int to int
-            Iterations to carry out instead of all, by ``id`` of the loop.
-        """
+        def body(parts: tuple[Part, ...], turn: int) -> Iterator[Event]:
+            for part in parts:
+                for _ in range(part.times(turn)):
+                    yield from turns(part) if part.inside else _once(part)
+
+        def turns(loop: Part) -> Iterator[Event]:
+            meetings = [part for part in loop.inside if part.meeting is not None]
+            met = bool(meetings)
+            for turn in range(counts.get(loop.place, loop.count)):
+                if met:
+                    yield NewStep(numbers[loop.place])
+                yield from body(loop.inside, turn)
+                # a step lasts until processes meet, as in the closed form
+                met = any(part.times(turn) for part in meetings)
+
         yield NewStep(0)
-        yield from self._body(self.model.signature.program, counts, 0)
-
-    def _body(self, body: Sequence[Item], counts: Mapping[int, int], turn: int) -> Iterator[Event]:
-        for item in body:
-            for _ in range(_times(self.every[id(item)], turn)):
-                if id(item) in self.repeated:
-                    assert isinstance(item, Loop)
-                    yield from self._loop(item, counts)
-                else:
-                    yield from self._leaf(item)
-
-    def _loop(self, loop: Loop, counts: Mapping[int, int]) -> Iterator[Event]:
-        meetings = [item for item in loop.body if isinstance(item, COMMUNICATION)]
-        number = 1 + list(self.repeated).index(id(loop))
-        met = bool(meetings)
-        for turn in range(counts.get(id(loop), self.repeated[id(loop)])):
-            if met:
-                yield NewStep(number)
-            yield from self._body(loop.body, counts, turn)
-            # a step lasts until processes meet, as in the closed form
-            met = any(_times(self.every[id(item)], turn) for item in meetings)
-
-    def _leaf(self, item: Item) -> Iterator[Event]:
-        compute, meeting = self.computed[id(item)], self.exchanged.get(id(item))
-        if meeting is None:
-            yield compute
-            return
-        half = Compute(compute.work / 2, compute.overhead / 2)  # packing before, unpacking after
-        yield half
-        yield meeting
-        yield half
+        yield from body(self.parts, 0)
 
 
-def _times(every: float, turn: int) -> int:
-    """How often an item is executed in a turn of its loop, so that it is 1/every on average."""
-    return math.floor((turn + 1) / every + 1e-9) - math.floor(turn / every + 1e-9)
+def _once(part: Part) -> Iterator[Event]:
+    if part.meeting is None:
+        yield part.compute
+        return
+    half = Compute(part.compute.work / 2, part.compute.overhead / 2)
+    yield half  # packing before, unpacking after
+    yield part.meeting
+    yield half
 
 
-def script(model: Model) -> Script:
-    """Work out every item of a program once.
-
-    Parameters
-    ----------
-    model : Model
-        With numbers for its values, not draws.
-
-    Raises
-    ------
-    NotUnrolled
-        If an item cannot be carried out.
-    """
-    computed: dict[int, Compute] = {}
-    exchanged: dict[int, Exchange] = {}
-    repeated: dict[int, int] = {}
-    every: dict[int, float] = {}
-
-    def visit(body: Sequence[Item]) -> None:
-        for item in body:
-            every[id(item)] = nominal(model.value(item.every))
-            if isinstance(item, Loop) and _communicates(item):
-                repeated[id(item)] = repetitions(model, item.count, item.name)
-                visit(item.body)
-                continue
-            work = model.work_of(item)
-            pure = 0.0 if isinstance(item, Pipeline) else nominal(computation(work))
-            computed[id(item)] = Compute(pure, nominal(work.overhead))
-            if isinstance(item, COMMUNICATION):
-                exchanged[id(item)] = exchange(model, item)
-
-    visit(model.signature.program)
-    return Script(model, computed, exchanged, repeated, every)
+def _parts(point: Point, nodes: tuple[Node, ...], around: Place) -> tuple[Part, ...]:
+    return tuple(_part(point, node, (*around, index)) for index, node in enumerate(nodes))
 
 
-def _communicates(loop: Loop) -> bool:
-    return any(isinstance(item, COMMUNICATION) for item in items(loop.body))
+def _part(point: Point, node: Node, place: Place) -> Part:
+    item = node.item
+    every = nominal(item.every)
+    if node.inside and node.communicates:
+        count = repetitions(item.repeats, item.name)
+        return Part(place, every, Compute(0.0, 0.0), None, count, _parts(point, node.inside, place))
+    work = 0.0 if item.computes_between else nominal(computation(node.work))
+    compute = Compute(work, nominal(node.work.overhead))
+    if not item.communicates:
+        return Part(place, every, compute)
+    build = OperationsBuilder(point.messages)
+    largest = point.placement.processes * item.most_operations(point, build)
+    if largest > MOST_AT_ONCE:
+        raise NotUnrolled(f"too large to replay: {item.name} alone has {largest:,.0f} operations")
+    item.operations(point, build)
+    return Part(place, every, compute, Meeting(place, build.build()))

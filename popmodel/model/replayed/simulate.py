@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.model.replayed.exchange import NotUnrolled
-from popmodel.model.replayed.script import Script, script
+from popmodel.model.replayed.script import Part, Place, Script
 from popmodel.model.replayed.unroll import Carried, Outline, carry_out, outline, transient_scores
 from popmodel.model.run.course import Course, computation
-from popmodel.model.run.performance import Model
+from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.work import Work
-from popmodel.model.signature.program import Item, Loop
+from popmodel.model.tree import Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.charges import Charges
 from popmodel.simulator.engine import ends
@@ -59,15 +58,13 @@ class Simulation:
     operations: int
 
 
-def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> Simulation:
+def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
     """Replay a program on the machine's network and on one that costs nothing.
 
     Parameters
     ----------
-    model : Model
-        With numbers for its values, not draws.
-    work : Work
-        What an average process does in the whole program.
+    tree : Tree
+        The works of the program's items; numbers, not draws.
     spread : mapping of str to value
         ``persistent_cv`` and ``transient_cv``; those missing are 0.
     seed : int
@@ -78,25 +75,28 @@ def simulate(model: Model, work: Work, spread: Mapping[str, Any], seed: int) -> 
     NotUnrolled
         If the program cannot be carried out, or is too large.
     """
-    items = script(model)
-    total = items.operations({})
+    script = Script.of(tree)
+    total = script.operations({})
     if not total:
         raise NotUnrolled("no messages between processes")
-    counts = _shortened(items, MOST_OPERATIONS / total) if total > MOST_OPERATIONS else {}
-    done = items.operations(counts)
+    counts = _shortened(script, MOST_OPERATIONS / total) if total > MOST_OPERATIONS else {}
+    done = script.operations(counts)
     if done > _TOO_MANY * MOST_OPERATIONS:
         raise NotUnrolled(f"too large to replay: {done:,.0f} operations in {LEAST_STEPS} steps")
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
     if not any(nominal(value) for value in spread.values()):
         repeats = 1  # nothing is random
-    long = outline(items, counts)
+    long = outline(script, counts)
     missing = [
-        _Missing(outline(items, counts | {loop: half}), (items.repeated[loop] - count) / half)
-        for loop, count in counts.items()
-        for half in [count // 2]
+        _Missing(
+            outline(script, counts | {loop.place: half}), (loop.count - counts[loop.place]) / half
+        )
+        for loop in script.loops()
+        if loop.place in counts
+        for half in [counts[loop.place] // 2]
     ]
     courses = [
-        _course(long, missing, work, spread, seed * MOST_REPEATS + repeat)
+        _course(long, missing, tree.total, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
     means = (
@@ -149,30 +149,23 @@ def _both(program: Program, charges: Charges) -> tuple[float, float]:
     return ideal, run
 
 
-def _shortened(items: Script, part: float) -> dict[int, int]:
-    """Iterations of the outermost loops that can be carried out in part, by ``id``."""
-    counts: dict[int, int] = {}
-
-    def visit(body: Sequence[Item]) -> None:
-        for item in body:
-            if not isinstance(item, Loop) or id(item) not in items.repeated:
-                continue
-            count = items.repeated[id(item)]
-            period = 2 * _period(items, item.body)  # both halves see the same
-            wanted = max(math.floor(part * count), LEAST_STEPS)
-            wanted = max(wanted // period, 1) * period
-            if wanted < count:
-                counts[id(item)] = wanted
-            else:
-                visit(item.body)
-
-    visit(items.model.signature.program)
+def _shortened(script: Script, part: float) -> dict[Place, int]:
+    """Iterations of the outermost loops that can be carried out in part."""
+    counts: dict[Place, int] = {}
+    for loop in script.loops():
+        if any(loop.place[: len(place)] == place for place in counts):
+            continue
+        period = 2 * _period(loop.inside)  # both halves see the same
+        wanted = max(math.floor(part * loop.count), LEAST_STEPS)
+        wanted = max(wanted // period, 1) * period
+        if wanted < loop.count:
+            counts[loop.place] = wanted
     return counts
 
 
-def _period(items: Script, body: Sequence[Item]) -> int:
+def _period(body: Sequence[Part]) -> int:
     """After how many iterations everything that happens in some of them only comes again."""
-    numbers = (items.every[id(item)] for item in body)
+    numbers = (part.every for part in body)
     return math.lcm(*(round(every) for every in numbers if every >= 1 and every == round(every)))
 
 

@@ -1,7 +1,7 @@
 """A signature as the program of its processes: every iteration carried out, for the replay.
 
 Computation comes from the terms of the model, spread over processes and steps by the imbalance of
-the signature; communication is described once per item (`popmodel.model.replayed.exchange`) and
+the signature; communication is described once per item (`popmodel.model.replayed.script`) and
 repeated.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.replayed.exchange import Exchange, NotUnrolled
-from popmodel.model.replayed.script import Compute, NewStep, Script
+from popmodel.model.replayed.script import Compute, Counts, Meeting, NewStep, Script
+from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.charges import Charges
@@ -136,23 +136,23 @@ def transient_scores(processes: int, rng: np.random.Generator) -> Array:
     return scores
 
 
-def outline(script: Script, counts: Mapping[int, int]) -> Outline:
+def outline(script: Script, counts: Counts) -> Outline:
     """Carry out a program step by step.
 
     Parameters
     ----------
     script : Script
         Its items.
-    counts : mapping of int to int
-        Iterations to carry out instead of all, by ``id`` of the loop.
+    counts : mapping of place to int
+        Iterations to carry out instead of all, by the place of the loop.
 
     Raises
     ------
     NotUnrolled
         If no communication is carried out.
     """
-    processes = script.model.placement.processes
-    exchanges: list[tuple[Exchange, int]] = []  # what is done, and in which step
+    placement = script.point.placement
+    meetings: list[tuple[Meeting, int]] = []  # what is done, and in which step
     work: list[list[tuple[int, float]]] = [[]]
     overhead = [0.0]
     step = -1
@@ -165,16 +165,16 @@ def outline(script: Script, counts: Mapping[int, int]) -> Outline:
             case Compute():
                 work[-1].append((step, event.work * _NS))
                 overhead[-1] += event.overhead * _NS
-            case Exchange():
-                exchanges.append((event, step))
+            case Meeting():
+                meetings.append((event, step))
                 work.append([])
                 overhead.append(0.0)
-    if not exchanges:  # such as what is done every 5th time in a loop of 4
+    if not meetings:  # such as what is done every 5th time in a loop of 4
         raise NotUnrolled("no messages in so few steps")
-    inside = np.zeros((step + 1, processes))
-    for event, when in exchanges:
-        inside[when] += event.program.compute()
-    program, charges, parts = _joined(exchanges, script.model.placement.per_node)
+    inside = np.zeros((step + 1, placement.processes))
+    for event, when in meetings:
+        inside[when] += event.operations.program.compute()
+    program, charges, parts = _joined(meetings, placement.per_node)
     merged = tuple(_by_step(segments) for segments in work)
     return Outline(program, charges, parts, merged, tuple(overhead), inside, tuple(loops))
 
@@ -238,21 +238,21 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
 
 
 def _joined(
-    exchanges: Sequence[tuple[Exchange, int]], per_node: int
+    meetings: Sequence[tuple[Meeting, int]], per_node: int
 ) -> tuple[Program, Charges, tuple[Part, ...]]:
-    """Put exchanges one after the other."""
-    one_of_each = {id(one): one for one, _ in exchanges}
-    processes = exchanges[0][0].program.processes
-    counts = {key: np.diff(one.program.offsets) for key, one in one_of_each.items()}
-    total = sum((counts[id(one)] for one, _ in exchanges), np.zeros(processes, dtype=np.int64))
+    """Put communications one after the other."""
+    one_of_each = {one.place: one.operations for one, _ in meetings}
+    processes = meetings[0][0].operations.program.processes
+    counts = {place: np.diff(one.program.offsets) for place, one in one_of_each.items()}
+    total = sum((counts[one.place] for one, _ in meetings), np.zeros(processes, dtype=np.int64))
     offsets = np.concatenate([[0], np.cumsum(total)]).astype(np.int64)
     size = int(offsets[-1])
     kind, target = np.empty(size, np.uint8), np.empty(size, np.int32)
     cursor = offsets[:-1].copy()
     messages = collectives = 0
     parts: list[Part] = []
-    for exchange, step in exchanges:
-        one, count = exchange.program, counts[id(exchange)]
+    for meeting, step in meetings:
+        one, count = meeting.operations.program, counts[meeting.place]
         process = np.repeat(np.arange(processes), count)
         where = np.arange(one.operations) - one.offsets[process] + cursor[process]
         kind[where] = one.kind
@@ -274,7 +274,8 @@ def _joined(
         messages += len(one.messages)
         collectives += len(one.collectives)
     communicators = {0: np.arange(processes, dtype=np.int32)}
-    renamed = {key: _renamed(one.program, communicators) for key, one in one_of_each.items()}
+    renamed = {place: _renamed(one.program, communicators) for place, one in one_of_each.items()}
+    every_one = [one.operations for one, _ in meetings]
     names = tuple(op.name.lower() for op in Op)
     program = Program(
         offsets=offsets,
@@ -282,8 +283,10 @@ def _joined(
         target=target,
         burst=np.zeros(size),
         tail=np.zeros(processes),
-        messages=Messages(*_columns([one.program.messages for one, _ in exchanges], Messages)),
-        collectives=Collectives(*_columns([renamed[id(one)] for one, _ in exchanges], Collectives)),
+        messages=Messages(*_columns([one.program.messages for one in every_one], Messages)),
+        collectives=Collectives(
+            *_columns([renamed[one.place] for one, _ in meetings], Collectives)
+        ),
         call=kind.astype(np.int32),
         call_name=names,
         call_code=np.arange(len(names), dtype=np.int32),
@@ -293,8 +296,7 @@ def _joined(
     )
     fields = [name for name in Charges.__annotations__ if name != "sender_waits_for_transfer"]
     every = {
-        name: np.concatenate([getattr(one.charges, name) for one, _ in exchanges])
-        for name in fields
+        name: np.concatenate([getattr(one.charges, name) for one in every_one]) for name in fields
     }
     return program, Charges(**every, sender_waits_for_transfer=True), tuple(parts)
 

@@ -33,6 +33,10 @@ class Use:
     value: float
 
 
+def _unnamed(name: str, value: Value, unit: str, meaning: str) -> Value:  # noqa: ARG001
+    return value
+
+
 @dataclass(frozen=True)
 class Parameters:
     """A machine profile together with values for its quantities.
@@ -52,6 +56,9 @@ class Parameters:
         What the terms found that a reader should know.
     used : set of Use
         What was asked of the machine, to be compared with what was measured.
+    named : callable
+        Gives what a law of the machine finds a name in formulas: (name, value, unit, meaning) ->
+        value.
     """
 
     profile: Profile
@@ -60,6 +67,7 @@ class Parameters:
     left_out: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
     used: set[Use] = field(default_factory=set)
+    named: Callable[[str, Value, str, str], Value] = _unnamed
 
     def use(self, subject: str, argument: str, value: Value) -> None:
         """Note what a table or law is asked for."""
@@ -81,7 +89,9 @@ class Parameters:
     def frequency(self, active: int) -> Value:
         """Return the clock with some active cores of a node, Hz; linear between known counts."""
         self.use("core.freq", "cores", active)
-        return self._by_count("core.freq", self.profile.active_counts(), active)
+        clock = self._by_count("core.freq", self.profile.active_counts(), active)
+        meaning = f"clock with {active} active cores of a node"
+        return self.named(f"f_{active}", clock, "Hz", meaning)
 
     def bandwidth(self, active: int) -> Value:
         """Return the bandwidth of a memory domain with some active cores, B/s.
@@ -92,11 +102,14 @@ class Parameters:
         self.use("memory.by_cores", "cores", active)
         if "memory.bsat" in self.profile.quantities:
             law = (self.get(f"memory.{key}") for key in ("b1", "bsat", "q"))
-            return memory.bandwidth(active, *law)
-        counts = self.profile.bandwidth_counts()
-        if not counts[0] <= active <= counts[-1]:
-            raise self.profile.missing(f"memory.bsat (bandwidth of {active} cores)")
-        return self._by_count("memory.by_cores", counts, active)
+            found = memory.bandwidth(active, *law)
+        else:
+            counts = self.profile.bandwidth_counts()
+            if not counts[0] <= active <= counts[-1]:
+                raise self.profile.missing(f"memory.bsat (bandwidth of {active} cores)")
+            found = self._by_count("memory.by_cores", counts, active)
+        meaning = f"memory bandwidth of {active} active cores of a domain"
+        return self.named(f"b_{active}", found, "B/s", meaning)
 
     def _by_count(self, table: str, counts: list[int], active: int) -> Value:
         nearest = min(max(active, counts[0]), counts[-1])
@@ -110,8 +123,12 @@ class Parameters:
 
     def overhead(self, construct: str, threads: int) -> Value:
         """Return the overhead of entering an OpenMP construct once with T threads, s."""
+        self.use(f"openmp.{construct}", "threads", threads)
+        meaning = f"overhead of {construct} at {threads} threads"
+        return self.named(f"O_{construct}", self._overhead(construct, threads), "s", meaning)
+
+    def _overhead(self, construct: str, threads: int) -> Value:
         path = f"openmp.{construct}"
-        self.use(path, "threads", threads)
         counts = self.profile.thread_counts(construct)
         terms = [key for key in "abds" if f"{path}.fit.{key}" in self.profile.quantities]
         if threads > 1 and threads not in counts and terms:

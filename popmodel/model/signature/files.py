@@ -1,34 +1,15 @@
-"""What an application does, as expressions of its parameters, P and T.
-
-The format is TOML, schema ``popmodel/signature/1``; `load` reads a file or a bundled signature.
-"""
+"""Where signatures are: files, and those that come with popmodel."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
-from popmodel.documents import Bundled, parse_toml, read_text
-from popmodel.model.check.dimensions import infer
-from popmodel.model.check.findings import of_clash
-from popmodel.model.signature import toml_lines
-from popmodel.model.signature.program import Signature
-from popmodel.model.signature.reader import SignatureError, SignatureReader
-
-__all__ = [
-    "DEFAULT",
-    "Signature",
-    "SignatureError",
-    "bundled",
-    "from_text",
-    "load",
-    "read",
-    "summaries",
-]
+from popmodel.documents import Bundled, read_text
+from popmodel.model.grammar.reading import SignatureError
 
 DEFAULT = "stencil3d"
-
+"""The bundled signature that commands take if they are given none."""
 
 _BUNDLED = Bundled(
     Path(__file__).parent / "bundled",
@@ -43,57 +24,15 @@ def bundled() -> list[str]:
     return _BUNDLED.names()
 
 
-def summaries() -> list[dict[str, Any]]:
-    """Return name, description, parameters and path of each bundled signature."""
-    found = []
-    for name in bundled():
-        path, _, text = read(name)
-        document = parse_toml(text, path, SignatureError)
-        params = {key: one.value for key, one in load(name).params.items()}
-        about = document["app"].get("description", "")
-        found.append({"name": name, "description": about, "params": params, "path": path})
-    return found
-
-
-def load(source: str | os.PathLike[str]) -> Signature:
-    """Read a signature from a file, or a bundled one by its name.
+def read(source: str | os.PathLike[str]) -> tuple[str, bool, str]:
+    """Find a signature: its path, whether it is bundled, and its text.
 
     Raises
     ------
     SignatureError
-        If the file cannot be read or is not a valid signature; the message names file and line.
+        If the file cannot be read.
     UsageError
         If neither a file nor a bundled signature has that name.
-
-    Examples
-    --------
-    >>> import popmodel
-    >>> popmodel.load_signature("stencil3d")
-    <Signature stencil3d (bundled): 6 items, N=512 steps=100>
     """
-    path, is_bundled, text = read(source)
-    return from_text(text, path, is_bundled=is_bundled)
-
-
-def read(source: str | os.PathLike[str]) -> tuple[str, bool, str]:
-    """Find a signature: its path, whether it is bundled, and its text; raises as `load`."""
     path, is_bundled = _BUNDLED.find(source)
     return os.fspath(path), is_bundled, read_text(path, SignatureError)
-
-
-def from_text(text: str, path: str = "signature", *, is_bundled: bool = False) -> Signature:
-    """Read a signature from its TOML text.
-
-    Raises
-    ------
-    SignatureError
-        As `load`.
-    """
-    document = parse_toml(text, path, SignatureError)
-    reader = SignatureReader(path, toml_lines.key_lines(text))
-    signature = reader.signature(document, is_bundled)
-    dimensions = infer(signature, reader.formulas)
-    for clash in dimensions.clashes:  # a number in the wrong unit would pass for a prediction
-        found = of_clash(clash, dimensions, reader.lines)
-        raise SignatureError(path, found.message, line=found.line, hint=found.hint)
-    return signature

@@ -14,20 +14,15 @@ from popmodel import shell
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
-from popmodel.model.signature import toml_lines
-from popmodel.model.signature.keys import KEYS, Key
-from popmodel.model.signature.program import Grid, Limits, Signature
+from popmodel.model.grammar.keys import Key
+from popmodel.model.grammar.reading import UNREADABLE, SignatureError
+from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.signature.program import EXTENTS, MAX_DIMENSIONS, Grid, Limits, Signature
 from popmodel.model.signature.program_reader import ProgramReader
-from popmodel.model.signature.reading import UNREADABLE, SignatureError
+from popmodel.model.signature.tables import KEYS, key_of
 from popmodel.units import SIZE_UNITS, TIME_UNITS
 
-__all__ = ["EXTENTS", "SCHEMA", "SignatureError", "SignatureReader"]
-
 SCHEMA = "popmodel/signature/1"
-MAX_DIMENSIONS = 3
-EXTENTS = frozenset(f"{letter}{dim}" for letter in "Pn" for dim in range(MAX_DIMENSIONS))
-"""Names that a decomposition defines: processes and local cells along each dimension."""
-
 BASE_UNITS = ("B", "s", "1")
 
 
@@ -40,13 +35,16 @@ class SignatureReader(ProgramReader):
             if "schema" in document:
                 problem = f"schema must be {SCHEMA!r}, not {document['schema']!r}"
             raise self.error(("schema",), problem, f'a signature begins with schema = "{SCHEMA}"')
-        self.keys(document, ())
+        self.check_keys(KEYS[""], document, ())
         name = self.part(lambda: self.application(self.table(document, ("app",))), "")
         no_values: dict[str, Quantity] = {}
+        no_units: dict[str, str] = {}
         no_entries: tuple[Any, ...] = ()
-        params = self.part(lambda: self.params(self.table(document, ("params",))), no_values)
+        params, units = self.part(
+            lambda: self.params(self.table(document, ("params",))), (no_values, no_units)
+        )
         let = self.part(lambda: self.let(self.table(document, ("let",))), no_entries)
-        self.grid = self.any_decomposition(document)
+        grid = self.any_decomposition(document)
         limits = self.part(lambda: self.limits(self.table(document, ("limits",))), Limits())
         imbalance = self.part(
             lambda: self.imbalance(self.table(document, ("imbalance",))), no_values
@@ -59,16 +57,16 @@ class SignatureReader(ProgramReader):
             params,
             let,
             limits,
-            self.grid,
+            grid,
             imbalance,
             program,
-            self.units,
+            units,
         )
 
     # -- the parts before the program
 
     def application(self, table: Mapping[str, Any]) -> str:
-        self.keys(table, ("app",))
+        self.check_keys(KEYS["app"], table, ("app",))
         for key in table:
             self.text(table, ("app", key))
         name = str(table["name"])
@@ -77,20 +75,22 @@ class SignatureReader(ProgramReader):
         except UsageError as error:
             raise self.error(("app", "name"), error.message, error.hint) from None
 
-    def params(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
-        found = {}
+    def params(self, table: Mapping[str, Any]) -> tuple[dict[str, Quantity], dict[str, str]]:
+        """Read the parameters, and the units that are stated for them."""
+        found: dict[str, Quantity] = {}
+        units: dict[str, str] = {}
         for name, value in table.items():
             where = ("params", name)
             self.new_name(name, where)
             if isinstance(value, Mapping) and "unit" in value:
                 value = dict(value)
                 unit = self.part(partial(self.unit, value.pop("unit"), where), None)
-                self.units |= {} if unit is None else {name: unit}
+                units |= {} if unit is None else {name: unit}
             read = partial(self.quantity, value, where)
             found[name] = self.part(read, Quantity(1.0))
-        return found
+        return found, units
 
-    def unit(self, value: object, where: toml_lines.Path) -> str | None:
+    def unit(self, value: object, where: Path) -> str | None:
         """Read the unit of a parameter: bytes, seconds, or what is counted."""
         known = isinstance(value, str) and (value in BASE_UNITS or value.isidentifier())
         scaled = {*SIZE_UNITS, *TIME_UNITS}.difference(BASE_UNITS)
@@ -115,6 +115,7 @@ class SignatureReader(ProgramReader):
         except SignatureError as mistake:
             self.note(mistake)
         self.names |= EXTENTS
+        self.dimensions, self.has_cells = MAX_DIMENSIONS, True
         every = (UNREADABLE,) * MAX_DIMENSIONS
         return Grid(every, every, (False,) * MAX_DIMENSIONS)
 
@@ -122,7 +123,7 @@ class SignatureReader(ProgramReader):
         if "decomp" not in document:
             return None
         table = self.table(document, ("decomp",))
-        self.keys(table, ("decomp",))
+        self.check_keys(KEYS["decomp"], table, ("decomp",))
         cells = self.expressions(table, ("decomp", "global")) if "global" in table else None
         dims = None
         if table.get("grid", "auto") != "auto":
@@ -148,21 +149,22 @@ class SignatureReader(ProgramReader):
             raise self.error(
                 ("decomp", "periodic"), f"periodic must be true, false, or a list of {size} of them"
             )
-        self.names |= {f"P{d}" for d in range(size)}
-        if cells is not None:
-            self.names |= {f"n{d}" for d in range(size)}
+        self.dimensions, self.has_cells = size, cells is not None
+        letters = "Pn" if self.has_cells else "P"
+        self.names |= {f"{letter}{d}" for letter in letters for d in range(size)}
         return Grid(dims, cells, tuple(flags))
 
     def limits(self, table: Mapping[str, Any]) -> Limits:
-        self.keys(table, ("limits",))
+        self.check_keys(KEYS["limits"], table, ("limits",))
         require = self.expressions(table, ("limits", "require")) if "require" in table else ()
         memory = None
         if "memory_per_rank" in table:
-            memory = self.formula(table, ("limits", "memory_per_rank"))
+            where = ("limits", "memory_per_rank")
+            memory = self.formula(key_of(*where), table, where)
         return Limits(require, memory)
 
     def imbalance(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
-        self.keys(table, ("imbalance",))
+        self.check_keys(KEYS["imbalance"], table, ("imbalance",))
         found = {}
         for key in KEYS["imbalance"]:
             if key.name in table:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.placement import Placement
@@ -45,8 +45,10 @@ class Evaluated:
         Runtime, s, and parallel efficiency in every draw; draw 0 is the best estimate.
     validity : Validity
         How far the split goes beyond what was measured of the machine.
-    source : str
-        What both come from: the closed form, or the replay.
+    gap : float or None
+        Parallel efficiency of the replay less that of the closed form; None without a replay.
+    not_replayed : str or None
+        Why there is no replay.
     """
 
     placement: Placement
@@ -55,7 +57,18 @@ class Evaluated:
     runtime: Value
     efficiency: Value
     validity: Validity
-    source: str = CLOSED_FORM
+    gap: float | None = None
+    not_replayed: str | None = None
+
+    @property
+    def split(self) -> tuple[int, int]:
+        """Processes and threads."""
+        return self.placement.processes, self.placement.threads
+
+    @property
+    def source(self) -> str:
+        """What runtime and efficiency come from, `REPLAY` or `CLOSED_FORM`."""
+        return CLOSED_FORM if self.gap is None else REPLAY
 
 
 @dataclass(frozen=True)
@@ -123,8 +136,9 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
     list of Candidate
         In the same order.
     """
-    size = max(np.size(one.runtime) for one in found)
-    times = np.array([np.broadcast_to(one.runtime, size) for one in found], dtype=np.float64)
+    drawn_times = [numbers(one.runtime) for one in found]
+    size = max(one.size for one in drawn_times)
+    times = np.array([np.broadcast_to(one, size) for one in drawn_times])
     compared = [index for index, one in enumerate(found) if is_compared(one, found)]
     drawn = drawn_only(times[compared])
     best = drawn.min(axis=0)

@@ -19,7 +19,7 @@ from popmodel.model.prediction import Estimate
 from popmodel.model.run.placement import launch_line, mpirun_line
 from popmodel.model.sweep.candidate import WITHIN, Array, Candidate, drawn_only, ratio
 from popmodel.model.uncertainty import shares
-from popmodel.plain import fields_of, plain
+from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 LIKELY = 0.1
@@ -67,8 +67,8 @@ class Doubt:
     inputs: Mapping[str, float]
     measure: tuple[int, int]
 
-    def to_dict(self, profile: Profile) -> dict[str, Any]:
-        """Return the doubt as JSON types, with the command that measures the first input."""
+    def facts(self, profile: Profile) -> dict[str, Any]:
+        """Return what a document has of it, with the command that measures the first input."""
         first = next(iter(self.inputs), None)
         command = None if first is None else remeasure.command(profile, first)
         return {**fields_of(self), "command": command}
@@ -104,16 +104,16 @@ class Choice:
     defaults: tuple[Default, ...]
     doubt: Doubt | None
 
-    def to_dict(self, program: str, profile: Profile) -> dict[str, Any]:
-        """Return the choice as JSON types, with the commands to launch a program and to measure."""
+    def facts(self, program: str, profile: Profile) -> dict[str, Any]:
+        """Return what a document has of it, with commands to launch a program and to measure."""
         return {
             "cores": self.cores,
-            "take": list(self.taken.split),
-            "tied": [list(one.split) for one in self.tied],
+            "take": self.taken.split,
+            "tied": [one.split for one in self.tied],
             "indifferent": self.indifferent,
             "regret": self.taken.regret,
-            "defaults": plain(self.defaults),
-            "doubt": None if self.doubt is None else self.doubt.to_dict(profile),
+            "defaults": self.defaults,
+            "doubt": None if self.doubt is None else self.doubt.facts(profile),
             "launch": launch_line(self.taken.placement, program),
             "launch_mpirun": mpirun_line(self.taken.placement, program),
         }

@@ -13,7 +13,6 @@ from typing import Any
 from popmodel.errors import UsageError
 from popmodel.model.study import Study
 from popmodel.model.sweep.candidate import Evaluated, is_compared
-from popmodel.model.sweep.checking import check
 from popmodel.model.sweep.splits import evaluate_all
 from popmodel.model.uncertainty import nominal
 from popmodel.units import plural
@@ -149,7 +148,7 @@ class _Counts:
         self._drawn = study.sources(draws=0)
         nodes, self._node = study.allocation.available(study.profile.topology)
         self._most = self._node * nodes
-        self._splits: dict[int, list[Evaluated]] = {}
+        self._possible: dict[int, bool] = {}
         self._known: dict[int, float] = {}
 
     def known(self) -> list[int]:
@@ -158,21 +157,24 @@ class _Counts:
 
     def is_possible(self, cores: int) -> bool:
         """Whether the number has a split."""
-        if cores not in self._splits:
-            found, _ = evaluate_all(self._study, self._drawn, cores, self._max_memory)
-            self._splits[cores] = found
-        return bool(self._splits[cores])
+        if cores not in self._possible:
+            self._possible[cores] = bool(self._evaluated(cores, replayed=False))
+        return self._possible[cores]
 
     def efficiency(self, cores: int) -> float:
         """Parallel efficiency of the fastest split; ValueError without any."""
         if cores not in self._known:
             if not self.is_possible(cores):
                 raise ValueError(f"{cores} cores have no split")
-            found, _ = check(self._study, self._drawn, self._splits[cores])
+            found = self._evaluated(cores)
             compared = [one for one in found if is_compared(one, found)]
             fastest = min(compared, key=lambda one: nominal(one.runtime))
             self._known[cores] = nominal(fastest.efficiency)
         return self._known[cores]
+
+    def _evaluated(self, cores: int, *, replayed: bool = True) -> list[Evaluated]:
+        study, drawn = self._study, self._drawn
+        return evaluate_all(study, drawn, cores, self._max_memory, replayed=replayed)[0]
 
     def further(self, cores: int, steps: int) -> int:
         """Some steps up or down: a core within a node, else a whole node."""

@@ -11,11 +11,10 @@ from popmodel.errors import UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.machine.profile import MissingQuantity
 from popmodel.model.prediction import MAIN_FAMILY
-from popmodel.model.replayed.agreement import CLOSED_FORM
 from popmodel.model.run import grid
 from popmodel.model.run.nearest import on_nodes
 from popmodel.model.run.placement import Placement
-from popmodel.model.study import Evaluation, Study
+from popmodel.model.study import Outcome, Study
 from popmodel.model.sweep.candidate import Evaluated
 from popmodel.model.uncertainty import Draws
 from popmodel.model.validity import assess
@@ -54,12 +53,14 @@ def evaluate_all(
     cores: int,
     max_memory: float | None = None,
     step: Callable[[], None] | None = None,
+    *,
+    replayed: bool = True,
 ) -> tuple[list[Evaluated], list[Refused]]:
     """Evaluate every split of some cores.
 
     Parameters
     ----------
-    study, drawn, max_memory
+    study, drawn, max_memory, replayed
         As for `evaluate`.
     cores : int
         Cores to be shared by processes and threads.
@@ -76,19 +77,29 @@ def evaluate_all(
     found: list[Evaluated] = []
     refused: list[Refused] = []
     for threads in divisors(cores):
+        split = cores // threads, threads
         try:
-            found.append(evaluate(study, drawn, cores // threads, threads, max_memory))
+            found.append(evaluate(study, drawn, *split, max_memory, replayed=replayed))
         except UsageError as error:
-            refused.append(Refused(cores // threads, threads, _short(error.message)))
+            refused.append(Refused(*split, _short(error.message)))
         if step is not None:
             step()
     return found, refused
 
 
 def evaluate(
-    study: Study, drawn: Draws, processes: int, threads: int, max_memory: float | None = None
+    study: Study,
+    drawn: Draws,
+    processes: int,
+    threads: int,
+    max_memory: float | None = None,
+    *,
+    replayed: bool = True,
 ) -> Evaluated:
-    """Evaluate one split.
+    """Evaluate one split as `popmodel.model.predict` shows it: replayed where that is possible.
+
+    Its numbers depend on the split alone, never on the others it is compared with: a sweep and a
+    prediction agree.
 
     Parameters
     ----------
@@ -100,45 +111,32 @@ def evaluate(
         P and T.
     max_memory : float, optional
         Bytes that a process may take at most.
+    replayed : bool
+        False for the closed form only.
 
     Raises
     ------
     UsageError
         If the split is not possible.
     """
-    placement = study.admit(processes, threads)
-    run = study.run(placement, drawn)
-    _check_limit(run.memory, max_memory)
-    return evaluated(study, placement, run)
-
-
-def evaluated(
-    study: Study, placement: Placement, run: Evaluation, source: str = CLOSED_FORM
-) -> Evaluated:
-    """Return what an evaluation of the model says of a split.
-
-    Parameters
-    ----------
-    study : Study
-        Program and machine.
-    placement : Placement
-        The split.
-    run : Evaluation
-        From ``study.run``, or that corrected by a replay.
-    source : str
-        What it comes from.
-    """
-    family = load_families()[MAIN_FAMILY]
-    metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent)
-    efficiency = metrics.values["parallel_efficiency"]
+    placement = _admit(study, processes, threads, max_memory)
+    if replayed:
+        outcome = study.outcome(placement, drawn)
+    else:
+        outcome = Outcome(study.run(placement, drawn), None, None)
+    run, agreement = outcome.run, outcome.agreement
+    metrics = load_families()[MAIN_FAMILY].evaluate_samples(
+        run.modelled.aggregates, run.modelled.absent
+    )
     return Evaluated(
         placement,
         run.extent,
         run.memory,
         run.modelled.runtime,
-        efficiency,
+        metrics.values["parallel_efficiency"],
         assess(study.profile, placement, run.used),
-        source,
+        None if agreement is None else agreement.gap,
+        outcome.why_not,
     )
 
 
@@ -157,13 +155,16 @@ def divisors(number: int) -> list[int]:
     return grid.divisors(number)
 
 
-def _check_limit(memory: float | None, limit: float | None) -> None:
-    if limit is None:
-        return
-    if memory is None:
-        raise UsageError(UNKNOWN_MEMORY)
-    if memory > limit:
-        raise UsageError(f"{NEEDS} {format_size(memory, digits=3)} per process")
+def _admit(study: Study, processes: int, threads: int, max_memory: float | None) -> Placement:
+    """Place a split that machine, application and the limit of memory allow."""
+    placement = study.admit(processes, threads)
+    if max_memory is not None:
+        memory = study.memory(placement)
+        if memory is None:
+            raise UsageError(UNKNOWN_MEMORY)
+        if memory > max_memory:
+            raise UsageError(f"{NEEDS} {format_size(memory, digits=3)} per process")
+    return placement
 
 
 def _short(message: str) -> str:
@@ -212,8 +213,7 @@ def is_possible(study: Study, cores: int, max_memory: float | None = None) -> bo
 
     def fits(processes: int, threads: int) -> bool:
         try:
-            placement = study.admit(processes, threads)
-            _check_limit(None if max_memory is None else study.memory(placement), max_memory)
+            _admit(study, processes, threads, max_memory)
         except (UsageError, ExpressionError, MissingQuantity):
             return False
         return True

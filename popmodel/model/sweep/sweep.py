@@ -24,7 +24,7 @@ from popmodel.model.sweep.largest import Largest, largest_cores
 from popmodel.model.sweep.splits import Refused, divisors, evaluate_all, impossible
 from popmodel.model.sweep.tuning import Tuned
 from popmodel.model.uncertainty import DEFAULT_COUNT
-from popmodel.plain import plain
+from popmodel.plain import document
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/sweep/1"
@@ -78,26 +78,24 @@ class Sweep:
         """Return the document, schema ``popmodel/sweep/1``, without provenance."""
         about = subject(self.signature, self.profile, self.settings)
         about["machine"]["cores_per_node"] = self.profile.topology.cores_per_node
-        return {
-            "schema": SCHEMA,
+        program = f"./{self.signature.name}"
+        return document(
+            SCHEMA,
             **about,
-            "what_if": dict(self.what_if),
-            "candidates": plain(self.candidates),
-            "refused": plain(self.refused),
-            "best": [list(one.split) for choice in self.choices for one in choice.tied],
-            "choices": [
-                {
-                    **choice.to_dict(f"./{self.signature.name}", self.profile),
-                    "checked": checked.to_dict(),
-                }
+            what_if=self.what_if,
+            candidates=self.candidates,
+            refused=self.refused,
+            best=[one.split for choice in self.choices for one in choice.tied],
+            choices=[
+                {**choice.facts(program, self.profile), "checked": checked}
                 for choice, checked in zip(self.choices, self.checks, strict=True)
             ],
-            "growth": plain(growth(self.choices)),
-            "largest": plain(self.largest),
-            "tuned": plain(self.tuned),
-            "draws": self.draws,
-            "seed": self.seed,
-        }
+            growth=growth(self.choices),
+            largest=self.largest,
+            tuned=self.tuned,
+            draws=self.draws,
+            seed=self.seed,
+        )
 
 
 def sweep(
@@ -181,9 +179,8 @@ def sweep(
         found, no = evaluate_all(study, drawn, count, max_memory, one_more)
         if not found:
             raise impossible(study, count, no, max_memory)
-        found, checked = check(study, drawn, found)
         candidates.append(judge(found))
-        checks.append(checked)
+        checks.append(check(found))
         refused += no
     scores = study.scores(drawn)
     choices = tuple(choose(mine, profile.topology, scores) for mine in candidates)

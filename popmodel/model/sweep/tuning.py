@@ -5,7 +5,6 @@ SciPy searches on best estimates between the best of some values.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from itertools import takewhile
@@ -13,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
-from popmodel.model.sweep.candidate import estimated
+from popmodel.model.sweep.candidate import Evaluated, estimated
 from popmodel.model.sweep.splits import evaluate
-from popmodel.model.uncertainty import nominal
-from popmodel.model.validity import assess
+from popmodel.model.uncertainty import Draws, nominal
 from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
@@ -71,7 +69,7 @@ class Tuned:
     def to_dict(self) -> dict[str, Any]:
         """Return the value as JSON types."""
         cores = self.split[0] * self.split[1]
-        return {"name": self.name, "cores": cores, **fields_of(self, without=("name",))}
+        return {"name": self.name, "cores": cores, **fields_of(self)}
 
 
 def tune(
@@ -106,34 +104,33 @@ def tune(
     UsageError
         If there is no such parameter, or it changes the work itself.
     """
-    now = parameter(study, name)
+    now, split = parameter(study, name), (placement.processes, placement.threads)
     whole = now == round(now)
     amount = _work(study, placement)
     known: dict[float, float] = {}
 
     source = study.outcome(placement, study.sources(draws=0)).source
 
+    def split_of(study: Study, drawn: Draws, max_memory: float | None = None) -> Evaluated:
+        return evaluate(study, drawn, *split, max_memory, replayed=source == REPLAY)
+
     def runtime(value: float) -> float:
         """The runtime, infinite where the value is not possible or cannot be compared."""
         if value not in known:
             other = with_value(value)
-            best = other.sources(draws=0)
             try:
-                one = evaluate(other, best, *_split(placement), max_memory)
+                change = abs(_work(other, placement) / amount - 1)
+                one = split_of(other, other.sources(draws=0), max_memory)
             except UsageError:
                 known[value] = math.inf
                 return math.inf
-            if abs(_work(other, placement) / amount - 1) > _SAME_WORK:
+            if change > _SAME_WORK:
                 raise UsageError(
                     f"{name} changes the amount of work of {study.signature.name}: less work is "
                     "always faster",
                     "tune a parameter that only divides the work, such as a number of blocks",
                 )
-            known[value] = nominal(one.runtime)
-            if source == REPLAY:
-                found = other.outcome(placement, best)
-                replayed = nominal(found.run.modelled.runtime)
-                known[value] = replayed if found.source == REPLAY else math.inf
+            known[value] = nominal(one.runtime) if one.source == source else math.inf
         return known[value]
 
     _explore(runtime, now, whole=whole)
@@ -145,10 +142,10 @@ def tune(
         best = now
     return Tuned(
         name,
-        _split(placement),
+        split,
         now,
         best,
-        _change(with_value(now), with_value(best), placement, source),
+        _change(*(split_of(one, one.sources()) for one in (with_value(now), with_value(best)))),
         source,
         (min(tried), max(tried)),
         _good({value: known[value] for value in allowed}, best),
@@ -178,21 +175,11 @@ def _explore(runtime: Callable[[float], float], now: float, *, whole: bool) -> N
             runtime(float(value))
 
 
-def _split(placement: Placement) -> tuple[int, int]:
-    return placement.processes, placement.threads
-
-
-def _change(before: Study, after: Study, placement: Placement, source: str) -> Estimate:
-    """Return the change of the runtime from one study to the other."""
-    runs = [
-        study.outcome(placement, study.sources()).run
-        if source == REPLAY
-        else study.run(placement, study.sources())
-        for study in (before, after)
-    ]
-    validities = [assess(before.profile, placement, run.used) for run in runs]
-    times = [run.modelled.runtime for run in runs]
-    return estimated(times[1] / times[0] - 1, min(validities, key=lambda one: one.has_interval))
+def _change(before: Evaluated, after: Evaluated) -> Estimate:
+    """Return the change of the runtime from one value to the other."""
+    validities = before.validity, after.validity
+    worse = min(validities, key=lambda one: one.has_interval)
+    return estimated(after.runtime / before.runtime - 1, worse)
 
 
 def _good(known: Mapping[float, float], best: float) -> tuple[float, float]:
@@ -214,11 +201,10 @@ def parameter(study: Study, name: str) -> float:
         If there is no such parameter.
     """
     if name not in study.params:
-        near = difflib.get_close_matches(name, study.params, n=1)
         known = ", ".join(study.params) or "none"
         raise UsageError(
             f"{study.signature.name} has no parameter {name!r} to tune",
-            f"did you mean {near[0]}?" if near else f"its parameters: {known}",
+            did_you_mean(name, study.params, f"its parameters: {known}"),
         )
     return study.params[name].value
 

@@ -22,7 +22,8 @@ def random_round(threads: int, outside: Value, inside: Value) -> Value:
     outside, inside : value
         Mean time of a thread outside (Z), and inside with the cost of the lock (S), s.
     """
-    return named("mva", _mean_value_analysis, threads, outside, inside)
+    round_: Value = named("mva", _mean_value_analysis, threads, outside, inside)
+    return round_
 
 
 def _mean_value_analysis(threads: float, outside: Value, inside: Value) -> Value:

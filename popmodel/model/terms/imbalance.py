@@ -30,7 +30,8 @@ def expected_maximum(n: Value) -> Value:
     """
     if n < 1:
         raise ValueError(f"the maximum of {n} values does not exist")
-    return named("q", _quadrature, n)
+    found: Value = named("q", _quadrature, n)
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -1,10 +1,11 @@
-"""Documents as JSON: what they are."""
+"""Documents as JSON: what they are, numbers at full precision."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
-from popmodel.report.export import json_text
+from popmodel.plain import plain
 
 if TYPE_CHECKING:
     from popmodel.report.renderers.tables import Style
@@ -12,5 +13,23 @@ if TYPE_CHECKING:
 
 
 def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (all of it)
-    """The document itself."""
-    return json_text(document)
+    """A document as JSON.
+
+    Raises
+    ------
+    ValueError
+        If the document holds NaN or an infinity, which JSON does not know: what is not known, or
+        has no limit, must be absent or null.
+    TypeError
+        If something in it has no form in JSON.
+    """
+    return json.dumps(encodable(document), indent=1, allow_nan=False) + "\n"
+
+
+def encodable(value: Any) -> Any:
+    """Plain data whose texts UTF-8 can hold: file names may have bytes that readers refuse."""
+    return plain(value, _encodable)
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

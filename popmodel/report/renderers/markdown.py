@@ -52,23 +52,24 @@ def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG0
 def markdown_lines(sections: Iterable[Section]) -> list[str]:
     """Lines of sections; entries of a list follow each other, all else has empty lines between."""
     drawn: list[str] = []
-    before = False  # whether the block above is an entry of a list
+    before = ""  # the sign of the entry above, if it is one
     for block in chain.from_iterable(sections):
-        is_entry = _is_entry(block)
-        lines = list(_block(block))
-        if not lines:
-            continue
-        if drawn and not (is_entry and before):
+        sign = _sign(block)
+        if drawn and not (sign and sign == before):
             drawn.append("")
-        drawn += lines
-        before = is_entry
+        drawn += _block(block)
+        before = sign
     return drawn
 
 
-def _is_entry(block: Block) -> bool:
-    return isinstance(block, Finding | Symbol) or (
-        isinstance(block, Note) and (block.role in _LISTS or block.role is Role.STEP)
+def _sign(block: Block) -> str:
+    """What an entry of a list begins with."""
+    if isinstance(block, Note) and block.role is Role.STEP:
+        return "1."
+    is_entry = isinstance(block, Finding | Symbol) or (
+        isinstance(block, Note) and block.role in _LISTS
     )
+    return "-" if is_entry else ""
 
 
 def _block(block: Block) -> Iterable[str]:

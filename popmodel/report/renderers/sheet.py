@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any, TypeAlias
 
-from popmodel.plain import plain
-from popmodel.report.export import encodable
 from popmodel.report.pictures import Picture
+from popmodel.report.renderers.json import encodable
 from popmodel.report.renderers.text import clean, display_width, paragraph
 
 _CHARACTER = 0.62
@@ -90,7 +89,7 @@ def sheet(
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" class="popmodel" role="img">',
             f"<title>{safe(picture.title)}</title>",
-            f"<metadata>{safe(json.dumps(plain(stamp, encodable), ensure_ascii=True))}</metadata>",
+            f"<metadata>{safe(json.dumps(encodable(stamp), ensure_ascii=True))}</metadata>",
             f"<style>\n{_STYLE}\n</style>",
             f'<rect width="{width}" height="{height}" fill="#fff"/>',
             *lines,

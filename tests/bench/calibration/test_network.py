@@ -23,7 +23,7 @@ from popmodel.bench.calibration import (
     threads,
 )
 from popmodel.bench.calibration.measured import Measured
-from popmodel.network.collectives import ALGORITHMS, Message
+from popmodel.network.collectives import OPERATIONS, Message
 
 SIZES = (0, 8, 1024, 4096, 16384, 65536, 262144)
 
@@ -276,7 +276,9 @@ def test_full_thread_support_is_compared_with_ranks_placed_alike() -> None:
 @pytest.mark.parametrize("algorithm", ["recursive_doubling", "rabenseifner", "ring"])
 def test_the_nearest_algorithm_is_found(algorithm: str, size: int) -> None:
     alpha, beta, gamma = 1e-6, 1e-9, 2e-10
-    seconds = ALGORITHMS["allreduce"][algorithm](16, Message(size, alpha, beta, gamma))
+    seconds = (
+        OPERATIONS["allreduce"].algorithms[algorithm].cost(16, Message(size, alpha, beta, gamma))
+    )
     jobs = [
         Job("collective", {"op": "allreduce", "bytes": size, "ranks": 16}, seconds, quantile=0.5)
     ]

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
+from popmodel.model import signatures as signature
 from popmodel.model.check.check import Checked, check
-from popmodel.model.signature import files as signature
-from popmodel.model.signature.reader import SignatureError
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature.files import bundled, read
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"
@@ -34,7 +35,7 @@ def checked(tmp_path: Path) -> Check:
 
 @pytest.mark.parametrize(
     "source",
-    [*signature.bundled(), *sorted(str(path) for path in ROOT.glob("examples/**/*.toml"))],
+    [*bundled(), *sorted(str(path) for path in ROOT.glob("examples/**/*.toml"))],
 )
 def test_what_comes_with_popmodel_is_in_order(source: str) -> None:
     found = check(source)
@@ -323,7 +324,7 @@ loop = { count = "n0 + n5", body = [
 def test_a_damaged_signature_is_answered_in_one_line_for_each_mistake(
     at: int, cut: int, instead: str
 ) -> None:
-    text = Path(signature.read("stencil3d")[0]).read_text()
+    text = Path(read("stencil3d")[0]).read_text()
     at %= len(text)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "demo.toml"

@@ -14,12 +14,12 @@ from popmodel.model.check.constraints import (
     outcomes,
     possible,
 )
-from popmodel.model.run.grid import names
+from popmodel.model.grammar import toml_lines
+from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.run.placement import MOST_PROCESSES
-from popmodel.model.signature import toml_lines
+from popmodel.model.signature.names import names
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.reader import SignatureReader
-from popmodel.model.signature.toml_lines import Path
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"

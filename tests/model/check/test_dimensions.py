@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from popmodel.documents import parse_toml
 from popmodel.model.check.dimensions import BYTE, NUMBER, SECOND, Dimensions, Unit, infer
-from popmodel.model.signature import files as signature
-from popmodel.model.signature import toml_lines
-from popmodel.model.signature.keys import KEYS
+from popmodel.model.grammar import toml_lines
+from popmodel.model.signature.files import bundled, read
 from popmodel.model.signature.reader import SignatureReader
+from popmodel.model.signature.tables import KEYS
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 
@@ -30,9 +30,9 @@ def units(found: Dimensions) -> dict[str, str]:
     return {name: str(decision.unit) for name, decision in found.decisions.items()}
 
 
-@pytest.mark.parametrize("name", signature.bundled())
+@pytest.mark.parametrize("name", bundled())
 def test_bundled_signatures_have_no_clash(name: str) -> None:
-    path, _, text = signature.read(name)
+    path, _, text = read(name)
     reader = SignatureReader(path, toml_lines.key_lines(text))
     found = infer(reader.signature(parse_toml(text, path), True), reader.formulas)
     assert found.clashes == ()

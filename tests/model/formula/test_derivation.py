@@ -15,6 +15,7 @@ from popmodel.errors import UsageError
 from popmodel.expressions import parse
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
+from popmodel.model import signatures as signature
 from popmodel.model.formula import derivation as formulas
 from popmodel.model.formula import notation, notebook
 from popmodel.model.formula.derivation import Formula, FormulaError, choose, derive
@@ -23,7 +24,6 @@ from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.run.course import Change, Correction
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
-from popmodel.model.signature import files as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model.demo import machine, program
-from model.replayed.test_exchange import PERIODIC, model_of, steps
+from model.kinds.test_operations import PERIODIC, model_of, steps
 
 from popmodel.model.predict import predict
 from popmodel.model.replayed import simulate as simulating
-from popmodel.model.replayed.exchange import NotUnrolled
-from popmodel.model.replayed.script import script
+from popmodel.model.replayed.script import Script
 from popmodel.model.replayed.simulate import Simulation, simulate
 from popmodel.model.replayed.unroll import carry_out, outline, persistent_scores, transient_scores
 from popmodel.model.run.course import closed_form
+from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.network.network import PRESETS
@@ -35,9 +35,9 @@ def carried_out(
     signature: Signature, processes: int, seed: int = 0, **spread: float
 ) -> tuple[Any, Simulation]:
     model = model_of(signature, processes, 1)
-    work = model.work()
-    closed = closed_form(work, processes, spread, has_mpi=True)
-    return closed, simulate(model, work, spread, seed)
+    tree = model.work()
+    closed = closed_form(tree.total, processes, spread, has_mpi=True)
+    return closed, simulate(tree, spread, seed)
 
 
 # -- the formulas of imbalance against a Monte Carlo replay of our own making
@@ -65,7 +65,7 @@ def monte_carlo(
 
 
 def balanced_work(processes: int) -> float:
-    work = model_of(steps(GLOBAL, 200, ""), processes, 1).work()
+    work = model_of(steps(GLOBAL, 200, ""), processes, 1).work().total
     return float(work.serial + work.share)
 
 
@@ -76,7 +76,7 @@ def test_balance_and_serialisation_are_those_of_random_programs(
 ) -> None:
     balance, serialisation = monte_carlo(processes, persistent, transient)
     spread = {"persistent_cv": persistent, "transient_cv": transient}
-    work = model_of(steps(GLOBAL, 200, ""), processes, 1).work()
+    work = model_of(steps(GLOBAL, 200, ""), processes, 1).work().total
     closed = closed_form(work, processes, spread, has_mpi=True)
     assert balanced_work(processes) / closed.computing == pytest.approx(balance, abs=0.015)
     assert closed.computing / closed.ideal == pytest.approx(serialisation, abs=0.007)
@@ -135,7 +135,7 @@ def test_transient_scores_leave_the_whole_work_as_it_is() -> None:
 def test_the_seed_decides_who_is_slow() -> None:
     model = model_of(steps(GLOBAL, 5, ""), 8, 1)
     first, again, other = (
-        carry_out(outline(script(model), {}), {"persistent_cv": 0.1}, seed).computing
+        carry_out(outline(Script.of(model.work()), {}), {"persistent_cv": 0.1}, seed).computing
         for seed in (1, 1, 2)
     )
     assert first.tolist() == again.tolist()

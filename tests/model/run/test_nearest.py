@@ -13,10 +13,10 @@ from model.demo import machine, program
 from popmodel.errors import PopmodelError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
+from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
 from popmodel.model.run import nearest as choices
 from popmodel.model.run.placement import Allocation, ImpossibleSplit, place
-from popmodel.model.signature import files as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 

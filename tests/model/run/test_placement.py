@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
 from popmodel.machine.topology import Cache, Topology
-from popmodel.model.run.grid import best_grid, check_requirements, divisors, names
+from popmodel.model import signatures as signature
+from popmodel.model.run.grid import best_grid, divisors
 from popmodel.model.run.placement import (
     Allocation,
     ImpossibleSplit,
@@ -20,7 +21,7 @@ from popmodel.model.run.placement import (
     place,
     remarks,
 )
-from popmodel.model.signature import files as signature
+from popmodel.model.signature.names import check_requirements, names
 
 NODES = Topology(4, 16, 2, 2, (Cache("L3", 2**24, 8),))
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'

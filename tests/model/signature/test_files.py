@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from popmodel.errors import UsageError
-from popmodel.model.signature import files as signature
-from popmodel.model.signature.program import (
-    Collective,
-    Loop,
-    Parallel,
-    PointToPoint,
-    Serial,
-    Shift,
-    items,
-)
-from popmodel.model.signature.reader import SignatureError
+from popmodel.model import signatures as signature
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.kinds import KINDS
+from popmodel.model.kinds.collective import Collective
+from popmodel.model.kinds.loop import Loop
+from popmodel.model.kinds.p2p import PointToPoint
+from popmodel.model.kinds.parallel import Parallel
+from popmodel.model.kinds.serial import Serial
+from popmodel.model.kinds.shift import Shift
+from popmodel.model.signature.files import DEFAULT, bundled
+from popmodel.model.signature.program import items
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"
@@ -26,8 +26,8 @@ GRID = "[decomp]\nglobal = [64, 64]\n"
 
 
 def test_bundled_signatures_read() -> None:
-    assert signature.DEFAULT in signature.bundled()
-    for name in signature.bundled():
+    assert DEFAULT in bundled()
+    for name in bundled():
         loaded = signature.load(name)
         assert loaded.is_bundled
         assert loaded.name == name
@@ -278,7 +278,7 @@ def test_refused_with_file_and_line(text: str, line: int | None, words: str) -> 
         (HEAD + "[[program]]\nparalel = {}", "did you mean parallel?"),
         (
             HEAD + "[[program]]\nbarrier = {}",
-            "known: loop, serial, parallel, task, halo, pipeline, shift, p2p, collective",
+            f"known: {', '.join(KINDS)}",
         ),
         (
             HEAD + "[[program]]\ncritical = { entries = 1 }",
@@ -315,4 +315,4 @@ def test_unknown_application() -> None:
     assert caught.value.hint == "did you mean cannon?"
     with pytest.raises(UsageError) as caught:
         signature.load("zzz")
-    assert caught.value.hint == f"choose a file or one of {', '.join(signature.bundled())}"
+    assert caught.value.hint == f"choose a file or one of {', '.join(bundled())}"

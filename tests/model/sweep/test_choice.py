@@ -186,7 +186,7 @@ def test_a_single_split_is_no_question() -> None:
 
 def test_closed_forms_are_not_compared_with_replays() -> None:
     closed = evaluated(1, 0.5)
-    replayed = [replace(evaluated(threads, 1.0), source="replay") for threads in (2, 4)]
+    replayed = [replace(evaluated(threads, 1.0), gap=0.0) for threads in (2, 4)]
     found = judge([closed, *replayed])
     assert [one.regret for one in found] == [None, 0.0, 0.0]
     assert [one.probability_best for one in found] == [None, 1.0, 0.0]
@@ -197,7 +197,7 @@ def test_closed_forms_are_not_compared_with_replays() -> None:
 
 def test_one_process_is_compared_with_any() -> None:
     alone = evaluated(16, 2.0)
-    found = judge([replace(evaluated(8, 1.0), source="replay"), alone])
+    found = judge([replace(evaluated(8, 1.0), gap=0.0), alone])
     assert [one.regret for one in found] == [0.0, 1.0]
 
 

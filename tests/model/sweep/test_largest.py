@@ -10,10 +10,9 @@ from model.demo import LINE, PIPELINE, SOLITARY, machine, program
 from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
-from popmodel.model.signature import files as signature
+from popmodel.model import signatures as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.sweep.checking import check
 from popmodel.model.sweep.largest import Largest, largest_cores
 from popmodel.model.sweep.splits import evaluate_all
 from popmodel.model.sweep.sweep import sweep
@@ -40,7 +39,6 @@ def efficiencies(of: Signature, on: Profile) -> dict[int, float]:
     for cores in [*range(1, node), *range(node, node * on.topology.nodes + 1, node)]:
         splits, _ = evaluate_all(it, drawn, cores)
         if splits:
-            splits, _ = check(it, drawn, splits)
             fastest = min(splits, key=lambda one: nominal(one.runtime))
             found[cores] = nominal(fastest.efficiency)
     return found

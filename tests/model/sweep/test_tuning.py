@@ -10,8 +10,8 @@ from model.demo import LINE, PIPELINE, SOLITARY, machine, program
 
 from popmodel.errors import UsageError
 from popmodel.machine import profile
+from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
-from popmodel.model.signature import files as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.sweep.sweep import sweep
 from popmodel.model.sweep.tuning import Tuned

@@ -4,72 +4,38 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from pathlib import Path
 
+import grammar_page
 import numpy as np
 import pytest
 
-import popmodel.model
-from popmodel.model.signature import files as signature
-from popmodel.model.signature.keys import (
-    KEYS,
-    NOT_NEGATIVE,
-    ONE_OR_MORE,
-    POSITIVE,
-    SHARE,
-    TABLES,
-    Key,
-    key_of,
-)
-from popmodel.model.signature.program import Costs, Item, Parallel, SharedWrites
-from popmodel.model.signature.program_reader import COMMUNICATORS, MODES, ROOTED, SCHEDULES
-from popmodel.model.signature.reading import SignatureError
-from popmodel.network.collectives import DEFAULT_ALGORITHM
+from popmodel.model import signatures as signature
+from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.kinds import KINDS
+from popmodel.model.kinds.collective import COMMUNICATORS
+from popmodel.model.kinds.parallel import Parallel, SharedWrites
+from popmodel.model.signature.tables import KEYS, key_of
+from popmodel.network.collectives import OPERATIONS, ROOTED
 
-PAGE = (Path(popmodel.model.__file__).parent / "signature" / "bundled" / "README.md").read_text()
+PAGE = grammar_page.PAGE.read_text()
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 
 
-def tables() -> dict[str, list[list[str]]]:
-    """Rows of the page by heading, in the order of the page."""
-    found: dict[str, list[list[str]]] = {}
-    for heading, text in re.findall(r"^### (.*?)\n(.*?)(?=^##|\Z)", PAGE, re.M | re.S):
-        rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
-        assert [cell.strip() for cell in rows[0]] == ["key", "unit", "default", "values", "meaning"]
-        found[heading] = [[cell.strip() for cell in row] for row in rows[2:]]
-    return found
-
-
-def row(key: Key) -> list[str]:
-    values = "" if key.domain is None else key.domain.text
-    default = "required" if key.default is None else key.default
-    return [f"`{key.name}`", key.unit, default, values, key.meaning]
-
-
-def test_the_page_has_a_table_for_everything() -> None:
-    assert list(tables()) == [name or "the document" for name in KEYS]
-
-
-@pytest.mark.parametrize("name", KEYS)
-def test_the_page_says_what_the_reader_does(name: str) -> None:
-    assert tables()[name or "the document"] == [row(key) for key in KEYS[name]]
-
-
-def test_the_page_says_what_every_table_describes() -> None:
-    assert TABLES.keys() == KEYS.keys()
-    for name, text in list(TABLES.items())[1:]:
-        assert f"### {name}\n\n{text[0].upper()}{text[1:]}.\n" in PAGE
+def test_the_page_says_what_the_reader_does() -> None:
+    assert grammar_page.page() == PAGE, "run python tests/update_documents.py"
 
 
 def test_words_with_a_meaning_are_on_the_page() -> None:
     for words, name, key in (
-        (SCHEDULES, "parallel", "schedule"),
-        (MODES, "serial", "mode"),
         (COMMUNICATORS, "collective", "comm"),
-        (DEFAULT_ALGORITHM, "collective", "op"),
+        (OPERATIONS, "collective", "op"),
         (ROOTED, "collective", "root"),
     ):
         assert all(word in key_of(name, key).meaning for word in words)
+    for keys in KEYS.values():
+        for each in keys:
+            assert all(word in each.meaning for word in each.choices)
 
 
 def test_the_example_of_the_page_is_read() -> None:
@@ -78,11 +44,11 @@ def test_the_example_of_the_page_is_read() -> None:
 
 
 def test_what_an_item_holds_has_a_key() -> None:
-    for kind in Item.__args__:
+    for name, kind in KINDS.items():
         names = {entry.name for entry in fields(kind)}
-        if "costs" in names:
-            names = names - {"costs"} | {entry.name for entry in fields(Costs)}
-        assert names == {key.name for key in KEYS[kind.kind]}
+        for field, part in kind.parts.items():
+            names = names - {field} | {entry.name for entry in fields(part)}
+        assert names == {key.name for key in KEYS[name]}
 
 
 def test_domains() -> None:

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from model.demo import exact, machine, program
 
+from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile, from_document
+from popmodel.model.kinds.collective import Collective
+from popmodel.model.performance import prepare
 from popmodel.model.predict import predict
-from popmodel.model.run.communication import Communication
+from popmodel.model.run.messages import Messages
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.performance import prepare
 from popmodel.model.run.placement import place
+from popmodel.model.run.teams import Teams
 from popmodel.model.run.work import Work
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms import critical, schedule, task
@@ -46,7 +49,7 @@ def walk(signature: Signature, profile: Profile, processes: int, threads: int) -
     placement = place(processes, threads, profile.topology)
     values = {name: quantity.value for name, quantity in signature.params.items()}
     parameters = Parameters(profile, lambda path: profile.get(path).value)
-    return prepare(signature, placement, parameters, values).work()
+    return prepare(signature, placement, parameters, values).work().total
 
 
 # -- threads
@@ -175,7 +178,7 @@ def test_a_blocking_halo_takes_what_its_messages_take(processes: int, wraps: boo
     work = walk(signature, flat(alpha, beta), processes, 1)
     placement = place(processes, 1, flat(alpha, beta).topology)
     parameters = Parameters(flat(alpha, beta), lambda path: flat(alpha, beta).get(path).value)
-    extent = prepare(signature, placement, parameters, {"N": 64.0}).extent
+    extent = prepare(signature, placement, parameters, {"N": 64.0}).point.extent
     assert work.transfer == pytest.approx(replayed_halo(extent, wraps, alpha, beta), rel=1e-12)
 
 
@@ -248,23 +251,25 @@ def test_a_pipeline_waits_for_its_start() -> None:
 def collective_time(profile: Profile, op: str, processes: int, size: float) -> float:
     parameters = Parameters(profile, lambda path: profile.get(path).value)
     placement = place(processes, 1, profile.topology)
-    return float(Communication(parameters, placement, (), ()).collective(op, size))
+    return float(Teams(Messages(parameters, placement)).collective(op, size))
 
 
-@pytest.mark.parametrize("op", list(collectives.DEFAULT_ALGORITHM))
+@pytest.mark.parametrize("op", list(collectives.OPERATIONS))
 @pytest.mark.parametrize("processes", [1, 2, 6, 16, 64])
 def test_on_one_tier_a_collective_costs_its_formula(op: str, processes: int) -> None:
     alpha, beta = 1e-6, 1e-9
-    algorithm = collectives.DEFAULT_ALGORITHM[op]
+    algorithm = collectives.OPERATIONS[op].default
     size = 0 if op == "barrier" else 4096
-    expected = collectives.ALGORITHMS[op][algorithm](
-        processes, collectives.Message(size, alpha, beta, 1e-10)
+    expected = (
+        collectives.OPERATIONS[op]
+        .algorithms[algorithm]
+        .cost(processes, collectives.Message(size, alpha, beta, 1e-10))
     )
     found = collective_time(flat(alpha, beta), op, processes, size)
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("op", [op for op in collectives.DEFAULT_ALGORITHM if op != "barrier"])
+@pytest.mark.parametrize("op", [op for op in collectives.OPERATIONS if op != "barrier"])
 def test_nodes_make_a_collective_slower(op: str) -> None:
     small, large = (collective_time(machine(), op, 64, size) for size in (8, 1 << 20))
     assert large > small > collective_time(machine(), op, 8, 8)
@@ -286,3 +291,21 @@ def test_the_algorithm_is_that_of_the_nearest_measurement() -> None:
     )
     many = with_coll("allreduce", rows[1:2])
     assert collective_time(many, "allreduce", 8, 1 << 20) == pytest.approx(ring, rel=0.01)
+
+
+def test_the_root_is_a_rank_of_the_smallest_communicator() -> None:
+    profile = machine()
+    text = "[[program]]\ncollective = {{ op = 'bcast', bytes = 8, comm = 'node', root = {} }}"
+
+    def root(number: int) -> int:
+        parameters = Parameters(profile, lambda path: profile.get(path).value)
+        model = prepare(
+            program(text.format(number)), place(12, 1, profile.topology), parameters, {}
+        )
+        (node,) = model.work().nodes
+        assert isinstance(node.item, Collective)
+        return int(node.item.root)
+
+    assert root(3) == 3
+    with pytest.raises(UsageError, match="the smallest communicator has the ranks 0 to 3"):
+        root(4)

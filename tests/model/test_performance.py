@@ -12,8 +12,8 @@ from model.demo import exact, machine, program
 
 from popmodel.errors import UsageError
 from popmodel.machine.profile import MissingQuantity, Profile, from_document
+from popmodel.model.performance import prepare
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.performance import prepare
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
 from popmodel.model.signature.program import Signature
@@ -25,7 +25,7 @@ def walk(
     placement = place(processes, threads, profile.topology)
     values = {name: quantity.value for name, quantity in signature.params.items()} | params
     parameters = Parameters(profile, lambda path: profile.get(path).value)
-    return prepare(signature, placement, parameters, values).work()
+    return prepare(signature, placement, parameters, values).work().total
 
 
 SERIAL = """
@@ -203,7 +203,7 @@ def test_arrays_go_through(cannon: Signature, preset: Profile) -> None:
     placement = place(4, 4, preset.topology)
     spread = np.array([1.0, 2.0])
     parameters = Parameters(preset, lambda path: preset.get(path).value * spread)
-    work = prepare(cannon, placement, parameters, {"N": 4096.0, "w": 8.0}).work()
+    work = prepare(cannon, placement, parameters, {"N": 4096.0, "w": 8.0}).work().total
     assert work.share.shape == (2,)
 
 

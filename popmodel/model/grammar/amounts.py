@@ -9,8 +9,8 @@ import numpy as np
 
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression, ExpressionError
-from popmodel.expressions.elementary import Value
-from popmodel.model.signature.keys import Domain
+from popmodel.expressions.elementary import Value, numbers
+from popmodel.model.grammar.keys import Domain
 
 _SHOWN = 60  # characters of a formula in a message
 
@@ -40,11 +40,12 @@ def evaluate(
         If it has no finite value; the message says for which P and T, the hint for which values.
     """
     try:
-        return expression.evaluate(values, functions)
+        found: Value = expression.evaluate(values, functions)
     except ExpressionError as error:
         raise UsageError(
             f"{what} is {_text(expression)}, which {error.problem} ({_point(values)})", error.hint
         ) from None
+    return found
 
 
 def check(
@@ -75,7 +76,7 @@ def check(
     holds = domain.holds(value)
     if np.all(holds):
         return
-    bad = float(np.ravel(value)[np.flatnonzero(~np.ravel(holds))[0]])
+    bad = numbers(value).flat[np.flatnonzero(~np.ravel(holds))[0]]
     drawn = "" if not np.ravel(holds)[0] else ", in a draw of the uncertain inputs"
     raise UsageError(
         f"{what} is {_text(expression)} = {bad:g} at {_point(values)}{drawn}; must be "
@@ -86,7 +87,7 @@ def check(
 
 def _advice(expression: Expression, values: Mapping[str, Value]) -> str:
     names = sorted(expression.names - {"P", "T"})
-    known = ", ".join(f"{name} = {float(np.ravel(values[name])[0]):.6g}" for name in names)
+    known = ", ".join(f"{name} = {numbers(values[name]).flat[0]:.6g}" for name in names)
     return f"{known}: " * bool(known) + (
         "choose another split or other parameters, or correct the formula"
     )

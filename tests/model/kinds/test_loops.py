@@ -9,18 +9,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model.demo import exact, machine
+from model.demo import exact, machine, point
 
 from popmodel.machine.profile import MissingQuantity, Profile, from_document
-from popmodel.model.run.computation import Computation, Counts, Schedule, Section, Writes
-from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
+from popmodel.model.kinds.costs import Costs
+from popmodel.model.kinds.halo import copying
+from popmodel.model.kinds.parallel import Critical, Parallel, SharedWrites
+from popmodel.model.kinds.pipeline import Pipeline
+from popmodel.model.kinds.serial import Serial
+from popmodel.model.kinds.task import Task
+from popmodel.model.run.point import Point
 from popmodel.model.run.work import Work
 from popmodel.model.terms import false_sharing, schedule
 from popmodel.model.terms.imbalance import expected_maximum
 
 CYCLE = 1 / 2e9
-PLAIN = Schedule()
 
 
 def with_memory(**entries: Any) -> Profile:
@@ -34,10 +37,16 @@ def with_memory(**entries: Any) -> Profile:
 
 def computation(
     processes: int = 1, threads: int = 1, profile: Profile | None = None, overlap: str | None = None
-) -> Computation:
-    profile = profile or machine()
-    parameters = Parameters(profile, lambda path: profile.get(path).value)
-    return Computation(parameters, place(processes, threads, profile.topology), overlap)
+) -> Point:
+    return point(profile or machine(), processes, threads, (1,), overlap=overlap)
+
+
+def serial(here: Point, trip: float, costs: Costs) -> Work:
+    return Serial("loop", 1.0, trip, costs).work(here)
+
+
+def parallel(here: Point, trip: float, inner: float, costs: Costs, **keys: Any) -> Work:
+    return Parallel("loop", 1.0, trip, inner, costs, {}, **keys).work(here)
 
 
 # -- one core
@@ -47,26 +56,25 @@ def computation(
 def test_the_slowest_of_peak_rates_and_chain_counts(
     flops: float, loads: float, chain: float
 ) -> None:
-    work = computation().serial(1e6, Counts(flops=flops, loads=loads, chain=chain))
+    work = serial(computation(), 1e6, Costs(flops=flops, loads=loads, chain=chain))
     cycles = max(flops / 2, loads / 2, chain) + 1  # and the control of the loop
     assert work.serial == pytest.approx(1e6 * cycles * CYCLE)
 
 
 def test_a_chain_is_shared_and_stretched_as_other_work() -> None:
-    work = computation(threads=4).parallel(10, 100, Counts(chain=7), PLAIN, {})
+    work = parallel(computation(threads=4), 10, 100, Costs(chain=7))
     assert work.share == pytest.approx(1000 / 4 * 8 * CYCLE)
     assert work.stretched == pytest.approx(3 * 100 * 8 * CYCLE)
 
 
 @pytest.mark.parametrize(
-    "plan", [PLAIN, Schedule(chunk=3.0), Schedule("dynamic"), Schedule("guided")]
+    "plan", [{}, {"chunk": 3.0}, {"schedule": "dynamic"}, {"schedule": "guided"}]
 )
-def test_one_thread_waits_for_no_other_thread(plan: Schedule) -> None:
+def test_one_thread_waits_for_no_other_thread(plan: dict[str, Any]) -> None:
     profile = with_memory()
     profile.document["openmp"]["guided_chunk"] = profile.document["openmp"]["dynamic_chunk"]
-    work = computation(profile=from_document(dict(profile.document))).parallel(
-        64 / 3, 100, Counts(flops=2), plan, {}
-    )
+    here = computation(profile=from_document(dict(profile.document)))
+    work = parallel(here, 64 / 3, 100, Costs(flops=2), **plan)
     assert work.stretched == work.share == pytest.approx(64 / 3 * 100 * 2 * CYCLE)
 
 
@@ -74,8 +82,8 @@ def test_a_loop_says_how_it_overlaps() -> None:
     core, caches, memory = 3 * CYCLE, 8 / 4e10, 16 / 1e10
 
     def time(mode: str | None, **how: Any) -> float:
-        counts = Counts(flops=4, loads=2, bytes={"L3": 8, "MEM": 16}, mode=mode)
-        return float(computation(**how).serial(1, counts).serial)
+        costs = Costs(flops=4, loads=2, bytes={"L3": 8, "MEM": 16}, mode=mode)
+        return float(serial(computation(**how), 1, costs).serial)
 
     assert time(None) == time("sum") == pytest.approx(core + caches + memory)
     assert time("roofline") == pytest.approx(max(core, caches, memory))
@@ -88,8 +96,8 @@ def test_a_loop_says_how_it_overlaps() -> None:
 def test_the_profile_decides_where_a_loop_does_not() -> None:
     document = copy.deepcopy(dict(machine().document))
     document["core"]["overlap"] = "full"
-    counts = Counts(flops=4, bytes={"MEM": 16})
-    found = computation(profile=from_document(document)).serial(1, counts).serial
+    costs = Costs(flops=4, bytes={"MEM": 16})
+    found = serial(computation(profile=from_document(document)), 1, costs).serial
     assert found == pytest.approx(16 / 1e10)
 
 
@@ -98,27 +106,31 @@ def test_the_profile_decides_where_a_loop_does_not() -> None:
 
 def test_instructions_of_all_threads_are_added() -> None:
     many = computation(threads=4)
-    work = many.parallel(10, 100, Counts(instructions=12), PLAIN, {})
+    work = parallel(many, 10, 100, Costs(instructions=12))
     assert work.instructions == 12_000
-    more = work.plus(many.serial(50, Counts(instructions=2))).times(3)
+    more = work.plus(serial(many, 50, Costs(instructions=2))).times(3)
     assert more.instructions == 3 * (12_000 + 100)
-    assert many.copying(800, 1e9, shared=False).instructions == 200
-    assert many.copying(800, 1e9, shared=True).instructions == 200
+    assert copying(many, 800, 1e9, shared=False).instructions == 200
+    assert copying(many, 800, 1e9, shared=True).instructions == 200
 
 
 def test_one_part_that_is_not_counted_makes_them_unknown() -> None:
     one = computation(threads=2, profile=with_openmp())
-    counted = one.serial(5, Counts(instructions=2))
+    counted = serial(one, 5, Costs(instructions=2))
     for part in (
-        one.serial(5, Counts(flops=2)),
-        one.tasks(5, 1e-6, 1e-6),
-        one.sweep(1e-3, 0.0),
-        one.parallel(5, 1, Counts(instructions=2), PLAIN, {}, Section(1, 1e-6)),
+        serial(one, 5, Costs(flops=2)),
+        Task("tasks", 1.0, 5, 1e-6, 1e-6).work(one),
+        sweep(one),
+        parallel(one, 5, 1, Costs(instructions=2), critical=Critical(1, 1e-6)),
     ):
         assert part.instructions is None
         assert counted.plus(part).instructions is None
         assert part.plus(counted).times(2).instructions is None
     assert counted.plus(Work(transfer=1.0)).instructions == 10
+
+
+def sweep(here: Point) -> Work:
+    return Pipeline("sweep", 1.0, (0,), blocks=1, seconds=1e-3, bytes=8).work(here)
 
 
 def with_openmp() -> Profile:
@@ -130,9 +142,9 @@ def with_openmp() -> Profile:
 
 def test_everything_useful_has_its_cycles() -> None:
     one = computation(threads=4)
-    assert one.copying(1e6, 1e9, shared=False).serial_cycles == pytest.approx(1e-3 * 2e9)
-    assert one.copying(1e6, 1e9, shared=True).region_cycles == pytest.approx(1e-3 / 4 * 2e9)
-    assert one.sweep(1e-3, 5e-4).serial_cycles == pytest.approx(1e-3 * 2e9)
+    assert copying(one, 1e6, 1e9, shared=False).serial_cycles == pytest.approx(1e-3 * 2e9)
+    assert copying(one, 1e6, 1e9, shared=True).region_cycles == pytest.approx(1e-3 / 4 * 2e9)
+    assert sweep(one).serial_cycles == pytest.approx(1e-3 * 2e9)
 
 
 # -- lines that threads share
@@ -148,10 +160,10 @@ SHARED = {
 @pytest.mark.parametrize(("threads", "transfer"), [(2, 5e-8), (4, 5e-8), (8, 2e-7)])
 def test_false_sharing_is_useful_time_of_every_thread(threads: int, transfer: float) -> None:
     one = computation(threads=threads, profile=with_memory(**SHARED))
-    writes = Writes(count=800, bytes=8, chunk=1)
-    counts = Counts(flops=4)
-    without = one.parallel(800, 10, counts, PLAIN, {})
-    shared = one.parallel(800, 10, counts, PLAIN, {}, None, writes)
+    writes = SharedWrites(count=800, bytes=8, chunk=1)
+    costs = Costs(flops=4)
+    without = parallel(one, 800, 10, costs)
+    shared = parallel(one, 800, 10, costs, shared_writes=writes)
     # four cores of a socket; lines of eight elements
     lost = false_sharing.false_sharing_time(800, threads, 1, 8, transfer, 0.5)
     assert lost > 0
@@ -164,17 +176,13 @@ def test_false_sharing_is_useful_time_of_every_thread(threads: int, transfer: fl
 
 def test_padded_elements_and_one_thread_share_no_line() -> None:
     profile = with_memory(**SHARED)
-    padded = Writes(count=800, bytes=64, chunk=1)
-    counts = Counts(flops=4)
+    padded = SharedWrites(count=800, bytes=64, chunk=1)
+    costs = Costs(flops=4)
     many = computation(threads=4, profile=profile)
-    assert many.parallel(800, 1, counts, PLAIN, {}, None, padded) == many.parallel(
-        800, 1, counts, PLAIN, {}
-    )
-    packed = Writes(count=800, bytes=8, chunk=1)
+    assert parallel(many, 800, 1, costs, shared_writes=padded) == parallel(many, 800, 1, costs)
+    packed = SharedWrites(count=800, bytes=8, chunk=1)
     alone = computation()  # whose profile knows nothing of lines
-    assert alone.parallel(8, 1, counts, PLAIN, {}, None, packed) == alone.parallel(
-        8, 1, counts, PLAIN, {}
-    )
+    assert parallel(alone, 8, 1, costs, shared_writes=packed) == parallel(alone, 8, 1, costs)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +197,7 @@ def test_a_profile_without_what_false_sharing_needs(missing: str, path: str) -> 
     known = {key: value for key, value in SHARED.items() if key != missing}
     one = computation(threads=2, profile=with_memory(**known))
     with pytest.raises(MissingQuantity, match=f"has no value for {path}"):
-        one.parallel(8, 1, Counts(), PLAIN, {}, None, Writes(8, 8, 1))
+        parallel(one, 8, 1, Costs(), shared_writes=SharedWrites(8, 8, 1))
 
 
 # -- iterations of random cost
@@ -197,22 +205,21 @@ def test_a_profile_without_what_false_sharing_needs(missing: str, path: str) -> 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_random_iterations_make_one_thread_the_slowest(threads: int) -> None:
-    trip, cv, counts = 800, 0.4, Counts(flops=4)
-    work = computation(threads=threads).parallel(trip, 100, counts, Schedule(spread=cv), {})
+    trip, cv, costs = 800, 0.4, Costs(flops=4)
+    work = parallel(computation(threads=threads), trip, 100, costs, iteration_cv=cv)
     expected = 1 + cv * np.sqrt(threads / trip) * expected_maximum(threads)
     assert work.stretched / work.share == pytest.approx(expected)
-    costs = np.random.default_rng(7).gamma(1 / cv**2, cv**2, (400, threads, trip // threads))
-    simulated = costs.sum(axis=2).max(axis=1).mean() / (trip / threads)
+    cost = np.random.default_rng(7).gamma(1 / cv**2, cv**2, (400, threads, trip // threads))
+    simulated = cost.sum(axis=2).max(axis=1).mean() / (trip / threads)
     assert work.stretched / work.share == pytest.approx(simulated, abs=0.006)
 
 
 def test_random_iterations_of_a_dynamic_schedule_end_in_turns() -> None:
     profile = with_memory()
-    plan = Schedule("dynamic", 5, 0.8)
-    work = computation(threads=8, profile=profile).parallel(100, 100, Counts(flops=4), plan, {})
+    here, costs = computation(threads=8, profile=profile), Costs(flops=4)
+    plan = {"schedule": "dynamic", "chunk": 5}
+    work = parallel(here, 100, 100, costs, **plan, iteration_cv=0.8)
     iteration = work.share * 8 / 100
     assert work.stretched == pytest.approx(schedule.dynamic_time(100, iteration, 8, 5, spread=0.8))
-    even = computation(threads=8, profile=profile).parallel(
-        100, 100, Counts(flops=4), Schedule("dynamic", 5), {}
-    )
+    even = parallel(here, 100, 100, costs, **plan)
     assert work.stretched >= even.stretched

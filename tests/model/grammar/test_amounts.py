@@ -11,11 +11,11 @@ from model.demo import machine, program
 from popmodel.errors import UsageError
 from popmodel.expressions import parse
 from popmodel.machine.profile import from_document
+from popmodel.model.grammar.amounts import check, evaluate
+from popmodel.model.grammar.keys import POSITIVE
+from popmodel.model.performance import Model, prepare
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.performance import Model, prepare
 from popmodel.model.run.placement import place
-from popmodel.model.signature.amounts import check, evaluate
-from popmodel.model.signature.keys import POSITIVE
 
 DEMO = '[params]\nN = 64\nk = 1\n[decomp]\nglobal = ["N", "N", "N"]\n[[program]]\n'
 
@@ -158,7 +158,7 @@ def test_the_item_the_formula_and_the_value_are_named(
 
 def test_nothing_to_do_is_no_mistake() -> None:
     body = "[{ serial = { trip = 'P - 16' } }]"
-    work = demo(f"loop = {{ count = 'P - 16', body = {body} }}").work()
+    work = demo(f"loop = {{ count = 'P - 16', body = {body} }}").work().total
     assert (work.serial, work.transfer) == (0.0, 0.0)
 
 

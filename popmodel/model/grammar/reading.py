@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
 
-from popmodel.errors import FileError
+from popmodel.errors import FileError, did_you_mean
 from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
-from popmodel.model.signature import toml_lines
-from popmodel.model.signature.keys import KEYS, Domain, key_of
-from popmodel.model.signature.program import Grid
+from popmodel.model.grammar import toml_lines
+from popmodel.model.grammar.keys import Domain, Key
+from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.symbols import RESERVED
 from popmodel.values import dataclass
 
@@ -44,15 +43,21 @@ class Reading:
         Where mistakes are collected; None ends the reading at the first.
     formulas : dict of path to Expression
         Every formula that was read, by its place in the document.
+    names : set of str
+        Names that formulas may use so far.
+    dimensions : int
+        Of the grid; 0 without one.
+    has_cells : bool
+        Whether the grid has cells.
     """
 
     path: str
-    lines: Mapping[toml_lines.Path, int]
+    lines: Mapping[Path, int]
     mistakes: list[SignatureError] | None = None
-    formulas: dict[toml_lines.Path, Expression] = field(default_factory=dict)
+    formulas: dict[Path, Expression] = field(default_factory=dict)
     names: set[str] = field(default_factory=lambda: {"P", "T"})
-    grid: Grid | None = None
-    units: dict[str, str] = field(default_factory=dict)
+    dimensions: int = 0
+    has_cells: bool = False
 
     def note(self, mistake: SignatureError) -> None:
         """Collect a mistake that does not keep the rest from being read, or end the reading."""
@@ -68,83 +73,94 @@ class Reading:
             self.note(mistake)
             return instead
 
-    def error(
-        self, where: toml_lines.Path, problem: str, hint: str | None = None
-    ) -> SignatureError:
+    def error(self, where: Path, problem: str, hint: str | None = None) -> SignatureError:
         line = toml_lines.line_of(self.lines, where)
         return SignatureError(self.path, problem, line=line, hint=hint)
 
-    def keys(self, table: Mapping[str, Any], where: toml_lines.Path) -> None:
-        """Refuse keys that `KEYS` does not know, and the absence of required ones."""
-        keys = KEYS[str(where[-1]) if where else ""]
+    def body(self, value: object, where: Path) -> tuple[Any, ...]:
+        """Read the items of a body; what reads programs knows their kinds."""
+        raise NotImplementedError
+
+    def check_keys(self, keys: Sequence[Key], table: Mapping[str, Any], where: Path) -> None:
+        """Refuse keys that are not known, and the absence of those that have to be there."""
         known = [key.name for key in keys]
         place = f" in {where[-1]}" if where else ""
         for name in table:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+                hint = did_you_mean(name, known, f"known: {', '.join(known)}")
                 self.note(self.error((*where, name), f"unknown key {name!r}{place}", hint))
         for key in keys:
             if key.default is None and key.name not in table:
                 raise self.error(where, f"{key.name} is missing{place}")
 
-    def table(self, document: Mapping[str, Any], where: toml_lines.Path) -> Mapping[str, Any]:
+    def value(self, key: Key, table: Mapping[str, Any], where: Path) -> Any:
+        """Read the value of a key of a table; None where nothing says a value.
+
+        Returns
+        -------
+        Expression, str, dict of str to Expression, or what the key's own reader returns
+        """
+        at = (*where, key.name)
+        if key.read is not None:
+            return key.read(self, table, at)
+        if key.choices:
+            is_there = key.name in table or key.default in key.choices
+            return self.choice(key, table, at) if is_there else None
+        if key.names:
+            return self.named(key, table, at)
+        if key.table is not None:
+            return self.inner_table(key, table, at)
+        if key.name not in table and not key.has_number:
+            return None
+        return self.formula(key, table, at)
+
+    def table(self, document: Mapping[str, Any], where: Path) -> Mapping[str, Any]:
         value = document.get(str(where[-1]), {})
         if not isinstance(value, Mapping):
             raise self.error(where, f"{where[-1]} must be a table")
         return value
 
-    def text(self, table: Mapping[str, Any], where: toml_lines.Path) -> str:
+    def text(self, table: Mapping[str, Any], where: Path) -> str:
         value = table[str(where[-1])]
         if not isinstance(value, str) or not value:
             problem = "must not be empty" if value == "" else f"must be text, not {value!r}"
             raise self.error(where, f"{where[-1]} {problem}")
         return value
 
-    def choice(
-        self, table: Mapping[str, Any], where: toml_lines.Path, choices: tuple[str, ...]
-    ) -> str:
-        """Read one of some words; the first is the default."""
-        value = table.get(str(where[-1]), choices[0])
-        if value not in choices:
-            listed = ", ".join(choices[:-1]) + f" or {choices[-1]}"
-            raise self.error(where, f"{where[-1]} must be {listed}, not {value!r}")
+    def choice(self, key: Key, table: Mapping[str, Any], where: Path) -> str:
+        """Read one of some words."""
+        value = table.get(key.name, key.default)
+        if value not in key.choices:
+            listed = ", ".join(key.choices[:-1]) + f" or {key.choices[-1]}"
+            raise self.error(where, f"{key.name} must be {listed}, not {value!r}")
         return str(value)
 
-    def inner_table(
-        self, table: Mapping[str, Any], where: toml_lines.Path
-    ) -> dict[str, Expression] | None:
-        """Read a table of formulas inside an item."""
-        name = str(where[-1])
-        if name not in table:
+    def inner_table(self, key: Key, table: Mapping[str, Any], where: Path) -> Any:
+        """Read a table inside an item; None if it is not there."""
+        if key.name not in table:
             return None
-        if not isinstance(table[name], Mapping):
-            raise self.error(where, f"{name} must be a table")
-        self.keys(table[name], where)
-        return {key.name: self.formula(table[name], (*where, key.name)) for key in KEYS[name]}
+        assert key.table is not None
+        inside = self.table(table, where)
+        self.check_keys(key.table.keys(), inside, where)
+        return key.table.read(self, inside, where)
 
-    def named(self, table: Mapping[str, Any], where: toml_lines.Path) -> dict[str, Expression]:
+    def named(self, key: Key, table: Mapping[str, Any], where: Path) -> dict[str, Expression]:
         """Read a table whose keys are free: levels of the memory, OpenMP constructs."""
-        domain = key_of(str(where[-2]), str(where[-1])).domain
+        entries = table.get(key.name, key.entries)
+        if not isinstance(entries, Mapping):
+            raise self.error(where, f"{key.name} must {key.names}")
         return {
-            name: self.within(domain, self.expression(value, (*where, name)), (*where, name))
-            for name, value in table.items()
+            name: self.within(key.domain, self.expression(value, (*where, name)), (*where, name))
+            for name, value in entries.items()
         }
 
-    def all_of(
-        self, table: Mapping[str, Any], where: toml_lines.Path, names: Iterable[str]
-    ) -> list[Expression]:
-        return [self.formula(table, (*where, name)) for name in names]
-
-    def formula(self, table: Mapping[str, Any], where: toml_lines.Path) -> Expression:
+    def formula(self, key: Key, table: Mapping[str, Any], where: Path) -> Expression:
         """Read the formula of a key, or its default."""
-        key = key_of(str(where[-2]), str(where[-1]))
-        expression = self.expression(table.get(key.name, key.default), where)
+        extra = ("rank",) if key.of_ranks else ()
+        expression = self.expression(table.get(key.name, key.default), where, extra)
         return self.within(key.domain_of(is_constant=True), expression, where)
 
-    def within(
-        self, domain: Domain | None, expression: Expression, where: toml_lines.Path
-    ) -> Expression:
+    def within(self, domain: Domain | None, expression: Expression, where: Path) -> Expression:
         """Refuse a formula without names whose value makes no sense; others depend on the run."""
         if expression.names or expression.calls & EXTRA_FUNCTIONS.keys():
             return expression
@@ -158,7 +174,7 @@ class Reading:
             self.note(self.error(where, problem))
         return expression
 
-    def quantity(self, value: object, where: toml_lines.Path) -> Quantity:
+    def quantity(self, value: object, where: Path) -> Quantity:
         """Read a number, or a table with value, low, high and origin."""
         entry = value if isinstance(value, Mapping) else {"value": value}
         try:
@@ -166,7 +182,7 @@ class Reading:
         except ValueError as error:
             raise self.error(where, f"{where[-1]}: {error}") from None
 
-    def new_name(self, name: str, where: toml_lines.Path) -> None:
+    def new_name(self, name: str, where: Path) -> None:
         if not name.isidentifier() or keyword.iskeyword(name):
             problem = f"{name!r} cannot be a name in formulas"
             self.note(self.error(where, problem, "use letters, digits and _"))
@@ -177,9 +193,7 @@ class Reading:
             self.note(self.error(where, f"{name} is defined twice"))
         self.names.add(name)
 
-    def expressions(
-        self, table: Mapping[str, Any], where: toml_lines.Path
-    ) -> tuple[Expression, ...]:
+    def expressions(self, table: Mapping[str, Any], where: Path) -> tuple[Expression, ...]:
         value = table[str(where[-1])]
         if not isinstance(value, list) or not value:
             raise self.error(where, f"{where[-1]} must be a list of formulas")
@@ -191,7 +205,7 @@ class Reading:
     def expression(
         self,
         value: object,
-        where: toml_lines.Path,
+        where: Path,
         extra: Iterable[str] = (),
         functions: Mapping[str, int] = EXTRA_FUNCTIONS,
     ) -> Expression:
@@ -203,7 +217,7 @@ class Reading:
     def _formula(
         self,
         value: object,
-        where: toml_lines.Path,
+        where: Path,
         known: set[str],
         functions: Mapping[str, int],
     ) -> Expression:
@@ -215,7 +229,6 @@ class Reading:
         except ExpressionError as error:
             raise self.error(where, f"{key}: {error.message}", error.hint) from None
         for name in sorted(expression.names - known):
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+            hint = did_you_mean(name, known, f"known: {', '.join(sorted(known))}")
             raise self.error(where, f"{key}: unknown name {name!r} in {value!r}", hint)
         return expression

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 
 from popmodel.machine.profile import from_document
-from popmodel.model.replayed.exchange import NotUnrolled
-from popmodel.model.replayed.script import script
+from popmodel.model.performance import Model, prepare
+from popmodel.model.replayed.script import Script
 from popmodel.model.replayed.simulate import simulate
 from popmodel.model.replayed.unroll import outline
 from popmodel.model.run.course import Course, closed_form
+from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.performance import Model, prepare
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
 from popmodel.simulator.program import Op
@@ -47,9 +47,9 @@ def model_of(signature: Signature, processes: int, threads: int, **changes: floa
 def both(signature: Signature, processes: int, threads: int = 1, **changes: float) -> Any:
     """Closed form and replay without imbalance."""
     model = model_of(signature, processes, threads, **changes)
-    work = model.work()
-    closed = closed_form(work, processes, {}, has_mpi=True)
-    return closed, simulate(model, work, {}, seed=0).course
+    tree = model.work()
+    closed = closed_form(tree.total, processes, {}, has_mpi=True)
+    return closed, simulate(tree, {}, seed=0).course
 
 
 def assert_same(closed: Course, replayed: Course) -> None:
@@ -177,7 +177,7 @@ def test_every_third_time() -> None:
     signature = steps('collective = { op = "allreduce", bytes = 8, every = 3 }', 9, grid="")
     assert_same(*both(signature, 16))
     model = model_of(signature, 16, 1)
-    program_ = outline(script(model), {}).program
+    program_ = outline(Script.of(model.work()), {}).program
     assert program_.operations == 3 * 16
     assert set(program_.kind.tolist()) == {Op.COLLECTIVE}
 
@@ -196,7 +196,7 @@ def test_any_pattern_of_messages_ends(where: tuple[int, str], mode: str, size: i
     body = f'[[program]]\np2p = {{ to = "{to}", bytes = {size}, mode = "{mode}" }}\n'
     model = model_of(program(body), processes, 1)
     try:
-        course = simulate(model, model.work(), {}, seed=0).course
+        course = simulate(model.work(), {}, seed=0).course
     except NotUnrolled as reason:
         assert str(reason) == "no messages between processes"
         return

@@ -1,0 +1,112 @@
+"""What is known of a key of a signature: its unit, its default, its values, what it means.
+
+The reader refuses keys that no table has, and the model refuses values outside the domains here.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from popmodel.expressions.elementary import Condition, Value
+from popmodel.values import dataclass
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values that make sense for a number.
+
+    Attributes
+    ----------
+    text : str
+        In words that follow "must be".
+    least, most : float
+        Ends of the range.
+    is_open : bool
+        Whether ``least`` itself is left out.
+    """
+
+    text: str
+    least: float
+    most: float = math.inf
+    is_open: bool = False
+
+    def holds(self, value: Value) -> Condition:
+        """Tell whether a number, or each element of an array, is in the domain."""
+        above = value > self.least if self.is_open else value >= self.least
+        within: Condition = np.logical_and(above, value <= self.most)
+        return within
+
+
+POSITIVE = Domain("above 0", 0.0, is_open=True)
+NOT_NEGATIVE = Domain("at least 0", 0.0)
+ONE_OR_MORE = Domain("at least 1", 1.0)
+SHARE = Domain("between 0 and 1", 0.0, 1.0)
+EXPONENT = Domain("between 0 (smooth) and 0.5 (independent cells)", 0.0, 0.5)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a table.
+
+    Attributes
+    ----------
+    name : str
+        As it is written.
+    unit : str
+        SI unit of its number; empty if it is no number, ``1`` for a count or ratio.
+    default : str or None
+        What holds if it is not there: a number or a table is read as one, a word may be one of
+        ``choices``, other words stand for no value. None if it has to be there.
+    meaning : str
+        What it says.
+    domain : Domain or None
+        Values that its formula may have; None if any.
+    constant : Domain or None
+        Values that a formula without names may have, if fewer: what happens to be zero for some
+        number of processes is nothing to do, what is written as zero is a mistake.
+    choices : tuple of str
+        The words that it may be; empty if it is no word.
+    is_whole : bool
+        Whether its number must be whole, the same in all draws.
+    of_ranks : bool
+        Whether its formula may use ``rank`` and has a value for every process.
+    names : str
+        Of a table of formulas with free names, what has to be given instead of a number.
+    table : type or None
+        Of a table in the item, its `popmodel.model.kinds.item.Table`.
+    read : callable or None
+        How a value that is none of these is read: (reading, table, path of the key) -> value.
+    """
+
+    name: str
+    unit: str
+    default: str | None
+    meaning: str
+    domain: Domain | None = None
+    constant: Domain | None = None
+    choices: tuple[str, ...] = ()
+    is_whole: bool = False
+    of_ranks: bool = False
+    names: str = ""
+    table: type[Any] | None = None
+    read: Callable[..., Any] | None = None
+
+    def domain_of(self, *, is_constant: bool) -> Domain | None:
+        """Return the values allowed for a formula without names, or for one with names."""
+        return self.constant or self.domain if is_constant else self.domain
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """Entries of a table of formulas with free names, where none are given."""
+        is_table = self.default is not None and self.default.startswith("{")
+        return dict(tomllib.loads(f"entries = {self.default}")["entries"]) if is_table else {}
+
+    @property
+    def has_number(self) -> bool:
+        """Whether the default is a number, or there is none because the key has to be there."""
+        return self.default is None or self.default[0].isdigit()

@@ -1,0 +1,32 @@
+"""The kinds of items of a program, one file each; this is the one list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from popmodel.model.kinds.collective import Collective
+from popmodel.model.kinds.halo import Halo
+from popmodel.model.kinds.item import Item
+from popmodel.model.kinds.loop import Loop
+from popmodel.model.kinds.p2p import PointToPoint
+from popmodel.model.kinds.parallel import Parallel
+from popmodel.model.kinds.pipeline import Pipeline
+from popmodel.model.kinds.serial import Serial
+from popmodel.model.kinds.shift import Shift
+from popmodel.model.kinds.task import Task
+
+KINDS: Mapping[str, type[Item]] = {
+    kind.kind: kind
+    for kind in (
+        Loop,
+        Serial,
+        Parallel,
+        Task,
+        Halo,
+        Pipeline,
+        Shift,
+        PointToPoint,
+        Collective,
+    )
+}
+"""Every kind by its name, in the order of pages and messages."""

@@ -1,0 +1,163 @@
+"""A collective operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from popmodel.errors import did_you_mean
+from popmodel.expressions import Expression
+from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
+from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.kinds import words
+from popmodel.model.kinds.item import Amount, Item
+from popmodel.model.run.work import Work
+from popmodel.network.collectives import OPERATIONS, ROOTED
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.operations import OperationsBuilder
+    from popmodel.model.run.point import Point
+    from popmodel.model.run.teams import Communicator
+
+COMMUNICATORS = {
+    "world": "among all processes",
+    "node": "among the processes of each node",
+    "leaders": "among one process per node",
+}
+"""Communicators that have a name, in words."""
+_ROOTS = {"bcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
+_SIZE = Key(
+    "bytes", "B", "0 for a barrier, else required", "message size per process", NOT_NEGATIVE
+)
+_ROOT = Key(
+    "root",
+    "1",
+    "0",
+    "root of bcast, reduce, gather and scatter: rank in the communicator, whole",
+    NOT_NEGATIVE,
+    is_whole=True,
+)
+
+
+def _operation(reading: Reading, table: Mapping[str, Any], where: Path) -> str:
+    op = table["op"]
+    if op not in OPERATIONS:
+        hint = did_you_mean(str(op), OPERATIONS, f"known: {', '.join(OPERATIONS)}")
+        raise reading.error(where, f"unknown collective {op!r}", hint)
+    return str(op)
+
+
+def _size(reading: Reading, table: Mapping[str, Any], where: Path) -> Expression:
+    if "bytes" not in table and table["op"] != "barrier":
+        raise reading.error(where[:-1], "collective needs bytes")
+    return reading.formula(_SIZE, {"bytes": 0, **table}, where)
+
+
+def _communicator(reading: Reading, table: Mapping[str, Any], where: Path) -> Communicator:
+    """Read ``world``, ``node``, ``leaders``, or one or several of ``dim0`` to ``dim2``."""
+    value = table.get("comm", "world")
+    if isinstance(value, str) and value in COMMUNICATORS:
+        return value
+    known = [f"dim{dim}" for dim in range(reading.dimensions)]
+    names = [value] if isinstance(value, str) else value
+    if isinstance(names, list) and names and all(name in known for name in names):
+        dims = tuple(sorted(known.index(name) for name in names))
+        if len(set(dims)) == len(dims):
+            return dims
+    raise reading.error(
+        where,
+        f"comm must be {', '.join(COMMUNICATORS)} or grid dimensions, not {value!r}",
+        f"dimensions of this decomp: {', '.join(known)}"
+        if known
+        else "grid dimensions need decomp",
+    )
+
+
+def _root(reading: Reading, table: Mapping[str, Any], where: Path) -> Expression:
+    if "root" in table and table["op"] not in ROOTED:
+        only = f"only {', '.join(ROOTED)} have one"
+        raise reading.error(where, f"{table['op']} has no root", only)
+    return reading.formula(_ROOT, table, where)
+
+
+@dataclass(frozen=True)
+class Collective(Item):
+    """The processes of each communicator take part in operation ``op``.
+
+    Attributes
+    ----------
+    bytes : formula or number
+        Bytes per process.
+    comm : str or tuple of int
+        Who takes part together: ``world``, all; ``node``, the processes of a node; ``leaders``, the
+        first process of every node; grid dimensions, the processes that differ in these only.
+    root : formula or number
+        Rank in the communicator of the process that has or gets the data.
+    """
+
+    kind: ClassVar[str] = "collective"
+    about: ClassVar[str] = "a collective operation"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key(
+            "op",
+            "",
+            None,
+            "barrier, bcast, reduce, allreduce, reduce_scatter, allgather, gather, scatter, "
+            "alltoall or scan",
+            read=_operation,
+        ),
+        replace(_SIZE, read=_size),
+        Key(
+            "comm",
+            "",
+            "world",
+            "communicator: world, node, leaders (one process per node), or grid dimensions such as "
+            "dim0 or [dim0, dim1] (processes that differ only in these)",
+            read=_communicator,
+        ),
+        replace(_ROOT, read=_root),
+    )
+    communicates: ClassVar[bool] = True
+    one_sender: ClassVar[str] = "a collective is called by one thread"
+
+    op: str
+    bytes: Amount
+    comm: Communicator
+    root: Amount
+
+    def check(self, numbers: Self, point: Point) -> None:
+        """Refuse a root that the smallest communicator does not have."""
+        size = min(ranks.size for ranks in point.teams.members(self.comm))
+        if numbers.root >= size:
+            raise point.refuse(
+                f"root of {self.name!r} is {self.root.text!r} = {numbers.root}",
+                f": the smallest communicator has the ranks 0 to {size - 1}",
+                "a root is a rank in the communicator, not in the whole program",
+            )
+
+    def work(self, point: Point) -> Work:
+        """Return the work of one operation in all communicators."""
+        return Work(transfer=point.teams.collective(self.op, self.bytes, self.comm), steps=1.0)
+
+    def operations(self, point: Point, build: OperationsBuilder) -> None:
+        """Let the processes of each communicator meet."""
+        for ranks, cost in point.teams.in_teams(self.op, self.bytes, self.comm):
+            team = ranks.tolist()
+            root = team[self.root] if self.op in ROOTED else -1
+            build.collective(self.op, self.bytes, root, cost, team)
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        """Say what is done, and who takes part."""
+        text = str(entry["op"])
+        if entry["op"] != "barrier":
+            text += f" of {words.quantity(entry['bytes'])} per process"
+        if entry["op"] in _ROOTS:
+            text += f" {_ROOTS[entry['op']]} rank {words.symbol(entry['root'])}"
+        if isinstance(entry["comm"], str):
+            return f"{text}, {COMMUNICATORS[entry['comm']]}"
+        dims = words.listed([str(dim) for dim in entry["comm"]])
+        return f"{text}, among the processes along grid dimension {dims}"

@@ -1,0 +1,220 @@
+"""What an innermost iteration of a loop does, and how long a core takes for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from popmodel.expressions.elementary import Value, maximum, numbers
+from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
+from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.kinds import words
+from popmodel.model.kinds.item import Amount, Table
+from popmodel.model.run.work import Work
+from popmodel.model.terms import compute, memory
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.point import Point
+
+MEMORY_LEVEL = "MEM"
+
+# how a signature calls the combinations of `terms.compute.loop_time`
+_OVERLAP = {"sum": "none", "ecm": "ecm", "roofline": "full"}
+_OVERLAP_WORDS = {
+    "sum": "no overlap (sum)",
+    "ecm": "arithmetic and transfers overlap partly (ecm)",
+    "roofline": "arithmetic and transfers overlap (roofline)",
+}
+
+
+@dataclass(frozen=True)
+class Costs(Table):
+    """What one innermost iteration of a loop does.
+
+    Attributes
+    ----------
+    flops, loads, stores : formula or number
+        Floating-point operations, and loads and stores of 8 bytes that reach the first cache.
+    chain : formula or number
+        Cycles of the longest chain of operations that wait for each other.
+    bytes : mapping of str to formula or number
+        Bytes that cross the level of that name: a cache level, or ``MEM`` for main memory.
+    instructions : formula, number or None
+        Instructions; None where nobody counted them.
+    mode : {'sum', 'ecm', 'roofline'} or None
+        How arithmetic and transfers overlap in this loop; None is as the machine profile says.
+    seconds : formula, number or None
+        Measured time of the iteration on one core, s, in place of all of these but instructions;
+        None where the time follows from them.
+    """
+
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("flops", "1", "0", "floating-point operations per innermost iteration", NOT_NEGATIVE),
+        Key("loads", "1", "0", "8-byte loads per innermost iteration", NOT_NEGATIVE),
+        Key("stores", "1", "0", "8-byte stores per innermost iteration", NOT_NEGATIVE),
+        Key(
+            "chain",
+            "cycle",
+            "0",
+            "cycles per innermost iteration that a wider core would not shorten: a chain of "
+            "dependent operations, or of operations that share a slow unit",
+            NOT_NEGATIVE,
+        ),
+        Key(
+            "bytes",
+            "B",
+            "none",
+            "bytes.LEVEL: traffic per innermost iteration through a cache level of the machine "
+            "profile, or through MEM, main memory",
+            NOT_NEGATIVE,
+            names="give a level, such as bytes.MEM",
+        ),
+        Key("instructions", "1", "unknown", "instructions per innermost iteration", NOT_NEGATIVE),
+        Key(
+            "mode",
+            "",
+            "from the machine profile",
+            "how arithmetic and transfers overlap: sum, ecm or roofline",
+            choices=("sum", "ecm", "roofline"),
+        ),
+        Key(
+            "seconds",
+            "s",
+            "none",
+            "measured time of an innermost iteration on one core, instead of flops, loads, stores, "
+            "chain, bytes and mode; not scaled to the machine profile",
+            NOT_NEGATIVE,
+        ),
+    )
+
+    flops: Amount = 0.0
+    loads: Amount = 0.0
+    stores: Amount = 0.0
+    bytes: Mapping[str, Value] = field(default_factory=dict)
+    chain: Amount = 0.0
+    instructions: Amount | None = None
+    mode: str | None = None
+    seconds: Amount | None = None
+
+    @classmethod
+    def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
+        """Read the keys; a measured time leaves nothing for its parts to say."""
+        parts = [
+            name
+            for name in ("flops", "loads", "stores", "chain", "bytes", "mode")
+            if "seconds" in table and name in table
+        ]
+        if parts:
+            raise reading.error(
+                (*where, parts[0]),
+                f"{where[-1]} has seconds, the time of the whole iteration, and {parts[0]}",
+                f"remove seconds, or remove {', '.join(parts)}",
+            )
+        return super().read(reading, table, where)
+
+    def total(self, iterations: Value) -> Work:
+        """Return the amounts, not the times, of some iterations."""
+        return Work(
+            flops=iterations * self.flops,
+            memory_bytes=iterations * self.bytes.get(MEMORY_LEVEL, 0.0),
+            instructions=None if self.instructions is None else iterations * self.instructions,
+        )
+
+    def alone(self, point: Point, iterations: Value) -> tuple[Value, Value]:
+        """Return the time of the master of every process while other threads idle; the clock."""
+        busy = point.placement.per_node
+        frequency = point.parameters.frequency(busy)
+        return self.time(point, iterations, busy, frequency), frequency
+
+    def time(
+        self, point: Point, iterations: Value, busy: int, frequency: Value, stretch: Value = 1
+    ) -> Value:
+        """Return the time of a core for ``stretch`` times the average iterations of a core, s.
+
+        Parameters
+        ----------
+        point : Point
+            The machine and the placement.
+        iterations : value
+            Innermost iterations of an average core.
+        busy : int
+            Busy cores of a node.
+        frequency : value
+            Their clock, Hz.
+        stretch : value, optional
+            Iterations of this core over those of an average one.
+        """
+        if self.seconds is not None:
+            time: Value = iterations * stretch * self.seconds
+            return time
+        parameters = point.parameters
+
+        def cycles(operations: Value, rate: str) -> Value:
+            some = numbers(operations).any()
+            return operations / parameters.get(f"core.{rate}") if some else 0.0
+
+        def loop_cycles() -> Value:
+            known = parameters.optional("core.loop_cycles")
+            return 0.0 if known is None else known
+
+        core = compute.core_time(
+            iterations,
+            arithmetic_cycles=maximum(cycles(self.flops, "flop_per_cycle"), self.chain),
+            data_cycles=maximum(
+                cycles(self.loads, "load_per_cycle"), cycles(self.stores, "store_per_cycle")
+            ),
+            overhead_cycles=loop_cycles(),
+            frequency=frequency,
+        ).scaled(stretch)
+        caches: Value = 0.0
+        for level, traffic in self.bytes.items():
+            if level != MEMORY_LEVEL:
+                rate = parameters.get(f"memory.cache_bw.{level}")
+                caches = caches + iterations * stretch * traffic / rate
+        traffic = iterations * self.bytes.get(MEMORY_LEVEL, 0.0)
+        overlap = point.overlap or (
+            parameters.profile.overlap if self.mode is None else _OVERLAP[self.mode]
+        )
+        if not np.any(traffic):  # a machine whose memory is unknown will do
+            return compute.loop_time(core, caches, 0.0, overlap)
+        placement = point.placement
+        masters_only = busy == placement.per_node
+        active = placement.active_serial if masters_only else placement.active
+        transfer = memory.transfer_time(
+            traffic,
+            traffic * stretch,
+            active,
+            parameters.bandwidth(1),
+            parameters.bandwidth(active),
+        )
+        return compute.loop_time(core, caches, transfer, overlap)
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        """Say what an innermost iteration does, or how long it takes."""
+        counted = entry["instructions"]
+        if entry["seconds"] is not None:
+            more = "" if counted is None else f", {words.many(counted, 'instruction')}"
+            return f"each takes {words.quantity(entry['seconds'])}, as measured{more}"
+        parts = [
+            words.many(entry[key], noun)
+            for key, noun in (("flops", "flop"), ("loads", "load"), ("stores", "store"))
+            if entry[key]["formula"] != "0"
+        ]
+        parts += [
+            f"{words.quantity(one)} "
+            f"{'of memory traffic' if level == MEMORY_LEVEL else f'through {level}'}"
+            for level, one in entry["bytes"].items()
+        ]
+        if entry["chain"]["formula"] != "0":
+            parts.append(f"a dependency chain of {words.many(entry['chain'], 'cycle')}")
+        if counted is not None:
+            parts.append(words.many(counted, "instruction"))
+        if entry["mode"] is not None:
+            parts.append(_OVERLAP_WORDS[entry["mode"]])
+        return f"each: {', '.join(parts)}" if parts else "loop control only"

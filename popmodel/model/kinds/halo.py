@@ -1,0 +1,335 @@
+"""An exchange of boundary layers with the neighbours in the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.expressions import parse
+from popmodel.expressions.elementary import Value, maximum
+from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, SHARE, Key
+from popmodel.model.kinds import sending, words
+from popmodel.model.kinds.item import CELLS, Amount, Item
+from popmodel.model.run.messages import ELSEWHERE, ON_NODE
+from popmodel.model.run.work import Work
+from popmodel.model.terms import halo, message
+from popmodel.model.uncertainty import nominal
+from popmodel.network import point_to_point as p2p
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.operations import OperationsBuilder
+    from popmodel.model.run.point import Point
+
+_MODES = {
+    "nonblocking": "all messages at once (nonblocking)",
+    "blocking": "one message after the other (blocking)",
+}
+_PACKING = {
+    "serial": "the master thread packs",
+    "parallel": "all threads pack",
+    "none": "nothing is packed",
+}
+
+
+@dataclass(frozen=True)
+class Halo(sending.Sending):
+    """Every process exchanges layers of cells with its neighbours in the grid.
+
+    Attributes
+    ----------
+    width, bytes_per_cell : formula or number
+        Layers of cells, and bytes of all fields of a cell.
+    mode : {'nonblocking', 'blocking'}
+        All messages at once, or one dimension and side after the other.
+    pack : {'serial', 'parallel', 'none'}
+        Who copies the cells to and from messages.
+    overlap : formula or number
+        Share of the transfer hidden behind computation, 0 to 1.
+    comm_threads : formula or number
+        Threads of a process that send its messages.
+    """
+
+    kind: ClassVar[str] = "halo"
+    about: ClassVar[str] = "an exchange of boundary layers with the neighbours in the grid"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("width", "1", None, "layers of cells", POSITIVE),
+        Key("bytes_per_cell", "B", None, "bytes per cell, all fields together", NOT_NEGATIVE),
+        Key(
+            "mode",
+            "",
+            "nonblocking",
+            "nonblocking: all messages at once; blocking: one after the other",
+            choices=tuple(_MODES),
+        ),
+        Key(
+            "pack",
+            "",
+            "serial",
+            "who packs and unpacks messages: serial (the master), parallel (all threads) or none",
+            choices=tuple(_PACKING),
+        ),
+        Key("overlap", "1", "0", "share of the transfer hidden behind computation", SHARE),
+        sending.THREADS,
+    )
+    needs: ClassVar[str] = CELLS
+
+    width: Amount
+    bytes_per_cell: Amount
+    mode: str
+    pack: str
+    overlap: Amount
+
+    def sizes(self, point: Point) -> list[Value]:
+        """Return the bytes of the message to a neighbour along each dimension."""
+        return halo.face_bytes(point.cells(), self.width, self.bytes_per_cell)
+
+    def work(self, point: Point) -> Work:
+        """Return the work of one exchange with all neighbours, packing included."""
+        sizes = self.sizes(point)
+        time = Neighbours.of(point, self.comm_threads).time(sizes, self.mode)
+        exposed = Work(transfer=time * (1 - self.overlap), steps=1.0)
+        if self.pack == "none" or point.placement.processes == 1:
+            return exposed
+        bandwidth = point.parameters.optional("memory.copy_bw")
+        if bandwidth is None:
+            return exposed
+        counts = halo.neighbours(point.extent, point.periodic)
+        copied = halo.packing_bytes(sizes, counts)
+        return exposed.plus(copying(point, copied, bandwidth, shared=self.pack == "parallel"))
+
+    def most_operations(self, point: Point, build: OperationsBuilder) -> float:  # noqa: ARG002
+        """Return the operations of a process in one exchange, at most."""
+        return 8 * len(point.extent)
+
+    def operations(self, point: Point, build: OperationsBuilder) -> None:
+        """Let all exchange with their neighbours, at once or one after the other."""
+        around = Neighbours.of(point, self.comm_threads)
+        sizes = [nominal(size) for size in self.sizes(point)]
+        if self.mode == "blocking":
+            around.one_at_a_time(build, sizes, 1 - self.overlap)
+        else:
+            around.all_at_once(build, sizes, 1 - self.overlap)
+
+    def faster(self, threads: int) -> Iterator[tuple[str, Item]]:
+        """Let all threads pack, or hide the whole exchange."""
+        if self.pack == "serial" and threads > 1:
+            yield "pack", replace(self, pack="parallel")
+        whole = parse("1")
+        if self.overlap != whole:
+            yield "overlap", replace(self, overlap=whole)
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        """Say what is exchanged, in which order, and who packs."""
+        text = (
+            f"exchange {words.many(entry['width'], 'layer')} of cells with the neighbours, "
+            f"{words.quantity(entry['bytes_per_cell'])} per cell, {_MODES[entry['mode']]}; "
+            f"{_PACKING[entry['pack']]}"
+        )
+        if entry["overlap"]["formula"] != "0":
+            text += f"; a share of {words.symbol(entry['overlap'])} is hidden behind computation"
+        return text + sending.threads_sentence(entry)
+
+
+def copying(point: Point, size: Value, bandwidth: Value, *, shared: bool) -> Work:
+    """Return the work of copying ``size`` bytes, by the master or shared by the threads.
+
+    A copy is a load and a store for every 8 bytes.
+    """
+    threads = point.placement.threads if shared else 1
+    frequency = point.parameters.frequency(point.placement.per_node * threads)
+    time = size / bandwidth
+    instructions = size / 4
+    if not shared:
+        return Work(serial=time, serial_cycles=time * frequency, instructions=instructions)
+    share = time / point.team
+    return Work(
+        share=share,
+        stretched=share,
+        single_thread=time,
+        region_cycles=share * frequency,
+        instructions=instructions,
+    )
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The neighbours of all processes in the grid; made by `Neighbours.of`.
+
+    Attributes
+    ----------
+    point : Point
+        The machine and the placement.
+    threads : int
+        Threads of a process that send.
+    towards : list of (int, ndarray of int64, shape (P,))
+        Dimension and partners of every direction: down and up along each dimension.
+    places : ndarray of int8, shape (directions, P)
+        Where the partners are, see `popmodel.model.run.messages.Messages.places`.
+    classes : dict of int to list of SizeClass
+        Costs of messages by place, with those that are on their way at the same time.
+    """
+
+    point: Point
+    threads: int
+    towards: list[tuple[int, NDArray[np.int64]]]
+    places: NDArray[np.int8]
+    classes: Mapping[int, Sequence[p2p.SizeClass]]
+
+    @staticmethod
+    def of(point: Point, threads: int = 1) -> Neighbours:
+        """Find the neighbours in the grid of a point, of which some threads send."""
+        messages = point.messages
+        towards = [
+            (dim, message.grid_neighbours(point.extent, dim, by, periodic=point.periodic[dim]))
+            for dim in range(len(point.extent))
+            for by in (-1, 1)
+        ]
+        places = messages.places([targets for _, targets in towards])
+        # a process sends one message after the other: as many at once as processes of a node send
+        staying, leaving = (
+            int(np.bincount(messages.nodes[(places == where).any(axis=0)]).max(initial=0))
+            for where in (ON_NODE, ELSEWHERE)
+        )
+        classes = {
+            ON_NODE: messages.within(staying, threads) if staying else [],
+            ELSEWHERE: messages.between(leaving, threads) if leaving else [],
+        }
+        return Neighbours(point, threads, towards, places, classes)
+
+    def time(self, sizes: Sequence[Value], mode: str) -> Value:
+        """Return the time to exchange with all neighbours, that of the slowest process.
+
+        Nonblocking: the messages of a process follow each other through its port, those inside the
+        node and those that leave it at the same time; a latency is paid once, an overhead for
+        every further message. Blocking: dimension by dimension and side by side. Several threads
+        share the messages that may be sent at once, and cut those that may not into parts.
+
+        Parameters
+        ----------
+        sizes : sequence of value
+            Bytes of the message to a neighbour along each dimension.
+        mode : {'nonblocking', 'blocking'}
+            How messages are sent.
+        """
+        in_order = [sizes[dim] for dim, _ in self.towards]
+        times = [self._to_all(pattern, in_order, mode) for pattern in _different(self.places)]
+        return maximum(*times) if len(times) > 1 else times[0]
+
+    def _to_all(self, pattern: NDArray[np.int8], sizes: Sequence[Value], mode: str) -> Value:
+        """Time of a process whose partners are where ``pattern`` says."""
+        if not pattern.any():
+            return 0.0
+        there = [(size, int(place)) for size, place in zip(sizes, pattern, strict=True) if place]
+        for size, place in there:
+            self.point.messages.use(place, size)
+        if mode == "blocking":
+            parts = ((size / self.threads, self.classes[place]) for size, place in there)
+            return sum(p2p.by_size(part, classes) for part, classes in parts)
+        times = self._through_port(pattern, sizes)
+        # messages to the same kind of place follow each other: the last one is the latest
+        last = {int(pattern[direction]): time for direction, time in times.items()}
+        return maximum(*last.values()) if len(last) > 1 else next(iter(last.values()))
+
+    def _through_port(self, pattern: NDArray[np.int8], sizes: Sequence[Value]) -> dict[int, Value]:
+        """Time until each message of a nonblocking exchange has arrived, by direction.
+
+        Nothing moves before the last message is posted. Then messages follow each other through
+        the port of the process, those inside the node and those that leave it at the same time.
+        """
+        parameters, threads = self.point.parameters, self.threads
+        count = int(np.count_nonzero(pattern))
+        part = message.part_of_thread(count, threads)
+        rounds = message.rounds_of_thread(count, threads)
+        name = "net.inter.os" if (pattern == ELSEWHERE).any() else "net.intra.os"
+        overhead = parameters.optional(name) if rounds > 1 else None
+        slower = self.point.messages.slowdown(threads) if overhead is not None else 1.0
+        posting = 0.0 if overhead is None else (rounds - 1) * overhead * slower
+        queued: dict[int, Value] = {}
+        times: dict[int, Value] = {}
+        for direction in np.flatnonzero(pattern).tolist():
+            place = int(pattern[direction])
+            latency = p2p.by_size(0, self.classes[place])
+            gap = p2p.by_size(sizes[direction] * part, self.classes[place]) - latency
+            queued[place] = queued.get(place, 0.0) + gap / min(threads, count)
+            times[direction] = latency + queued[place] + posting
+        return times
+
+    # -- the replay
+
+    def all_at_once(self, build: OperationsBuilder, sizes: Sequence[float], exposed: float) -> None:
+        """Let every process post all receives and sends, then wait for all."""
+        places, ranks = self.places, np.arange(self.places.shape[1])
+        arriving = np.zeros_like(places)
+        for index, (_, targets) in enumerate(self.towards):
+            there = places[index] > 0
+            arriving[index, targets[there]] = places[index, there]
+        in_order = [sizes[dim] for dim, _ in self.towards]
+        departed, arrived = (self._of_all(where, in_order) for where in (places, arriving))
+        sent: list[list[int]] = [[] for _ in ranks]
+        received: list[list[int]] = [[] for _ in ranks]
+        for index, (dim, targets) in enumerate(self.towards):
+            for rank in np.flatnonzero(places[index]).tolist():
+                target = int(targets[rank])
+                time = exposed * max(departed[index, rank], arrived[index, target])
+                waits = build.waits(int(places[index, rank]), sizes[dim])
+                row = build.message(rank, target, sizes[dim], time, waits)
+                sent[rank].append(row)
+                received[target].append(row)
+        for rank in ranks.tolist():
+            build.post(rank, received[rank])
+            build.isend(rank, sent[rank])
+            build.wait_receive(rank, received[rank])
+            build.wait_send(rank, sent[rank])
+
+    def _of_all(self, places: NDArray[np.int8], sizes: Sequence[float]) -> NDArray[np.float64]:
+        """Time of every message through the port of its process, shape (directions, P)."""
+        time = np.zeros(places.shape)
+        patterns, which = np.unique(places, axis=1, return_inverse=True)
+        for index, pattern in enumerate(patterns.T):
+            for direction, value in self._through_port(pattern, sizes).items():
+                time[direction, which.ravel() == index] = value
+        return time
+
+    def one_at_a_time(
+        self, build: OperationsBuilder, sizes: Sequence[float], exposed: float
+    ) -> None:
+        """Let every process exchange with each of its neighbours in turn.
+
+        Even and odd coordinates start on different sides, so that nobody waits for a whole line.
+        """
+        parts = [sizes[dim] / self.threads for dim, _ in self.towards]
+        costs = [
+            build.cost(place, part, self.classes)
+            for part, place in zip(parts, self.places, strict=True)
+        ]
+        rows = [
+            build.each(targets, part, replace(cost, time=exposed * cost.time))
+            for (_, targets), part, cost in zip(self.towards, parts, costs, strict=True)
+        ]
+        ranks = np.arange(self.places.shape[1])
+        coordinates = np.unravel_index(ranks, self.point.extent)
+        for dim in range(len(self.point.extent)):
+            down, up = 2 * dim, 2 * dim + 1
+            for rank in ranks.tolist():
+                sides = (up, down) if coordinates[dim][rank] % 2 == 0 else (down, up)
+                for side in sides:
+                    if rank not in rows[side]:
+                        continue
+                    opposite = down if side == up else up
+                    received = [rows[opposite][int(self.towards[side][1][rank])]]
+                    build.post(rank, received)
+                    build.send(rank, [rows[side][rank]])
+                    build.wait_receive(rank, received)
+
+
+def _different(places: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return the different columns, shape (columns, directions), without sorting them all."""
+    weights = 3 ** np.arange(len(places))
+    counts = np.bincount(weights @ places.astype(np.int64), minlength=1)
+    return (np.flatnonzero(counts)[:, None] // weights % 3).astype(np.int8)

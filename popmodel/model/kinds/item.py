@@ -1,0 +1,252 @@
+"""What all kinds of items have: keys that say what they hold, and what is asked of them.
+
+An item holds formulas as it is read. `Table.at` evaluates them: the same class, with numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from functools import cached_property
+from inspect import get_annotations
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+from popmodel.expressions import Expression
+from popmodel.model.grammar.keys import POSITIVE, Key
+from popmodel.model.kinds import words
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.grammar.reading import Reading
+    from popmodel.model.grammar.toml_lines import Path
+    from popmodel.model.run.operations import OperationsBuilder
+    from popmodel.model.run.point import Point
+    from popmodel.model.run.work import Work
+
+COMMON = (
+    Key("name", "", "the kind", "name in reports"),
+    Key("every", "1", "1", "inside a loop: executed only in every n-th iteration", POSITIVE),
+)
+"""Keys of all items."""
+Amount: TypeAlias = Any
+"""What a key holds: a formula as it was read, in `Table.at` the quantity that it gives."""
+CELLS, GRID = "decomp with global (cells)", "decomp"
+"""What an item may need."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Keys and their values: formulas as they were read, or numbers at a point.
+
+    Attributes
+    ----------
+    kind : str
+        What the table is called; empty if its keys stand among those of the item around it.
+    about : str
+        What it describes.
+    own : tuple of Key
+        Its keys, one for each field with a value of its own.
+    parts : mapping of str to type
+        Fields that are tables whose keys stand among its own.
+    """
+
+    kind: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    own: ClassVar[tuple[Key, ...]] = ()
+    parts: ClassVar[Mapping[str, type[Table]]] = {}
+
+    @classmethod
+    def keys(cls) -> tuple[Key, ...]:
+        """Return all keys of the table."""
+        return (*cls.own, *(key for part in cls.parts.values() for key in part.own))
+
+    @classmethod
+    def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
+        """Read the values of the keys; what is not there has its default."""
+        return cls(**cls.values(reading, table, where))
+
+    @classmethod
+    def values(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> dict[str, Any]:
+        """Read the values of the fields."""
+        own = {key.name: reading.value(key, table, where) for key in cls.own}
+        return own | {name: part.read(reading, table, where) for name, part in cls.parts.items()}
+
+    @classmethod
+    def field_names(cls) -> list[str]:
+        """Name the fields as reports list them: the name, those of the kind, those of many."""
+        declared, every = get_annotations(cls), [field.name for field in fields(cls)]
+        of_kind = [name for name in every if name in declared]
+        shared = [name for name in every if name not in declared]
+        return [*shared[:1], *of_kind, *reversed(shared[1:])]
+
+    @cached_property
+    def evaluated(self) -> tuple[tuple[str, Key, Any], ...]:
+        """Fields whose value depends on the point, with their keys."""
+        known = {key.name: key for key in (*self.own, *COMMON)}
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return tuple(
+            (name, known.get(name, _PART), value)
+            for name, value in values
+            if isinstance(value, Expression | Table) or (isinstance(value, Mapping) and value)
+        )
+
+    def formulas(self) -> list[Expression]:
+        """Return the formulas of the table, those of its body left out."""
+        found: list[Expression] = []
+        for _, _, value in self.evaluated:
+            if isinstance(value, Expression):
+                found.append(value)
+            else:
+                found += value.formulas() if isinstance(value, Table) else value.values()
+        return found
+
+    def at(self, point: Point, of: str, inside: str = "") -> Self:
+        """Return the table with numbers for its formulas.
+
+        Parameters
+        ----------
+        point : Point
+            Where the formulas are evaluated.
+        of : str
+            The item, for messages.
+        inside : str
+            What keys of a table in the item begin with in messages, such as ``critical.``.
+
+        Raises
+        ------
+        UsageError
+            If a formula has no value, or one that makes no sense for its key.
+        """
+        numbers: dict[str, Any] = {}
+        for name, key, value in self.evaluated:
+            if isinstance(value, Expression):
+                numbers[name] = point.amount(value, key, f"{inside}{name} of {of!r}")
+            elif isinstance(value, Table):
+                numbers[name] = value.at(point, of, f"{inside}{value.kind}." if value.kind else "")
+            else:
+                numbers[name] = {
+                    entry: point.amount(one, key, f"{inside}{name}.{entry} of {of!r}")
+                    for entry, one in value.items()
+                }
+        found = replace(self, **numbers)
+        self.check(found, point)
+        return found
+
+    def check(self, numbers: Self, point: Point) -> None:
+        """Refuse numbers that make no sense at a point, where domains of keys cannot say so."""
+
+
+_PART = Key("", "", None, "")
+
+
+@dataclass(frozen=True)
+class Item(Table):
+    """A part of a program; every kind is a subclass with what is to be known of it.
+
+    Attributes
+    ----------
+    name : str
+        In reports.
+    every : formula or number
+        Inside a loop: executed in every n-th iteration only.
+    needs : str
+        What it cannot do without: `GRID`, `CELLS` or nothing.
+    communicates : bool
+        Whether processes exchange messages in it.
+    computes_between : bool
+        Whether what it computes lies between its messages and is part of `operations`.
+    one_sender : str
+        Why several threads of a process cannot send its messages; empty if they can.
+    """
+
+    needs: ClassVar[str] = ""
+    communicates: ClassVar[bool] = False
+    computes_between: ClassVar[bool] = False
+    one_sender: ClassVar[str] = "it sends no messages"
+
+    name: str
+    every: Amount
+
+    @classmethod
+    def keys(cls) -> tuple[Key, ...]:
+        """Return all keys of the kind."""
+        return (*super().keys(), *COMMON)
+
+    @classmethod
+    def values(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> dict[str, Any]:
+        """Read the values of the fields."""
+        if (cls.needs and not reading.dimensions) or (cls.needs == CELLS and not reading.has_cells):
+            raise reading.error(where, f"{cls.kind} needs {cls.needs}")
+        name = reading.text(table, (*where, "name")) if "name" in table else cls.kind
+        if "every" in table and "body" not in where:
+            raise reading.error(
+                (*where, "every"),
+                f"every counts the iterations of a loop, but {name!r} is not in a loop",
+                "move the item into the body of a loop, or remove every",
+            )
+        every = reading.value(COMMON[1], table, where)
+        return {"name": name, "every": every, **super().values(reading, table, where)}
+
+    @property
+    def inside(self) -> tuple[Item, ...]:
+        """The items of its body, if it has one."""
+        return ()
+
+    def around(self, inside: tuple[Item, ...]) -> Item:
+        """Return the item with another body, if it has one."""
+        assert not inside
+        return self
+
+    @property
+    def repeats(self) -> Amount:
+        """How often its body is executed, if it has one."""
+        return 1.0
+
+    def faster(self, threads: int) -> Iterator[tuple[str, Item]]:  # noqa: ARG002
+        """Return what may make it faster: `popmodel.model.changes.PROGRAM_REMEDIES`, the item then.
+
+        Parameters
+        ----------
+        threads : int
+            T.
+        """
+        yield from ()
+
+    def work(self, point: Point) -> Work:
+        """Return one execution by an average process, in closed form; `self` has numbers.
+
+        An item with a body has the work of that, `repeats` times.
+        """
+        raise NotImplementedError
+
+    def most_operations(self, point: Point, build: OperationsBuilder) -> float:  # noqa: ARG002
+        """Return the operations of a process in one execution, at most; `self` has numbers."""
+        return 3
+
+    def operations(self, point: Point, build: OperationsBuilder) -> None:
+        """Describe what all processes do in one execution, for the replay; `self` has numbers.
+
+        Parameters
+        ----------
+        point : Point
+            With numbers for its values, not draws.
+        build : OperationsBuilder
+            Where to describe it.
+
+        Raises
+        ------
+        NotUnrolled
+            If it cannot be carried out.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        """Say what the item does.
+
+        Parameters
+        ----------
+        entry : mapping
+            Its keys; formulas are ``{formula, value, unit}``.
+        """
+        raise NotImplementedError

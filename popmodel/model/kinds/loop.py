@@ -1,0 +1,56 @@
+"""A body that is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
+from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.kinds import words
+from popmodel.model.kinds.item import Amount, Item
+from popmodel.values import dataclass
+
+
+def _body(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[Item, ...]:
+    # [[program.body]] stands beside loop, an inline body inside it
+    beside = where if where in reading.lines else (*where[:-2], "body")
+    return reading.body(table["body"], beside)
+
+
+@dataclass(frozen=True)
+class Loop(Item):
+    """A body that is executed ``count`` times."""
+
+    kind: ClassVar[str] = "loop"
+    about: ClassVar[str] = "a body that is repeated"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("count", "1", None, "executions of the body", NOT_NEGATIVE, POSITIVE),
+        Key("body", "", None, "list of items", read=_body),
+    )
+
+    count: Amount
+    body: tuple[Item, ...]
+
+    @property
+    def inside(self) -> tuple[Item, ...]:
+        """The items of its body."""
+        return self.body
+
+    def around(self, inside: tuple[Item, ...]) -> Loop:
+        """Return the loop with another body."""
+        return replace(self, body=inside)
+
+    @property
+    def repeats(self) -> Amount:
+        """How often they are executed."""
+        return self.count
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        """Say how often the body is executed."""
+        if entry["count"]["formula"] == "1":
+            return "once:"
+        return f"repeat {words.symbol(entry['count'])} times:"

@@ -1,0 +1,261 @@
+"""A loop whose iterations the threads of a process share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from popmodel.expressions.elementary import Value, maximum
+from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, Key
+from popmodel.model.kinds import words
+from popmodel.model.kinds.costs import Costs
+from popmodel.model.kinds.item import Amount, Item, Table
+from popmodel.model.run.work import Work
+from popmodel.model.terms import critical, false_sharing, openmp, schedule
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.point import Point
+
+
+@dataclass(frozen=True)
+class Critical(Table):
+    """A section that one thread at a time executes: entries of each thread, seconds of each."""
+
+    kind: ClassVar[str] = "critical"
+    about: ClassVar[str] = "a critical section inside a parallel loop"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("entries", "1", None, "entries per thread", NOT_NEGATIVE),
+        Key("seconds", "s", None, "time inside, without the cost of the lock", NOT_NEGATIVE),
+    )
+
+    entries: Amount
+    seconds: Amount
+
+    def times(self, point: Point, share: Value) -> tuple[Value, Value]:
+        """Return the time of a thread inside, and waiting for it, beside ``share`` outside, s."""
+        if not np.any(self.entries):
+            return 0.0, 0.0
+        threads = point.placement.threads
+        inside = self.seconds + point.parameters.overhead("critical", 1)
+        round_ = critical.random_round(threads, share / self.entries, inside)
+        return self.entries * self.seconds, self.entries * (round_ - self.seconds) - share
+
+
+@dataclass(frozen=True)
+class SharedWrites(Table):
+    """Writes of threads to elements that lie so near to each other that they share cache lines.
+
+    Attributes
+    ----------
+    count : formula or number
+        Writes of a process per execution of the loop.
+    bytes : formula or number
+        Size of an element.
+    chunk : formula or number
+        Elements next to each other that the same thread writes.
+    """
+
+    kind: ClassVar[str] = "shared_writes"
+    about: ClassVar[str] = "writes to cache lines shared by threads (false sharing)"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("count", "1", None, "writes per process and execution", NOT_NEGATIVE),
+        Key("bytes", "B", None, "size of an element", POSITIVE),
+        Key("chunk", "1", None, "adjacent elements written by the same thread", ONE_OR_MORE),
+    )
+
+    count: Amount
+    bytes: Amount
+    chunk: Amount
+
+    def time(self, point: Point) -> Value:
+        """Return the time of a thread until lines that others wrote to have come over, s."""
+        if point.placement.threads == 1:
+            return 0.0
+        profile = point.parameters.profile
+        line = profile.document.get("memory", {}).get("line")
+        if line is None:
+            raise profile.missing("memory.line")
+        is_far = point.placement.sockets_spanned > 1
+        return false_sharing.false_sharing_time(
+            self.count,
+            point.team,
+            self.chunk,
+            maximum(line / self.bytes, 1.0),
+            point.parameters.get(f"memory.line_transfer.{'far' if is_far else 'near'}"),
+            point.parameters.get("memory.kappa_fs"),
+        )
+
+
+@dataclass(frozen=True)
+class Parallel(Item):
+    """A loop whose ``trip`` iterations are shared by the threads, ``inner`` iterations in each.
+
+    Attributes
+    ----------
+    constructs : mapping of str to formula or number
+        How often each OpenMP construct is entered per execution.
+    schedule : {'static', 'dynamic', 'guided'}
+        How iterations are handed out.
+    chunk : formula, number or None
+        Chunk of the schedule; None is one block per thread if static, else 1.
+    iteration_cv : formula or number
+        Coefficient of variation of the cost of a shared iteration.
+    critical : Critical or None
+        Critical section that the threads enter meanwhile.
+    shared_writes : SharedWrites or None
+        Writes to cache lines that threads share.
+    """
+
+    kind: ClassVar[str] = "parallel"
+    about: ClassVar[str] = "an OpenMP loop, whose iterations the threads of a process share"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("trip", "1", None, "iterations shared by the threads", POSITIVE),
+        Key("inner", "1", "1", "innermost iterations in each of them", POSITIVE),
+        Key(
+            "schedule",
+            "",
+            "static",
+            "static, dynamic or guided",
+            choices=("static", "dynamic", "guided"),
+        ),
+        Key(
+            "chunk",
+            "1",
+            "one block per thread if static, else 1",
+            "chunk size of the schedule, in iterations",
+            ONE_OR_MORE,
+        ),
+        Key(
+            "iteration_cv",
+            "1",
+            "0",
+            "coefficient of variation of the cost of a shared iteration, at random",
+            NOT_NEGATIVE,
+        ),
+        Key(
+            "constructs",
+            "1",
+            "{ parallel_for = 1 }",
+            "table: how often each OpenMP construct of the machine profile is executed",
+            NOT_NEGATIVE,
+            names="be a table of counts",
+        ),
+        Key("critical", "", "none", "table: a critical section inside the loop", table=Critical),
+        Key(
+            "shared_writes",
+            "",
+            "none",
+            "table: writes to cache lines shared by threads (false sharing)",
+            table=SharedWrites,
+        ),
+    )
+    parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs}
+
+    trip: Amount
+    inner: Amount
+    costs: Costs
+    constructs: Mapping[str, Amount]
+    schedule: str = "static"
+    chunk: Amount | None = None
+    iteration_cv: Amount = 0.0
+    critical: Critical | None = None
+    shared_writes: SharedWrites | None = None
+
+    def work(self, point: Point) -> Work:
+        """Return the work of one execution."""
+        threads = point.placement.threads
+        parameters = point.parameters
+        iterations = self.trip * self.inner
+        busy = point.placement.per_node * threads
+        frequency = parameters.frequency(busy)
+        share = self.costs.time(point, iterations / point.team, busy, frequency)
+        fetching: Value = 0.0
+        if threads == 1 and self.schedule == "static":
+            busiest = share  # no other to wait for, even if the average block has a part of a trip
+        elif self.schedule == "static":
+            stretch = 1 + openmp.static_stretch(
+                self.trip, point.team, self.chunk, self.iteration_cv
+            )
+            busiest = self.costs.time(point, iterations / point.team, busy, frequency, stretch)
+        else:
+            busiest, fetching = self._in_chunks(point, share)
+        inside: Value = 0.0
+        queueing: Value = 0.0
+        if self.critical is not None:
+            inside, queueing = self.critical.times(point, share)
+        single_thread, _ = self.costs.alone(point, iterations)
+        entered = {
+            construct: count * parameters.overhead(construct, threads)
+            for construct, count in self.constructs.items()
+        }
+        waiting = sum(
+            time for construct, time in entered.items() if construct in openmp.SYNCHRONISING
+        )
+        more = inside + (0.0 if self.shared_writes is None else self.shared_writes.time(point))
+        return Work(
+            share=share + more,
+            stretched=busiest + more,
+            overhead=sum(entered.values()) + fetching + queueing,
+            synchronising=waiting + queueing,
+            single_thread=single_thread + point.team * inside,
+            region_cycles=(share + more) * frequency,
+            # nobody counts the instructions of what is given in seconds
+            instructions=0.0 if self.critical is None else None,
+        ).plus(self.costs.total(iterations))
+
+    def _in_chunks(self, point: Point, share: Value) -> tuple[Value, Value]:
+        """Time of the busiest thread of a loop handed out in chunks, and that of fetching them."""
+        law = schedule.dynamic_time if self.schedule == "dynamic" else schedule.guided_time
+        fetch = point.parameters.overhead(f"{self.schedule}_chunk", point.placement.threads)
+        chunk = 1.0 if self.chunk is None else self.chunk
+        given = (self.trip, share * point.team / self.trip, point.team, chunk)
+        busiest = law(*given, spread=self.iteration_cv)
+        return busiest, law(*given, spread=self.iteration_cv, overhead=fetch) - busiest
+
+    def faster(self, threads: int) -> Iterator[tuple[str, Item]]:
+        """Take out what threads wait for, or hand out iterations in another way."""
+        if self.critical is not None:
+            yield "critical", replace(self, critical=None)
+        if self.shared_writes is not None:
+            yield "lines", replace(self, shared_writes=None)
+        if self.schedule == "static" and threads > 1:
+            for kind in ("dynamic", "guided"):
+                yield kind, replace(self, schedule=kind, chunk=None)
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        """Say what is shared, how, what an iteration does, and what OpenMP adds."""
+        text = f"the threads share {words.many(entry['trip'], 'iteration')}"
+        if entry["inner"]["formula"] != "1":
+            text += f" of {words.many(entry['inner'], 'inner iteration')}"
+        text += f", {entry['schedule']}"
+        if entry["chunk"] is not None:
+            text += f" in chunks of {words.symbol(entry['chunk'])}"
+        if entry["iteration_cv"]["formula"] != "0":
+            varies = words.symbol(entry["iteration_cv"])
+            text += f", the cost of an iteration varies by {varies} (cv)"
+        text += f"; {Costs.sentence(entry)}"
+        paid = [
+            name if number["formula"] == "1" else f"{words.symbol(number)} times {name}"
+            for name, number in entry["constructs"].items()
+        ]
+        if paid:
+            text += f"; plus the overhead of {words.listed(paid)}"
+        if entry["critical"] is not None:
+            section = entry["critical"]
+            text += (
+                f"; every thread enters a critical section {words.symbol(section['entries'])} "
+                f"times, {words.quantity(section['seconds'])} each"
+            )
+        if entry["shared_writes"] is not None:
+            writes = entry["shared_writes"]
+            text += (
+                f"; {words.many(writes['count'], 'write')} to elements of "
+                f"{words.quantity(writes['bytes'])} in cache lines shared by threads, "
+                f"{words.symbol(writes['chunk'])} adjacent elements by the same thread"
+            )
+        return text

@@ -1,0 +1,61 @@
+"""A loop that only the master thread of each process executes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from popmodel.expressions import parse
+from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
+from popmodel.model.kinds import words
+from popmodel.model.kinds.costs import Costs
+from popmodel.model.kinds.item import Amount, Item, Table
+from popmodel.model.kinds.parallel import Parallel
+from popmodel.model.run.work import Work
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.point import Point
+
+
+@dataclass(frozen=True)
+class Serial(Item):
+    """A loop of ``trip`` iterations that only the master thread executes."""
+
+    kind: ClassVar[str] = "serial"
+    about: ClassVar[str] = "a loop that the master thread of each process executes alone"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("trip", "1", None, "iterations, executed by the master thread", NOT_NEGATIVE, POSITIVE),
+    )
+    parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs}
+
+    trip: Amount
+    costs: Costs
+
+    def work(self, point: Point) -> Work:
+        """Return the work of one execution."""
+        time, frequency = self.costs.alone(point, self.trip)
+        return Work(serial=time, serial_cycles=time * frequency).plus(self.costs.total(self.trip))
+
+    def faster(self, threads: int) -> Iterator[tuple[str, Item]]:
+        """Let the threads share the loop."""
+        if threads > 1:
+            one, nothing = parse("1"), parse("0")
+            yield (
+                "share",
+                Parallel(
+                    self.name,
+                    self.every,
+                    self.trip,
+                    one,
+                    self.costs,
+                    {"parallel_for": one},
+                    iteration_cv=nothing,
+                ),
+            )
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        """Say how many iterations there are, and what each does."""
+        iterations = words.many(entry["trip"], "iteration")
+        return f"the master thread executes {iterations}; {Costs.sentence(entry)}"

@@ -1,0 +1,66 @@
+"""Explicit OpenMP tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
+from popmodel.model.kinds import words
+from popmodel.model.kinds.item import Amount, Item
+from popmodel.model.run.work import Work
+from popmodel.model.terms import task
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.point import Point
+
+
+@dataclass(frozen=True)
+class Task(Item):
+    """Explicit tasks in a parallel region.
+
+    Attributes
+    ----------
+    count, seconds : formula or number
+        Tasks of a process, and the time of one.
+    span : formula, number or None
+        Longest chain of tasks that wait for each other, s; None if they are independent.
+    """
+
+    kind: ClassVar[str] = "task"
+    about: ClassVar[str] = "explicit OpenMP tasks"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("count", "1", None, "tasks per process", POSITIVE),
+        Key("seconds", "s", None, "time of one task", NOT_NEGATIVE),
+        Key("span", "s", "seconds", "time of the longest chain of dependent tasks", NOT_NEGATIVE),
+    )
+
+    count: Amount
+    seconds: Amount
+    span: Amount | None = None
+
+    def work(self, point: Point) -> Work:
+        """Return the work of one execution."""
+        threads, parameters = point.placement.threads, point.parameters
+        span = self.seconds if self.span is None else self.span
+        create = parameters.overhead("task", threads)
+        useful = self.count * self.seconds
+        whole = task.task_time(self.count, self.seconds, span, point.team, create)
+        working = task.task_time(self.count, self.seconds, span, point.team)
+        frequency = parameters.frequency(point.placement.per_node * threads)
+        return Work(
+            share=useful / point.team,
+            stretched=working,
+            overhead=whole - working + parameters.overhead("parallel", threads),
+            single_thread=useful,
+            region_cycles=useful / point.team * frequency,
+            instructions=None,
+        )
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        """Say how many tasks there are, and what they wait for."""
+        text = f"{words.many(entry['count'], 'task')} of {words.quantity(entry['seconds'])} each, "
+        if entry["span"] is None:
+            return text + "independent"
+        return text + f"longest chain of dependent tasks {words.quantity(entry['span'])}"

@@ -1,0 +1,110 @@
+"""The performance model: a program at a point, and the tree of the works of its items.
+
+The same functions work on numbers, arrays of draws and traced numbers, so one pass over
+`Model.work` gives a prediction with its intervals, or the formulas behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from popmodel.errors import UsageError
+from popmodel.expressions.elementary import Value
+from popmodel.machine.profile import MissingQuantity
+from popmodel.model.kinds.item import Item
+from popmodel.model.run.parameters import Parameters
+from popmodel.model.run.placement import Placement
+from popmodel.model.run.point import Point
+from popmodel.model.signature.names import names
+from popmodel.model.signature.program import Signature
+from popmodel.model.signature.tables import key_of
+from popmodel.model.tree import Node, Tree
+from popmodel.values import dataclass
+
+
+@dataclass(frozen=True)
+class Model:
+    """A program on a machine in a placement, ready to be evaluated.
+
+    Attributes
+    ----------
+    signature : Signature
+        The program.
+    point : Point
+        Its names, where it runs, and the machine.
+    """
+
+    signature: Signature
+    point: Point
+
+    def work(self) -> Tree:
+        """Return the works of all items for an average process.
+
+        Raises
+        ------
+        UsageError
+            If a formula gives a number that makes no sense, or the times are too large for one.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
+            return Tree(self.point, self._nodes(self.signature.program))
+
+    def memory_per_rank(self) -> Value | None:
+        """Return the memory of a process, bytes; None if the signature does not say it."""
+        formula = self.signature.limits.memory_per_rank
+        key = key_of("limits", "memory_per_rank")
+        return None if formula is None else self.point.amount(formula, key, "memory_per_rank")
+
+    def _nodes(self, body: tuple[Item, ...]) -> tuple[Node, ...]:
+        return tuple(self._node(item) for item in body)
+
+    def _node(self, item: Item) -> Node:
+        inside: tuple[Node, ...] = ()
+        try:
+            numbers = item.at(self.point, item.name)
+            if item.inside:
+                inside = self._nodes(item.inside)
+                node = Node.around(numbers, inside)
+            else:
+                node = Node(numbers, numbers.work(self.point))
+        except MissingQuantity as error:
+            if item.inside:  # what is in it is named already
+                raise
+            raise error.needed_by(item.name) from None
+        self._check_finite(node)
+        return node
+
+    def _check_finite(self, node: Node) -> None:
+        work = node.in_turn
+        for name in ("serial", "stretched", "overhead", "waiting", "transfer"):
+            if not np.all(np.isfinite(np.asarray(getattr(work, name), float))):
+                raise UsageError(
+                    f"{self.signature.name}: the time of {node.item.name!r} at {self.point} is "
+                    "too large to represent",
+                    "use smaller parameters, or check its counts and sizes",
+                )
+
+
+def prepare(
+    signature: Signature,
+    placement: Placement,
+    parameters: Parameters,
+    params: Mapping[str, Value],
+    overlap: str | None = None,
+) -> Model:
+    """Evaluate the names of a signature and make the model.
+
+    Parameters
+    ----------
+    signature, placement, parameters
+        Program, where it runs, machine.
+    params : mapping of str to value
+        A value for every parameter of the signature.
+    overlap : str, optional
+        Of all loops, instead of what they and the machine profile say.
+    """
+    values, extent = names(signature, placement.processes, placement.threads, params)
+    periodic = () if signature.grid is None else signature.grid.periodic
+    point = Point(signature.name, placement, parameters, values, extent, periodic, overlap)
+    return Model(signature, point)

@@ -1,0 +1,249 @@
+"""One communication of a program as operations of all its processes, for the replay.
+
+What a message costs is what the closed form says of it (`popmodel.model.run.messages`); when it is
+sent, and who waits for whom, is left to the replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partialmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.expressions.elementary import Value
+from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS, Messages
+from popmodel.model.terms import message
+from popmodel.model.uncertainty import nominal
+from popmodel.network import point_to_point as p2p
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.charges import Charges, rules
+from popmodel.simulator.program import Op, Program
+from popmodel.values import dataclass
+
+Ranks = NDArray[np.int64]
+Seconds = NDArray[np.float64]
+Classes = Mapping[int, Sequence[p2p.SizeClass]]
+
+READING = "dimemas"  # of collectives: that with which ideal runtimes are published
+_NS = 1e9
+
+
+class NotUnrolled(Exception):
+    """A program cannot be carried out step by step; the text says why."""
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What all processes do in one execution of a communication, and what it costs.
+
+    Attributes
+    ----------
+    program : Program
+        Operations; bursts are the computation of an average process among them.
+    charges : Charges
+        Costs of its messages and collectives.
+    """
+
+    program: Program
+    charges: Charges
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of the message that each rank sends.
+
+    Attributes
+    ----------
+    place : int8[P]
+        Where it goes.
+    time : float64[P]
+        How long it is on its way, s.
+    waits : bool[P]
+        Whether its sender waits for the receiver.
+    busy : float64[P]
+        How long its sender is busy before it leaves, s.
+    """
+
+    place: NDArray[np.int8]
+    time: Seconds
+    waits: NDArray[np.bool_]
+    busy: Seconds
+
+
+def repetitions(count: Value, name: str) -> int:
+    """Return how often something is repeated.
+
+    Raises
+    ------
+    NotUnrolled
+        If that is no whole number.
+    """
+    value = nominal(count)
+    if abs(value - round(value)) > 1e-9 * max(1.0, value):
+        raise NotUnrolled(f"the count of {name} is {value:g}, not a whole number")
+    return round(value)
+
+
+class OperationsBuilder:
+    """Operations in the making, with what messages and collectives cost in seconds.
+
+    Parameters
+    ----------
+    messages : Messages
+        What messages cost in a placement.
+    """
+
+    def __init__(self, messages: Messages) -> None:
+        self.messages = messages
+        self.processes = messages.placement.processes
+        self._builder = ProgramBuilder(self.processes)
+        self._messages: list[tuple[float, bool, float]] = []
+        self._collectives: list[float] = []
+
+    repetitions = staticmethod(repetitions)
+
+    # -- what messages cost
+
+    def waits(self, place: int, size: float) -> bool:
+        """Tell whether the sender of a message to a place waits for its receiver."""
+        largest = self.messages.parameters.get(f"net.{TIERS[place]}.eager_threshold")
+        return bool(p2p.waits_for_receiver(size, nominal(p2p.eager_threshold(largest))))
+
+    def cost(self, place: NDArray[np.int8], size: float, classes: Classes) -> Cost:
+        """Return the cost of messages of one size to some places."""
+        time, busy = np.zeros(place.shape), np.zeros(place.shape)
+        waits = np.zeros(place.shape, dtype=bool)
+        for tier in (ON_NODE, ELSEWHERE):
+            mine = place == tier
+            if mine.any():
+                time[mine] = nominal(p2p.by_size(size, classes[tier]))
+                waits[mine] = self.waits(tier, size)
+        return Cost(place, time, waits, busy)
+
+    def pattern(self, targets: Ranks, size: float, threads: int = 1) -> Cost:
+        """Return the cost of a communication in which rank r sends to ``targets[r]``."""
+        where = message.traffic(targets, self.messages.placement.per_node)
+        within, between = self.messages.within, self.messages.between
+        classes = {
+            ON_NODE: within(where.staying, threads) if where.staying else [],
+            ELSEWHERE: between(where.leaving, threads) if where.leaving else [],
+        }
+        return self.cost(self.messages.places([targets])[0], size, classes)
+
+    # -- what is sent
+
+    def message(
+        self, sender: int, receiver: int, size: float, time: float, waits: bool, busy: float = 0.0
+    ) -> int:
+        """Describe a message of which ``time`` passes after its sender was ``busy`` with it."""
+        self._messages.append((time, waits, busy))
+        return self._builder.message(sender, receiver, round(size))
+
+    def each(self, targets: Ranks, size: float, cost: Cost) -> dict[int, int]:
+        """Describe the message of every rank that sends; gives their numbers by rank."""
+        return {
+            rank: self.message(
+                rank,
+                int(targets[rank]),
+                size,
+                float(cost.time[rank]),
+                bool(cost.waits[rank]),
+                float(cost.busy[rank]),
+            )
+            for rank in np.flatnonzero(cost.place).tolist()
+        }
+
+    def busy(self, row: int) -> float:
+        """Time in which the sender of a message is busy with it, s."""
+        return self._messages[row][2]
+
+    def collective(
+        self, kind: str, size: float, root: int, cost: Value, team: Sequence[int]
+    ) -> None:
+        """Let some processes take part in a collective; none leaves before ``cost`` is paid."""
+        self._collectives.append(nominal(cost))
+        sent = round(size)
+        communicator = 0 if len(team) == self.processes else self._builder.communicator(team)
+        row = self._builder.collective(kind, sent, sent, root, communicator, sent)
+        for rank in team:
+            self._builder.do(rank, Op.COLLECTIVE, row)
+
+    # -- who does what
+
+    def _do(self, op: Op, rank: int, rows: Sequence[int]) -> None:
+        for row in rows:
+            self._builder.do(rank, op, row)
+
+    # a process carries out an operation on some messages, one after the other
+    send = partialmethod(_do, Op.SEND)
+    isend = partialmethod(_do, Op.ISEND)
+    post = partialmethod(_do, Op.POST)
+    receive = partialmethod(_do, Op.RECEIVE)
+    wait_receive = partialmethod(_do, Op.WAIT_RECEIVE)
+    wait_send = partialmethod(_do, Op.WAIT_SEND)
+
+    def compute(self, rank: int, seconds: float) -> None:
+        """Let a process compute."""
+        self._builder.compute(rank, seconds)
+
+    def send_all(self, targets: Ranks, size: float, cost: Cost, *, at_once: bool = True) -> None:
+        """Let rank r send to ``targets[r]``.
+
+        Not at once means a blocking send before the receives.
+        """
+        rows = self.each(targets, size, cost)
+        arriving: dict[int, list[int]] = {}
+        for rank, row in rows.items():
+            arriving.setdefault(int(targets[rank]), []).append(row)
+        receives_first = set() if at_once else _one_of_each_ring(targets, cost)
+        for rank in range(targets.size):
+            mine, theirs = [rows[rank]] if rank in rows else [], arriving.get(rank, [])
+            if at_once:
+                self.post(rank, theirs)
+            if rank not in receives_first:
+                self.send(rank, mine)
+            (self.wait_receive if at_once else self.receive)(rank, theirs)
+            if rank in receives_first:
+                self.send(rank, mine)
+
+    def build(self) -> Operations:
+        """Return what was described."""
+        program = self._builder.build()
+        columns = np.array(self._messages, dtype=np.float64).reshape(-1, 3).T
+        nothing = np.zeros(len(self._messages))
+        cost = np.array(self._collectives, dtype=np.float64) * _NS
+        charges = Charges(
+            transfer=columns[0] * _NS,
+            rendezvous=columns[1].astype(np.uint8),
+            send_overhead=columns[2] * _NS,
+            receive_before=nothing,
+            sender_waits_for_transfer=True,
+            collective_cost=cost,
+            member_cost=cost,
+            collective_rule=rules(program.collectives, READING),
+            request_cost=np.zeros(len(cost)),
+        )
+        return Operations(program, charges)
+
+
+def _one_of_each_ring(targets: Ranks, cost: Cost) -> set[int]:
+    """Processes that have to receive before they send.
+
+    Where every send of a ring waits for its receive none would ever start.
+    """
+    reached_from: dict[int, int] = {}
+    first = set()
+    for start in range(targets.size):
+        rank = start
+        while cost.place[rank] and rank not in reached_from:
+            reached_from[rank] = start
+            rank = int(targets[rank])
+        if cost.place[rank] and reached_from[rank] == start:
+            ring = [rank]
+            while int(targets[ring[-1]]) != rank:
+                ring.append(int(targets[ring[-1]]))
+            if cost.waits[ring].all():
+                first.add(min(ring))
+    return first

@@ -1,0 +1,141 @@
+"""Where a program is evaluated: its names, its processes on nodes, and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from popmodel.arrays import distinct
+from popmodel.errors import UsageError
+from popmodel.expressions import Expression
+from popmodel.expressions.elementary import Value, numbers
+from popmodel.model.grammar import amounts
+from popmodel.model.grammar.keys import Key
+from popmodel.model.run.messages import Messages
+from popmodel.model.run.parameters import Parameters
+from popmodel.model.run.placement import Placement
+from popmodel.model.run.teams import Teams
+from popmodel.model.terms import memory
+from popmodel.units import format_size
+from popmodel.values import dataclass
+
+
+@dataclass(frozen=True)
+class Point:
+    """One evaluation of a program: what formulas and terms take their values from.
+
+    Attributes
+    ----------
+    application : str
+        Name of the application, for messages.
+    placement : Placement
+        Processes, threads, nodes.
+    parameters : Parameters
+        The machine.
+    values : mapping of str to value
+        Every name of the application's formulas.
+    extent, periodic : tuple
+        Processes along each grid dimension, and whether neighbours wrap around; empty without a
+        grid.
+    overlap : {'none', 'ecm', 'full'} or None
+        How all loops overlap arithmetic and transfers; None is as loops and machine say.
+    """
+
+    application: str
+    placement: Placement
+    parameters: Parameters
+    values: Mapping[str, Value]
+    extent: tuple[int, ...] = ()
+    periodic: tuple[bool, ...] = ()
+    overlap: str | None = None
+
+    def __str__(self) -> str:
+        return f"P={self.placement.processes} T={self.placement.threads}"
+
+    @property
+    def team(self) -> Value:
+        """T as formulas know it, which may be a traced number."""
+        return self.values.get("T", self.placement.threads)
+
+    @cached_property
+    def messages(self) -> Messages:
+        """What messages cost in this placement."""
+        return Messages(self.parameters, self.placement)
+
+    @cached_property
+    def teams(self) -> Teams:
+        """What collectives cost in this placement."""
+        return Teams(self.messages, self.extent)
+
+    def cells(self) -> list[Value]:
+        """Return the local cells along each grid dimension."""
+        return [self.values[f"n{dim}"] for dim in range(len(self.extent))]
+
+    def amount(self, expression: Expression, key: Key, what: str) -> Value:
+        """Evaluate a formula and check its domain.
+
+        Parameters
+        ----------
+        expression : Expression
+            The formula.
+        key : Key
+            What its value may be.
+        what : str
+            Whose formula it is, for messages: ``trip of 'sweep'``.
+
+        Raises
+        ------
+        UsageError
+            If the formula has no value, or one that makes no sense for this key.
+        """
+        values = self.values
+        if key.of_ranks:
+            values = {**values, "rank": np.arange(self.placement.processes, dtype=np.float64)}
+        about = f"{self.application}: {what}"
+        value = amounts.evaluate(expression, values, about, self._functions)
+        amounts.check(value, key.domain, expression, values, about)
+        return self._whole(value, expression, about) if key.is_whole else value
+
+    def refuse(self, what: str, problem: str, hint: str) -> UsageError:
+        """Return the error about a value that makes no sense at this point."""
+        return UsageError(f"{self.application}: {what} at {self}{problem}", hint)
+
+    def _whole(self, value: Value, expression: Expression, about: str) -> int:
+        numbers = distinct(np.asarray(value, dtype=np.float64))
+        if numbers.size != 1 or numbers[0] != round(float(numbers[0])):
+            raise UsageError(
+                f"{about} is {expression.text!r}, which must give a whole number at {self}, "
+                f"not {numbers[0]:g}"
+            )
+        return int(numbers[0])
+
+    @cached_property
+    def _functions(self) -> dict[str, Callable[..., Any]]:
+        """What the machine gives a meaning."""
+        return {"if_fits": self._if_fits}
+
+    def _if_fits(self, working_set: Value, hit: Value, miss: Value) -> Value:
+        profile = self.parameters.profile
+        cache = profile.topology.last_level_cache
+        if cache is None:
+            raise profile.missing("topology.caches")
+        sharing = profile.topology.processes_per_cache(
+            cache, self.placement.per_node, self.placement.threads
+        )
+        kappa = self.parameters.get("memory.kappa")
+        capacity = memory.cache_capacity(kappa, cache.bytes, sharing)
+        self._remark_threshold(working_set, capacity)
+        return memory.if_fits(working_set, capacity, hit, miss)
+
+    def _remark_threshold(self, working_set: Value, capacity: Value) -> None:
+        """Say so if the draws do not agree whether a working set stays in the cache."""
+        fits = np.ravel(working_set <= capacity)
+        if fits.any() and not fits.all():
+            size = format_size(numbers(working_set)[0], digits=3)
+            self.parameters.remarks.add(
+                f"a working set of {size} fits the cache in {100 * fits[1:].mean():.0f} % of the "
+                "draws: intervals span both cases"
+            )

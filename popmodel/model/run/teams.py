@@ -1,0 +1,197 @@
+"""What collective operations cost on a placement, in all communicators of a kind at once.
+
+The costs of algorithms are those of `popmodel.network.collectives`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.arrays import distinct
+from popmodel.expressions.elementary import Value, maximum
+from popmodel.model.run.messages import Messages
+from popmodel.network import collectives
+from popmodel.network import point_to_point as p2p
+from popmodel.values import dataclass
+
+Communicator: TypeAlias = str | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Teams:
+    """Processes on nodes that take part in collective operations.
+
+    Attributes
+    ----------
+    messages : Messages
+        What messages between them cost.
+    extent : tuple of int
+        Processes along each grid dimension.
+    """
+
+    messages: Messages
+    extent: tuple[int, ...] = ()
+
+    def members(self, comm: Communicator) -> list[NDArray[np.int64]]:
+        """Return the ranks of every communicator of a kind, in the order of their ranks in it.
+
+        Parameters
+        ----------
+        comm : {'world', 'node', 'leaders'} or tuple of int
+            All processes, those of a node, the first ones of all nodes; or grid dimensions: the
+            processes that differ in these only, a line or a plane of the grid.
+        """
+        ranks = np.arange(self.messages.placement.processes)
+        if comm == "world":
+            return [ranks]
+        if comm == "leaders":
+            return [ranks[:: self.messages.placement.per_node]]
+        if comm == "node":
+            return np.split(ranks, ranks[:: self.messages.placement.per_node][1:])
+        dims = [dim for dim in range(len(self.extent)) if dim in comm]
+        others = [dim for dim in range(len(self.extent)) if dim not in comm]
+        lines = ranks.reshape(self.extent).transpose(*others, *dims)
+        return list(lines.reshape(-1, math.prod(self.extent[dim] for dim in dims)))
+
+    def collective(self, op: str, size: Value, comm: Communicator = "world") -> Value:
+        """Return the time of a collective in all communicators of a kind at once, the slowest one.
+
+        Partners of trees and doublings are 1, 2, 4 ... ranks apart, so the first rounds stay inside
+        a node. The other algorithms are as slow as their messages between nodes.
+
+        Parameters
+        ----------
+        op : str
+            Operation, see `popmodel.network.collectives`.
+        size : value
+            Bytes per process.
+        comm : str or tuple of int
+            Who takes part together, see `members`.
+        """
+        times = list(dict(self._by_shape(op, size, comm)).values())
+        return maximum(*times) if len(times) > 1 else times[0] if times else 0.0
+
+    def in_teams(
+        self, op: str, size: Value, comm: Communicator = "world"
+    ) -> list[tuple[NDArray[np.int64], Value]]:
+        """Return the ranks of every communicator of a kind, and the time of a collective in it."""
+        times = dict(self._by_shape(op, size, comm))
+        return [(ranks, times.get(self._team(ranks).shape, 0.0)) for ranks in self.members(comm)]
+
+    def _by_shape(
+        self, op: str, size: Value, comm: Communicator
+    ) -> Iterator[tuple[tuple[int, int, int], Value]]:
+        """Time of a collective in the communicators of each shape."""
+        teams = [self._team(ranks) for ranks in self.members(comm)]
+        crowd = _Crowd.of(teams)
+        for shape, team in {team.shape: team for team in teams if team.size > 1}.items():
+            yield shape, self._in_team(op, size, team, crowd)
+
+    def _team(self, ranks: NDArray[np.int64]) -> _Team:
+        return _Team(ranks.size, self.messages.nodes[ranks])
+
+    def _in_team(self, op: str, size: Value, team: _Team, crowd: _Crowd) -> Value:
+        self.messages.parameters.use(f"coll.{op}", "processes", team.size)
+        self.messages.parameters.use(f"coll.{op}", "bytes", size)
+        operation = collectives.OPERATIONS[op]
+        name = self._algorithm(op, size, team.size)
+        algorithm = operation.algorithms[name]
+        reduction: Value = 0.0
+        if operation.reducing:
+            reduction = self.messages.parameters.get("net.reduce_gamma")
+        if algorithm.by_distance:
+            within: Value = 0.0
+            between: Value = 0.0
+            if team.per_node > 1:
+                within = p2p.by_size(size, self.messages.within(crowd.staying))
+            if team.nodes > 1:
+                between = p2p.by_size(size, self.messages.between(crowd.leaving))
+            return collectives.over_nodes(
+                op, name, team.size, team.per_node, within, between, size * reduction
+            )
+        if team.nodes > 1:
+            flows = crowd.teams_leaving if algorithm.single_flow else crowd.leaving
+            classes = self.messages.between(flows)
+        else:
+            classes = self.messages.within(crowd.staying)
+        latency = p2p.by_size(0, classes)
+        # a vector that is sent in parts costs per byte what messages of that size cost
+        per_byte = (p2p.by_size(size, classes) - latency) / maximum(size, 1)
+        one = collectives.Message(size, latency, per_byte, reduction)
+        return algorithm.cost(team.size, one)
+
+    def _algorithm(self, op: str, size: Value, processes: int) -> str:
+        """Name the algorithm: that of the nearest measurement, else the usual one."""
+        rows = [
+            row
+            for row in self.messages.parameters.profile.document.get("coll", {}).get(op, ())
+            if "algorithm" in row
+        ]
+        if not rows:
+            return collectives.OPERATIONS[op].default
+        typical = float(np.ravel(np.asarray(size, dtype=np.float64))[0])
+
+        def distance(row: dict[str, float]) -> float:
+            return math.hypot(
+                math.log2(row["P"] / processes),
+                math.log2((row["bytes"] + 1) / (typical + 1)),
+            )
+
+        return str(min(rows, key=distance)["algorithm"])
+
+
+@dataclass(frozen=True)
+class _Team:
+    """The processes of a communicator: how many, and the node of each in the order of ranks."""
+
+    size: int
+    at: NDArray[np.int64]
+
+    @property
+    def nodes(self) -> int:
+        return int(distinct(self.at).size)
+
+    @property
+    def per_node(self) -> int:
+        """Most of them on one node."""
+        return int(np.bincount(self.at).max())
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.size, self.nodes, self.per_node
+
+
+@dataclass(frozen=True)
+class _Crowd:
+    """What the communicators of a kind, all at work at once, do to the busiest node.
+
+    Attributes
+    ----------
+    staying : int
+        Processes that have another one of their communicator on the node.
+    leaving : int
+        Processes that have another one of their communicator on another node.
+    teams_leaving : int
+        Communicators that reach beyond the node.
+    """
+
+    staying: int
+    leaving: int
+    teams_leaving: int
+
+    @staticmethod
+    def of(teams: Sequence[_Team]) -> _Crowd:
+        count = max(int(team.at.max()) for team in teams) + 1
+        staying, leaving, teams_leaving = (np.zeros(count, dtype=np.int64) for _ in range(3))
+        for team in teams:
+            here = np.bincount(team.at, minlength=count)
+            staying += np.where(here > 1, here, 0)
+            if team.nodes > 1:
+                leaving += here
+                teams_leaving += here > 0
+        return _Crowd(int(staying.max()), int(leaving.max()), int(teams_leaving.max()))

@@ -1,0 +1,121 @@
+"""Every table of a signature: its keys, and what it describes.
+
+The page bundled/README.md shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from popmodel.model.grammar.keys import EXPONENT, NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, Key
+from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.kinds import KINDS
+from popmodel.model.kinds.item import Table
+
+_DOCUMENT: Mapping[str, tuple[Key, ...]] = {
+    "": (
+        Key("schema", "", None, "popmodel/signature/1"),
+        Key("app", "", None, "table: the application"),
+        Key("params", "", "none", "table: parameters of the problem, numbers above 0"),
+        Key("let", "", "none", "table: names for formulas, evaluated in order"),
+        Key("limits", "", "none", "table: what a run must satisfy"),
+        Key("decomp", "", "none", "table: how the cells of a grid are divided among processes"),
+        Key("imbalance", "", "none", "table: how the work of the processes varies"),
+        Key("program", "", None, "list of items, executed in order"),
+    ),
+    "app": (
+        Key("name", "", None, "name of the application"),
+        Key("description", "", "none", "what it does"),
+        Key("source", "", "none", "reference"),
+    ),
+    "limits": (
+        Key("require", "", "none", "list of conditions on P, T and parameters"),
+        Key("memory_per_rank", "B", "unknown", "memory per process", NOT_NEGATIVE),
+    ),
+    "decomp": (
+        Key("global", "1", "none", "list: cells along each dimension, at most three", POSITIVE),
+        Key(
+            "grid",
+            "1",
+            "auto",
+            "list: processes along each dimension; auto chooses the grid with the smallest surface",
+            ONE_OR_MORE,
+        ),
+        Key(
+            "periodic",
+            "",
+            "false",
+            "whether boundaries are periodic, for all dimensions or for each",
+        ),
+    ),
+    "imbalance": (
+        Key(
+            "persistent_cv",
+            "1",
+            "0",
+            "coefficient of variation of the work per process, the same in every step",
+            NOT_NEGATIVE,
+        ),
+        Key(
+            "transient_cv",
+            "1",
+            "0",
+            "coefficient of variation of the work per process, drawn anew in every step",
+            NOT_NEGATIVE,
+        ),
+        Key(
+            "reference_processes",
+            "1",
+            "1",
+            "number of processes for which both are given",
+            POSITIVE,
+        ),
+        Key("growth_exponent", "1", "0", "H: both grow as (P/reference_processes)**H", EXPONENT),
+    ),
+}
+_INSIDE: tuple[type[Table], ...] = tuple(
+    table
+    for kind in KINDS.values()
+    for table in (kind, *(key.table for key in kind.own if key.table is not None))
+)
+
+KEYS: Mapping[str, tuple[Key, ...]] = {
+    **_DOCUMENT,
+    **{one.kind: one.keys() for one in _INSIDE},
+}
+"""The keys of every table of a signature, by its name; the document itself has none."""
+
+TABLES: Mapping[str, str] = {
+    "": "the document",
+    "app": "the application",
+    "limits": "what a run must satisfy",
+    "decomp": "how the cells of a grid are divided among processes",
+    "imbalance": "how the work of the processes varies",
+} | {one.kind: one.about for one in _INSIDE}
+"""What each table describes."""
+
+
+def key_of(table: str, name: str) -> Key:
+    """Return the entry of a key."""
+    return next(key for key in KEYS[table] if key.name == name)
+
+
+def key_at(path: Path) -> Key | None:
+    """Return the entry of the formula at a place; None for a name that ``let`` defines.
+
+    Parameters
+    ----------
+    path : path
+        Such as ``("program", 0, "body", 2, "parallel", "bytes", "MEM")``, a level of ``bytes``.
+    """
+    if path[0] == "let":
+        return None
+    *_, outer, table, name = ("", *(part for part in path if isinstance(part, str)))
+    return key_of(table, name) if table in KEYS else key_of(outer, table)
+
+
+def label_of(path: Path) -> str:
+    """Name a place as it is written, such as ``parallel.bytes.MEM`` or ``limits.require``."""
+    numbers = [index for index, part in enumerate(path) if isinstance(part, int)]
+    inside = path[numbers[-1] + 1 :] if path[0] == "program" else path
+    return ".".join(part for part in inside if isinstance(part, str))

@@ -1,0 +1,84 @@
+"""The tree of works: its leaves add up to the whole, and other works of them to another whole."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from model.demo import machine, program
+
+from popmodel.machine import profile as profiles
+from popmodel.model import signatures
+from popmodel.model.performance import prepare
+from popmodel.model.run.parameters import Parameters
+from popmodel.model.run.placement import place
+from popmodel.model.run.work import Work
+from popmodel.model.tree import Tree
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def every() -> Tree:
+    """The tree of a program with every kind of item."""
+    signature = signatures.load(DATA / "signatures" / "every.toml")
+    profile = profiles.load(DATA / "machines" / "every.json")
+    parameters = Parameters(profile, lambda path: profile.get(path).value)
+    values = {name: quantity.value for name, quantity in signature.params.items()}
+    return prepare(signature, place(8, 2, profile.topology), parameters, values).work()
+
+
+def small(body: str) -> Tree:
+    profile = machine()
+    parameters = Parameters(profile, lambda path: profile.get(path).value)
+    return prepare(program(body), place(2, 1, profile.topology), parameters, {}).work()
+
+
+NESTED = """
+[[program]]
+serial = { name = "first", trip = 10 }
+[[program]]
+loop = { count = 6 }
+[[program.body]]
+serial = { name = "sometimes", trip = 10, every = 3 }
+[[program.body]]
+loop = { name = "inner", count = 5, every = 2, body = [{ serial = { name = "deep", trip = 10 } }] }
+"""
+
+
+def test_leaves_add_up_to_the_whole() -> None:
+    tree = every()
+    for entry in fields(Work):
+        if entry.name == "steps":  # counted once for what meets side by side
+            continue
+        parts = [getattr(work, entry.name) for _, work in tree.leaves()]
+        whole = getattr(tree.total, entry.name)
+        assert (whole is None) == any(part is None for part in parts)
+        assert whole is None or whole == pytest.approx(sum(parts), rel=1e-12)
+
+
+def test_loops_around_a_leaf_multiply_its_work() -> None:
+    once = 10 / 2e9  # a cycle of loop control
+    found = {item.name: work.serial for item, work in small(NESTED).leaves()}
+    assert found == pytest.approx(
+        {"first": once, "sometimes": 6 / 3 * once, "deep": 6 * 5 / 2 * once}
+    )
+
+
+def test_other_works_of_leaves_give_another_whole() -> None:
+    tree = small(NESTED)
+    doubled = tree.mapped(lambda node: node.work.times(2))
+    assert doubled.total.serial == pytest.approx(2 * tree.total.serial)
+    without = tree.mapped(
+        lambda node: replace(node.work, serial=0.0) if node.item.name == "deep" else node.work
+    )
+    assert tree.total.serial - without.total.serial == pytest.approx(15 * 10 / 2e9)
+    assert tree.mapped(lambda node: node.work).total == tree.total
+
+
+def test_a_loop_communicates_if_something_in_it_does() -> None:
+    tree = small(
+        NESTED.replace("body = [", 'body = [{ collective = { op = "barrier" } }, ')
+        + "[[program]]\nloop = { count = 2, body = [{ serial = { trip = 1 } }] }\n"
+    )
+    assert [node.communicates for node in tree.nodes] == [False, True, False]
