@@ -24,6 +24,7 @@ from popmodel.errors import ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
+from popmodel.trace.blocks import walk_locations
 from popmodel.trace.caveats import caveats
 from popmodel.trace.event import Event
 from popmodel.trace.focus import Focus, focused
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "analyse", "runtime"]
 
 _NS = 1e9
+_ROWS = 1 << 17  # useful times of the threads whose counters are read together
 _LARGEST = 2**63
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
 _UNCOVERED = "useful, MPI and region times exceed the time covered by states"
@@ -239,18 +241,9 @@ def _counters(
         ("instructions", Event.INSTRUCTIONS),
         ("cycles", Event.CYCLES),
     ):
-        readings = trace.records.counter(counter)
-        if not len(readings):
+        total, negative, sum_of_all, read = _sums(trace, running, counter)
+        if not read:
             continue
-        # Of several readings at one time the first counts.
-        total, negative, sum_of_all = _kernel.sum_inside(
-            offsets=readings.offsets,
-            time=readings.time,
-            value=readings.value,
-            within_offsets=running.offsets,
-            begin=running.begin,
-            end=running.end,
-        )
         if negative:
             number = plural(negative, "reading")
             broken[name] = f"the hardware counter of {name} is negative in {number}"
@@ -259,6 +252,30 @@ def _counters(
         else:
             sums[name] = total.astype(np.float64)
     return sums, broken
+
+
+def _sums(
+    trace: Trace, running: Intervals, counter: Event
+) -> tuple[NDArray[np.int64], int, float, bool]:
+    """Sum of a counter in useful time by location, negative readings, sum of all, whether read."""
+    total = np.zeros(trace.locations, dtype=np.int64)
+    negative, sum_of_all, read = 0, 0.0, False
+    for mine in walk_locations(running.offsets, rows=_ROWS):
+        readings = trace.records.counter(counter, mine)
+        within = running.offsets[mine.start : mine.stop + 1]
+        useful = slice(int(within[0]), int(within[-1]))
+        # Of several readings at one time the first counts.
+        total[mine], below, summed = _kernel.sum_inside(
+            offsets=readings.offsets,
+            time=readings.time,
+            value=readings.value,
+            within_offsets=within - within[0],
+            begin=running.begin[useful],
+            end=running.end[useful],
+        )
+        negative, sum_of_all = negative + below, sum_of_all + summed
+        read = read or len(readings) > 0
+    return total, negative, sum_of_all, read
 
 
 def _doubts(

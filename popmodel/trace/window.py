@@ -181,9 +181,9 @@ class Part(Records):
         """Time waited for locks that is told inside, ns."""
         return self._whole.records.lock_waits().cut(self._pieces)
 
-    def counter(self, counter: Event) -> Instants:
+    def counter(self, counter: Event, locations: slice) -> Instants:
         """Readings of a hardware counter, divided at the edges."""
-        return self._whole.records.counter(counter).divided(self._pieces)
+        return self._whole.records.counter(counter, locations).divided(self._pieces)
 
     def counter_names(self) -> list[str]:
         """Hardware counters of the whole run."""
