@@ -32,13 +32,13 @@ def traced(tmp_path: Path, writer: TraceWriter) -> Trace:
 TABLES = (
     (lambda trace: trace.calls(), ("entry", "exit")),
     (lambda trace: trace.records.openmp().constructs, ("begin", "end")),
-    (lambda trace: trace.records.counter(Event.CYCLES), ("time",)),
+    (lambda trace: trace.records.counter(Event.CYCLES, slice(0, trace.locations)), ("time",)),
     (lambda trace: trace.records.lock_waits(), ("time",)),
 )
 
 
 def readings(trace: Trace) -> list[tuple[int, int]]:
-    found = trace.records.counter(Event.CYCLES)
+    found = trace.records.counter(Event.CYCLES, slice(0, trace.locations))
     return list(zip(found.time.tolist(), found.value.tolist(), strict=True))
 
 
@@ -71,7 +71,7 @@ def test_what_goes_on_over_an_edge_is_clipped(tmp_path: Path) -> None:
     assert [calls.names[code] for code in calls.name.tolist()] == ["MPI_Send", "MPI_Recv"]
     assert calls.collectives.call.tolist() == [0]
     assert calls.collectives.sent.tolist() == [88]
-    sites = trace.records.sites()
+    sites = trace.sites()
     assert [sites.places[site] for site in sites.site.tolist()] == [
         ("function 4", "line 5"),
         ("", ""),
@@ -172,7 +172,7 @@ def tables(trace: Trace) -> dict[str, object]:
     marks = records.marks()
     instants = (
         records.lock_waits(),
-        records.counter(Event.CYCLES),
+        records.counter(Event.CYCLES, slice(0, trace.locations)),
         marks.get(Event.LOST, Instants.none(trace.locations)),
     )
     plain = {
@@ -227,7 +227,7 @@ def test_two_halves_make_the_whole(
     assert sum(map(useful, halves)) == useful(trace)
 
     def count(each: Trace, first: int) -> int:
-        found = each.records.counter(Event.CYCLES)
+        found = each.records.counter(Event.CYCLES, slice(0, each.locations))
         return int(found.value[found.time >= first].sum())
 
     at_edge = count(trace.window(middle, END), middle) - count(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.arrays import alike, distinct
-from popmodel.trace.blocks import walk
+from popmodel.trace.blocks import walk, walk_locations
 from popmodel.trace.event import MARKS, Event
 from popmodel.trace.function_names import full_name
 from popmodel.trace.instants import Instants
 from popmodel.trace.paraver.calls import named_calls, pair, tally
-from popmodel.trace.paraver.events import instants, select
+from popmodel.trace.paraver.events import instants, select, select_by_lines
 from popmodel.trace.paraver.numbers import (
     COUNTER_RANGE,
     COUNTERS,
@@ -23,9 +23,10 @@ from popmodel.trace.paraver.numbers import (
 from popmodel.trace.paraver.openmp import openmp, synchronisation
 from popmodel.trace.paraver.user_regions import user_regions
 from popmodel.trace.records import CallSites, Records
+from popmodel.trace.tables import Events
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -33,13 +34,14 @@ if TYPE_CHECKING:
     from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.records import NamedCall, OpenMP, Synchronisation, Tally
-    from popmodel.trace.tables import Events, Messages, States
+    from popmodel.trace.tables import Messages, States
     from popmodel.trace.user_regions import Occurrences
 
 __all__ = ["ParaverRecords"]
 
 _CALLER, _LINE = NUMBERS[Event.CALLER], NUMBERS[Event.CALLER_LINE]
 _WAITED = (Event.LOCKS_WAITED, Event.CRITICALS_WAITED, Event.ATOMICS_WAITED)
+_ROWS = 1 << 18  # events that are looked at together
 _PLACE = re.compile(r"(\d+) \((.+?)(?:, [^,]+)?\)")
 _SHORTENED = re.compile(r".+\) \[(.+)\]")
 _NOT_FOUND = ("Unresolved", "_NOT_Found")  # what Extrae calls them
@@ -103,14 +105,17 @@ class ParaverRecords(Records):
 
     def sites(self) -> CallSites:
         """Where MPI is called: the first events of callers behind the entry, at its time."""
-        found = select(self.events, (*MPI_TYPES, _CALLER, _LINE))
-        entries = np.flatnonzero((found.type <= max(MPI_TYPES)) & (found.value != 0))
-        if not np.any(found.type > max(MPI_TYPES)):
-            return CallSites(np.zeros(len(entries), np.int32), (("", ""),))
-        columns = [_beside(found, entries, type_) for type_ in (_CALLER, _LINE)]
-        kinds, site = alike(*columns)
-        places = [(self._function(caller), self._place(line)) for caller, line in kinds.tolist()]
-        return CallSites(site.astype(np.int32), places)
+        number: dict[tuple[int, int], int] = {}
+        sites = [np.empty(0, np.int32)]
+        for found in select_by_lines(self.events, (*MPI_TYPES, _CALLER, _LINE)):
+            entries = np.flatnonzero((found.type <= max(MPI_TYPES)) & (found.value != 0))
+            kinds, site = alike(*(_beside(found, entries, type_) for type_ in (_CALLER, _LINE)))
+            numbers = [number.setdefault((*kind,), len(number)) for kind in kinds.tolist()]
+            sites.append(np.array(numbers, np.int32)[site])
+        if len(number) <= 1:
+            sites = sites[:1]
+        places = [(self._function(caller), self._place(line)) for caller, line in number]
+        return CallSites(np.concatenate(sites), places or (("", ""),))
 
     def _function(self, value: int) -> str:
         label = self.labels.label(_CALLER, value).strip()
@@ -144,11 +149,21 @@ class ParaverRecords(Records):
         """Time waited for locks that are summed up, ns."""
         return instants(self.events, [NUMBERS[event] for event in _WAITED])
 
-    def counter(self, counter: Event) -> Instants:
-        """Readings of a hardware counter, whatever number the trace gives it."""
+    def blocks(self) -> Iterator[slice]:
+        """Locations that have few enough events to be looked at together."""
+        return walk_locations(self.events.offsets, rows=_ROWS)
+
+    def counter(self, counter: Event, locations: slice) -> Instants:
+        """Readings of a hardware counter of some locations, whatever number the trace gives it."""
         named = self.labels.event_types.items()
         types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
-        return instants(self.events, sorted({NUMBERS[counter], *types}))
+        events = self.events
+        offsets = events.offsets[locations.start : locations.stop + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        some = Events(
+            offsets - offsets[0], events.time[rows], events.type[rows], events.value[rows]
+        )
+        return instants(some, sorted({NUMBERS[counter], *types}))
 
     def counter_names(self) -> list[str]:
         """All hardware counters of which there are readings."""
