@@ -29,14 +29,3 @@ def test_rows_that_are_alike_are_those_of_numpy(size: int) -> None:
     expected, index = np.unique(columns.T, axis=0, return_inverse=True)
     assert np.array_equal(rows, expected)
     assert np.array_equal(which, index.reshape(-1))
-
-
-@pytest.mark.parametrize("size", [0, 1, 5, 1000])
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 10), (0, 10**6), (-3, 10), (0, 2**40)])
-def test_numbers_of_values_are_those_of_numpy(size: int, low: int, high: int) -> None:
-    values = np.random.default_rng(1).integers(low, high, size)
-    for found, expected in zip(
-        arrays.numbered(values), np.unique(values, return_inverse=True), strict=True
-    ):
-        assert np.array_equal(found, expected)
-        assert found.dtype == expected.dtype

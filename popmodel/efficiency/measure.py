@@ -24,6 +24,7 @@ from popmodel.errors import ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
+from popmodel.trace.blocks import walk_locations
 from popmodel.trace.calls import call_times
 from popmodel.trace.caveats import caveats
 from popmodel.trace.event import Event
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "analyse", "runtime"]
 
 _NS = 1e9
+_ROWS = 1 << 17  # useful times of the threads whose counters are read together
 _LARGEST = 2**63
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
 _UNCOVERED = "useful, MPI and region times exceed the time covered by states"
@@ -250,34 +252,45 @@ def _counters(
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
     """Sums of hardware counters over useful time by location, and why one read is not there."""
     sums, broken = {}, {}
-    for name, counter in (("instructions", Event.INSTRUCTIONS), ("cycles", Event.CYCLES)):
-        total = np.zeros(trace.locations)
-        readings, negative, size = 0, 0, 0.0
-        for locations in trace.records.blocks():
-            read = trace.records.counter(counter, locations)
-            bounds = running.offsets[locations.start : locations.stop + 1]
-            # Of several readings at one time the first counts.
-            counted, below, largest = _kernel.sum_inside(
-                offsets=read.offsets,
-                time=read.time,
-                value=read.value,
-                within_offsets=bounds - bounds[0],
-                begin=running.begin[bounds[0] : bounds[-1]],
-                end=running.end[bounds[0] : bounds[-1]],
-            )
-            total[locations] = counted
-            readings, negative, size = readings + len(read), negative + below, size + largest
-        if not readings:
+    for name, counter in (
+        ("instructions", Event.INSTRUCTIONS),
+        ("cycles", Event.CYCLES),
+    ):
+        total, negative, sum_of_all, read = _sums(trace, running, counter)
+        if not read:
             continue
         if negative:
-            broken[name] = (
-                f"the hardware counter of {name} is negative in {plural(negative, 'reading')}"
-            )
-        elif size >= _LARGEST:
+            number = plural(negative, "reading")
+            broken[name] = f"the hardware counter of {name} is negative in {number}"
+        elif sum_of_all >= _LARGEST:
             broken[name] = f"the hardware counter of {name} overflows 64 bits"
         else:
-            sums[name] = total
+            sums[name] = total.astype(np.float64)
     return sums, broken
+
+
+def _sums(
+    trace: Trace, running: Intervals, counter: Event
+) -> tuple[NDArray[np.int64], int, float, bool]:
+    """Sum of a counter in useful time by location, negative readings, sum of all, whether read."""
+    total = np.zeros(trace.locations, dtype=np.int64)
+    negative, sum_of_all, read = 0, 0.0, False
+    for mine in walk_locations(running.offsets, rows=_ROWS):
+        readings = trace.records.counter(counter, mine)
+        within = running.offsets[mine.start : mine.stop + 1]
+        useful = slice(int(within[0]), int(within[-1]))
+        # Of several readings at one time the first counts.
+        total[mine], below, summed = _kernel.sum_inside(
+            offsets=readings.offsets,
+            time=readings.time,
+            value=readings.value,
+            within_offsets=within - within[0],
+            begin=running.begin[useful],
+            end=running.end[useful],
+        )
+        negative, sum_of_all = negative + below, sum_of_all + summed
+        read = read or len(readings) > 0
+    return total, negative, sum_of_all, read
 
 
 def _doubts(trace: Trace, total: int) -> list[str]:

@@ -254,6 +254,14 @@ class Fit:
     forms: tuple[tuple[Section, ...], ...]
 
 
+@dataclass(frozen=True)
+class Brief:
+    """The same whole, as a file shows it, and in brief, as a screen does."""
+
+    whole: tuple[Section, ...]
+    brief: tuple[Section, ...]
+
+
 Block: TypeAlias = (
     Title
     | Heading
@@ -268,6 +276,7 @@ Block: TypeAlias = (
     | Symbol
     | Finding
     | Fit
+    | Brief
 )
 Section: TypeAlias = tuple[Block, ...]
 """Blocks that stand together; an empty one shows nothing."""

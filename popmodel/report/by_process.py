@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.efficiency.by_process import UNITS
-from popmodel.report.blocks import Cell, Row, Section, Table, notes, texts
+from popmodel.report.blocks import Brief, Cell, Note, Row, Section, Table, notes, texts
 from popmodel.report.joint import joint_caveats
 from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
@@ -76,13 +76,17 @@ def records(document: Document) -> list[Record]:
 
 def _of_run(run: Run, title: str) -> Section:
     columns = _columns(run)
-    shown = _outliers(columns)
-    told = [_legend(columns, run["threads"])]
-    if hidden := len(run["by_process"]) - len(shown):
-        text = f"and {plural(hidden, 'process', 'processes')} nearer to the average"
-        told.insert(0, f"{text} (all with --format csv or json)")
-    table = Table(tuple(one.head for one in columns), _rows(columns, shown), first=title)
-    return (table, *notes(told))
+    legend = Note(_legend(columns, run["threads"]))
+
+    def table(shown: NDArray[np.int64]) -> Table:
+        return Table(tuple(one.head for one in columns), _rows(columns, shown), first=title)
+
+    shown, every = _outliers(columns), np.arange(len(run["by_process"]))
+    if len(shown) == len(every):
+        return (table(every), legend)
+    text = f"and {plural(len(every) - len(shown), 'process', 'processes')} nearer to the average"
+    hidden = Note(f"{text} (all with --format csv or json)")
+    return (Brief(whole=((table(every), legend),), brief=((table(shown), hidden, legend),)),)
 
 
 @dataclass(frozen=True)

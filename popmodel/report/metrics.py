@@ -58,12 +58,11 @@ def blocks(document: Document) -> list[Section]:
         rows = _scaling_rows(runs, reasons)
         scaling = Table(columns, rows, first="Scaling, ratios", group=_IN_LINE)
         sections.append((scaling, *notes(_scaling_words(document), Role.REMARK)))
-    run, name = _in_detail(document, names)
     return [
         *sections,
         reasons.section(),
         advised(document["advice"]),
-        *placed(run, name if several else ""),
+        placed(runs, names, _in_detail(document, names)),
         titled("notes", joint_notes(runs, names)),
         warned(joint_warnings(runs, names)),
         _other_families(runs),
@@ -169,11 +168,10 @@ def _legend(family: Family) -> Section:
     return (Note(text, Role.REMARK),)
 
 
-def _in_detail(document: Document, names: Sequence[str]) -> tuple[Run, str]:
-    """The run whose regions and calls are shown: the one that is advised on, else the last."""
-    runs, causes = document["runs"], document["advice"]["causes"]
-    index = names.index(causes[0]["run"]) if causes else len(runs) - 1
-    return runs[index], names[index]
+def _in_detail(document: Document, names: Sequence[str]) -> int:
+    """The run whose regions and calls a screen shows: the one that is advised on, else the last."""
+    causes = document["advice"]["causes"]
+    return names.index(causes[0]["run"]) if causes else len(names) - 1
 
 
 def _scaling_words(document: Document) -> list[str]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.efficiency.call_sites import site_name
-from popmodel.report.blocks import Cell, Listing, Note, Role, Row, Section
+from popmodel.report.blocks import Brief, Cell, Listing, Note, Role, Row, Section
 from popmodel.report.figures import percent
 from popmodel.units import count, format_time
 
 __all__ = ["SHOWN", "placed"]
 
 SHOWN = 5
-"""Rows of a table."""
+"""Rows of a table on a screen; a file has twice as many."""
 _LEAST = 1e-3  # share of the core time below which a call is not shown
 _SITE_HEADS = ("times", "time %", "wait %")
 _REGION_HEADS = ("times", "PE %", "LB %", "lost")
@@ -22,33 +22,45 @@ _SITE_LEGEND = "time %: of core time; wait %: of that spent waiting, the rest is
 Place = Mapping[str, Any]
 
 
-def placed(run: Mapping[str, Any], name: str) -> list[Section]:
-    """The regions and the calls of a run that cost most; `name` is empty for a single run."""
-    of = f" of {name}" if name else ""
-    regions, sites = run["observables"]["regions"], run["call_sites"]
-    return [_regions(f"parallel regions{of}", regions), _sites(f"MPI calls{of}", sites)]
+def placed(runs: Sequence[Mapping[str, Any]], names: Sequence[str], detailed: int) -> Section:
+    """The regions and the calls of runs that cost most: on a screen those of one run."""
+    several = len(runs) > 1
+    found = [
+        (run["observables"]["regions"], run["call_sites"], f" of {name}" if several else "")
+        for run, name in zip(runs, names, strict=True)
+    ]
+    whole = tuple(filter(None, (part for one in found for part in _of_run(*one, 2 * SHOWN))))
+    brief = tuple(filter(None, _of_run(*found[detailed], SHOWN)))
+    return (Brief(whole, brief),) if whole else ()
 
 
-def _regions(title: str, regions: Sequence[Place]) -> Section:
+def _of_run(
+    regions: Sequence[Place], sites: Sequence[Place], of: str, shown: int
+) -> Iterator[Section]:
+    yield _regions(f"parallel regions{of}", regions, shown)
+    yield _sites(f"MPI calls{of}", sites, shown)
+
+
+def _regions(title: str, regions: Sequence[Place], shown: int) -> Section:
     if not regions:
         return ()
-    listing = _region_table(title, regions)
+    listing = _region_table(title, regions, shown)
     return (listing, *_more(len(regions) - len(listing.rows)))
 
 
-def _sites(title: str, sites: Sequence[Place]) -> Section:
+def _sites(title: str, sites: Sequence[Place], shown: int) -> Section:
     if not sites:
         return ()
     costly = [site for site in sites if site["share"] >= _LEAST]
     if not costly:
         least = f"{100 * _LEAST:g} % of the core time each (--format json lists all)"
         return (Note(f"{title}: less than {least}"),)
-    listing = _site_table(title, costly)
+    listing = _site_table(title, costly, shown)
     more = _more(len(sites) - len(listing.rows))
     return (listing, *more, Note(_SITE_LEGEND, Role.REMARK))
 
 
-def _region_table(title: str, regions: Sequence[Place]) -> Listing:
+def _region_table(title: str, regions: Sequence[Place], shown: int) -> Listing:
     """The regions that lose most thread time."""
     # Waiting for locks is worth a column from 1 % of what any region loses.
     locks = any(region["locks"] >= 0.01 * region["cost"] > 0 for region in regions)
@@ -63,12 +75,12 @@ def _region_table(title: str, regions: Sequence[Place]) -> Listing:
                 *([Cell(format_time(region["locks"]))] if locks else []),
             ),
         )
-        for region in sorted(regions, key=lambda region: -region["cost"])[:SHOWN]
+        for region in sorted(regions, key=lambda region: -region["cost"])[:shown]
     ]
     return Listing(title, (*_REGION_HEADS, *(["to locks"] if locks else [])), tuple(rows))
 
 
-def _site_table(title: str, sites: Sequence[Place]) -> Listing:
+def _site_table(title: str, sites: Sequence[Place], shown: int) -> Listing:
     """The calls of MPI that take most time."""
     rows = [
         Row(
@@ -79,7 +91,7 @@ def _site_table(title: str, sites: Sequence[Place]) -> Listing:
                 Cell(_waiting(site)),
             ),
         )
-        for site in sorted(sites, key=lambda site: -site["time"])[:SHOWN]
+        for site in sorted(sites, key=lambda site: -site["time"])[:shown]
     ]
     return Listing(title, _SITE_HEADS, tuple(rows))
 

@@ -19,7 +19,7 @@ from popmodel.trace.user_regions import Occurrences
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -179,12 +179,11 @@ class Records:
         """Time, ns, that a thread waited for locks in its running state since the row before."""
         return Instants.none(self.locations)
 
-    def blocks(self) -> Iterator[slice]:
-        """Locations that have few enough records to be looked at together."""
-        yield slice(0, self.locations)
-
     def counter(self, counter: Event, locations: slice) -> Instants:  # noqa: ARG002
-        """Readings of a hardware counter of some locations: counts since the reading before."""
+        """Readings of a hardware counter: counts since the thread's reading before.
+
+        Of some locations that follow one another, so that nobody has to hold all readings.
+        """
         return Instants.none(locations.stop - locations.start)
 
     def counter_names(self) -> list[str]:

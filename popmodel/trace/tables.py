@@ -81,6 +81,12 @@ class Events:
         """No rows."""
         return _none(cls, locations)
 
+    def at(self, locations: slice) -> Events:
+        """Those of some locations that follow one another, as views."""
+        offsets = self.offsets[locations.start : locations.stop + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        return Events(offsets - offsets[0], self.time[rows], self.type[rows], self.value[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class Messages:

@@ -18,7 +18,7 @@ from popmodel.trace.user_regions import user_regions
 from popmodel.units import format_time, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from popmodel.trace.calls import Calls
     from popmodel.trace.event import Event
@@ -180,10 +180,6 @@ class Part(Records):
     def lock_waits(self) -> Instants:
         """Time waited for locks that is told inside, ns."""
         return self._whole.records.lock_waits().cut(self._pieces)
-
-    def blocks(self) -> Iterator[slice]:
-        """Locations that have few enough records in the whole run."""
-        return self._whole.records.blocks()
 
     def counter(self, counter: Event, locations: slice) -> Instants:
         """Readings of a hardware counter of some locations, divided at the edges."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from popmodel.report.blocks import (
     Bar,
     Block,
+    Brief,
     Cell,
     Checks,
     Code,
@@ -93,6 +94,8 @@ def _block(block: Block) -> Iterable[str]:
             return [f"## {escaped(f'{left}, {rights[0]}')}"]
         case Fit(forms):
             return markdown_lines(forms[0])
+        case Brief(whole):
+            return markdown_lines(whole)
         case Checks(rows):
             heads = ["check", "status", "result", "what to do"]
             body = [_cells([one.name, one.status, one.found, one.todo]) for one in rows]

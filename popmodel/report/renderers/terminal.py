@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from popmodel.report.blocks import (
     Block,
+    Brief,
     Checks,
     Code,
     Command,
@@ -92,8 +93,18 @@ def block_lines(sections: Iterable[Section], style: Style) -> list[str]:
 
     What a report takes from a trace or another file may hold anything.
     """
-    shown = [section for section in sections if section]
+    shown = [section for section in _in_brief(sections) if section]
     return [_harmless(line) for line in _lines(shown, style, _Groups(shown))]
+
+
+def _in_brief(sections: Iterable[Section]) -> Iterator[Section]:
+    """The sections that a screen shows."""
+    for section in sections:
+        match section:
+            case (Brief(_, brief),):
+                yield from brief
+            case _:
+                yield section
 
 
 class _Groups:
@@ -156,6 +167,8 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
         case Fit(forms):
             found = next((form for form in forms if _fits(form, width)), forms[-1])
             return _lines(found, style, groups)
+        case Brief(_, brief):  # among others
+            return _lines(brief, style, groups)
         case Checks():
             return _checks(block, width, groups.of_names(block))
         case Equation(name, text, _, meaning):

@@ -66,9 +66,8 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
     for locations in walk_locations(
         events.offsets, events.time, events.type, events.value, rows=_ROWS
     ):
-        offsets = events.offsets[locations.start : locations.stop + 1]
-        rows = slice(int(offsets[0]), int(offsets[-1]))
-        pairer.feed(offsets - offsets[0], events.time[rows], events.type[rows], events.value[rows])
+        mine = events.at(locations)
+        pairer.feed(mine.offsets, mine.time, mine.type, mine.value)
     found = pairer.finish()
     kinds = found["kinds"]
     if len(kinds) > MOST_NAMES:

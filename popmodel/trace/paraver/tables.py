@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.arrays import alike, distinct
-from popmodel.trace.blocks import walk, walk_locations
+from popmodel.trace.blocks import walk
 from popmodel.trace.event import MARKS, Event
 from popmodel.trace.function_names import full_name
 from popmodel.trace.instants import Instants
@@ -23,10 +23,9 @@ from popmodel.trace.paraver.numbers import (
 from popmodel.trace.paraver.openmp import openmp, synchronisation
 from popmodel.trace.paraver.user_regions import user_regions
 from popmodel.trace.records import CallSites, Records
-from popmodel.trace.tables import Events
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -34,14 +33,13 @@ if TYPE_CHECKING:
     from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.records import NamedCall, OpenMP, Synchronisation, Tally
-    from popmodel.trace.tables import Messages, States
+    from popmodel.trace.tables import Events, Messages, States
     from popmodel.trace.user_regions import Occurrences
 
 __all__ = ["ParaverRecords"]
 
 _CALLER, _LINE = NUMBERS[Event.CALLER], NUMBERS[Event.CALLER_LINE]
 _WAITED = (Event.LOCKS_WAITED, Event.CRITICALS_WAITED, Event.ATOMICS_WAITED)
-_ROWS = 1 << 18  # events that are looked at together
 _PLACE = re.compile(r"(\d+) \((.+?)(?:, [^,]+)?\)")
 _SHORTENED = re.compile(r".+\) \[(.+)\]")
 _NOT_FOUND = ("Unresolved", "_NOT_Found")  # what Extrae calls them
@@ -149,21 +147,11 @@ class ParaverRecords(Records):
         """Time waited for locks that are summed up, ns."""
         return instants(self.events, [NUMBERS[event] for event in _WAITED])
 
-    def blocks(self) -> Iterator[slice]:
-        """Locations that have few enough events to be looked at together."""
-        return walk_locations(self.events.offsets, rows=_ROWS)
-
     def counter(self, counter: Event, locations: slice) -> Instants:
         """Readings of a hardware counter of some locations, whatever number the trace gives it."""
         named = self.labels.event_types.items()
         types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
-        events = self.events
-        offsets = events.offsets[locations.start : locations.stop + 1]
-        rows = slice(int(offsets[0]), int(offsets[-1]))
-        some = Events(
-            offsets - offsets[0], events.time[rows], events.type[rows], events.value[rows]
-        )
-        return instants(some, sorted({NUMBERS[counter], *types}))
+        return instants(self.events.at(locations), sorted({NUMBERS[counter], *types}))
 
     def counter_names(self) -> list[str]:
         """All hardware counters of which there are readings."""

@@ -7,6 +7,7 @@ import pytest
 from popmodel.report.blocks import (
     Bar,
     Block,
+    Brief,
     Cell,
     Check,
     Checks,
@@ -146,3 +147,11 @@ def test_nothing_in_a_text_is_markup(text: str, shown: str) -> None:
 
 def test_a_cause_points_at_its_loss() -> None:
     assert drawn(Note("2 s lost", Role.CAUSE)) == ["\\<- 2 s lost"]
+
+
+def test_a_file_has_the_whole_of_what_a_screen_shows_in_brief() -> None:
+    assert drawn(Brief(((Note("all"),), (Note("of it"),)), ((Note("most"),),))) == [
+        "all",
+        "",
+        "of it",
+    ]

@@ -6,6 +6,7 @@ import pytest
 
 from popmodel.report.blocks import (
     Block,
+    Brief,
     Cell,
     Check,
     Checks,
@@ -161,3 +162,9 @@ def test_only_colours_control_the_terminal() -> None:
         "x   \x1b[30;42m 1 [2J\x1b[0m",
         " ]0;title ",
     ]
+
+
+def test_a_screen_shows_what_is_given_in_brief_and_no_gap_where_that_is_nothing() -> None:
+    whole = ((Note("all"),),)
+    assert block_lines([(Brief(whole, ((Note("a"),), (Note("b"),))),)], Style()) == ["a", "", "b"]
+    assert block_lines([(Note("a"),), (Brief(whole, ()),)], Style()) == ["a"]
