@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike, distinct
-from popmodel.kernel import _kernel
-from popmodel.trace.tables import part_of
+from popmodel.arrays import alike
+from popmodel.trace.blocks import walk
+from popmodel.trace.calls import lengths_in
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
+    from popmodel.trace.calls import Calls
+    from popmodel.trace.records import CallSites
 
 __all__ = ["CallSite", "measure_call_sites", "site_name"]
 
@@ -84,41 +86,58 @@ def measure_call_sites(
     tuple of CallSite
         One for each kind of call where the trace names no callers.
     """
-    calls, sites = trace.calls(), trace.records.sites()
-    kinds, index = alike(calls.name.astype(np.int64), sites.site.astype(np.int64))
-    time = np.bincount(index, calls.exit - calls.entry, len(kinds))
-    count = np.bincount(index, minlength=len(kinds))
-    waiting = None
+    calls = (trace.whole or trace).calls()
+    found = _Totals(calls, trace.sites())
+    for block in walk(rows=len(calls)):
+        inside = lengths_in(trace, block)
+        found.add("count", block, inside.calls)
+        found.add("time", block, inside.time)
     if ideal is not None:
-        waiting = np.bincount(index, _waiting(trace, *ideal), len(kinds)).tolist()
+        program, execution = ideal
+        assert execution.spent is not None
+        for block in walk(rows=program.operations):
+            found.add("waiting", program.call[block], execution.spent[block])
     all_threads = runtime * trace.locations
-    found = [
+    sites = [
         CallSite(
             calls.names[name],
-            sites.places[site][0],
-            sites.places[site][1],
-            int(count[row]),
-            float(time[row]) / _NS,
-            float(time[row]) / all_threads if all_threads else 0.0,
-            None if waiting is None else waiting[row],
+            *found.places[site],
+            count=int(found.totals["count"][name, site]),
+            time=time / _NS,
+            share=time / all_threads if all_threads else 0.0,
+            waiting=None if ideal is None else found.totals["waiting"].get((name, site), 0.0),
         )
-        for row, (name, site) in enumerate(kinds.tolist())
-        if time[row] > 0  # at the edges of a window there are calls of which nothing is left
+        for (name, site), time in found.totals["time"].items()
+        if time > 0  # at the edges of a window there are calls of which nothing is left
     ]
-    return tuple(sorted(found, key=lambda site: (-site.time, site.call, site.function, site.place)))
+    return tuple(sorted(sites, key=lambda site: (-site.time, site.call, site.function, site.place)))
 
 
-def _waiting(trace: Trace, program: Program, execution: Execution) -> NDArray[np.float64]:
-    """Time in each call of the trace as it was replayed, s."""
-    whole = trace.whole or trace
-    calls, called = trace.calls(), whole.calls()
-    assert execution.spent is not None
-    spent = np.bincount(program.call, execution.spent, len(called)).astype(np.float64)
-    if trace.pieces is None:
-        return spent
-    row = distinct(program.call)
-    location = part_of(called.offsets, row)
-    # Masters call nothing else meanwhile, so that the time names the call.
-    at = _kernel.locate(calls.offsets, calls.entry, location, trace.pieces.moved(called.entry[row]))
-    at = np.maximum(at, calls.offsets[location])  # entered before the window
-    return np.bincount(at, spent[row], len(calls)).astype(np.float64)
+class _Totals:
+    """Sums over the calls of one name and site, block by block: their tables would be long.
+
+    Attributes
+    ----------
+    totals : dict of str to dict
+        By what is summed up, and by name and site.
+    """
+
+    def __init__(self, calls: Calls, sites: CallSites) -> None:
+        self.places = sites.places
+        self.totals: dict[str, dict[tuple[int, int], float]] = {
+            what: {} for what in ("count", "time", "waiting")
+        }
+        self._name, self._site = calls.name, sites.site
+
+    def add(
+        self, what: str, rows: slice | NDArray[np.int32], values: NDArray[np.float64 | np.int64]
+    ) -> None:
+        """Add a value of each of these calls."""
+        name = self._name[rows].astype(np.int64)
+        site = self._site[rows] if len(self.places) > 1 else np.zeros(len(name), np.int64)
+        kinds, index = alike(name, site.astype(np.int64))
+        total = self.totals[what]
+        for (name, site), value in zip(
+            kinds.tolist(), np.bincount(index, values, len(kinds)).tolist(), strict=True
+        ):
+            total[name, site] = total.get((name, site), 0.0) + value

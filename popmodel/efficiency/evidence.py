@@ -9,6 +9,7 @@ import numpy as np
 from popmodel.arrays import alike
 from popmodel.network.network import Network
 from popmodel.simulator import replay
+from popmodel.trace.calls import call_times
 from popmodel.trace.event import Event
 from popmodel.trace.processors import crowding, first_values
 from popmodel.values import dataclass
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from popmodel.trace.intervals import Intervals
     from popmodel.trace.regions import ParallelRegions
 
-__all__ = ["SLOW", "Crowd", "Evidence", "OtherNetworks", "SerialCode", "gather"]
+__all__ = ["SLOW", "Crowd", "Evidence", "OtherNetworks", "SerialCode", "gather", "serial_code"]
 
 _NS = 1e9
 USUAL = Network(name="usual", latency=2e-6, bandwidth=10e9)
@@ -110,10 +111,30 @@ class Evidence:
     delayed: bool = False
 
 
-def gather(
-    trace: Trace, running: Intervals, found: ParallelRegions, program: Program | None
-) -> Evidence:
+def gather(trace: Trace, serial: tuple[SerialCode, ...], program: Program | None) -> Evidence:
     """Gather the evidence of a run.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run or a window of it.
+    serial : tuple of SerialCode
+        Its code between parallel regions.
+    program : Program or None
+        What is replayed on other networks; None where that is not wanted or not possible.
+    """
+    delayed = bool(crowding(trace))
+    return Evidence(
+        calls=int(call_times(trace).calls.sum()),
+        serial=serial,
+        networks=None if program is None else _other_networks(program),
+        crowd=_crowd(trace.whole or trace) if delayed else None,
+        delayed=delayed,
+    )
+
+
+def serial_code(trace: Trace, running: Intervals, found: ParallelRegions) -> tuple[SerialCode, ...]:
+    """Useful time of masters between parallel regions, by the regions before and after.
 
     Parameters
     ----------
@@ -123,23 +144,7 @@ def gather(
         Useful time of all threads.
     found : ParallelRegions
         Its parallel regions.
-    program : Program or None
-        What is replayed on other networks; None where that is not wanted or not possible.
     """
-    delayed = bool(crowding(trace))
-    return Evidence(
-        calls=len(trace.calls().entry),
-        serial=_serial_code(trace, running, found),
-        networks=None if program is None else _other_networks(program),
-        crowd=_crowd(trace.whole or trace) if delayed else None,
-        delayed=delayed,
-    )
-
-
-def _serial_code(
-    trace: Trace, running: Intervals, found: ParallelRegions
-) -> tuple[SerialCode, ...]:
-    """Useful time of masters between parallel regions, by the regions before and after."""
     regions = found.on_master
     if not len(regions):
         return ()

@@ -17,7 +17,7 @@ import numpy as np
 
 from popmodel.efficiency import workers
 from popmodel.efficiency.call_sites import CallSite, measure_call_sites
-from popmodel.efficiency.evidence import Evidence, gather
+from popmodel.efficiency.evidence import Evidence, SerialCode, gather, serial_code
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.regions import RegionTimes, measure_regions
 from popmodel.errors import ReplayError, TraceError
@@ -25,6 +25,7 @@ from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.trace.blocks import walk_locations
+from popmodel.trace.calls import call_times
 from popmodel.trace.caveats import caveats
 from popmodel.trace.event import Event
 from popmodel.trace.focus import Focus, focused
@@ -32,7 +33,7 @@ from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.regions import parallel_regions
-from popmodel.trace.runtime import longest, state_times
+from popmodel.trace.runtime import longest, state_ends, state_times
 from popmodel.trace.states import RUNNING
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
@@ -125,57 +126,71 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
             hint="popmodel replay simulates the run on a network",
         )
     trace, window = focused(trace, part)
+    total = longest(trace, *state_times(trace))
+    # What is held of every running state and call goes before the replay needs memory of its own.
+    measured, broken, serial = _measured(trace, total)
+    replayed, absent, notes, ideal = _replayed(trace, network, total / _NS)
+    run = Observables(**measured, **replayed, absent=absent | broken)
+    doubts = [*_doubts(trace, total), *_unaccounted(run)]
+    first, said = [*caveats(trace, window)], [*notes, *doubts]
+    (first if workers.apart(run) else said).extend(workers.remarks(run))
+    sites = measure_call_sites(trace, total, ideal)
+    transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
+    evidence = gather(trace, serial, ideal[0] if ideal and transferred else None)
+    return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
+
+
+def _measured(
+    trace: Trace, total: int
+) -> tuple[dict[str, Any], dict[str, str], tuple[SerialCode, ...]]:
+    """Observables that take no replay, reasons for those that lack, and the code between regions.
+
+    `total` is the runtime, ns.
+    """
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     masters = bounds[:-1]
     is_master = np.zeros(bounds[-1], dtype=bool)
     is_master[masters] = True
 
-    in_state = Intervals.in_state(trace.states, RUNNING)
+    in_state = trace.records.in_state(RUNNING)
     waits = summed_waits(trace, in_state)
     running = WithoutWaits.of_running(in_state, waits)
-    calls = trace.calls()
-    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
     found = parallel_regions(trace)
     parallel, outlined = found.on_master, found.in_function
+    calls, in_mpi = call_times(trace)
+    in_calls = _in_calls(trace) if len(parallel) else Intervals.none(trace.locations)
 
     omp_useful = np.where(is_master, running.within(parallel), running.within(outlined))
     useful = running.total()
     apart = alone([running.at(np.flatnonzero(~is_master & (useful > omp_useful)))], [outlined])
-    in_mpi = in_calls.total()
-    covered, traced = state_times(trace)
-    total = longest(trace, covered, traced)
     regions = None
     if len(parallel):
         regions = measure_regions(trace, running, in_calls, found, apart, waits)
-    replayed, absent, notes, ideal = _replayed(trace, network, total / _NS)
     counters, broken = _counters(trace, running)
     losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))
     impossible = {name: _UNCOVERED for name in _IDLE if name not in losses}
-    run = Observables(
-        runtime=total / _NS,
-        threads=np.diff(bounds),
-        node=np.asarray(trace.node_of_location)[masters],
-        useful=useful / _NS,
-        omp_useful=omp_useful / _NS,
-        in_mpi=in_mpi / _NS,
-        serial_useful=(useful - omp_useful)[masters] / _NS,
-        in_openmp=parallel.total()[masters] / _NS,
-        serial_mpi=(in_mpi - in_calls.within(parallel))[masters] / _NS,
-        has_mpi=bool(len(in_calls)),
-        has_openmp=bool(len(parallel)),
-        **replayed,
-        instructions=counters.get("instructions"),
-        cycles=counters.get("cycles"),
+    quantities = {
+        "runtime": total / _NS,
+        "threads": np.diff(bounds),
+        "node": np.asarray(trace.node_of_location)[masters],
+        "useful": useful / _NS,
+        "omp_useful": omp_useful / _NS,
+        "in_mpi": in_mpi / _NS,
+        "serial_useful": (useful - omp_useful)[masters] / _NS,
+        "in_openmp": parallel.total()[masters] / _NS,
+        "serial_mpi": (in_mpi - in_calls.within(parallel))[masters] / _NS,
+        "has_mpi": bool(calls.any()),
+        "has_openmp": bool(len(parallel)),
+        "instructions": counters.get("instructions"),
+        "cycles": counters.get("cycles"),
         **losses,
-        absent=absent | broken | impossible,
-    )
-    doubts = [*_doubts(trace, masters, covered, total), *_unaccounted(run)]
-    first, said = [*caveats(trace, window)], [*notes, *doubts]
-    (first if workers.apart(run) else said).extend(workers.remarks(run))
-    sites = measure_call_sites(trace, total, ideal)
-    transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
-    evidence = gather(trace, running, found, ideal[0] if ideal and transferred else None)
-    return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
+    }
+    return quantities, broken | impossible, serial_code(trace, running, found)
+
+
+def _in_calls(trace: Trace) -> Intervals:
+    calls = trace.calls()
+    return Intervals.of(calls.offsets, calls.entry, calls.exit)
 
 
 def runtime(trace: Trace) -> float:
@@ -278,17 +293,13 @@ def _sums(
     return total, negative, sum_of_all, read
 
 
-def _doubts(
-    trace: Trace,
-    masters: NDArray[np.int64],
-    covered: NDArray[np.int64],
-    total: int,
-) -> list[str]:
+def _doubts(trace: Trace, total: int) -> list[str]:
     """Say where the trace contradicts what the definitions take for granted."""
-    states = trace.states
-    some = masters[states.offsets[masters + 1] > states.offsets[masters]]
-    first, last = states.offsets[some], states.offsets[some + 1] - 1
-    gap = states.end[last] - states.begin[first] - covered[some]
+    masters = np.asarray(trace.process_offsets[:-1], dtype=np.int64)
+    covered, _ = state_times(trace)
+    first, last = (ends[masters] for ends in state_ends(trace))
+    some = masters[last > first]
+    gap = (last - first)[last > first] - covered[some]
     doubts = []
     if len(gap) and gap.max() > _NOTEWORTHY * total:
         rank = int(np.flatnonzero(masters == some[gap.argmax()])[0])

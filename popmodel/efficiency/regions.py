@@ -78,7 +78,7 @@ def measure_regions(
     """
     synchronising = alone(
         [
-            Intervals.in_state(trace.states, SYNCHRONISING),
+            trace.records.in_state(SYNCHRONISING),
             *synchronisation(trace),
         ],
         [running, in_calls],

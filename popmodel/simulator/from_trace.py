@@ -33,7 +33,6 @@ from popmodel.simulator.messages import match_messages
 from popmodel.simulator.mpi_calls import Action
 from popmodel.simulator.program import NONE_UNEVEN, Program
 from popmodel.simulator.turns import match_collectives, uneven_arrivals
-from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.pieces import Pieces
 from popmodel.trace.states import TRACING_DISABLED
@@ -70,7 +69,7 @@ def from_trace(trace: Trace) -> Program:
     calls = master_calls(whole)
     matched = match_messages(whole, calls, pieces)
     members = match_collectives(whole, calls)
-    disabled = Intervals.in_state(trace.states, TRACING_DISABLED).at(masters)
+    disabled = trace.records.in_state(TRACING_DISABLED).at(masters)
     made = _kernel.operations(
         **calls.columns,
         send=matched.send,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 __all__ = ["give_back", "take", "walk", "walk_locations"]
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 17
 
 
 def walk(*columns: NDArray[Any], rows: int | None = None) -> Iterator[slice]:

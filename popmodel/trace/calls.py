@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.trace.blocks import walk
 from popmodel.trace.pieces import cut_spans, spread
 from popmodel.values import dataclass
 
@@ -16,8 +17,17 @@ if TYPE_CHECKING:
 
     from popmodel.trace.pieces import Pieces
     from popmodel.trace.tables import TraceWarning
+    from popmodel.trace.trace import Trace
 
-__all__ = ["CallGroup", "Calls", "CollectiveArguments", "cut_calls"]
+__all__ = [
+    "CallGroup",
+    "CallLengths",
+    "Calls",
+    "CollectiveArguments",
+    "call_times",
+    "cut_calls",
+    "lengths_in",
+]
 
 
 class CallGroup(Enum):
@@ -107,21 +117,17 @@ class Calls:
         return len(self.entry)
 
 
-def cut_calls(calls: Calls, pieces: Pieces) -> tuple[Calls, NDArray[np.int64]]:
+def cut_calls(calls: Calls, pieces: Pieces) -> Calls:
     """Calls of which something lies in some pieces of a run, clipped to them.
 
-    Returns
-    -------
-    calls : Calls
-        With times of the part. A call that goes on from one piece into the next is one in each.
-    row : int64[n]
-        The call of the whole run that each of them is.
+    Their times are those of the part; a call that goes on from one piece into the next is one in
+    each.
     """
     row, offsets, entry, exit_ = cut_spans(calls.offsets, calls.entry, calls.exit, pieces)
     told = calls.collectives
     first = np.searchsorted(row, told.call, side="left")
     which, mine = spread(first, np.searchsorted(row, told.call, side="right") - first)
-    kept = replace(
+    return replace(
         calls,
         offsets=offsets,
         entry=entry,
@@ -134,4 +140,39 @@ def cut_calls(calls: Calls, pieces: Pieces) -> tuple[Calls, NDArray[np.int64]]:
             if (column := getattr(calls, name)) is not None
         },
     )
-    return kept, row
+
+
+class CallLengths(NamedTuple):
+    """How many calls each of a run of rows is in a part of the run, and how long, ns: int64[n]."""
+
+    calls: NDArray[np.int64]
+    time: NDArray[np.int64]
+
+
+def lengths_in(trace: Trace, rows: slice) -> CallLengths:
+    """What of some calls of the whole run lies in a trace, which may be a part of it.
+
+    As `cut_calls`, but without the calls: a long run has many.
+    """
+    calls = (trace.whole or trace).calls()
+    entry, exit_ = calls.entry[rows], calls.exit[rows]
+    if trace.pieces is None:
+        return CallLengths(np.ones(len(entry), np.int64), exit_ - entry)
+    passed = trace.pieces.passed(exit_) - trace.pieces.passed(entry)
+    return CallLengths(trace.pieces.touched(entry, exit_)[1], passed)
+
+
+def call_times(trace: Trace) -> CallLengths:
+    """Number of MPI calls of each location, and its time in them, ns: int64[L]; found once."""
+    return trace.derived("call_times", _call_times)
+
+
+def _call_times(trace: Trace) -> CallLengths:
+    calls = (trace.whole or trace).calls()
+    total = CallLengths(*np.zeros((2, trace.locations), np.int64))
+    for block in walk(rows=len(calls)):
+        bounds = np.clip(calls.offsets, block.start, block.stop) - block.start
+        for sums, values in zip(total, lengths_in(trace, block), strict=True):
+            before = np.concatenate([[0], np.cumsum(values)])
+            sums += before[bounds[1:]] - before[bounds[:-1]]
+    return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from popmodel.trace.calls import call_times
 from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import losses
 from popmodel.trace.processors import crowding
@@ -67,7 +68,7 @@ def too_small(trace: Trace) -> list[str]:
     if duration < MEASURABLE * 1e9:
         reasons.append(f"lasts only {format_time(duration / 1e9, digits=3)}")
     short = duration < ENOUGH * 1e9
-    calls = len(trace.calls().entry) if short else FEW
+    calls = int(call_times(trace).calls.sum()) if short else FEW
     regions = len(parallel_regions(trace).on_master) if calls < FEW else 0
     if 0 < calls + regions < FEW:
         numbers = ((calls, "MPI call"), (regions, "parallel region"))

@@ -11,8 +11,9 @@ import numpy as np
 
 from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
-from popmodel.trace.blocks import take, walk
+from popmodel.trace.blocks import walk
 from popmodel.trace.pieces import cut_spans
+from popmodel.trace.tables import offsets_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -50,15 +51,30 @@ class Intervals:
         return Intervals(*(np.ascontiguousarray(each, np.int64) for each in (offsets, begin, end)))
 
     @classmethod
-    def in_state(cls, states: States, state: int) -> Intervals:
-        """Records of one state; where records overlap, which they should not, time counts once."""
-        found = [
-            np.flatnonzero(states.state[block] == state) + block.start
-            for block in walk(states.state)
-        ]
-        rows = np.concatenate([np.empty(0, dtype=np.int64), *found])
-        offsets = np.searchsorted(rows, states.offsets)
-        begin, end = take(states.begin, rows), take(states.end, rows)
+    def none(cls, locations: int) -> Intervals:
+        """No intervals."""
+        return cls(np.zeros(locations + 1, np.int64), *np.empty((2, 0), np.int64))
+
+    @classmethod
+    def in_state(cls, states: States, state: int, pieces: Pieces | None = None) -> Intervals:
+        """Records of one state, or what of them lies in some pieces of the run.
+
+        Where records overlap, which they should not, time counts once.
+        """
+        counts = np.zeros(len(states.offsets) - 1, np.int64)
+        begins, ends = ([np.empty(0, np.int64)] for _ in range(2))
+        for block in walk(states.state, states.begin, states.end):
+            rows = np.flatnonzero(states.state[block] == state)
+            edges = np.clip(states.offsets, block.start, block.stop) - block.start
+            offsets = np.searchsorted(rows, edges)
+            begin, end = states.begin[block][rows], states.end[block][rows]
+            if pieces is not None:
+                _, offsets, begin, end = cut_spans(offsets, begin, end, pieces)
+            counts += np.diff(offsets)
+            begins.append(begin)
+            ends.append(end)
+        offsets = offsets_of(counts)
+        begin, end = np.concatenate(begins), np.concatenate(ends)
         for location in _overlapping(offsets, begin, end):
             mine = slice(offsets[location], offsets[location + 1])
             before = np.maximum.accumulate(end[mine])[:-1]

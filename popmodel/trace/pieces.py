@@ -96,9 +96,15 @@ class Pieces:
 
     def touch(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether any piece holds a time from `begin` to `end`, both included."""
-        first = np.searchsorted(self.end, begin, side="left")
-        touched: NDArray[np.bool_] = first < np.searchsorted(self.begin, end, side="right")
+        touched: NDArray[np.bool_] = self.touched(begin, end)[1] > 0
         return touched
+
+    def touched(
+        self, begin: NDArray[np.int64], end: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first piece that holds a time from `begin` to `end`, and how many do."""
+        first = np.searchsorted(self.end, begin, side="left")
+        return first, np.maximum(np.searchsorted(self.begin, end, side="right") - first, 0)
 
     def of_pieces(self, inner: Pieces) -> Pieces:
         """Pieces of the part in the time of the whole run: a part of this part.
@@ -170,9 +176,7 @@ def cut_spans(
         begin, end = np.maximum(begin[row], first), np.minimum(end[row], last)
         shift = pieces.shift
     else:
-        which = np.searchsorted(pieces.end, begin, side="left")
-        count = np.searchsorted(pieces.begin, end, side="right") - which
-        row, piece = spread(which, np.maximum(count, 0))
+        row, piece = spread(*pieces.touched(begin, end))
         begin = np.maximum(begin[row], pieces.begin[piece])
         end = np.minimum(end[row], pieces.end[piece])
         shift = pieces.shift[piece]

@@ -58,7 +58,7 @@ class CallSites:
     Attributes
     ----------
     site : int32[n]
-        Index into `places` of each row of `Calls`; 0 where it is not known.
+        Index into `places` of each row of `Calls`; empty where there is one place for all.
     places : sequence of (str, str)
         The function that calls, and the place such as ``solver.c:42``; empty where not known.
     """
@@ -118,6 +118,10 @@ class Records:
         """What each thread was doing."""
         raise NotImplementedError
 
+    def in_state(self, state: int) -> Intervals:
+        """When threads are in a state (`popmodel.trace.states`)."""
+        return Intervals.in_state(self.states, state)
+
     @property
     def messages(self) -> Messages:
         """Point-to-point messages; none where the format has no records of them."""
@@ -155,8 +159,8 @@ class Records:
         ]
 
     def sites(self) -> CallSites:
-        """Where MPI is called; a row for each of `calls`."""
-        return CallSites(np.zeros(len(self.calls()), np.int32), (("", ""),))
+        """Where MPI is called; of a whole run: a row for each of its calls."""
+        return CallSites(np.empty(0, np.int32), (("", ""),))
 
     def openmp(self) -> OpenMP:
         """Parallel regions of OpenMP."""

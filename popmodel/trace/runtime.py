@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["longest", "state_times"]
+__all__ = ["longest", "state_ends", "state_times"]
 
 
 def state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -27,17 +27,44 @@ def state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    states = trace.states
+    # What is left of the states of a part of a run is never held: they are many.
+    states = (trace.whole or trace).states
     covered = np.zeros(len(states.offsets) - 1, dtype=np.int64)
     traced = covered.copy()
     for block in walk(states.state, states.begin, states.end):
-        length = states.end[block] - states.begin[block]
+        begin, end = states.begin[block], states.end[block]
+        if trace.pieces is not None:
+            begin, end = trace.pieces.passed(begin), trace.pieces.passed(end)
+        length = end - begin
         bounds = np.clip(states.offsets, block.start, block.stop) - block.start
         for total in (covered, traced):
             passed = np.concatenate([[0], np.cumsum(length)])
             total += passed[bounds[1:]] - passed[bounds[:-1]]
             length[states.state[block] == TRACING_DISABLED] = 0
     return covered, traced
+
+
+def state_ends(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Begin of the first and end of the last state of each location, ns; both 0 without any."""
+    whole, pieces = trace.whole or trace, trace.pieces
+    states = whole.states
+    first = np.zeros(len(states.offsets) - 1, dtype=np.int64)
+    last, found = first.copy(), np.zeros(len(first), dtype=bool)
+    for block in walk(states.begin, states.end):
+        begin, end = states.begin[block], states.end[block]
+        kept = np.arange(len(begin))
+        if pieces is not None:
+            kept = np.flatnonzero(pieces.overlap(begin, end)[1])
+        bounds = np.clip(states.offsets, block.start, block.stop) - block.start
+        bounds = np.searchsorted(kept, bounds)
+        some = bounds[1:] > bounds[:-1]
+        new = some & ~found
+        first[new] = begin[kept[bounds[:-1][new]]]
+        last[some] = end[kept[bounds[1:][some] - 1]]
+        found |= some
+    if pieces is not None:
+        first[found], last[found] = pieces.moved(first[found]), pieces.moved(last[found])
+    return first, last
 
 
 def longest(trace: Trace, covered: NDArray[np.int64], traced: NDArray[np.int64]) -> int:

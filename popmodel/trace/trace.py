@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from popmodel.trace.calls import Calls
     from popmodel.trace.event import Event
     from popmodel.trace.pieces import Pieces
-    from popmodel.trace.records import Records
+    from popmodel.trace.records import CallSites, Records
     from popmodel.trace.tables import Int32, Int64, Messages, States, TraceWarning
 
 Derived = TypeVar("Derived")
@@ -124,6 +124,11 @@ class Trace:
     def calls(self) -> Calls:
         """MPI calls of all locations."""
         return self.derived("calls", lambda trace: trace.records.calls())
+
+    def sites(self) -> CallSites:
+        """Where MPI is called; a row for each of the calls of the whole run."""
+        whole = self.whole or self
+        return whole.derived("sites", lambda trace: trace.records.sites())
 
     def marks(self, kind: Event) -> Instants:
         """What the tracer tells of one kind about the trace."""

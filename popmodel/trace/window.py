@@ -10,8 +10,9 @@ import numpy as np
 from popmodel.errors import PartError, UsageError
 from popmodel.trace.calls import cut_calls
 from popmodel.trace.event import MARKS
+from popmodel.trace.intervals import Intervals
 from popmodel.trace.pieces import Pieces, cut_instants, joined, spread
-from popmodel.trace.records import CallSites, Records, Synchronisation
+from popmodel.trace.records import Records, Synchronisation
 from popmodel.trace.tables import Events, Messages, States, location_of_row, offsets_of
 from popmodel.trace.user_regions import user_regions
 from popmodel.units import format_time, plural
@@ -135,6 +136,10 @@ class Part(Records):
         """States, clipped; those of which nothing is left are dropped."""
         return _states(self._whole.states, self._pieces)
 
+    def in_state(self, state: int) -> Intervals:
+        """When threads are in a state, clipped."""
+        return Intervals.in_state(self._whole.states, state, self._pieces)
+
     @property
     def messages(self) -> Messages:
         """Messages with a time inside."""
@@ -149,12 +154,7 @@ class Part(Records):
 
     def calls(self) -> Calls:
         """MPI calls, clipped."""
-        return cut_calls(self._whole.calls(), self._pieces)[0]
-
-    def sites(self) -> CallSites:
-        """Where MPI is called."""
-        sites = self._whole.records.sites()
-        return CallSites(sites.site[cut_calls(self._whole.calls(), self._pieces)[1]], sites.places)
+        return cut_calls(self._whole.calls(), self._pieces)
 
     def openmp(self) -> OpenMP:
         """Parallel regions, clipped."""
@@ -182,7 +182,7 @@ class Part(Records):
         return self._whole.records.lock_waits().cut(self._pieces)
 
     def counter(self, counter: Event, locations: slice) -> Instants:
-        """Readings of a hardware counter, divided at the edges."""
+        """Readings of a hardware counter of some locations, divided at the edges."""
         return self._whole.records.counter(counter, locations).divided(self._pieces)
 
     def counter_names(self) -> list[str]:

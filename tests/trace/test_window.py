@@ -71,7 +71,7 @@ def test_what_goes_on_over_an_edge_is_clipped(tmp_path: Path) -> None:
     assert [calls.names[code] for code in calls.name.tolist()] == ["MPI_Send", "MPI_Recv"]
     assert calls.collectives.call.tolist() == [0]
     assert calls.collectives.sent.tolist() == [88]
-    sites = trace.records.sites()
+    sites = trace.sites()
     assert [sites.places[site] for site in sites.site.tolist()] == [
         ("function 4", "line 5"),
         ("", ""),
@@ -172,7 +172,7 @@ def tables(trace: Trace) -> dict[str, object]:
     marks = records.marks()
     instants = (
         records.lock_waits(),
-        records.counter(Event.CYCLES, slice(0, records.locations)),
+        records.counter(Event.CYCLES, slice(0, trace.locations)),
         marks.get(Event.LOST, Instants.none(trace.locations)),
     )
     plain = {

@@ -10,15 +10,26 @@ from popmodel.arrays import alike, distinct
 from popmodel.trace.blocks import take, walk
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals
+from popmodel.trace.tables import Events
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from popmodel.trace.tables import Events
 
-__all__ = ["Selected", "instants", "kinds_of", "rows_where_type", "select", "where_nonzero"]
+__all__ = [
+    "Selected",
+    "instants",
+    "kinds_of",
+    "rows_where_type",
+    "select",
+    "select_by_lines",
+    "where_nonzero",
+]
+
+_ROWS = 1 << 17
+"""Events that are selected together."""
 
 
 def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray[np.int64]:
@@ -94,6 +105,21 @@ def select(events: Events, types: Sequence[int]) -> Selected:
         take(events.time, rows),
         take(events.value, rows),
     )
+
+
+def select_by_lines(events: Events, types: Sequence[int]) -> Iterator[Selected]:
+    """Select events a block after the other; what stands at one time is in one block."""
+    begin, count = 0, len(events.time)
+    while begin < count:
+        end = min(begin + _ROWS, count)
+        while end < count and events.time[end] == events.time[end - 1]:
+            end += 1
+        rows = slice(begin, end)
+        offsets = np.clip(events.offsets, begin, end) - begin
+        yield select(
+            Events(offsets, events.time[rows], events.type[rows], events.value[rows]), types
+        )
+        begin = end
 
 
 def instants(events: Events, types: Sequence[int]) -> Instants:

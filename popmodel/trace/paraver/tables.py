@@ -13,7 +13,7 @@ from popmodel.trace.event import MARKS, Event
 from popmodel.trace.function_names import full_name
 from popmodel.trace.instants import Instants
 from popmodel.trace.paraver.calls import named_calls, pair, tally
-from popmodel.trace.paraver.events import instants, rows_where_type, select
+from popmodel.trace.paraver.events import instants, select, select_by_lines
 from popmodel.trace.paraver.numbers import (
     COUNTER_RANGE,
     COUNTERS,
@@ -103,22 +103,17 @@ class ParaverRecords(Records):
 
     def sites(self) -> CallSites:
         """Where MPI is called: the first events of callers behind the entry, at its time."""
-        if not len(rows_where_type(self.events.type, (_CALLER, _LINE))):
-            return CallSites(np.zeros(self._entries(), np.int32), (("", ""),))
-        found = select(self.events, (*MPI_TYPES, _CALLER, _LINE))
-        entries = np.flatnonzero((found.type <= max(MPI_TYPES)) & (found.value != 0))
-        columns = [_beside(found, entries, type_) for type_ in (_CALLER, _LINE)]
-        kinds, site = alike(*columns)
-        places = [(self._function(caller), self._place(line)) for caller, line in kinds.tolist()]
-        return CallSites(site.astype(np.int32), places)
-
-    def _entries(self) -> int:
-        """How many calls of MPI are entered, without holding their rows."""
-        events, types = self.events, tuple(MPI_TYPES)
-        return sum(
-            int(np.count_nonzero(events.value[block][rows_where_type(events.type[block], types)]))
-            for block in walk(events.type, events.value)
-        )
+        number: dict[tuple[int, int], int] = {}
+        sites = [np.empty(0, np.int32)]
+        for found in select_by_lines(self.events, (*MPI_TYPES, _CALLER, _LINE)):
+            entries = np.flatnonzero((found.type <= max(MPI_TYPES)) & (found.value != 0))
+            kinds, site = alike(*(_beside(found, entries, type_) for type_ in (_CALLER, _LINE)))
+            numbers = [number.setdefault((*kind,), len(number)) for kind in kinds.tolist()]
+            sites.append(np.array(numbers, np.int32)[site])
+        if len(number) <= 1:
+            sites = sites[:1]
+        places = [(self._function(caller), self._place(line)) for caller, line in number]
+        return CallSites(np.concatenate(sites), places or (("", ""),))
 
     def _function(self, value: int) -> str:
         label = self.labels.label(_CALLER, value).strip()
@@ -153,7 +148,7 @@ class ParaverRecords(Records):
         return instants(self.events, [NUMBERS[event] for event in _WAITED])
 
     def counter(self, counter: Event, locations: slice) -> Instants:
-        """Readings of a hardware counter, whatever number the trace gives it."""
+        """Readings of a hardware counter of some locations, whatever number the trace gives it."""
         named = self.labels.event_types.items()
         types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
         return instants(self.events.at(locations), sorted({NUMBERS[counter], *types}))
