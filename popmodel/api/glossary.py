@@ -175,7 +175,7 @@ def _keys() -> list[Word]:
 
 def find_in_formulas(wanted: str) -> list[Word]:
     """The part of the work of a process to which formulas give that name; loads the model."""
-    from popmodel.model.formula.notebook import WORK
+    from popmodel.formulas.notebook import WORK
 
     return [
         Word(name, "symbols of popmodel predict --formula", meaning, unit)

@@ -16,7 +16,7 @@ from popmodel.model.signatures import summaries
 from popmodel.plain import document
 
 if TYPE_CHECKING:
-    from popmodel.model.formula.derivation import Formula
+    from popmodel.formulas.derivation import Formula
 
 __all__ = ["bundled", "formula"]
 
@@ -38,7 +38,7 @@ def formula(
     cores_per_node: int | None = None,
 ) -> Formula:
     """Derive the formula of a metric, or of the runtime; other arguments as for `predict`."""
-    from popmodel.model.formula import derivation
+    from popmodel.formulas import derivation
 
     return derivation.formula(
         signature_of(application),

@@ -23,21 +23,21 @@ from popmodel.api.predict import estimate_text
 from popmodel.api.results import Result
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.model.changes import WHAT_IF
-from popmodel.model.sweep import sweep as model
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.report.sweep import VIEWS
+from popmodel.splits import sweep as model
 from popmodel.units import count, parse_size
 from popmodel.values import cut
 
 if TYPE_CHECKING:
-    from popmodel.model.sweep.sweep import Step
     from popmodel.report.views import Views
+    from popmodel.splits.sweep import Step
 
 __all__ = ["Sweep", "sweep"]
 
 
 class Sweep(model.Sweep, Result):
-    """Splits of cores, with the attributes of `popmodel.model.sweep.sweep.Sweep`."""
+    """Splits of cores, with the attributes of `popmodel.splits.sweep.Sweep`."""
 
     to_dict = model.Sweep.to_dict
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from popmodel.model.sweep.candidate import WITHIN
-from popmodel.model.sweep.choice import SURE
-from popmodel.model.sweep.tuning import LEAST_GAIN
 from popmodel.report.figures import percent
 from popmodel.report.splits import Entry
 from popmodel.report.splits import name as split_name
 from popmodel.report.uncertainty import named
 from popmodel.report.views import Document
+from popmodel.splits.candidate import WITHIN
+from popmodel.splits.choice import SURE
+from popmodel.splits.tuning import LEAST_GAIN
 from popmodel.units import count, plural
 
 _LEAST_POINTS = 0.05  # of efficiency: what is less rounds to nothing

@@ -13,9 +13,9 @@ from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
+from popmodel.formulas.notebook import WORK
 from popmodel.machine import schema
 from popmodel.model.changes import REMEDIES
-from popmodel.model.formula.notebook import WORK
 from popmodel.model.signature.tables import KEYS, TABLES
 from popmodel.model.symbols import SHORT, SYMBOLS
 from popmodel.shapes import Items, Named, Optional, Shape, Table

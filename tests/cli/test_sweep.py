@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from popmodel.model.sweep import choice
+from popmodel.splits import choice
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

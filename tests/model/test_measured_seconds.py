@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, point, program
 
-from popmodel.model.formula.derivation import formula
+from popmodel.formulas.derivation import formula
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.costs import Costs
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.kinds.serial import Serial
 from popmodel.model.predict import predict
-from popmodel.model.sweep.sweep import sweep
+from popmodel.splits.sweep import sweep
 
 ITERATION = 1e-9
 """2 flop of a machine that does 2 in a cycle of 0.5 ns, and a cycle of loop control."""

@@ -18,7 +18,6 @@ from popmodel.model.predict import predict
 from popmodel.model.prediction import Estimate
 from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Allocation, place
-from popmodel.model.sweep.sweep import sweep
 from popmodel.model.validity import LIMITS, Validity, assess, ranges
 from popmodel.plain import plain
 from popmodel.report.predict import blocks
@@ -27,6 +26,7 @@ from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
 from popmodel.report.sweep import blocks as sweep_blocks
 from popmodel.report.sweep import records as sweep_records
+from popmodel.splits.sweep import sweep
 
 TWO_CORES = profile.load(Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json")
 LOOP = (

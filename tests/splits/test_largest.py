@@ -13,10 +13,10 @@ from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.sweep.largest import Largest, largest_cores
-from popmodel.model.sweep.splits import evaluate_all
-from popmodel.model.sweep.sweep import sweep
 from popmodel.model.uncertainty import nominal
+from popmodel.splits.largest import Largest, largest_cores
+from popmodel.splits.splits import evaluate_all
+from popmodel.splits.sweep import sweep
 
 # without imbalance one replay is enough, and a search through all is cheap
 STENCIL = replace(signature.load("stencil3d"), imbalance={})

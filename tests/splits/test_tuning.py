@@ -13,9 +13,9 @@ from popmodel.machine import profile
 from popmodel.model import signatures as signature
 from popmodel.model.predict import predict
 from popmodel.model.signature.program import Signature
-from popmodel.model.sweep.sweep import sweep
-from popmodel.model.sweep.tuning import Tuned
 from popmodel.model.terms import pipeline
+from popmodel.splits.sweep import sweep
+from popmodel.splits.tuning import Tuned
 
 # without imbalance one replay is enough, and a search through all is cheap
 STENCIL = replace(signature.load("stencil3d"), imbalance={})

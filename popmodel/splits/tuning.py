@@ -17,10 +17,10 @@ from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
-from popmodel.model.sweep.candidate import Evaluated, estimated
-from popmodel.model.sweep.splits import evaluate
 from popmodel.model.uncertainty import Draws, nominal
 from popmodel.plain import fields_of
+from popmodel.splits.candidate import Evaluated, estimated
+from popmodel.splits.splits import evaluate
 from popmodel.values import dataclass
 
 WITHIN = 0.01

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from popmodel.machine.topology import Topology
 from popmodel.model.run.placement import place
-from popmodel.model.sweep.candidate import Candidate, Evaluated, judge
-from popmodel.model.sweep.choice import SURE, WORTH, choose
-from popmodel.model.sweep.growth import growth
 from popmodel.model.validity import Validity
+from popmodel.splits.candidate import Candidate, Evaluated, judge
+from popmodel.splits.choice import SURE, WORTH, choose
+from popmodel.splits.growth import growth
 
 TOPOLOGY = Topology(4, 16, 2, 2, ())
 DRAWS = 400

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from popmodel.model.prediction import Estimate
-from popmodel.model.sweep.candidate import ratio
-from popmodel.model.sweep.choice import Choice
+from popmodel.splits.candidate import ratio
+from popmodel.splits.choice import Choice
 from popmodel.values import dataclass
 
 

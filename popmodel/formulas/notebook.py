@@ -9,10 +9,10 @@ from typing import Any
 
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced, exact
+from popmodel.formulas import notation
 from popmodel.machine.parameter import TIERS
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model.formula import notation
 from popmodel.model.run.work import Work
 from popmodel.model.symbols import explain, short_name
 from popmodel.model.terms.critical import random_round

@@ -25,13 +25,13 @@ from popmodel.model.predict import predict
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import expand
-from popmodel.model.sweep.splits import divisors
-from popmodel.model.sweep.sweep import Sweep, sweep
+from popmodel.splits.splits import divisors
+from popmodel.splits.sweep import Sweep, sweep
 
 STENCIL = signature.load("stencil3d")
 CANNON = signature.load("cannon")
 PRESET = profile.load(profile.DEFAULT_PRESET)
-ONE_NODE = Path(__file__).parents[3] / "examples" / "profiles" / "two-core-vm.json"
+ONE_NODE = Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json"
 
 SERIAL = """
 [[program]]

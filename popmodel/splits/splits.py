@@ -15,9 +15,9 @@ from popmodel.model.run import grid
 from popmodel.model.run.nearest import on_nodes
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Outcome, Study
-from popmodel.model.sweep.candidate import Evaluated
 from popmodel.model.uncertainty import Draws
 from popmodel.model.validity import assess
+from popmodel.splits.candidate import Evaluated
 from popmodel.units import format_size
 from popmodel.values import dataclass
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from popmodel.errors import UsageError
 from popmodel.model.study import Study
-from popmodel.model.sweep.candidate import Evaluated, is_compared
-from popmodel.model.sweep.splits import evaluate_all
 from popmodel.model.uncertainty import nominal
+from popmodel.splits.candidate import Evaluated, is_compared
+from popmodel.splits.splits import evaluate_all
 from popmodel.units import plural
 from popmodel.values import dataclass
 

@@ -1,6 +1,6 @@
 """All splits of some cores into processes and threads, evaluated in the same draws.
 
-`popmodel.model.sweep.choice` judges them and says which to take.
+`popmodel.splits.choice` judges them and says which to take.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.subject import subject
-from popmodel.model.sweep import tuning
-from popmodel.model.sweep.candidate import Candidate, judge
-from popmodel.model.sweep.checking import Check, check
-from popmodel.model.sweep.choice import Choice, choose
-from popmodel.model.sweep.growth import growth
-from popmodel.model.sweep.largest import Largest, largest_cores
-from popmodel.model.sweep.splits import Refused, divisors, evaluate_all, impossible
-from popmodel.model.sweep.tuning import Tuned
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.plain import document
+from popmodel.splits import tuning
+from popmodel.splits.candidate import Candidate, judge
+from popmodel.splits.checking import Check, check
+from popmodel.splits.choice import Choice, choose
+from popmodel.splits.growth import growth
+from popmodel.splits.largest import Largest, largest_cores
+from popmodel.splits.splits import Refused, divisors, evaluate_all, impossible
+from popmodel.splits.tuning import Tuned
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/sweep/1"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
-from popmodel.model.sweep.candidate import Evaluated
+from popmodel.splits.candidate import Evaluated
 from popmodel.values import dataclass
 
 Split = tuple[int, int]

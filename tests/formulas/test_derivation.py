@@ -13,12 +13,12 @@ from model.demo import exact, machine, program
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions import parse
+from popmodel.formulas import derivation as formulas
+from popmodel.formulas import notation, notebook
+from popmodel.formulas.derivation import Formula, FormulaError, choose, derive
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
-from popmodel.model.formula import derivation as formulas
-from popmodel.model.formula import notation, notebook
-from popmodel.model.formula.derivation import Formula, FormulaError, choose, derive
 from popmodel.model.predict import predict
 from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.run.course import Change, Correction
