@@ -77,6 +77,13 @@ class Halo(sending.Sending):
         sending.THREADS,
     )
     needs: ClassVar[str] = CELLS
+    remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "pack": ("pack {} in a parallel region", "All threads copy the halo to and from messages."),
+        "overlap": (
+            "overlap {} fully with computation",
+            "The whole exchange is hidden: the most that nonblocking communication can bring.",
+        ),
+    }
 
     width: Amount
     bytes_per_cell: Amount

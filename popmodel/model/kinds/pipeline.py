@@ -74,6 +74,9 @@ class Pipeline(Item):
         Key("bytes", "B", None, "message to the next process after each block", NOT_NEGATIVE),
     )
     needs: ClassVar[str] = GRID
+    remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "blocks": ("twice the blocks in {}", "Processes start earlier and send more often.")
+    }
     communicates: ClassVar[bool] = True
     computes_between: ClassVar[bool] = True
     one_sender: ClassVar[str] = "the blocks of a pipeline are sent one after the other"
@@ -97,7 +100,7 @@ class Pipeline(Item):
         times = [
             sending.exchanged(point, targets, self.bytes)[0] for targets in self.towards(point)
         ]
-        slowest = maximum(*times) if len(times) > 1 else times[0] if times else 0.0
+        slowest = maximum(*times) if times else 0.0
         frequency = point.parameters.frequency(point.placement.per_node)
         return Work(
             serial=self.seconds,
