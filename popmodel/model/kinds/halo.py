@@ -203,10 +203,7 @@ class Neighbours:
             int(np.bincount(messages.nodes[(places == where).any(axis=0)]).max(initial=0))
             for where in (ON_NODE, ELSEWHERE)
         )
-        classes = {
-            ON_NODE: messages.within(staying, threads) if staying else [],
-            ELSEWHERE: messages.between(leaving, threads) if leaving else [],
-        }
+        classes = messages.classes(staying, leaving, threads)
         return Neighbours(point, threads, towards, places, classes)
 
     def time(self, sizes: Sequence[Value], mode: str) -> Value:
@@ -226,7 +223,7 @@ class Neighbours:
         """
         in_order = [sizes[dim] for dim, _ in self.towards]
         times = [self._to_all(pattern, in_order, mode) for pattern in _different(self.places)]
-        return maximum(*times) if len(times) > 1 else times[0]
+        return maximum(*times)
 
     def _to_all(self, pattern: NDArray[np.int8], sizes: Sequence[Value], mode: str) -> Value:
         """Time of a process whose partners are where ``pattern`` says."""
@@ -241,7 +238,7 @@ class Neighbours:
         times = self._through_port(pattern, sizes)
         # messages to the same kind of place follow each other: the last one is the latest
         last = {int(pattern[direction]): time for direction, time in times.items()}
-        return maximum(*last.values()) if len(last) > 1 else next(iter(last.values()))
+        return maximum(*last.values())
 
     def _through_port(self, pattern: NDArray[np.int8], sizes: Sequence[Value]) -> dict[int, Value]:
         """Time until each message of a nonblocking exchange has arrived, by direction.

@@ -74,7 +74,7 @@ class Teams:
             Who takes part together, see `members`.
         """
         times = list(dict(self._by_shape(op, size, comm)).values())
-        return maximum(*times) if len(times) > 1 else times[0] if times else 0.0
+        return maximum(*times) if times else 0.0
 
     def in_teams(
         self, op: str, size: Value, comm: Communicator = "world"
