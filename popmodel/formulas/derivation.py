@@ -252,7 +252,7 @@ def derive(
     return Formula(
         study.signature,
         study.profile,
-        {name: quantity.value for name, quantity in study.params.items()},
+        study.values,
         placement,
         RUNTIME if family is None else f"{family.id}.{metric}",
         "Runtime" if family is None else family.metrics[metric].name,
@@ -446,6 +446,6 @@ def _notes(
             "mva(n, Z, S) is the mean time between two entries of a thread into a critical "
             "section, for n threads with times Z outside and S inside it (mean value analysis)"
         )
-    if run.left_out:
-        notes.append(not_modelled(run.left_out))
+    if run.machine.left_out:
+        notes.append(not_modelled(run.machine.left_out))
     return tuple(notes)
