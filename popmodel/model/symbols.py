@@ -49,12 +49,11 @@ _TABLE = (
     Symbol("ppn", "processes per node", "1", "placement"),
     Symbol("nodes", "nodes used", "1", "placement"),
     Symbol("A", "active cores of the fullest memory domain", "1", "placement"),
-    Symbol("P0", "processes along the first grid dimension", "1", "signature"),
-    Symbol("P1", "processes along the second grid dimension", "1", "signature"),
-    Symbol("P2", "processes along the third grid dimension", "1", "signature"),
-    Symbol("n0", "local cells along the first grid dimension", "1", "signature"),
-    Symbol("n1", "local cells along the second grid dimension", "1", "signature"),
-    Symbol("n2", "local cells along the third grid dimension", "1", "signature"),
+    *(
+        Symbol(f"{letter}{dim}", f"{what} along the {nth} grid dimension", "1", "signature")
+        for letter, what in (("P", "processes"), ("n", "local cells"))
+        for dim, nth in enumerate(("first", "second", "third"))
+    ),
     *map(_of_machine, REGISTER),
     Symbol(
         "imbalance.persistent_cv",
@@ -145,12 +144,9 @@ def label(path: str) -> str:
 
 def not_modelled(paths: Iterable[str]) -> str:
     """Say which effects a prediction lacks because the profile has no value for them."""
-    named = ", ".join(f"{path} ({_effect(path)})" for path in sorted(paths))
+    effects = {path: label(path).removesuffix(f" ({path})") for path in sorted(paths)}
+    named = ", ".join(f"{path} ({effect})" for path, effect in effects.items())
     return f"not modelled, no value in the profile: {named}"
-
-
-def _effect(path: str) -> str:
-    return label(path).removesuffix(f" ({path})")
 
 
 def short_name(path: str) -> str:

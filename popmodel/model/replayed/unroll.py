@@ -283,10 +283,8 @@ def _joined(
         target=target,
         burst=np.zeros(size),
         tail=np.zeros(processes),
-        messages=Messages(*_columns([one.program.messages for one in every_one], Messages)),
-        collectives=Collectives(
-            *_columns([renamed[one.place] for one, _ in meetings], Collectives)
-        ),
+        messages=Messages(**_columns([one.program.messages for one in every_one])),
+        collectives=Collectives(**_columns([renamed[one.place] for one, _ in meetings])),
         call=kind.astype(np.int32),
         call_name=names,
         call_code=np.arange(len(names), dtype=np.int32),
@@ -294,11 +292,8 @@ def _joined(
         communicators=communicators,
         nodes=(np.arange(processes) // per_node).astype(np.int32),
     )
-    fields = [name for name in Charges.__annotations__ if name != "sender_waits_for_transfer"]
-    every = {
-        name: np.concatenate([getattr(one.charges, name) for one in every_one]) for name in fields
-    }
-    return program, Charges(**every, sender_waits_for_transfer=True), tuple(parts)
+    charges = Charges(**_columns([one.charges for one in every_one]))
+    return program, charges, tuple(parts)
 
 
 def _renamed(part: Program, communicators: dict[int, NDArray[np.int32]]) -> Collectives:
@@ -311,7 +306,11 @@ def _renamed(part: Program, communicators: dict[int, NDArray[np.int32]]) -> Coll
     return replace(part.collectives, communicator=np.where(own > 0, own + first, 0))
 
 
-def _columns(tables: Sequence[Any], kind: type) -> list[NDArray[Any]]:
-    return [
-        np.concatenate([getattr(table, name) for table in tables]) for name in kind.__annotations__
-    ]
+def _columns(tables: Sequence[Any]) -> dict[str, Any]:
+    """Arrays one after the other, and what is the same in all tables, by name."""
+    return {
+        name: np.concatenate([getattr(table, name) for table in tables])
+        if isinstance(value, np.ndarray)
+        else value
+        for name, value in vars(tables[0]).items()
+    }
