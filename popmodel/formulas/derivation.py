@@ -23,13 +23,7 @@ from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced
-from popmodel.formulas.notebook import (
-    FUNCTIONS,
-    KINDS,
-    Equation,
-    Given,
-    Notebook,
-)
+from popmodel.formulas.notebook import FUNCTIONS, KINDS, Equation, Given, Notebook
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.elasticity import elasticities

@@ -155,10 +155,7 @@ class Parallel(Item):
     )
     parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs}
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "critical": (
-            "no critical section in {}",
-            "The threads do not wait for each other's turn.",
-        ),
+        "critical": ("no critical section in {}", "The threads do not wait for each other's turn."),
         "lines": ("no false sharing in {}", "Threads write to different cache lines."),
         "dynamic": ("schedule(dynamic) for {}", "Free threads fetch iterations one by one."),
         "guided": ("schedule(guided) for {}", "Free threads fetch shrinking chunks."),

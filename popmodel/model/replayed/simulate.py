@@ -97,10 +97,9 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
         _course(long, missing, tree.total, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
-    times = np.array([[*vars(course).values()] for course in courses])
-    return Simulation(
-        Course(*map(float, times.mean(axis=0))), done / total, repeats, round(done) * repeats
-    )
+    times = zip(*(vars(course).values() for course in courses), strict=True)
+    mean = Course(*(float(np.mean(values)) for values in times))
+    return Simulation(mean, done / total, repeats, round(done) * repeats)
 
 
 def _course(

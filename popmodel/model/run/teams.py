@@ -138,8 +138,7 @@ class Teams:
 
         def distance(row: dict[str, float]) -> float:
             return math.hypot(
-                math.log2(row["P"] / processes),
-                math.log2((row["bytes"] + 1) / (typical + 1)),
+                math.log2(row["P"] / processes), math.log2((row["bytes"] + 1) / (typical + 1))
             )
 
         return str(min(rows, key=distance)["algorithm"])

@@ -26,10 +26,7 @@ Extents = Callable[[Grid, Sequence[Value], Mapping[str, Value]], Sequence[Value]
 
 
 def derived(
-    signature: Signature,
-    given: Mapping[str, Value],
-    evaluate: Evaluate,
-    extents: Extents | None,
+    signature: Signature, given: Mapping[str, Value], evaluate: Evaluate, extents: Extents | None
 ) -> dict[str, Value]:
     """Compute ``let``, and the names of the grid.
 

@@ -79,10 +79,7 @@ _INSIDE: tuple[type[Table], ...] = tuple(
     for table in (kind, *(key.table for key in kind.own if key.table is not None))
 )
 
-KEYS: Mapping[str, tuple[Key, ...]] = {
-    **_DOCUMENT,
-    **{one.kind: one.keys() for one in _INSIDE},
-}
+KEYS: Mapping[str, tuple[Key, ...]] = {**_DOCUMENT, **{one.kind: one.keys() for one in _INSIDE}}
 """The keys of every table of a signature, by its name; the document itself has none."""
 
 TABLES: Mapping[str, str] = {
