@@ -38,21 +38,7 @@ _PACKING = {
 
 @dataclass(frozen=True)
 class Halo(sending.Sending):
-    """Every process exchanges layers of cells with its neighbours in the grid.
-
-    Attributes
-    ----------
-    width, bytes_per_cell : formula or number
-        Layers of cells, and bytes of all fields of a cell.
-    mode : {'nonblocking', 'blocking'}
-        All messages at once, or one dimension and side after the other.
-    pack : {'serial', 'parallel', 'none'}
-        Who copies the cells to and from messages.
-    overlap : formula or number
-        Share of the transfer hidden behind computation, 0 to 1.
-    comm_threads : formula or number
-        Threads of a process that send its messages.
-    """
+    """Every process exchanges layers of cells with its neighbours in the grid."""
 
     kind: ClassVar[str] = "halo"
     about: ClassVar[str] = "an exchange of boundary layers with the neighbours in the grid"

@@ -45,7 +45,7 @@ class Table:
     about : str
         What it describes.
     own : tuple of Key
-        Its keys, one for each field with a value of its own.
+        Its keys, one for each field with a value of its own, which they describe.
     parts : mapping of str to type
         Fields that are tables whose keys stand among its own.
     """

@@ -41,17 +41,7 @@ def _dimensions(reading: Reading, table: Mapping[str, Any], where: Path) -> tupl
 
 @dataclass(frozen=True)
 class Pipeline(Item):
-    """A wavefront that runs through grid dimensions block by block.
-
-    Attributes
-    ----------
-    dims : tuple of int
-        Grid dimensions.
-    blocks, seconds : formula or number
-        Blocks of the sweep of a process, and the time of its whole sweep.
-    bytes : formula or number
-        Message to the next process after each block.
-    """
+    """A wavefront that runs through grid dimensions block by block."""
 
     kind: ClassVar[str] = "pipeline"
     about: ClassVar[str] = "a wavefront through grid dimensions, block by block"
