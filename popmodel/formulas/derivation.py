@@ -46,6 +46,7 @@ from popmodel.model.subject import subject
 from popmodel.model.symbols import SYMBOLS, not_modelled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
+from popmodel.plain import document, fields_of
 from popmodel.units import format_time
 from popmodel.values import dataclass
 
@@ -105,19 +106,15 @@ class Formula:
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/formula/1``, without provenance."""
         first = self.equations[0].to_dict()
-        return {
-            "schema": SCHEMA,
+        return document(
+            SCHEMA,
             **subject(self.signature, self.profile, self.settings),
-            "processes": self.placement.processes,
-            "threads": self.placement.threads,
-            "metric": self.metric,
-            "title": self.title,
+            **fields_of(self.placement, "processes", "threads"),
+            **fields_of(self, "metric", "title"),
             **{key: first[key] for key in ("text", "latex", "value", "unit")},
-            "parts": [one.to_dict() for one in self.equations],
-            "symbols": [one.to_dict() for one in self.symbols],
-            "elasticities": [one.to_dict() for one in self.elasticities],
-            "notes": list(self.notes),
-        }
+            parts=self.equations,
+            **fields_of(self, "symbols", "elasticities", "notes"),
+        )
 
 
 def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Family | None, str]:

@@ -235,8 +235,7 @@ class Prediction:
         return document(
             SCHEMA,
             **subject(self.signature, self.profile, self.settings),
-            processes=self.placement.processes,
-            threads=self.placement.threads,
+            **fields_of(self.placement, "processes", "threads"),
             placement={
                 "nodes": self.placement.nodes,
                 "processes_per_node": self.placement.per_node,
