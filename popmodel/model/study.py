@@ -205,10 +205,22 @@ class Study:
         """
         placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
         check_requirements(self.signature, processes, threads, self.values)
-        check_memory(self.memory(placement), placement, self.profile, self.signature)
+        self._check_memory(placement)
         if placement.nodes > 1 and self.has_mpi and "inter" not in self.profile.tiers():
             raise self.profile.missing("net.inter")
         return placement
+
+    def _check_memory(self, placement: Placement) -> None:
+        """Refuse a split whose processes need more bytes each than a node has for them."""
+        memory, available = self.memory(placement), self.profile.topology.memory_per_node
+        if memory is None or available is None or memory * placement.per_node <= available:
+            return
+        raise ImpossibleSplit(
+            f"{self.signature.name} needs {format_size(memory * placement.per_node, digits=3)} "
+            f"on a node ({plural(placement.per_node, 'process', 'processes')}), "
+            f"a node has {format_size(available, digits=3)}",
+            "use a smaller problem or fewer processes per node",
+        )
 
     def memory(self, placement: Placement) -> float | None:
         """Return the best estimate of the memory of a process, bytes; None if nothing tells."""
@@ -409,22 +421,6 @@ def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> 
             if changes.acts_on(prefix, path) or changes.acts_on(prefix, flat):
                 expanded[path] = factor
     return expanded
-
-
-def check_memory(
-    memory: float | None, placement: Placement, profile: Profile, signature: Signature
-) -> None:
-    """Refuse a split whose processes need more bytes each than a node has for them."""
-    available = profile.topology.memory_per_node
-    if memory is None or available is None or memory * placement.per_node <= available:
-        return
-    needed = memory * placement.per_node
-    raise ImpossibleSplit(
-        f"{signature.name} needs {format_size(needed, digits=3)} on a node "
-        f"({plural(placement.per_node, 'process', 'processes')}), "
-        f"a node has {format_size(available, digits=3)}",
-        "use a smaller problem or fewer processes per node",
-    )
 
 
 def multithreading(work: Work, placement: Placement) -> Estimate | None:

@@ -13,6 +13,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from fractions import Fraction
@@ -39,14 +40,6 @@ class Base(Enum):
 
 Unknown: TypeAlias = str | int | Base
 """A parameter by its name, a number that is written out by its count, or what is known."""
-
-_OPERATORS: Mapping[str, Callable[[float, float], float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "**": operator.pow,
-}
 
 
 @dataclass(frozen=True)
@@ -272,25 +265,25 @@ class _Form:
 
     def __add__(self, other: _Form) -> _Form:
         self.equations.equal(self, other, "adds {0} and {1}")
-        return self._with(other, self.unit, "+")
+        return self._with(other, self.unit, operator.add)
 
     def __sub__(self, other: _Form) -> _Form:
         self.equations.equal(self, other, "subtracts {1} from {0}")
-        return self._with(other, self.unit, "-")
+        return self._with(other, self.unit, operator.sub)
 
     def __neg__(self) -> _Form:
         return replace(self, constant=None if self.constant is None else -self.constant)
 
     def __mul__(self, other: _Form) -> _Form:
-        return self._with(other, self.unit.times(other.unit), "*")
+        return self._with(other, self.unit.times(other.unit), operator.mul)
 
     def __truediv__(self, other: _Form) -> _Form:
-        return self._with(other, self.unit.times(other.unit, Fraction(-1)), "/")
+        return self._with(other, self.unit.times(other.unit, Fraction(-1)), operator.truediv)
 
     def __pow__(self, other: _Form) -> _Form:
         if other.constant is not None:
             exponent = Fraction(other.constant).limit_denominator(LARGEST_ROOT)
-            return self._with(other, self.unit.power(exponent), "**")
+            return self._with(other, self.unit.power(exponent), operator.pow)
         if not other.is_named:  # such as 2**sqrt(4): a constant, of a value that is not known here
             return self.equations.any()
         number = self.equations.known(NUMBER)
@@ -298,10 +291,13 @@ class _Form:
         self.equations.equal(self, number, "raises {0} to an exponent that is not a constant")
         return number
 
-    def _with(self, other: _Form, unit: Unit, symbol: str) -> _Form:
+    def _with(self, other: _Form, unit: Unit, compute: Callable[[float, float], float]) -> _Form:
         constant = None
         if self.constant is not None and other.constant is not None:
-            constant = _compute(self.constant, symbol, other.constant)
+            with suppress(OverflowError, ZeroDivisionError):
+                constant = compute(self.constant, other.constant)
+        if not (isinstance(constant, float) and math.isfinite(constant)):
+            constant = None
         return _Form(self.equations, unit, constant, self.is_named or other.is_named)
 
 
@@ -383,12 +379,3 @@ def _power(name: str, power: Fraction) -> str:
     if power == 1:
         return name
     return f"{name}^{power}" if power.denominator == 1 else f"{name}^({power})"
-
-
-def _compute(one: float, symbol: str, other: float) -> float | None:
-    """Return the value of constant arithmetic; None if it has none."""
-    try:
-        value = _OPERATORS[symbol](one, other)
-    except (OverflowError, ZeroDivisionError):
-        return None
-    return value if isinstance(value, float) and math.isfinite(value) else None

@@ -134,6 +134,7 @@ def place(
         If the allocation is more than a node has.
     """
     cores = _usable_cores(topology, allocation)
+    refusal = f"{processes} x {threads} is not possible: "
     for name, value in (("processes", processes), ("threads", threads)):
         if value < 1:
             raise UsageError(f"{name}: must be at least 1, not {value}", "ask for at least 1")
@@ -142,13 +143,12 @@ def place(
         if allocation.cores_per_node is None:
             offer = f"a node has {plural(cores, 'core')}"
         raise ImpossibleSplit(
-            f"{processes} x {threads} is not possible: {offer}, fewer than {threads} threads",
+            f"{refusal}{offer}, fewer than {threads} threads",
             f"at most {plural(cores, 'thread')} per process",
         )
     if processes > MOST_PROCESSES:
         raise ImpossibleSplit(
-            f"{processes} x {threads} is not possible: no more than {MOST_PROCESSES} processes are "
-            "modelled",
+            f"{refusal}no more than {MOST_PROCESSES} processes are modelled",
             f"at most {MOST_PROCESSES} processes",
         )
     room = cores // threads
@@ -158,8 +158,7 @@ def place(
         if nodes > topology.nodes:
             most = topology.nodes * room
             raise ImpossibleSplit(
-                f"{processes} x {threads} is not possible: it needs {nodes} nodes, "
-                f"the profile has {topology.nodes}",
+                f"{refusal}it needs {nodes} nodes, the profile has {topology.nodes}",
                 f"at most {plural(most, 'process', 'processes')} of {plural(threads, 'thread')}",
             )
     else:
