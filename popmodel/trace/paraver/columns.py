@@ -10,7 +10,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace.blocks import give_back
 from popmodel.trace.container import Shape, Writer
 from popmodel.trace.paraver.spill import Spill
-from popmodel.trace.tables import Events, Int64, Messages, States
+from popmodel.trace.tables import Events, Int64, Messages, States, offsets_of
 
 SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
     "states": {"begin": np.int64, "end": np.int64, "state": np.int32},
@@ -38,13 +38,6 @@ BLOCK = 1 << 23
 
 Arrays = dict[str, np.ndarray]
 """Columns by name, as ``events.time``; ``events.offsets`` and the like are the partitions."""
-
-
-def offsets_of(counts: Int64) -> Int64:
-    """First row of each location, and the number of rows, from the rows of each: int64[L + 1]."""
-    offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
 
 
 def shapes_of(counts: Iterable[Int64]) -> dict[str, Shape]:
