@@ -14,7 +14,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.simulator import Execution, Program
+    from popmodel.simulator import Execution
     from popmodel.trace import Trace
     from popmodel.trace.calls import Calls
     from popmodel.trace.records import CallSites
@@ -68,7 +68,7 @@ def site_name(call: str, function: str, place: str) -> str:
 
 
 def measure_call_sites(
-    trace: Trace, runtime: int, ideal: tuple[Program, Execution] | None = None
+    trace: Trace, runtime: int, ideal: Execution | None = None
 ) -> tuple[CallSite, ...]:
     """Measure the call sites of MPI of a run, those that cost most time first.
 
@@ -78,8 +78,8 @@ def measure_call_sites(
         The run.
     runtime : int
         Its runtime, ns.
-    ideal : Program and Execution, optional
-        The run on the ideal network, with the times of its operations.
+    ideal : Execution, optional
+        The run on the ideal network, with the time in the calls of each site.
 
     Returns
     -------
@@ -92,11 +92,7 @@ def measure_call_sites(
         inside = lengths_in(trace, block)
         found.add("count", block, inside.calls)
         found.add("time", block, inside.time)
-    if ideal is not None:
-        program, execution = ideal
-        assert execution.spent is not None
-        for block in walk(rows=program.operations):
-            found.add("waiting", program.call[block], execution.spent[block])
+    waiting = None if ideal is None else ideal.spent
     all_threads = runtime * trace.locations
     sites = [
         CallSite(
@@ -105,7 +101,7 @@ def measure_call_sites(
             count=int(found.totals["count"][name, site]),
             time=time / _NS,
             share=time / all_threads if all_threads else 0.0,
-            waiting=None if ideal is None else found.totals["waiting"].get((name, site), 0.0),
+            waiting=None if waiting is None else float(waiting[site, name]),
         )
         for (name, site), time in found.totals["time"].items()
         if time > 0  # at the edges of a window there are calls of which nothing is left
@@ -125,17 +121,18 @@ class _Totals:
     def __init__(self, calls: Calls, sites: CallSites) -> None:
         self.places = sites.places
         self.totals: dict[str, dict[tuple[int, int], float]] = {
-            what: {} for what in ("count", "time", "waiting")
+            what: {} for what in ("count", "time")
         }
         self._name, self._site = calls.name, sites.site
 
-    def add(
-        self, what: str, rows: slice | NDArray[np.int32], values: NDArray[np.float64 | np.int64]
-    ) -> None:
+    def add(self, what: str, rows: slice, values: NDArray[np.int64]) -> None:
         """Add a value of each of these calls."""
-        name = self._name[rows].astype(np.int64)
-        site = self._site[rows] if len(self.places) > 1 else np.zeros(len(name), np.int64)
-        kinds, index = alike(name, site.astype(np.int64))
+        index = self._name[rows].astype(np.int64)
+        if len(self.places) > 1:
+            kinds, index = alike(index, self._site[rows].astype(np.int64))
+        else:
+            names = np.arange(index.max(initial=-1) + 1)
+            kinds = np.stack([names, np.zeros_like(names)], axis=1)
         total = self.totals[what]
         for (name, site), value in zip(
             kinds.tolist(), np.bincount(index, values, len(kinds)).tolist(), strict=True

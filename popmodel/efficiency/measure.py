@@ -134,7 +134,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     doubts = [*_doubts(trace, total), *_unaccounted(run)]
     first, said = [*caveats(trace, window)], [*notes, *doubts]
     (first if workers.apart(run) else said).extend(workers.remarks(run))
-    sites = measure_call_sites(trace, total, ideal)
+    sites = measure_call_sites(trace, total, ideal[1] if ideal else None)
     transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
     evidence = gather(trace, serial, ideal[0] if ideal and transferred else None)
     return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
@@ -208,6 +208,7 @@ def _replayed(
     trace: Trace, network: Network, measured: float
 ) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...], tuple[Program, Execution] | None]:
     """Observables from the replay, reasons for those that it cannot give, its notes, and itself."""
+    _kernel.trim()
     try:
         program = from_trace(trace)
     except ReplayError as error:
@@ -215,7 +216,7 @@ def _replayed(
         return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
     outside = program.compute() / _NS
     try:
-        execution = replay(program, network, timed=True)
+        execution = replay(program, network, places=trace.sites().site)
     except ReplayError as error:
         return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes, None
     notes = program.notes

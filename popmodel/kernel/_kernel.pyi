@@ -52,6 +52,7 @@ class Scanner:
     def release(self) -> None: ...
     def decoder(self) -> Decoder: ...
 
+def trim() -> None: ...
 def guard(mapped: object, words: bytes) -> int: ...
 def unguard(place: int) -> None: ...
 def sums(
@@ -62,6 +63,13 @@ def locate(
     times: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     time: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]: ...
+def distinct_types(type: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]: ...
+def rows_of_types(
+    type: npt.NDArray[np.uint32],
+    low: npt.NDArray[np.uint32],
+    high: npt.NDArray[np.uint32],
+    first: int,
 ) -> npt.NDArray[np.int64]: ...
 def sum_inside(
     *,
@@ -89,7 +97,7 @@ class Calls(TypedDict):
 class CallPairer:
     """Pairs entries and exits of calls, and what calls tell of themselves."""
 
-    def __init__(self, first: int, last: int, argument: int, end: int) -> None: ...
+    def __init__(self, first: int, last: int, argument: int, end: int, events: int) -> None: ...
     def feed(
         self,
         offsets: npt.NDArray[np.int64],
@@ -235,5 +243,9 @@ def replay(
     group_offsets: npt.NDArray[np.int64],
     group_process: npt.NDArray[np.int32],
     group_rank: npt.NDArray[np.int32],
-    timed: bool,
+    call: npt.NDArray[np.int32],
+    call_name: npt.NDArray[np.int16],
+    call_place: npt.NDArray[np.int32],
+    names: int,
+    places: int,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...

@@ -25,7 +25,6 @@ enum Rule : uint8_t {
     LAST_DECIDES   // all leave when the last has arrived, plus the cost that it brings
 };
 
-constexpr double NS = 1e9;       // a second
 constexpr double UNKNOWN = -1.0; // times are never negative
 constexpr int32_t NOBODY = -1;
 
@@ -72,6 +71,20 @@ struct CollectiveState {
     int32_t waiting = NOBODY; // head of the list of waiting processes
 };
 
+// Time in the calls of each place and name, which is summed up as calls are a multitude.
+struct Spent {
+    const int32_t *call;  // of each operation
+    const int16_t *name;  // of each call
+    const int32_t *place; // of each call; null if there is one for all
+    size_t names;
+    std::vector<double> time; // ns, by place and name; empty if nobody asks
+
+    void add(int64_t operation, double t) {
+        const int32_t c = call[operation];
+        time[(place ? size_t(place[c]) * names : 0) + size_t(name[c])] += t;
+    }
+};
+
 // A message of a collective: gone when both its ends are through with it.
 struct Flight : MessageState {
     int8_t through = 0;
@@ -91,10 +104,10 @@ class Engine {
     Engine(size_t processes, const int64_t *offsets, const uint8_t *kind, const int32_t *target,
            const double *burst, const double *tail, size_t messages, size_t collectives,
            const int32_t *members, const int32_t *root, const Network &network,
-           const Carried &carried, std::vector<double> &spent)
+           const Carried &carried, Spent &spent)
         : processes_(processes), offsets_(offsets), kind_(kind), target_(target), burst_(burst),
           tail_(tail), members_(members), root_(root), net_(network), carried_(carried),
-          spent_(spent), started_(spent.empty() ? 0 : processes), message_(messages),
+          spent_(spent), started_(spent.time.empty() ? 0 : processes), message_(messages),
           collective_(collectives), flights_(collectives), clock_(processes, 0.0),
           next_(offsets, offsets + processes), begun_(processes, 0),
           next_waiting_(processes, NOBODY), turn_(processes) {
@@ -126,7 +139,7 @@ class Engine {
         for (; i < end; i++, begun = false) {
             if (!begun) {
                 t += burst_[i] * net_.cpu;
-                if (!spent_.empty())
+                if (!started_.empty())
                     started_[p] = t;
             }
             if (!step(p, i, t, begun)) {
@@ -135,8 +148,8 @@ class Engine {
                 begun_[p] = 1;
                 return;
             }
-            if (!spent_.empty())
-                spent_[i] = (t - started_[p]) / NS;
+            if (!started_.empty())
+                spent_.add(i, t - started_[p]);
         }
         clock_[p] = t + tail_[p] * net_.cpu;
         next_[p] = i;
@@ -391,7 +404,7 @@ class Engine {
     const int32_t *root_;
     const Network net_;
     const Carried carried_;
-    std::vector<double> &spent_;  // in each operation; empty if nobody asks
+    Spent &spent_;
     std::vector<double> started_; // when each process began the operation that it is in
     std::vector<MessageState> message_;
     std::vector<CollectiveState> collective_;

@@ -260,6 +260,8 @@ class Assembler {
             target[at] = op >= COLLECTIVE ? row[size_t(members_.collective.data()[i])] : int32_t(i);
         });
         // Now next_ holds where the operations of each call end.
+        for (std::vector<int32_t> *each : {&completed_, &row})
+            std::vector<int32_t>().swap(*each);
         call.resize(size_t(total));
         burst.resize(size_t(total));
         offsets.assign(1, 0);

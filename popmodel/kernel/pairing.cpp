@@ -62,8 +62,9 @@ class CallPairer {
     // first to last: types of events whose values are calls, 0 for the exit.
     // argument: the first of the types of what calls tell of themselves.
     // end: of calls that nothing follows.
-    CallPairer(uint32_t first, uint32_t last, uint32_t argument, int64_t end)
-        : first_(first), span_(last - first), argument_(argument), end_(end) {}
+    // events: how many come in all.
+    CallPairer(uint32_t first, uint32_t last, uint32_t argument, int64_t end, size_t events)
+        : first_(first), span_(last - first), argument_(argument), end_(end), events_(events) {}
 
     void feed(In<int64_t> offsets, In<int64_t> time, In<uint32_t> type, In<int64_t> value) {
         check_offsets(offsets, time.size());
@@ -71,6 +72,7 @@ class CallPairer {
         nb::gil_scoped_release released;
         for (size_t l = 0; l + 1 < offsets.size(); l++)
             pair(offsets.data()[l], offsets.data()[l + 1], time.data(), type.data(), value.data());
+        expect(time.size());
     }
 
     nb::dict finish() {
@@ -98,6 +100,18 @@ class CallPairer {
     }
 
   private:
+    // Columns that grow step by step are copied again and again, and lie there twice meanwhile: once
+    // some locations are known, the others are taken to be like them.
+    void expect(size_t fed) {
+        if (fed == 0 || fed >= events_)
+            return;
+        const size_t most = size_t(1.05 * double(entry_.size()) * double(events_) / double(fed));
+        entry_.reserve(most);
+        exit_.reserve(most);
+        name_.reserve(most);
+        events_ = 0; // expected once
+    }
+
     // Calls do not nest: the event after an entry is its exit. Arguments stand behind the entry, or
     // before it, at the same time.
     void pair(int64_t begin, int64_t end, const int64_t *time, const uint32_t *type,
@@ -156,6 +170,7 @@ class CallPairer {
 
     const uint32_t first_, span_, argument_;
     const int64_t end_;
+    size_t events_;
     Kinds kinds_;
     std::vector<int64_t> offsets_ = {0}, entry_, exit_;
     std::vector<int16_t> name_;
@@ -170,8 +185,8 @@ class CallPairer {
 void bind_pairing(nb::module_ &module) {
     nb::class_<CallPairer>(module, "CallPairer",
                            "Pairs entries and exits of calls, and what calls tell of themselves.")
-        .def(nb::init<uint32_t, uint32_t, uint32_t, int64_t>(), nb::arg("first"), nb::arg("last"),
-             nb::arg("argument"), nb::arg("end"))
+        .def(nb::init<uint32_t, uint32_t, uint32_t, int64_t, size_t>(), nb::arg("first"), nb::arg("last"),
+             nb::arg("argument"), nb::arg("end"), nb::arg("events"))
         .def("feed", &CallPairer::feed, nb::arg("offsets"), nb::arg("time"), nb::arg("type"),
              nb::arg("value"), "Take the events of further locations.")
         .def("finish", &CallPairer::finish, "The calls of all locations.");

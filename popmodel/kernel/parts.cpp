@@ -7,6 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "numpy.hpp"
 
 namespace nb = nanobind;
@@ -46,6 +50,13 @@ Numpy<double> sums(In<int64_t> offsets, In<double> values) {
     return numpy(std::move(found));
 }
 
+// Hands memory that is free, but lies between what is held, back to the system.
+void trim() {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 } // namespace
 
 void bind_parts(nb::module_ &module) {
@@ -54,4 +65,5 @@ void bind_parts(nb::module_ &module) {
                "Index of the last time of each group that is not after each time, or the group's "
                "begin - 1.");
     module.def("sums", &sums, nb::arg("offsets"), nb::arg("values"), "Sum of each part.");
+    module.def("trim", &trim, "Hand free memory back to the system.");
 }

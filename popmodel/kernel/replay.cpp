@@ -68,7 +68,8 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
                  In<int64_t> uneven_operation, In<double> uneven_cost, size_t messages,
                  In<uint8_t> collective_kind, In<int64_t> collective_charge,
                  In<int32_t> root_rank, In<int32_t> group, In<int64_t> group_offsets,
-                 In<int32_t> group_process, In<int32_t> group_rank, bool timed) {
+                 In<int32_t> group_process, In<int32_t> group_rank, In<int32_t> call,
+                 In<int16_t> call_name, In<int32_t> call_place, size_t names, size_t places) {
     const size_t processes = tail.size(), operations = kind.size();
     const size_t charges = transfer.size(), collectives = members.size();
     if (target.size() != operations || burst.size() != operations || messages > charges ||
@@ -81,6 +82,14 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
     check_program(processes, offsets, kind, target, operations, messages, collectives);
     check_carried(collective_rule, members, collective_kind, collective_charge, root_rank, group,
                   group_offsets, group_process, group_rank, charges);
+    if (places > 0) {
+        check(call.size() == operations &&
+                  (call_place.size() == 0 || call_place.size() == call_name.size()),
+              DIFFERENT_LENGTHS);
+        check_below(call, int64_t(call_name.size()), "a call that is not there");
+        check_below(call_name, int64_t(names), "a name that is not there");
+        check_below(call_place, int64_t(places), "a place that is not there");
+    }
     Network network{cpu,
                     transfer.data(),
                     rendezvous.data(),
@@ -97,7 +106,9 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
     const Carried carried{collective_kind.data(), collective_charge.data(), root_rank.data(),
                           group.data(),           group_offsets.data(),     group_process.data(),
                           group_rank.data()};
-    std::vector<double> end, spent(timed ? operations : 0);
+    Spent spent{call.data(), call_name.data(), call_place.size() ? call_place.data() : nullptr,
+                names, std::vector<double>(places * names, 0.0)};
+    std::vector<double> end;
     std::vector<int64_t> next;
     {
         nb::gil_scoped_release released;
@@ -108,7 +119,8 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
         end = std::move(engine.clock());
         next = std::move(engine.next());
     }
-    return nb::make_tuple(numpy(std::move(end)), numpy(std::move(next)), numpy(std::move(spent)));
+    return nb::make_tuple(numpy(std::move(end)), numpy(std::move(next)),
+                          numpy(std::move(spent.time)));
 }
 
 } // namespace
@@ -123,8 +135,9 @@ void bind_replay(nb::module_ &module) {
                nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("messages"),
                nb::arg("collective_kind"), nb::arg("collective_charge"), nb::arg("root_rank"),
                nb::arg("group"), nb::arg("group_offsets"), nb::arg("group_process"),
-               nb::arg("group_rank"), nb::arg("timed"),
+               nb::arg("group_rank"), nb::arg("call"), nb::arg("call_name"), nb::arg("call_place"),
+               nb::arg("names"), nb::arg("places"),
                "Replay a program; returns the time at which each process ends or is stuck (ns), the "
-               "operation at which it is then, and the time in each operation (s; empty unless "
-               "timed).");
+               "operation at which it is then, and the time in the calls of each of `places` (0 if "
+               "nobody asks) and each of `names` (ns).");
 }

@@ -15,6 +15,7 @@ from popmodel.network.collectives import ROOTED
 from popmodel.network.fan import collective_time
 from popmodel.network.point_to_point import transfer_time, waits_for_receiver
 from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN
+from popmodel.trace.blocks import give_back
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ def _of_messages(program: Program, messages: Messages, network: Network) -> dict
         transfer = _flat_time(messages.size, latency, network.bandwidth) * _NS
         waits = np.asarray(waits_for_receiver(messages.size, network.eager_threshold))
     overhead = np.where(remote, network.latency * _NS, 0.0) if dimemas else nothing
+    for column in (messages.sender, messages.receiver, messages.size):
+        give_back(column, 0, len(column))
     return {
         "transfer": np.where(remote, transfer, 0.0),
         "rendezvous": (waits & (messages.mode == 0)).astype(np.uint8),

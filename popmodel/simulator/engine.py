@@ -39,8 +39,8 @@ class Execution:
     operations : int
         MPI operations replayed, over all processes; the messages of a collective that is carried
         out as such are part of one.
-    spent : float64[N] or None
-        Time in each operation of the program, s; None if it was not asked for.
+    spent : float64[places, names] or None
+        Time in the calls of each place and name, s; None if it was not asked for.
     """
 
     network: Network
@@ -61,7 +61,9 @@ class Execution:
         return float(self.end.max(initial=0.0))
 
 
-def replay(program: Program, network: Network, *, timed: bool = False) -> Execution:
+def replay(
+    program: Program, network: Network, *, places: NDArray[np.int32] | None = None
+) -> Execution:
     """Replay a program on a network without shared resources.
 
     Parameters
@@ -70,8 +72,9 @@ def replay(program: Program, network: Network, *, timed: bool = False) -> Execut
         What every process does.
     network : Network
         What communication costs.
-    timed : bool, optional
-        Find the time in each operation as well.
+    places : int32[K], optional
+        Place of each call, from 0; empty where there is one for all. Given that, the time in the
+        calls is found as well.
 
     Returns
     -------
@@ -88,9 +91,9 @@ def replay(program: Program, network: Network, *, timed: bool = False) -> Execut
         carried, messages = carry_out(program)
     cpu = 1 / network.cpu_factor
     charges = charge(program, network, messages)
-    end, spent = _run(program, charges, cpu, carried, timed=timed)
+    end, spent = _run(program, charges, cpu, carried, places)
     compute = program.compute() * cpu / _NS
-    return Execution(network, end, compute, program.operations, spent if timed else None)
+    return Execution(network, end, compute, program.operations, spent)
 
 
 def ends(
@@ -119,13 +122,19 @@ def ends(
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
-    return _run(program, charges, cpu, carried, timed=False)[0]
+    return _run(program, charges, cpu, carried, None)[0]
 
 
 def _run(
-    program: Program, charges: Charges, cpu: float, carried: Carried | None, *, timed: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """End of each process and, if asked for, time in each operation, s."""
+    program: Program,
+    charges: Charges,
+    cpu: float,
+    carried: Carried | None,
+    places: NDArray[np.int32] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """End of each process and, if asked for, time in the calls of each place and name, s."""
+    names = len(program.call_name)
+    number = 0 if places is None else int(places.max(initial=0)) + 1
     end, stuck_at, spent = _kernel.replay(
         offsets=program.offsets,
         kind=program.kind,
@@ -138,12 +147,16 @@ def _run(
         messages=len(program.messages),
         **vars(charges),
         **vars(carried or not_carried_out(program)),
-        timed=timed,
+        call=program.call,
+        call_name=program.call_code.astype(np.int16, copy=False),
+        call_place=np.empty(0, np.int32) if places is None else places,
+        names=names,
+        places=number,
     )
     stuck = np.flatnonzero(stuck_at < program.offsets[1:])
     if len(stuck):
         raise _deadlock(program, stuck, stuck_at, end)
-    return end / _NS, spent
+    return end / _NS, None if places is None else spent.reshape(number, names) / _NS
 
 
 def _deadlock(

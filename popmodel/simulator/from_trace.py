@@ -33,6 +33,7 @@ from popmodel.simulator.messages import match_messages
 from popmodel.simulator.mpi_calls import Action
 from popmodel.simulator.program import NONE_UNEVEN, Program
 from popmodel.simulator.turns import match_collectives, uneven_arrivals
+from popmodel.trace.blocks import give_back
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.pieces import Pieces
 from popmodel.trace.states import TRACING_DISABLED
@@ -90,6 +91,7 @@ def from_trace(trace: Trace) -> Program:
         begin=trace.begin,
         ends=whole.ends(),
     )
+    give_back(matched.left, 0, len(matched.left))
     collectives, uneven = members.collectives, members.uneven
     if whole is not trace:
         collectives, uneven = members.of_part(made["arriving"], made["root"])

@@ -12,6 +12,7 @@ from popmodel.kernel import _kernel
 from popmodel.simulator.calls import ONLY_MASTERS, MasterCalls
 from popmodel.simulator.mpi_calls import BUFFERED
 from popmodel.simulator.program import Messages
+from popmodel.trace.blocks import give_back
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -75,6 +76,9 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
         logical_receive=records.logical_receive,
         physical_receive=records.physical_receive,
     )
+    times = records.logical_send, records.logical_receive, records.physical_receive
+    for column in times:
+        give_back(column, 0, len(column))
     if stranger >= 0:
         raise ReplayError(
             f"{trace.path}: a thread other than its process's master sends or receives a message "

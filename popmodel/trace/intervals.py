@@ -110,7 +110,7 @@ class Intervals:
 
     def before(self, location: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
         """Length of a location's intervals before an instant, ns, for each pair."""
-        if not len(self):
+        if not len(self) or not len(time):
             return np.zeros(len(time), dtype=np.int64)
         passed = self._passed()
         first = self.offsets[location]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from popmodel.trace.blocks import take
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals, Spans
 from popmodel.trace.tables import Events, Messages, States, part_of
@@ -199,7 +200,7 @@ class Records:
         states = self.states
         ends = np.zeros(self.locations, np.int64)
         some = states.offsets[1:] > states.offsets[:-1]
-        ends[some] = states.end[states.offsets[1:][some] - 1]
+        ends[some] = take(states.end, states.offsets[1:][some] - 1)
         return ends
 
 

@@ -12,7 +12,7 @@ SYNCHRONISING, FROM_ROOT, TO_ROOT, TO_ROOT_PAID, _, LAST_DECIDES = range(6)
 
 
 def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int], list[float]]:
-    """End of every process (or where it is stuck), where, and seconds in each operation."""
+    """End of every process (or where it is stuck), where, and time in each operation, ns."""
     kinds = program.kind.tolist()
     targets = program.target.tolist()
     begin, end = program.offsets[:-1].tolist(), program.offsets[1:].tolist()
@@ -103,7 +103,7 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
                 after = attempt(p)
                 if after is None:
                     break
-                spent[at[p]] = (after - entered[p]) / 1e9
+                spent[at[p]] = after - entered[p]
                 clock[p], at[p], started[p], moved = after, at[p] + 1, False, True
     for p in range(program.processes):
         if at[p] == end[p]:

@@ -62,7 +62,9 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
     TraceError
         If there are more names of calls than can be told apart.
     """
-    pairer = _kernel.CallPairer(min(MPI_TYPES), max(MPI_TYPES), _FIRST_ARGUMENT, end)
+    pairer = _kernel.CallPairer(
+        min(MPI_TYPES), max(MPI_TYPES), _FIRST_ARGUMENT, end, len(events.time)
+    )
     for locations in walk_locations(
         events.offsets, events.time, events.type, events.value, rows=_ROWS
     ):

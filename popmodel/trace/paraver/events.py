@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.arrays import alike, distinct
+from popmodel.kernel import _kernel
 from popmodel.trace.blocks import take, walk
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals
@@ -25,6 +26,7 @@ __all__ = [
     "rows_where_type",
     "select",
     "select_by_lines",
+    "types_of",
     "where_nonzero",
 ]
 
@@ -42,16 +44,17 @@ def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray
     types : sequence of int
         At least one.
     """
-    runs = _runs(types)
-    found = [np.empty(0, dtype=np.int64)]
-    for block in walk(column):
-        part = column[block]
-        # Unsigned differences below `low` are large: one comparison for each run of numbers.
-        mine = np.zeros(len(part), bool)
-        for low, high in runs:
-            mine |= part - np.uint32(low) <= high - low
-        found.append(np.flatnonzero(mine) + block.start)
-    return np.concatenate(found)
+    low, high = np.array(_runs(types), np.uint32).T.copy()
+    found = [_kernel.rows_of_types(column[block], low, high, block.start) for block in walk(column)]
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
+def types_of(events: Events) -> set[int]:
+    """Types that occur."""
+    found: set[int] = set()
+    for block in walk(events.type):
+        found.update(_kernel.distinct_types(events.type[block]).tolist())
+    return found
 
 
 def _runs(types: Sequence[int]) -> list[tuple[int, int]]:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike, distinct
-from popmodel.trace.blocks import walk
+from popmodel.arrays import alike
+from popmodel.trace.blocks import take
 from popmodel.trace.event import MARKS, Event
 from popmodel.trace.function_names import full_name
 from popmodel.trace.instants import Instants
 from popmodel.trace.paraver.calls import named_calls, pair, tally
-from popmodel.trace.paraver.events import instants, select, select_by_lines
+from popmodel.trace.paraver.events import instants, select, select_by_lines, types_of
 from popmodel.trace.paraver.numbers import (
+    BARRIERS,
     COUNTER_RANGE,
     COUNTERS,
+    LOCKS,
     MPI_TYPES,
     NUMBERS,
+    OUTLINED,
+    PARALLEL,
 )
 from popmodel.trace.paraver.openmp import openmp, synchronisation
 from popmodel.trace.paraver.user_regions import user_regions
 from popmodel.trace.records import CallSites, Records
+from popmodel.trace.tables import Events
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -33,11 +39,12 @@ if TYPE_CHECKING:
     from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.records import NamedCall, OpenMP, Synchronisation, Tally
-    from popmodel.trace.tables import Events, Messages, States
+    from popmodel.trace.tables import Messages, States
     from popmodel.trace.user_regions import Occurrences
 
 __all__ = ["ParaverRecords"]
 
+_APPLICATION = NUMBERS[Event.APPLICATION]
 _CALLER, _LINE = NUMBERS[Event.CALLER], NUMBERS[Event.CALLER_LINE]
 _WAITED = (Event.LOCKS_WAITED, Event.CRITICALS_WAITED, Event.ATOMICS_WAITED)
 _PLACE = re.compile(r"(\d+) \((.+?)(?:, [^,]+)?\)")
@@ -103,6 +110,8 @@ class ParaverRecords(Records):
 
     def sites(self) -> CallSites:
         """Where MPI is called: the first events of callers behind the entry, at its time."""
+        if not self._types & {_CALLER, _LINE}:
+            return super().sites()
         number: dict[tuple[int, int], int] = {}
         sites = [np.empty(0, np.int32)]
         for found in select_by_lines(self.events, (*MPI_TYPES, _CALLER, _LINE)):
@@ -133,11 +142,11 @@ class ParaverRecords(Records):
 
     def openmp(self) -> OpenMP:
         """Parallel regions of OpenMP."""
-        return openmp(self.events, self.labels, self._end)
+        return openmp(self._having(*PARALLEL, *OUTLINED), self.labels, self._end)
 
     def synchronisation(self) -> Synchronisation:
         """When threads wait for each other."""
-        return synchronisation(self.events, self._end)
+        return synchronisation(self._having(*BARRIERS, *LOCKS), self._end)
 
     def user_regions(self) -> Occurrences:
         """Regions that users mark in their programs."""
@@ -145,24 +154,25 @@ class ParaverRecords(Records):
 
     def lock_waits(self) -> Instants:
         """Time waited for locks that are summed up, ns."""
-        return instants(self.events, [NUMBERS[event] for event in _WAITED])
+        types = [NUMBERS[event] for event in _WAITED]
+        return instants(self._having(*types), types)
 
     def counter(self, counter: Event, locations: slice) -> Instants:
         """Readings of a hardware counter of some locations, whatever number the trace gives it."""
         named = self.labels.event_types.items()
         types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
-        return instants(self.events.at(locations), sorted({NUMBERS[counter], *types}))
+        types.add(NUMBERS[counter])
+        return instants(self._having(*types).at(locations), sorted(types))
 
     def counter_names(self) -> list[str]:
         """All hardware counters of which there are readings."""
-        found: set[int] = set()
-        for block in walk(self.events.type):
-            found.update(distinct(self.events.type[block]).tolist())
-        return [self.labels.event_type(type_) for type_ in sorted(found) if type_ in COUNTER_RANGE]
+        counters = sorted(type_ for type_ in self._types if type_ in COUNTER_RANGE)
+        return [self.labels.event_type(type_) for type_ in counters]
 
     def marks(self) -> Mapping[Event, Instants]:
         """What the tracer tells about the trace."""
-        every = select(self.events, [NUMBERS[mark] for mark in MARKS])
+        types = [NUMBERS[mark] for mark in MARKS]
+        every = select(self._having(*types), types)
         found = {}
         for mark in MARKS:
             mine = every.of([NUMBERS[mark]])
@@ -173,11 +183,20 @@ class ParaverRecords(Records):
         """End of each thread, ns: the end of the application there, else its last record."""
         ends, events = super().ends(), self.events
         some = events.offsets[1:] > events.offsets[:-1]
-        ends[some] = np.maximum(ends[some], events.time[events.offsets[1:][some] - 1])
-        told = instants(events, (NUMBERS[Event.APPLICATION],))
+        ends[some] = np.maximum(ends[some], take(events.time, events.offsets[1:][some] - 1))
+        told = instants(self._having(_APPLICATION), (_APPLICATION,))
         over = np.flatnonzero(told.value == 0)
         ends[told.location[over]] = told.time[over]  # rows are in time order: the last one counts
         return ends
+
+    @cached_property
+    def _types(self) -> set[int]:
+        """Types of events that occur: of most kinds a trace has none."""
+        return types_of(self.events)
+
+    def _having(self, *types: int) -> Events:
+        """All events if there are any of these types, else none: nobody has to look for them."""
+        return Events.none(self.locations) if self._types.isdisjoint(types) else self.events
 
 
 def _beside(found: Selected, entries: NDArray[np.int64], type_: int) -> NDArray[np.int64]:

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import distinct
-from popmodel.trace.blocks import take, walk
+from popmodel.trace.blocks import take
 from popmodel.trace.event import Event
 from popmodel.trace.function_names import full_name
-from popmodel.trace.paraver.events import rows_where_type
+from popmodel.trace.paraver.events import rows_where_type, types_of
 from popmodel.trace.paraver.numbers import NUMBERS, SHORT_OPENMP, USER_EVENTS
 from popmodel.trace.tables import location_of_row
 from popmodel.trace.user_regions import Occurrences
@@ -49,15 +48,11 @@ def user_regions(events: Events, labels: Labels, last: int) -> Occurrences:
 
 def _types(events: Events) -> list[int]:
     """Event types of the user's own that occur, ascending."""
-    found: set[int] = set()
-    for block in walk(events.type):
-        types = distinct(events.type[block]).tolist()
-        found |= {
-            type_
-            for type_ in types
-            if type_ == _USER_FUNCTION or (type_ in USER_EVENTS and type_ not in SHORT_OPENMP)
-        }
-    return sorted(found)
+    return sorted(
+        type_
+        for type_ in types_of(events)
+        if type_ == _USER_FUNCTION or (type_ in USER_EVENTS and type_ not in SHORT_OPENMP)
+    )
 
 
 def _of_type(

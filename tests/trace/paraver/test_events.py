@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.trace import blocks
-from popmodel.trace.paraver.events import kinds_of, rows_where_type, select, where_nonzero
+from popmodel.trace.paraver.events import (
+    kinds_of,
+    rows_where_type,
+    select,
+    types_of,
+    where_nonzero,
+)
 from popmodel.trace.tables import Events
 
 LOCATIONS, END = 3, 40
@@ -78,3 +84,10 @@ def test_pairs_are_numbered_in_order(pairs: list[tuple[int, int]], small: bool) 
     found, number = kinds_of(types.astype(np.uint32), values)
     assert found == sorted(set(pairs))
     assert [found[each] for each in number.tolist()] == pairs
+
+
+@given(st.lists(st.integers(0, 2**32 - 1) | st.integers(5, 12), max_size=40))
+def test_types_that_occur(types: list[int]) -> None:
+    columns = np.zeros(len(types), np.int64), np.array(types, np.uint32)
+    events = Events(np.array([0, len(types)]), *columns, np.zeros(len(types), np.int64))
+    assert types_of(events) == set(types)
