@@ -69,7 +69,7 @@ class Validity:
         said = words.get(self.status, self.status)
         if self.factor is None:
             said = f"no measured range ({self.status} values)"
-        return ": ".join([said, *filter(None, ["; ".join(self.reasons)])])
+        return f"{said}: {'; '.join(self.reasons)}" if self.reasons else said
 
 
 def assess(profile: Profile, placement: Placement, used: Iterable[Use]) -> Validity:

@@ -229,13 +229,13 @@ def _on_nodes(
             threads,
             per_node,
             nodes,
-            size,
-            per_socket,
-            spread,
-            active,
-            active_serial,
-            int(sockets.max()),
-            int(domains.max()),
+            cores_per_process=size,
+            per_socket=per_socket,
+            spread=spread,
+            active=active,
+            active_serial=active_serial,
+            sockets_spanned=int(sockets.max()),
+            domains_spanned=int(domains.max()),
         )
         apart = int(sockets.sum()), int(domains.sum())
         return (*apart, active, active_serial, int(per_socket is not None), size), where
