@@ -116,17 +116,19 @@ def _of_messages(program: Program, messages: Messages, network: Network) -> dict
     dimemas = network.rules == "dimemas"
     if network.tiers is not None:
         apart = program.nodes[messages.sender] != program.nodes[messages.receiver]
-        transfer = network.tiers.message_times(messages.size, apart) * _NS
+        transfer = network.tiers.message_times(messages.size, apart)
         waits = network.tiers.waits(messages.size, apart)
     else:
         latency = 0.0 if dimemas else network.latency
-        transfer = _flat_time(messages.size, latency, network.bandwidth) * _NS
+        transfer = _flat_time(messages.size, latency, network.bandwidth)
         waits = np.asarray(waits_for_receiver(messages.size, network.eager_threshold))
+    transfer *= _NS  # in place: messages are many
+    transfer[~remote] = 0.0
     overhead = np.where(remote, network.latency * _NS, 0.0) if dimemas else nothing
     for column in (messages.sender, messages.receiver, messages.size):
         give_back(column, 0, len(column))
     return {
-        "transfer": np.where(remote, transfer, 0.0),
+        "transfer": transfer,
         "rendezvous": (waits & (messages.mode == 0)).astype(np.uint8),
         "send_overhead": overhead,
         "receive_before": overhead,
