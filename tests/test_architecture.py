@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 
@@ -19,6 +22,43 @@ def test_rooms_import_downwards_only() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     declared = (ROOT / "pyproject.toml").read_text().count("[[tool.importlinter.contracts]]")
     assert f"Contracts: {declared} kept, 0 broken." in done.stdout
+
+
+def modules(room: str) -> set[str]:
+    """Modules and packages of a room, by their full names."""
+    folder = ROOT / Path(*room.split("."))
+    found = [*folder.glob("[!_]*.py"), *(path.parent for path in folder.glob("[!_]*/__init__.py"))]
+    return {f"{room}.{path.stem}" for path in found}
+
+
+def contract(name: str) -> dict[str, Any]:
+    """A contract of the linter."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    return next(one for one in declared["contracts"] if one["name"] == name)
+
+
+def layer(text: str) -> set[str]:
+    return set(re.split(r" [|:] ", text))
+
+
+def test_every_room_has_a_layer_and_none_but_that_of_traces_and_the_core_may_know_numbers() -> None:
+    layers = [layer(one) for one in contract("rooms import downwards only")["layers"]]
+    rooms = {one for one in modules("popmodel") if (ROOT / one.replace(".", "/")).is_dir()}
+    assert set.union(*layers) >= rooms - {"popmodel.docs"}
+    numbers = contract("only the room of Paraver traces knows the numbers of their events")
+    below = {"popmodel.trace", "popmodel.kernel", "popmodel.expressions", "popmodel.docs"}
+    assert set(numbers["source_modules"]) == rooms - below
+
+
+def test_every_report_but_those_that_choose_a_renderer_is_held_to_blocks() -> None:
+    held = contract("reports draw nothing")["source_modules"]
+    choosing = {f"popmodel.report.{name}" for name in ("bench", "formats", "page", "renderers")}
+    assert set(held) == modules("popmodel.report") - choosing
+
+
+def test_every_module_of_traces_is_held_to_know_no_format() -> None:
+    *formats, held = map(layer, contract("what is made of a trace knows no format")["layers"])
+    assert held == modules("popmodel.trace") - set.union(*formats)
 
 
 PARAVER = ROOT / "popmodel" / "trace" / "paraver"

@@ -16,7 +16,7 @@ from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.explain import plain
 from popmodel.machine import register, remeasure
 from popmodel.model import symbols
-from popmodel.model.changes import REMEDIES, program_remedy
+from popmodel.model.changes import REMEDIES
 from popmodel.values import dataclass
 
 FILE = Path(__file__).with_name("glossary.toml")
@@ -146,7 +146,9 @@ def _parameter(path: str) -> list[Word]:
 
 def _remedy(label: str) -> list[Word]:
     """A change of a part of the program, such as ``parallelise NAME``."""
-    meaning = program_remedy(label)
+    from popmodel.model.kinds import remedy
+
+    meaning = remedy(label)
     if meaning is None:
         return []
     text = f"{meaning} The figure is the change of the predicted runtime."

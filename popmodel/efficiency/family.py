@@ -108,7 +108,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Row:
+class Line:
     """One line of a displayed tree."""
 
     depth: int
@@ -121,7 +121,7 @@ class Walk:
     """A tree in display order. The first walk of a family has no heading."""
 
     heading: str | None
-    rows: tuple[Row, ...]
+    rows: tuple[Line, ...]
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class Family:
             if each.parent in explained:
                 parts = [part for part in each.parts if part in self.metrics]
                 below = [row for part in parts for row in self._rows(part, 1, expanded)]
-                walks.append(Walk(equation(self, each), (Row(0, each.parent), *below)))
+                walks.append(Walk(equation(self, each), (Line(0, each.parent), *below)))
             explained.add(each.parent)
         return tuple(walks)
 
@@ -299,8 +299,8 @@ class Family:
         if len(leaves) == before and metric in values:
             leaves.append(metric)
 
-    def _rows(self, metric: str, depth: int, expanded: set[str]) -> Iterator[Row]:
-        yield Row(depth, metric)
+    def _rows(self, metric: str, depth: int, expanded: set[str]) -> Iterator[Line]:
+        yield Line(depth, metric)
         if metric in expanded:
             return
         expanded.add(metric)
@@ -308,7 +308,7 @@ class Family:
             yield from self._rows(part, depth + 1, expanded)
         for id, other in self.metrics.items():
             if other.view_of == metric:
-                yield Row(depth + 1, id, view=True)
+                yield Line(depth + 1, id, view=True)
 
 
 def label(family: Family, name: str) -> str:

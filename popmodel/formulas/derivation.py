@@ -23,13 +23,7 @@ from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced
-from popmodel.formulas.notebook import (
-    FUNCTIONS,
-    KINDS,
-    Equation,
-    Given,
-    Notebook,
-)
+from popmodel.formulas.notebook import FUNCTIONS, KINDS, Equation, Given, Notebook
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.elasticity import elasticities
@@ -52,6 +46,7 @@ from popmodel.model.subject import subject
 from popmodel.model.symbols import SYMBOLS, not_modelled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
+from popmodel.plain import document, fields_of
 from popmodel.units import format_time
 from popmodel.values import dataclass
 
@@ -111,19 +106,15 @@ class Formula:
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/formula/1``, without provenance."""
         first = self.equations[0].to_dict()
-        return {
-            "schema": SCHEMA,
+        return document(
+            SCHEMA,
             **subject(self.signature, self.profile, self.settings),
-            "processes": self.placement.processes,
-            "threads": self.placement.threads,
-            "metric": self.metric,
-            "title": self.title,
+            **fields_of(self.placement, "processes", "threads"),
+            **fields_of(self, "metric", "title"),
             **{key: first[key] for key in ("text", "latex", "value", "unit")},
-            "parts": [one.to_dict() for one in self.equations],
-            "symbols": [one.to_dict() for one in self.symbols],
-            "elasticities": [one.to_dict() for one in self.elasticities],
-            "notes": list(self.notes),
-        }
+            parts=self.equations,
+            **fields_of(self, "symbols", "elasticities", "notes"),
+        )
 
 
 def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Family | None, str]:
@@ -252,7 +243,7 @@ def derive(
     return Formula(
         study.signature,
         study.profile,
-        {name: quantity.value for name, quantity in study.params.items()},
+        study.values,
         placement,
         RUNTIME if family is None else f"{family.id}.{metric}",
         "Runtime" if family is None else family.metrics[metric].name,
@@ -446,6 +437,6 @@ def _notes(
             "mva(n, Z, S) is the mean time between two entries of a thread into a critical "
             "section, for n threads with times Z outside and S inside it (mean value analysis)"
         )
-    if run.left_out:
-        notes.append(not_modelled(run.left_out))
+    if run.machine.left_out:
+        notes.append(not_modelled(run.machine.left_out))
     return tuple(notes)

@@ -17,6 +17,7 @@ from popmodel.model.run.work import Work
 from popmodel.model.symbols import explain, short_name
 from popmodel.model.terms.critical import random_round
 from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.plain import fields_of
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
 
@@ -80,10 +81,7 @@ class Equation:
             "name": self.name,
             "text": self.text,
             "latex": f"{notation.latex_name(self.name)} = {notation.latex(self.formula)}",
-            "value": self.value,
-            "unit": self.unit,
-            "meaning": self.meaning,
-            "kind": self.kind,
+            **fields_of(self, "value", "unit", "meaning", "kind"),
         }
 
 
@@ -118,13 +116,8 @@ class Given:
         return {
             "name": self.name,
             "latex": notation.latex_name(self.name),
-            "path": self.path,
-            "meaning": self.meaning,
-            "unit": self.unit,
-            "value": self.quantity.value,
-            "low": self.quantity.low,
-            "high": self.quantity.high,
-            "origin": self.quantity.origin,
+            **fields_of(self, "path", "meaning", "unit"),
+            **fields_of(self.quantity, "value", "low", "high", "origin"),
         }
 
 

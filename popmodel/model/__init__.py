@@ -5,6 +5,5 @@ term per file, ``run`` what messages, collectives and cores cost at a point. ``k
 of item of a program per file, with all that is to be known of it. ``signature`` reads the
 description of an application, ``check`` finds what is wrong in it, `signatures` loads it.
 `performance` evaluates it: the work of a program is a `tree` of the works of its items.
-``replayed`` carries the program out step by step, ``sweep`` compares splits, ``formula`` writes
-predictions down as equations. `predict` puts it together.
+``replayed`` carries the program out step by step. `predict` puts it together.
 """

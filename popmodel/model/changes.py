@@ -110,38 +110,6 @@ REMEDIES: Mapping[str, tuple[float, tuple[str, ...]]] = {
 """What may help a run: factor and groups by label."""
 
 
-PROGRAM_REMEDIES: Mapping[str, tuple[str, str]] = {
-    "share": ("parallelise {}", "The threads share the serial part as a parallel loop."),
-    "pack": ("pack {} in a parallel region", "All threads copy the halo to and from messages."),
-    "overlap": (
-        "overlap {} fully with computation",
-        "The whole exchange is hidden: the most that nonblocking communication can bring.",
-    ),
-    "critical": ("no critical section in {}", "The threads do not wait for each other's turn."),
-    "lines": ("no false sharing in {}", "Threads write to different cache lines."),
-    "dynamic": ("schedule(dynamic) for {}", "Free threads fetch iterations one by one."),
-    "guided": (
-        "schedule(guided) for {}",
-        "Free threads fetch shrinking chunks.",
-    ),
-    "blocks": (
-        "twice the blocks in {}",
-        "Processes start earlier and send more often.",
-    ),
-}
-"""What may help a part of a program, whose name stands for ``{}``: label and meaning."""
-
-
-def program_remedy(label: str) -> str | None:
-    """Return the meaning of a label of `PROGRAM_REMEDIES` with the name of a part; None if none."""
-    for pattern, meaning in PROGRAM_REMEDIES.values():
-        before, after = pattern.split("{}")
-        named = len(label) > len(before) + len(after)
-        if named and label.startswith(before) and label.endswith(after):
-            return meaning
-    return None
-
-
 def acts_on(beginning: str, path: str) -> bool:
     """Tell whether a factor on ``beginning`` changes a quantity: itself, or an entry of it."""
     return path == beginning or path.startswith((f"{beginning}.", f"{beginning}["))

@@ -9,14 +9,14 @@ that a working set just fits) both sides are told, since no single number is rig
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import UsageError
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.changes import GROUPS
 from popmodel.model.prediction import Elasticity
 from popmodel.model.replayed.agreement import Agreement
@@ -68,7 +68,7 @@ def elasticities(
     def changed(inputs: _Inputs) -> tuple[NDArray[np.float64], Draws]:
         drawn = study.sources(_factors(inputs), draws=0)
         modelled = study.run(placement, drawn, agreement=agreement).modelled
-        return _columns(result(modelled), 1 + 2 * len(inputs)), drawn
+        return np.broadcast_to(numbers(result(modelled)), 1 + 2 * len(inputs)), drawn
 
     inputs = _inputs(study)
     try:
@@ -81,7 +81,7 @@ def elasticities(
     every = [
         _one(name, label, values[0], values[1 + 2 * index], values[2 + 2 * index])
         for index, (name, (label, paths)) in enumerate(inputs.items())
-        if _enters(paths, drawn)
+        if not paths.keys().isdisjoint(drawn.used)
     ]
     return tuple(sorted(every, key=lambda one: -one.largest))
 
@@ -122,22 +122,7 @@ def _factors(inputs: _Inputs) -> dict[str, NDArray[np.float64]]:
     return factors
 
 
-def _columns(result: Value, count: int) -> NDArray[np.float64]:
-    columns: NDArray[np.float64] = np.broadcast_to(np.asarray(result, dtype=np.float64), count)
-    return columns
-
-
 def _one(name: str, label: str, middle: float, below: float, above: float) -> Elasticity:
     less, more = math.log1p(-STEP), math.log1p(STEP)
-    return Elasticity(
-        name,
-        label,
-        float(math.log(above / below) / (more - less)),
-        float(math.log(below / middle) / less),
-        float(math.log(above / middle) / more),
-    )
-
-
-def _enters(paths: Mapping[str, int], drawn: Draws) -> bool:
-    used = set(drawn.used)
-    return not used.isdisjoint(paths)
+    falling, rising = math.log(below / middle) / less, math.log(above / middle) / more
+    return Elasticity(name, label, math.log(above / below) / (more - less), falling, rising)

@@ -16,7 +16,7 @@ from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study, estimate, multithreading
-from popmodel.model.uncertainty import DEFAULT_COUNT, nominal
+from popmodel.model.uncertainty import DEFAULT_COUNT, nominal, shares
 from popmodel.model.validity import assess
 
 
@@ -68,14 +68,14 @@ def predict(
     compared = compare(study, placement, run, reference)
     metrics, absent, limits, notes = _metrics(compared.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
-    validity = assess(profile, placement, run.used)
+    validity = assess(profile, placement, run.machine.used)
     lost = causes(study, placement, run)
-    doubtful = study.doubtful(drawn, run.modelled.runtime)
+    doubtful = shares(study.scores(drawn), run.modelled.runtime)
     first = next(iter(doubtful), None)
     prediction = Prediction(
         signature=signature,
         profile=profile,
-        settings={name: quantity.value for name, quantity in study.params.items()},
+        settings=study.values,
         placement=placement,
         grid=run.extent,
         memory_per_process=run.memory,
@@ -99,7 +99,7 @@ def predict(
         message_passing_ratio=e_mp,
         message_passing_absent=e_mp_absent,
         inputs={path: study.quantities[path] for path in sorted({*drawn.used, *compared.inputs})},
-        left_out=tuple(sorted(run.left_out)),
+        left_out=tuple(sorted(run.machine.left_out)),
         notes=(*notes, *study.notes(placement, run)),
         draws=draws,
         seed=seed,

@@ -235,39 +235,28 @@ class Prediction:
         return document(
             SCHEMA,
             **subject(self.signature, self.profile, self.settings),
-            processes=self.placement.processes,
-            threads=self.placement.threads,
+            **fields_of(self.placement, "processes", "threads"),
             placement={
                 "nodes": self.placement.nodes,
                 "processes_per_node": self.placement.per_node,
                 "grid": self.grid,
             },
-            memory_per_process=self.memory_per_process,
-            validity=self.validity,
-            runtime=self.runtime,
-            source=self.source,
-            metrics=self.metrics,
-            absent=self.absent,
-            reference=self.reference,
-            limits=self.limits,
-            causes=self.causes,
-            time=self.time,
-            remedies=self.remedies,
-            elasticities=self.elasticities,
-            doubtful=self.doubtful,
-            measure=self.measure,
+            **fields_of(self, *_BEFORE_REPLAY),
             model_form=dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
             replay=self.agreement or {"why": self.not_replayed},
             e_mt=_optional(self.multithreading_efficiency),
             e_mp=_optional(self.message_passing_ratio, self.message_passing_absent),
             launch=self.launch,
             launch_mpirun=self.launch_mpirun,
-            inputs=self.inputs,
-            left_out=self.left_out,
-            notes=self.notes,
-            draws=self.draws,
-            seed=self.seed,
+            **fields_of(self, "inputs", "left_out", "notes", "draws", "seed"),
         )
+
+
+_BEFORE_REPLAY = (
+    *("memory_per_process", "validity", "runtime", "source", "metrics", "absent", "reference"),
+    *("limits", "causes", "time", "remedies", "elasticities", "doubtful", "measure"),
+)
+"""Fields that documents have as they are, in this order."""
 
 
 def _without_intervals(value: Any, why: str) -> Any:

@@ -13,7 +13,7 @@ from functools import partial
 
 from popmodel.errors import PopmodelError
 from popmodel.model import changes
-from popmodel.model.changes import PROGRAM_REMEDIES, REMEDIES
+from popmodel.model.changes import REMEDIES
 from popmodel.model.kinds.item import Item
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.placement import Placement
@@ -78,7 +78,7 @@ def _programs(
     def faster(item: Item) -> dict[str, Item]:
         """The item by what makes it faster; nothing if it loses nothing."""
         found = item.faster(threads) if item.name in losing else ()
-        return {PROGRAM_REMEDIES[remedy][0].format(item.name): one for remedy, one in found}
+        return {item.remedies[remedy][0].format(item.name): one for remedy, one in found}
 
     def changed(label: str, item: Item) -> Item:
         return faster(item).get(label, item)

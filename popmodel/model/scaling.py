@@ -21,7 +21,7 @@ from popmodel.expressions.elementary import Value
 from popmodel.model.prediction import DEFAULT_REFERENCE, Reference
 from popmodel.model.run import grid
 from popmodel.model.run.observe import Modelled
-from popmodel.model.run.placement import Placement
+from popmodel.model.run.placement import Allocation, Placement
 from popmodel.model.study import Evaluation, Study, estimate
 from popmodel.values import dataclass
 
@@ -95,11 +95,8 @@ def compare(
     other = run
     if base is not study or where != placement:
         other = base.outcome(where, drawn).run
-    changed = {
-        name: base.params[name].value
-        for name in base.params
-        if base.params[name].value != study.params[name].value
-    }
+    own = study.values
+    changed = {name: value for name, value in base.values.items() if value != own[name]}
     ratio: Value = 1.0
     if changed:
         ratio, told = _work_ratio(run, placement, other, where)
@@ -133,8 +130,7 @@ def _joined(run: Modelled, reference: Modelled, work_ratio: Value, *, threaded: 
 def _asked(study: Study, wanted: ReferenceRun) -> tuple[Study, Placement]:
     try:
         base = study.with_settings(wanted.settings) if wanted.settings else study
-        anywhere = replace(study.allocation, nodes=None)
-        where = base.admit_or_advise(wanted.processes, wanted.threads, anywhere)
+        where = base.admit_or_advise(wanted.processes, wanted.threads, _anywhere(study))
         base.run(where, base.sources(draws=0))  # tells what the machine's profile lacks
     except UsageError as error:
         raise UsageError(f"reference: {error.message}", error.hint) from error
@@ -146,7 +142,8 @@ def _smallest(study: Study, placement: Placement) -> tuple[Placement, str]:
     refused: str | None = None
     for processes, threads in _parts(placement):
         try:
-            where = _admitted(study, processes, threads)
+            where = study.admit(processes, threads, _anywhere(study))
+            study.run(where, study.sources(draws=0))  # tells what the machine's profile lacks
         except PopmodelError as error:  # not possible, or the machine is not known there
             refused = refused or error.message
             continue
@@ -168,11 +165,9 @@ def _parts(placement: Placement) -> Iterator[tuple[int, int]]:
     yield from sorted(parts, key=lambda part: (part[0] * part[1], part[1]))[:-1]
 
 
-def _admitted(study: Study, processes: int, threads: int) -> Placement:
-    """Place a run that application and machine allow, on as many nodes as it needs."""
-    placement = study.admit(processes, threads, replace(study.allocation, nodes=None))
-    study.run(placement, study.sources(draws=0))  # tells what the machine's profile lacks
-    return placement
+def _anywhere(study: Study) -> Allocation:
+    """As many nodes as a reference needs."""
+    return replace(study.allocation, nodes=None)
 
 
 def _work_ratio(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from popmodel.efficiency.aggregates import NO_MPI
@@ -21,7 +22,7 @@ from popmodel.model.run import nearest as choices
 from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import Modelled, observe
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.run.parameters import Parameters, Use
+from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import (
     WHOLE,
     Allocation,
@@ -35,7 +36,7 @@ from popmodel.model.signature.names import check_requirements
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.tree import Tree
-from popmodel.model.uncertainty import Array, Draws, group, interval, nominal, shares
+from popmodel.model.uncertainty import Array, Draws, group, interval, nominal
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
 
@@ -78,19 +79,9 @@ class Evaluation:
         return self.tree.point.extent
 
     @property
-    def left_out(self) -> set[str]:
-        """Quantities that the model would use but the profile does not know."""
-        return self.tree.point.parameters.left_out
-
-    @property
-    def remarks(self) -> set[str]:
-        """What the terms found that a reader should know."""
-        return self.tree.point.parameters.remarks
-
-    @property
-    def used(self) -> set[Use]:
-        """What was asked of the machine."""
-        return self.tree.point.parameters.used
+    def machine(self) -> Parameters:
+        """The machine, with what was asked of it and what it lacks."""
+        return self.tree.point.parameters
 
 
 @dataclass(frozen=True)
@@ -159,6 +150,11 @@ class Study:
         self.factors = expand(factors or {}, self.quantities)
         self.has_mpi = signature.communicates
 
+    @property
+    def values(self) -> dict[str, float]:
+        """Value of every parameter of the application."""
+        return {name: quantity.value for name, quantity in self.params.items()}
+
     def with_settings(self, settings: Mapping[str, float]) -> Study:
         """Return the same study with some parameters changed; all others are drawn alike."""
         return self._like(self.signature, {**self.settings, **settings})
@@ -168,15 +164,8 @@ class Study:
         return self._like(signature, self.settings)
 
     def _like(self, signature: Signature, settings: Mapping[str, float]) -> Study:
-        return Study(
-            signature,
-            self.profile,
-            settings,
-            self.draws,
-            self.seed,
-            self.factors,
-            self.allocation,
-        )
+        same = (self.draws, self.seed, self.factors, self.allocation)
+        return Study(signature, self.profile, settings, *same)
 
     def sources(
         self, factors: Mapping[str, Value] | None = None, draws: int | None = None
@@ -190,20 +179,10 @@ class Study:
         draws : int, optional
             0 for the best estimates only.
         """
-        count = self.draws if draws is None else draws
         both: dict[str, Value] = dict(self.factors)
         for path, factor in (factors or {}).items():
             both[path] = both.get(path, 1.0) * factor
-        return Draws(self.quantities, count, self.seed, both)
-
-    def check(self, placement: Placement) -> None:
-        """Refuse a split that the application cannot run with."""
-        check_requirements(
-            self.signature,
-            placement.processes,
-            placement.threads,
-            {name: quantity.value for name, quantity in self.params.items()},
-        )
+        return Draws(self.quantities, self.draws if draws is None else draws, self.seed, both)
 
     def admit(
         self, processes: int, threads: int, allocation: Allocation | None = None
@@ -225,11 +204,23 @@ class Study:
             If it needs several nodes, and the profile knows no network between them.
         """
         placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
-        self.check(placement)
-        check_memory(self.memory(placement), placement, self.profile, self.signature)
+        check_requirements(self.signature, processes, threads, self.values)
+        self._check_memory(placement)
         if placement.nodes > 1 and self.has_mpi and "inter" not in self.profile.tiers():
             raise self.profile.missing("net.inter")
         return placement
+
+    def _check_memory(self, placement: Placement) -> None:
+        """Refuse a split whose processes need more bytes each than a node has for them."""
+        memory, available = self.memory(placement), self.profile.topology.memory_per_node
+        if memory is None or available is None or memory * placement.per_node <= available:
+            return
+        raise ImpossibleSplit(
+            f"{self.signature.name} needs {format_size(memory * placement.per_node, digits=3)} "
+            f"on a node ({plural(placement.per_node, 'process', 'processes')}), "
+            f"a node has {format_size(available, digits=3)}",
+            "use a smaller problem or fewer processes per node",
+        )
 
     def memory(self, placement: Placement) -> float | None:
         """Return the best estimate of the memory of a process, bytes; None if nothing tells."""
@@ -253,19 +244,14 @@ class Study:
         """Name splits that are possible, and a number of nodes on which this one is."""
         topology = self.profile.topology
 
-        def is_possible(processes: int, threads: int) -> bool:
-            return self.is_possible(processes, threads, available)
-
-        splits = choices.nearest(processes, threads, is_possible, topology, available, only)
-        nodes = next(
-            (
-                count
-                for count in choices.more_nodes(processes, threads, topology, available)
-                if self.is_possible(processes, threads, replace(available, nodes=count))
-            ),
-            None,
+        possible = partial(self.is_possible, allocation=available)
+        splits = choices.nearest(processes, threads, possible, topology, available, only)
+        enough = (
+            count
+            for count in choices.more_nodes(processes, threads, topology, available)
+            if self.is_possible(processes, threads, replace(available, nodes=count))
         )
-        return choices.hint(splits, nodes, topology)
+        return choices.hint(splits, next(enough, None), topology)
 
     def is_possible(
         self, processes: int, threads: int, allocation: Allocation | None = None
@@ -381,29 +367,23 @@ class Study:
             if name in known
         }
 
-    def doubtful(self, drawn: Draws, runtime: Value) -> dict[str, float]:
-        """Return the share of each uncertain input in the variance of the runtime."""
-        return shares(self.scores(drawn), runtime)
-
     def scores(self, drawn: Draws) -> dict[str, Array]:
         """Return the normal scores of every group of uncertain quantities that was used."""
-        groups = (
-            {group(path) for path in drawn.used if self.quantities[path].is_uncertain}
-            if self.draws
-            else set()
-        )
-        return {name: drawn.scores(name) for name in sorted(groups)}
+        if not self.draws:
+            return {}
+        uncertain = (path for path in drawn.used if self.quantities[path].is_uncertain)
+        return {name: drawn.scores(name) for name in sorted(set(map(group, uncertain)))}
 
     def model_form(
         self, placement: Placement, agreement: Agreement | None = None
     ) -> tuple[float, float]:
         """Return the runtime if transfers hide behind arithmetic, and if nothing overlaps, s."""
         best = self.sources(draws=0)
-        fastest, slowest = (
-            nominal(self.run(placement, best, overlap, agreement).modelled.runtime)
-            for overlap in ("full", "none")
-        )
-        return fastest, slowest
+
+        def runtime(overlap: str) -> float:
+            return nominal(self.run(placement, best, overlap, agreement).modelled.runtime)
+
+        return runtime("full"), runtime("none")
 
     def message_passing(
         self, placement: Placement, run: Evaluation
@@ -422,7 +402,7 @@ class Study:
 
     def notes(self, placement: Placement, run: Evaluation) -> list[str]:
         """Say what a reader should know of a run."""
-        notes = [*remarks(placement, self.profile.topology), *sorted(run.remarks)]
+        notes = [*remarks(placement, self.profile.topology), *sorted(run.machine.remarks)]
         e_mt = multithreading(run.work, placement)
         if e_mt is not None and openmp.threads_bring_nothing(e_mt.value, placement.threads):
             notes.append(
@@ -441,22 +421,6 @@ def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> 
             if changes.acts_on(prefix, path) or changes.acts_on(prefix, flat):
                 expanded[path] = factor
     return expanded
-
-
-def check_memory(
-    memory: float | None, placement: Placement, profile: Profile, signature: Signature
-) -> None:
-    """Refuse a split whose processes need more bytes each than a node has for them."""
-    available = profile.topology.memory_per_node
-    if memory is None or available is None or memory * placement.per_node <= available:
-        return
-    needed = memory * placement.per_node
-    raise ImpossibleSplit(
-        f"{signature.name} needs {format_size(needed, digits=3)} on a node "
-        f"({plural(placement.per_node, 'process', 'processes')}), "
-        f"a node has {format_size(available, digits=3)}",
-        "use a smaller problem or fewer processes per node",
-    )
 
 
 def multithreading(work: Work, placement: Placement) -> Estimate | None:

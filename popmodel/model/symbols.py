@@ -42,6 +42,13 @@ def _of_machine(parameter: Parameter) -> Symbol:
     return Symbol(parameter.name, parameter.meaning, parameter.unit, "machine")
 
 
+_IMBALANCE = {
+    "persistent_cv": ("cv_p", "persistent imbalance: spread of the work, the same in every step"),
+    "transient_cv": ("cv_t", "transient imbalance: spread of the work, new in every step"),
+    "reference_processes": ("P_ref", "processes at which the imbalance was given"),
+    "growth_exponent": ("H", "growth of the imbalance with P"),
+}
+
 _TABLE = (
     Symbol("P", "number of processes", "1", "request"),
     Symbol("T", "threads per process", "1", "request"),
@@ -49,32 +56,16 @@ _TABLE = (
     Symbol("ppn", "processes per node", "1", "placement"),
     Symbol("nodes", "nodes used", "1", "placement"),
     Symbol("A", "active cores of the fullest memory domain", "1", "placement"),
-    Symbol("P0", "processes along the first grid dimension", "1", "signature"),
-    Symbol("P1", "processes along the second grid dimension", "1", "signature"),
-    Symbol("P2", "processes along the third grid dimension", "1", "signature"),
-    Symbol("n0", "local cells along the first grid dimension", "1", "signature"),
-    Symbol("n1", "local cells along the second grid dimension", "1", "signature"),
-    Symbol("n2", "local cells along the third grid dimension", "1", "signature"),
+    *(
+        Symbol(f"{letter}{dim}", f"{what} along the {nth} grid dimension", "1", "signature")
+        for letter, what in (("P", "processes"), ("n", "local cells"))
+        for dim, nth in enumerate(("first", "second", "third"))
+    ),
     *map(_of_machine, REGISTER),
-    Symbol(
-        "imbalance.persistent_cv",
-        "persistent imbalance: spread of the work, the same in every step",
-        "1",
-        "signature",
+    *(
+        Symbol(f"imbalance.{name}", meaning, "1", "signature")
+        for name, (_, meaning) in _IMBALANCE.items()
     ),
-    Symbol(
-        "imbalance.transient_cv",
-        "transient imbalance: spread of the work, new in every step",
-        "1",
-        "signature",
-    ),
-    Symbol(
-        "imbalance.reference_processes",
-        "processes at which the imbalance was given",
-        "1",
-        "signature",
-    ),
-    Symbol("imbalance.growth_exponent", "growth of the imbalance with P", "1", "signature"),
     Symbol("lambda_T", "stretch of a parallel loop by uneven shares", "1", "model"),
     Symbol("q(n)", "expected maximum of n standard normal values", "1", "model"),
 )
@@ -87,10 +78,7 @@ SYMBOLS: Mapping[str, Symbol] = {
 
 SHORT: Mapping[str, str] = {
     **{one.name: one.short for one in REGISTER if one.short},
-    "imbalance.persistent_cv": "cv_p",
-    "imbalance.transient_cv": "cv_t",
-    "imbalance.reference_processes": "P_ref",
-    "imbalance.growth_exponent": "H",
+    **{f"imbalance.{name}": short for name, (short, _) in _IMBALANCE.items()},
 }
 """How formulas write a quantity that is used under a path; others by the last part of it."""
 
@@ -145,12 +133,9 @@ def label(path: str) -> str:
 
 def not_modelled(paths: Iterable[str]) -> str:
     """Say which effects a prediction lacks because the profile has no value for them."""
-    named = ", ".join(f"{path} ({_effect(path)})" for path in sorted(paths))
+    effects = {path: label(path).removesuffix(f" ({path})") for path in sorted(paths)}
+    named = ", ".join(f"{path} ({effect})" for path, effect in effects.items())
     return f"not modelled, no value in the profile: {named}"
-
-
-def _effect(path: str) -> str:
-    return label(path).removesuffix(f" ({path})")
 
 
 def short_name(path: str) -> str:

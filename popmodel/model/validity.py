@@ -66,11 +66,10 @@ class Validity:
     def text(self) -> str:
         """The status in a few words, and the reasons."""
         words = {INSIDE: "within the measured range", OUTSIDE: "too far outside the measured range"}
+        said = words.get(self.status, self.status)
         if self.factor is None:
-            words[self.status] = f"no measured range ({self.status} values)"
-        return ": ".join([words.get(self.status, self.status), "; ".join(self.reasons)]).rstrip(
-            ": "
-        )
+            said = f"no measured range ({self.status} values)"
+        return ": ".join([said, *filter(None, ["; ".join(self.reasons)])])
 
 
 def assess(profile: Profile, placement: Placement, used: Iterable[Use]) -> Validity:
@@ -93,7 +92,8 @@ def assess(profile: Profile, placement: Placement, used: Iterable[Use]) -> Valid
         subject, found = use.subject, known.get((use.subject, use.argument))
         if found is None and use.subject.startswith("coll.") and use.argument == "processes":
             # made up of messages, which two processes exchange
-            subject, found = f"messages of {use.subject}", _messages(known)
+            of_messages = any(table.startswith("net.") for table, _ in known)
+            subject, found = f"messages of {use.subject}", (1.0, 2.0) if of_messages else None
         if found is None:
             continue
         measured = measured or use.argument != "nodes"
@@ -154,20 +154,13 @@ def ranges(profile: Profile) -> dict[tuple[str, str], tuple[float, float]]:
     return found | {("topology", "nodes"): (1.0, float(profile.topology.nodes))}
 
 
-def _messages(known: Mapping[tuple[str, str], tuple[float, float]]) -> tuple[float, float] | None:
-    """Processes between which messages were measured; None if there were none."""
-    tiers = [subject for subject, _ in known if subject.startswith("net.")]
-    return (1.0, 2.0) if tiers else None
-
-
 def _beyond(use: Use, low: float, high: float) -> tuple[float, str]:
     """By which factor a value is outside a range, and which end of the range on that side."""
     if use.argument == "nodes":
         return use.value / high, f"above those of the profile ({high:g})"
     if use.value > high:
-        return use.value / max(
-            high, 1.0
-        ), f"above the largest measured ({_shown(use.argument, high)})"
+        factor = use.value / max(high, 1.0)
+        return factor, f"above the largest measured ({_shown(use.argument, high)})"
     # a message shorter than the shortest one measured costs what that one costs
     if use.value < low and use.argument != "bytes":
         return low / use.value, f"below the smallest measured ({_shown(use.argument, low)})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from popmodel.efficiency.family import Row as Line
+from popmodel.efficiency.family import Line
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import Cell, Row, Section, Table, heads, notes, texts, titled
 from popmodel.report.figures import percent

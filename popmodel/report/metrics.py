@@ -32,8 +32,7 @@ from popmodel.report.warnings import warned
 from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.family import Family
-    from popmodel.efficiency.family import Row as Line
+    from popmodel.efficiency.family import Family, Line
 
 _OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
 _IN_LINE = "metrics"  # all tables of the runs stand in line

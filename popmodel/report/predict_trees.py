@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from popmodel.efficiency.family import Family
-from popmodel.efficiency.family import Row as Line
+from popmodel.efficiency.family import Family, Line
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import Cell, Fit, Role, Row, Section, Table, heads, notes
 from popmodel.report.figures import loses

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.efficiency.family import Row as Line
+from popmodel.efficiency.family import Line
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.replayed import NO_REGIONS
 from popmodel.network.network import PRESETS

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from popmodel.efficiency.family import Family
-from popmodel.efficiency.family import Row as Line
+from popmodel.efficiency.family import Family, Line
 from popmodel.report.blocks import Cell, Row
 from popmodel.report.figures import percent
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from popmodel.efficiency.family import Row as Line
+from popmodel.efficiency.family import Line
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import (
     Cell,

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from popmodel.model.prediction import Estimate
+from popmodel.plain import fields_of
 from popmodel.splits.candidate import ratio
 from popmodel.splits.choice import Choice
 from popmodel.values import dataclass
@@ -33,10 +34,9 @@ class Growth:
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON types."""
         return {
-            "cores": list(self.cores),
-            "speedup": self.speedup.to_dict(),
+            **fields_of(self, "cores", "speedup"),
             "efficiency": self.speedup.value * self.cores[0] / self.cores[1],
-            "parallel_efficiency": list(self.efficiency),
+            "parallel_efficiency": self.efficiency,
         }
 
 

@@ -134,7 +134,7 @@ def evaluate(
         run.memory,
         run.modelled.runtime,
         metrics.values["parallel_efficiency"],
-        assess(study.profile, placement, run.used),
+        assess(study.profile, placement, run.machine.used),
         None if agreement is None else agreement.gap,
         outcome.why_not,
     )

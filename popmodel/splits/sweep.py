@@ -194,7 +194,7 @@ def sweep(
     return Sweep(
         signature,
         profile,
-        {name: quantity.value for name, quantity in study.params.items()},
+        study.values,
         changes,
         tuple(one for mine in candidates for one in mine),
         tuple(refused),

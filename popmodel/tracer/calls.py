@@ -53,7 +53,7 @@ class Call:
 
 
 @cache
-def calls() -> Mapping[int, Call]:
+def known_calls() -> Mapping[int, Call]:
     """Return all calls by their number in records.
 
     Raises

@@ -25,7 +25,7 @@ from popmodel.tracer.openings import Openings, openings, still_open
 from popmodel.tracer.records import RECORD, Guard, Kind
 from popmodel.values import dataclass
 
-__all__ = ["STATE", "Converted", "Load", "Row"]
+__all__ = ["STATE", "Converted", "Converter", "Load"]
 
 STATE = np.dtype([("begin", np.int64), ("end", np.int64), ("state", np.int64)])
 
@@ -53,7 +53,7 @@ class Load(NamedTuple):
     sections: int
 
 
-class Row:
+class Converter:
     """One thread of the trace, which one thread of the system after another can be.
 
     Parameters

@@ -215,3 +215,27 @@ class Names:
     def number(self, text: str) -> int:
         """Number of a name."""
         return self.numbers.setdefault(text, len(self.numbers) + 1)
+
+
+class FunctionsOf(dict[int, int]):
+    """Functions of a process by address; one that it never described gets a number, too."""
+
+    def __init__(self, known: Mapping[int, int], all_: Functions) -> None:
+        super().__init__(known)
+        self._all = all_
+
+    def __missing__(self, address: int) -> int:
+        self[address] = number = self._all.unknown(address)
+        return number
+
+
+class RegionsOf(dict[int, int]):
+    """The user's regions of a process by id."""
+
+    def __init__(self, known: Mapping[int, int], all_: Names) -> None:
+        super().__init__(known)
+        self._all = all_
+
+    def __missing__(self, own: int) -> int:
+        self[own] = number = self._all.number(f"region {own}")
+        return number

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.tracer.calls import calls
+from popmodel.tracer.calls import known_calls
 from popmodel.tracer.records import Kind
 from popmodel.tracer.states import states_of_calls
 from popmodel.values import dataclass
@@ -48,7 +48,7 @@ class CallTables:
         self.value = np.zeros(1 << 16, np.int64)
         self.sized = np.zeros(1 << 16, bool)
         self.may_miss = np.zeros(1 << 16, bool)
-        for number, call in calls().items():
+        for number, call in known_calls().items():
             self.event[number], self.value[number] = call.event, call.value
             self.sized[number] = call.family in _SIZED
             self.may_miss[number] = call.may_miss
@@ -61,7 +61,7 @@ class CallTables:
 def _flags(names: Iterable[str]) -> NDArray[np.bool_]:
     flags = np.zeros(1 << 16, bool)
     chosen = set(names)
-    flags[[number for number, call in calls().items() if call.name in chosen]] = True
+    flags[[number for number, call in known_calls().items() if call.name in chosen]] = True
     return flags
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.trace.event import Event
-from popmodel.tracer.calls import INCOMPLETE, calls
+from popmodel.tracer.calls import INCOMPLETE, known_calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def names_of_values(
     """
     values: dict[Event, dict[int, str]] = {}
     for number in np.flatnonzero(called).tolist():
-        call = calls()[number]
+        call = known_calls()[number]
         of_group = values.setdefault(call.event, {0: "Outside MPI"})
         # Two calls share a number where Extrae has one for both: the plain name is kept.
         of_group.setdefault(call.value, f"MPI_{call.name}")

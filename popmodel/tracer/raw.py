@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from popmodel.errors import TraceError
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LIMITED
 from popmodel.trace.tables import TraceWarning
-from popmodel.tracer.calls import calls
+from popmodel.tracer.calls import known_calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
 from popmodel.tracer.records import (
     HEADER,
@@ -234,7 +234,7 @@ class RawThread:
 def _is_call() -> NDArray[np.bool_]:
     """Whether a number is an MPI call."""
     known = np.zeros(1 << 16, bool)
-    known[list(calls())] = True
+    known[list(known_calls())] = True
     return known
 
 

@@ -22,7 +22,7 @@ from popmodel.trace.states import (
     TOGETHER,
     WAITING,
 )
-from popmodel.tracer.calls import Call, calls
+from popmodel.tracer.calls import Call, known_calls
 from popmodel.tracer.records import Construct
 
 _BY_NAME = {
@@ -72,6 +72,6 @@ def state_of(call: Call) -> int:
 def states_of_calls() -> NDArray[np.int64]:
     """State in each call, by its number; `OTHER` for numbers that no call has."""
     states = np.full(1 << 16, OTHER, np.int64)
-    for number, call in calls().items():
+    for number, call in known_calls().items():
         states[number] = state_of(call)
     return states

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.plain import fields_of
 from popmodel.validation.comparison import RUNTIME, Row, describe_run
 from popmodel.values import dataclass
 
@@ -61,9 +62,7 @@ class Repeated:
             "deviation": self.deviation,
             "least": min(self.measured),
             "most": max(self.measured),
-            "predicted": self.predicted,
-            "low": self.low,
-            "high": self.high,
+            **fields_of(self, "predicted", "low", "high"),
             "covered": self.covered,
         }
 
@@ -105,10 +104,7 @@ class Split:
     def to_dict(self) -> dict[str, Any]:
         """Return the split as JSON types."""
         return {
-            "processes": self.processes,
-            "threads": self.threads,
-            "parameters": self.parameters,
-            "sources": self.sources,
+            **fields_of(self, "processes", "threads", "parameters", "sources"),
             "runs": len(self.runtime.measured),
             "runtime": {**self.runtime.to_dict(), "error": self.error},
             "metrics": {

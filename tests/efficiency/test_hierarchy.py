@@ -13,7 +13,7 @@ from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.hierarchy import (
     Family,
     IdentityError,
-    Row,
+    Line,
     load_families,
     read_family,
 )
@@ -344,19 +344,19 @@ def test_tree_of_the_additive_family_lists_views_apart() -> None:
     (walk,) = load_families()["hybrid-additive"].tree()
     assert walk.heading is None
     assert walk.rows == (
-        Row(0, "parallel_efficiency"),
-        Row(1, "process_efficiency"),
-        Row(2, "process_load_balance"),
-        Row(2, "process_communication_efficiency"),
-        Row(3, "process_transfer_efficiency"),
-        Row(3, "process_serialisation_efficiency"),
-        Row(1, "thread_efficiency"),
-        Row(2, "openmp_region_efficiency"),
-        Row(3, "openmp_load_balance", view=True),
-        Row(3, "openmp_synchronisation_efficiency", view=True),
-        Row(3, "openmp_scheduling_efficiency", view=True),
-        Row(3, "openmp_mpi_efficiency", view=True),
-        Row(2, "serial_region_efficiency"),
+        Line(0, "parallel_efficiency"),
+        Line(1, "process_efficiency"),
+        Line(2, "process_load_balance"),
+        Line(2, "process_communication_efficiency"),
+        Line(3, "process_transfer_efficiency"),
+        Line(3, "process_serialisation_efficiency"),
+        Line(1, "thread_efficiency"),
+        Line(2, "openmp_region_efficiency"),
+        Line(3, "openmp_load_balance", view=True),
+        Line(3, "openmp_synchronisation_efficiency", view=True),
+        Line(3, "openmp_scheduling_efficiency", view=True),
+        Line(3, "openmp_mpi_efficiency", view=True),
+        Line(2, "serial_region_efficiency"),
     )
 
 
@@ -371,13 +371,13 @@ def test_second_decomposition_has_its_own_walk() -> None:
         "Hybrid parallel efficiency = Hybrid load balance x Hybrid communication efficiency"
     )
     assert second.rows == (
-        Row(0, "hybrid_parallel_efficiency"),
-        Row(1, "hybrid_load_balance"),
-        Row(2, "mpi_load_balance"),
-        Row(2, "openmp_load_balance"),
-        Row(1, "hybrid_communication_efficiency"),
-        Row(2, "mpi_communication_efficiency"),
-        Row(2, "openmp_communication_efficiency"),
+        Line(0, "hybrid_parallel_efficiency"),
+        Line(1, "hybrid_load_balance"),
+        Line(2, "mpi_load_balance"),
+        Line(2, "openmp_load_balance"),
+        Line(1, "hybrid_communication_efficiency"),
+        Line(2, "mpi_communication_efficiency"),
+        Line(2, "openmp_communication_efficiency"),
     )
 
 

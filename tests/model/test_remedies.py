@@ -8,7 +8,7 @@ from model.demo import exact, machine, program
 from popmodel.machine import profile as profiles
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures
-from popmodel.model.changes import PROGRAM_REMEDIES, program_remedy
+from popmodel.model.kinds import KINDS, remedy
 from popmodel.model.predict import predict
 from popmodel.model.signature.program import Signature
 
@@ -126,7 +126,7 @@ def test_parts_of_one_name_change_together() -> None:
 
 
 def test_every_remedy_of_a_program_has_a_meaning() -> None:
-    for pattern, meaning in PROGRAM_REMEDIES.values():
-        assert program_remedy(pattern.format("wall, columns")) == meaning
-    assert program_remedy("parallelise ") is None
-    assert program_remedy("half the imbalance") is None
+    for pattern, meaning in (one for kind in KINDS.values() for one in kind.remedies.values()):
+        assert remedy(pattern.format("wall, columns")) == meaning
+    assert remedy("parallelise ") is None
+    assert remedy("half the imbalance") is None

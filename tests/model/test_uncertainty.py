@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
 from popmodel.machine.quantity import Quantity
+from popmodel.model import uncertainty
 from popmodel.model.uncertainty import Draws, group, interval, shares
 
 QUANTITIES = {
@@ -93,3 +96,8 @@ def test_shares_of_variance() -> None:
     assert threshold["c"] > 0.8
     assert shares(scores, np.ones(2001)) == {}
     assert shares(scores, 3.0) == {}
+
+
+def test_quantiles_are_those_of_the_normal_distribution() -> None:
+    normal = NormalDist()
+    assert (normal.inv_cdf(0.95), normal.inv_cdf(0.99)) == (uncertainty._END, uncertainty._REACH)

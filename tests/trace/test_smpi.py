@@ -17,6 +17,7 @@ from popmodel.simulator.program import Op
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
 from popmodel.trace.info import info
+from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.smpi import read as read_smpi
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
@@ -227,3 +228,18 @@ def test_there_is_one_application(tmp_path: Path) -> None:
         read(path, application=2)
     assert caught.value.message == f"{path}: no application 2"
     assert caught.value.hint == "the trace has application 1 only"
+
+
+def test_a_run_that_computes_nothing_has_no_time(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "0 init",
+        "1 init",
+        "0 send 1 0 10 0",
+        "1 recv 0 0 10 0",
+        "0 finalize",
+        "1 finalize",
+    )
+    trace = read(path)
+    with pytest.raises(TraceError, match="its processes compute nothing"):
+        longest(trace, *state_times(trace))

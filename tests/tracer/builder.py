@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.tracer.calls import calls
+from popmodel.tracer.calls import known_calls
 from popmodel.tracer.records import HEADER, MAGIC, MARK, RECORD, VERSION, Kind
 
-NUMBER = {call.name: number for number, call in calls().items()}
+NUMBER = {call.name: number for number, call in known_calls().items()}
 
 
 def group_hash(members: Sequence[int]) -> str:

@@ -16,7 +16,7 @@ from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.states import IDLE, RUNNING
 from popmodel.trace.user_regions import user_regions
-from popmodel.tracer.convert import NOT_RETURNED, Row
+from popmodel.tracer.convert import NOT_RETURNED, Converter
 from popmodel.tracer.events import BACKWARDS, UNBEGUN, Tables
 from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.nesting import after, nests
@@ -41,7 +41,7 @@ def records(*rows: tuple[int, ...]) -> np.ndarray:
 
 def convert(*rows: tuple[int, ...], end: int = 1000, base: int = RUNNING, step: int = 0):
     """States and events of a thread that runs from 0 to `end`; the row, too."""
-    row = Row(0, TABLES)
+    row = Converter(0, TABLES)
     states, events = [row.begin(0, base)], []
     every = records(*rows)
     cuts = list(range(step, len(every), step)) if step else []
@@ -58,7 +58,7 @@ def convert(*rows: tuple[int, ...], end: int = 1000, base: int = RUNNING, step: 
     )
 
 
-def counts(row: Row) -> dict[str, int]:
+def counts(row: Converter) -> dict[str, int]:
     return dict(+row.counts)
 
 

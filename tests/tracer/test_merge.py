@@ -27,8 +27,8 @@ from popmodel.trace.event import Event
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, Loss, losses
 from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.part import Part
+from popmodel.tracer import conversion, messages, spool, trace_text
 from popmodel.tracer import merge as merge_module
-from popmodel.tracer import messages, spool
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import HEADER, RECORD, Construct, Kind
 from popmodel.tracer.source_lines import Place
@@ -50,8 +50,8 @@ def merged(run: Run, name: str = "x.prv", **options) -> Iterator[tuple[Trace, Me
 def small_steps(size: int) -> Iterator[None]:
     """Let the merge do everything a few rows at a time."""
     with (
-        mock.patch.object(merge_module, "CHUNK", size),
-        mock.patch.object(merge_module, "WINDOW", 2 * size),
+        mock.patch.object(conversion, "CHUNK", size),
+        mock.patch.object(trace_text, "WINDOW", 2 * size),
         mock.patch.object(spool, "STRIDE", max(size // 4, 1)),
         mock.patch.object(messages, "HELD", size),
         mock.patch.object(messages, "_BLOCK", size),

@@ -17,7 +17,7 @@ from popmodel.trace import read as read_trace
 from popmodel.trace.losses import LIMITED, describe, losses
 from popmodel.tracer import calls as calls_module
 from popmodel.tracer import raw
-from popmodel.tracer.calls import calls
+from popmodel.tracer.calls import known_calls
 from popmodel.tracer.merge import merge
 from popmodel.tracer.records import HEADER, RECORD, Kind
 
@@ -346,12 +346,12 @@ def test_a_table_of_calls_that_is_not_there_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(calls_module, "sources", lambda: tmp_path)
-    calls.cache_clear()
+    known_calls.cache_clear()
     try:
         with pytest.raises(Exception, match=r"calls\.h: the table of MPI calls cannot be read"):
-            calls()
+            known_calls()
     finally:
-        calls.cache_clear()
+        known_calls.cache_clear()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100])

@@ -90,17 +90,10 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
     runs = possible(signature, require, params)
     written = {path: one for path, one in formulas.items() if path in lines}
     results = outcomes(signature, written, params, runs)
-    mistakes += findings.unreachable(runs, lines)
-    mistakes += findings.out_of_range(signature, results, written, lines)
-    remarks = list(findings.excluding_nothing(runs, lines))
-    remarks += findings.without_value(results, written, lines)
-    remarks += findings.sometimes_out_of_range(results, written, lines)
-    remarks += findings.too_rare(results, written, lines)
-    remarks += findings.unused(signature, formulas, lines)
-    remarks += findings.unfamiliar(formulas, lines)
+    finder = findings.Finder(signature, lines, formulas, runs, results)
+    mistakes += finder.mistakes()
+    remarks = findings.in_order(finder.remarks())
     explained = None
     if not mistakes:
         explained = described(signature, dimensions, runs, document["app"].get("description"))
-    return Checked(
-        path, signature.name, findings.in_order(mistakes), findings.in_order(remarks), explained
-    )
+    return Checked(path, signature.name, findings.in_order(mistakes), remarks, explained)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from contextlib import suppress
+from functools import cache, cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -275,31 +276,27 @@ def _samples(
 def _searched(
     processes: NDArray[np.float64], cells: Sequence[Value], periodic: tuple[bool, ...]
 ) -> list[Value]:
-    """Return the extents of the grid of least surface, by P."""
+    """Return the extents of the grid of least surface, by P; not finite where there is none."""
+
+    @cache
+    def grid(processes: float, *cells: float) -> tuple[float, ...]:
+        with suppress(ImpossibleSplit):
+            if all(map(math.isfinite, cells)):
+                return best_grid(int(processes), cells, periodic)
+        return (math.nan,) * len(cells)
+
     number, *sizes = np.broadcast_arrays(processes, *map(numbers, cells))
-    cases = list(zip(number.flat, *(size.flat for size in sizes), strict=True))
+    cases = zip(number.flat, *(size.flat for size in sizes), strict=True)
     with np.errstate(all="ignore"):  # cells without a value have no surface
-        known = {case: _grid_or_none(*case, periodic=periodic) for case in set(cases)}
-    extents = np.array([known[case] for case in cases], dtype=np.float64)
+        extents = np.array([grid(*case) for case in cases], dtype=np.float64)
     return [extents[:, dim].reshape(number.shape) for dim in range(len(cells))]
-
-
-def _grid_or_none(processes: float, *cells: float, periodic: tuple[bool, ...]) -> tuple[float, ...]:
-    """Return the extents of the grid of least surface; not finite where there is none."""
-    if not all(map(math.isfinite, cells)):
-        return (math.nan,) * len(cells)
-    try:
-        return best_grid(int(processes), cells, periodic)
-    except ImpossibleSplit:
-        return (math.nan,) * len(cells)
 
 
 def _fits(processes: NDArray[np.float64], extents: list[Value]) -> Truth:
     sizes = [numbers(extent) for extent in extents]
-    whole = [(size == np.rint(size)) & (size >= 1) for size in sizes]
     fits: Truth = np.asarray(math.prod(sizes, start=1.0) == processes)
-    for one in whole:
-        fits = fits & one
+    for size in sizes:
+        fits = fits & (size == np.rint(size)) & (size >= 1)
     return fits
 
 

@@ -38,6 +38,7 @@ def described(
     """
     writer = _Writer(signature)
     limits, grid = signature.limits, signature.grid
+    memory = limits.memory_per_rank
     return {
         "description": description,
         "params": [
@@ -51,11 +52,7 @@ def described(
         "decomposition": None if grid is None else writer.grid(grid),
         "limits": {
             "require": [one.text for one in limits.require],
-            "memory_per_rank": (
-                None
-                if limits.memory_per_rank is None
-                else writer.formula(limits.memory_per_rank, "B")
-            ),
+            "memory_per_rank": None if memory is None else writer.formula(memory, "B"),
             "possible": runs.smallest(SHOWN),
             "excludes": not bool(runs.allowed.all()),
         },
@@ -83,12 +80,13 @@ class _Writer:
     def formula(self, expression: Expression, unit: str | None) -> dict[str, Any]:
         return {"formula": expression.text, "value": _value(expression, self.values), "unit": unit}
 
+    def counts(self, formulas: tuple[Expression, ...] | None, without: str | None) -> Any:
+        return without if formulas is None else [self.formula(one, "1") for one in formulas]
+
     def grid(self, grid: Grid) -> dict[str, Any]:
         return {
-            "global": None
-            if grid.cells is None
-            else [self.formula(one, "1") for one in grid.cells],
-            "grid": "auto" if grid.dims is None else [self.formula(one, "1") for one in grid.dims],
+            "global": self.counts(grid.cells, None),
+            "grid": self.counts(grid.dims, "auto"),
             "periodic": list(grid.periodic),
         }
 
@@ -100,10 +98,8 @@ class _Writer:
         """Name the items, each once, in which a formula depends on a name."""
         found: dict[str, None] = {}
         for item in items(self.signature.program):
-            # what needs cells has those of a process
-            if name in closure(self.signature, item.formulas()) or (
-                name == "P" and item.needs == CELLS
-            ):
+            of_cells = name == "P" and item.needs == CELLS  # those of a process
+            if of_cells or name in closure(self.signature, item.formulas()):
                 found[item.name] = None
         return list(found)
 

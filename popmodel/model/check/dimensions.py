@@ -13,6 +13,9 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from enum import Enum
 from fractions import Fraction
 from itertools import count, pairwise
 from typing import TypeAlias
@@ -27,35 +30,48 @@ from popmodel.values import dataclass
 LARGEST_ROOT = 1000
 """Exponents are taken as fractions up to this denominator: 0.3333 is meant as a third."""
 
-Unknown: TypeAlias = str | int
-"""A parameter by its name, or a number that is written out by its count."""
 
-_OPERATORS: Mapping[str, Callable[[float, float], float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "**": operator.pow,
-}
+class Base(Enum):
+    """What the units of all values are made of."""
+
+    BYTE = "B"
+    SECOND = "s"
+
+
+Unknown: TypeAlias = str | int | Base
+"""A parameter by its name, a number that is written out by its count, or what is known."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A product of powers of byte and second; whatever is counted is a pure number."""
+    """A product of powers of byte and second, and of units not known yet; a number has none.
 
-    bytes: Fraction = Fraction(0)
-    seconds: Fraction = Fraction(0)
+    Attributes
+    ----------
+    powers : mapping of Unknown to Fraction
+        Exponents; none of them is 0.
+    """
 
-    def times(self, other: Unit) -> Unit:
-        """Return the unit of a product."""
-        return Unit(self.bytes + other.bytes, self.seconds + other.seconds)
+    powers: Mapping[Unknown, Fraction]
+
+    def times(self, other: Unit, power: Fraction = Fraction(1)) -> Unit:
+        """Return the unit of a product, the second factor to a power."""
+        total = dict(self.powers)
+        for key, exponent in other.powers.items():
+            total[key] = total.get(key, Fraction(0)) + power * exponent
+        return Unit({key: exponent for key, exponent in total.items() if exponent})
 
     def power(self, exponent: Fraction) -> Unit:
         """Return the unit of a power."""
-        return Unit(self.bytes * exponent, self.seconds * exponent)
+        return NUMBER.times(self, exponent)
+
+    @property
+    def unknown(self) -> list[str | int]:
+        """What in it is not known yet."""
+        return [key for key in self.powers if not isinstance(key, Base)]
 
     def __str__(self) -> str:
-        powers = (("B", self.bytes), ("s", self.seconds))
+        powers = [(base.value, self.powers.get(base, Fraction(0))) for base in Base]
         above = "*".join(_power(name, power) for name, power in powers if power > 0)
         below = "/".join(_power(name, -power) for name, power in powers if power < 0)
         return f"{above or '1'}/{below}" if below else above or "1"
@@ -66,9 +82,11 @@ class Unit:
         return {"1": "a number", "B": "bytes", "s": "seconds"}.get(str(self), str(self))
 
 
-NUMBER = Unit()
-BYTE = Unit(bytes=Fraction(1))
-SECOND = Unit(seconds=Fraction(1))
+def _one(key: Unknown) -> Unit:
+    return Unit({key: Fraction(1)})
+
+
+NUMBER, BYTE, SECOND = Unit({}), _one(Base.BYTE), _one(Base.SECOND)
 
 
 @dataclass(frozen=True)
@@ -169,91 +187,68 @@ def _stated(text: str) -> Unit:
 class _Equations:
     """Linear equations for the exponents of units, kept solved.
 
-    A row gives an unknown by the others: powers of them, times a known unit. No unknown that has a
-    row occurs in a row.
+    A row gives an unknown by the others. No unknown that has a row occurs in a row.
     """
 
     def __init__(self) -> None:
-        self._rows: dict[Unknown, tuple[dict[Unknown, Fraction], Unit]] = {}
+        self._rows: dict[Unknown, Unit] = {}
         self._numbers = count()
         self._problems: list[str] = []
 
     def known(self, unit: Unit) -> _Form:
         """Return the form of something whose unit is known."""
-        return _Form(self, {}, unit, is_named=True)
+        return _Form(self, unit, is_named=True)
 
     def unknown(self, name: str) -> _Form:
         """Return the form of a name."""
-        return _Form(self, {name: Fraction(1)}, NUMBER, is_named=True)
+        return _Form(self, _one(name), is_named=True)
 
     def any(self, constant: float | None = None) -> _Form:
         """Return the form of something that may have any unit, such as a number written out."""
-        return _Form(self, {next(self._numbers): Fraction(1)}, NUMBER, constant)
+        return _Form(self, _one(next(self._numbers)), constant)
 
     def equal(self, one: _Form, other: _Form, phrase: str) -> None:
         """State that two forms have the same unit; note the phrase about both if they cannot."""
-        quotient = one / other
-        left, unit = self._reduce(quotient)
-        if left:
-            self._add(left, unit)
-        elif unit != NUMBER:
+        quotient = self._reduced(one.unit.times(other.unit, Fraction(-1)))
+        if quotient.unknown:
+            self._add(quotient)
+        elif quotient != NUMBER:
             a, b = self.solve(one), self.solve(other)
             if a is None or b is None:
-                self._problems.append(phrase.format(f"a value times {unit.noun}", "a value"))
+                self._problems.append(phrase.format(f"a value times {quotient.noun}", "a value"))
             else:
                 self._problems.append(phrase.format(a.noun, b.noun))
 
     def solve(self, form: _Form) -> Unit | None:
         """Return the unit of a form; None while it is open."""
-        left, unit = self._reduce(form)
-        return None if left else unit
+        unit = self._reduced(form.unit)
+        return None if unit.unknown else unit
 
     def take_problems(self) -> list[str]:
         """Return the phrases noted since the last time."""
         problems, self._problems = self._problems, []
         return problems
 
-    def _add(self, left: dict[Unknown, Fraction], unit: Unit) -> None:
-        """Add a row that makes a product of unknowns and a unit a pure number."""
+    def _add(self, number: Unit) -> None:
+        """Add a row that makes a product a pure number."""
+        unknown = number.unknown
         # rather the unknown of a number than that of a name: nobody asks for it
-        pivot = next((key for key in left if isinstance(key, int)), next(iter(left)))
-        scale = -1 / left[pivot]
-        row = {key: scale * power for key, power in left.items() if key != pivot}
-        value = unit.power(scale)
-        for key, (powers, rest) in self._rows.items():
-            if pivot in powers:
-                power = powers[pivot]
-                others = {name: one for name, one in powers.items() if name != pivot}
-                self._rows[key] = _product(others, row, power), rest.times(value.power(power))
-        self._rows[pivot] = row, value
+        pivot = next((key for key in unknown if isinstance(key, int)), unknown[0])
+        power = number.powers[pivot]
+        self._rows[pivot] = _one(pivot).times(number, -1 / power)
+        self._rows = {key: self._reduced(row) for key, row in self._rows.items()}
 
-    def _reduce(self, form: _Form) -> tuple[dict[Unknown, Fraction], Unit]:
+    def _reduced(self, unit: Unit) -> Unit:
         """Put in what is known of the unknowns."""
-        left: dict[Unknown, Fraction] = {}
-        unit = form.unit
-        for key, power in form.powers.items():
-            if key in self._rows:
-                row, value = self._rows[key]
-                left = _product(left, row, power)
-                unit = unit.times(value.power(power))
-            else:
-                left = _product(left, {key: power}, Fraction(1))
-        return left, unit
-
-
-def _product(
-    one: Mapping[Unknown, Fraction], other: Mapping[Unknown, Fraction], power: Fraction
-) -> dict[Unknown, Fraction]:
-    """Return the exponents of a product, the second factor to a power."""
-    total = dict(one)
-    for key, exponent in other.items():
-        total[key] = total.get(key, Fraction(0)) + power * exponent
-    return {key: exponent for key, exponent in total.items() if exponent}
+        found = NUMBER
+        for key, power in unit.powers.items():
+            found = found.times(self._rows.get(key, _one(key)), power)
+        return found
 
 
 @dataclass(frozen=True)
 class _Form:
-    """The unit of a formula: powers of unknown units, times a known one.
+    """The unit of a formula.
 
     Attributes
     ----------
@@ -264,36 +259,31 @@ class _Form:
     """
 
     equations: _Equations
-    powers: Mapping[Unknown, Fraction]
     unit: Unit
     constant: float | None = None
     is_named: bool = False
 
     def __add__(self, other: _Form) -> _Form:
         self.equations.equal(self, other, "adds {0} and {1}")
-        return self._with(other, self.powers, self.unit, "+")
+        return self._with(other, self.unit, operator.add)
 
     def __sub__(self, other: _Form) -> _Form:
         self.equations.equal(self, other, "subtracts {1} from {0}")
-        return self._with(other, self.powers, self.unit, "-")
+        return self._with(other, self.unit, operator.sub)
 
     def __neg__(self) -> _Form:
-        constant = None if self.constant is None else -self.constant
-        return _Form(self.equations, self.powers, self.unit, constant, self.is_named)
+        return replace(self, constant=None if self.constant is None else -self.constant)
 
     def __mul__(self, other: _Form) -> _Form:
-        powers = _product(self.powers, other.powers, Fraction(1))
-        return self._with(other, powers, self.unit.times(other.unit), "*")
+        return self._with(other, self.unit.times(other.unit), operator.mul)
 
     def __truediv__(self, other: _Form) -> _Form:
-        powers = _product(self.powers, other.powers, Fraction(-1))
-        return self._with(other, powers, self.unit.times(other.unit.power(Fraction(-1))), "/")
+        return self._with(other, self.unit.times(other.unit, Fraction(-1)), operator.truediv)
 
     def __pow__(self, other: _Form) -> _Form:
         if other.constant is not None:
             exponent = Fraction(other.constant).limit_denominator(LARGEST_ROOT)
-            powers = _product({}, self.powers, exponent)
-            return self._with(other, powers, self.unit.power(exponent), "**")
+            return self._with(other, self.unit.power(exponent), operator.pow)
         if not other.is_named:  # such as 2**sqrt(4): a constant, of a value that is not known here
             return self.equations.any()
         number = self.equations.known(NUMBER)
@@ -301,13 +291,14 @@ class _Form:
         self.equations.equal(self, number, "raises {0} to an exponent that is not a constant")
         return number
 
-    def _with(
-        self, other: _Form, powers: Mapping[Unknown, Fraction], unit: Unit, symbol: str
-    ) -> _Form:
+    def _with(self, other: _Form, unit: Unit, compute: Callable[[float, float], float]) -> _Form:
         constant = None
         if self.constant is not None and other.constant is not None:
-            constant = _compute(self.constant, symbol, other.constant)
-        return _Form(self.equations, powers, unit, constant, self.is_named or other.is_named)
+            with suppress(OverflowError, ZeroDivisionError):
+                constant = compute(self.constant, other.constant)
+        if not (isinstance(constant, float) and math.isfinite(constant)):
+            constant = None
+        return _Form(self.equations, unit, constant, self.is_named or other.is_named)
 
 
 class _UnitAlgebra(Algebra):
@@ -364,14 +355,13 @@ class _UnitAlgebra(Algebra):
         self.equations.equal(a, b, "compares {0} with {1}")
         return self.equations.known(NUMBER)
 
+    def negation(self, value: _Form) -> _Form:  # noqa: ARG002
+        return self.equations.known(NUMBER)
+
     def conjunction(self, values: list[_Form]) -> _Form:  # noqa: ARG002
         return self.equations.known(NUMBER)
 
-    def disjunction(self, values: list[_Form]) -> _Form:  # noqa: ARG002
-        return self.equations.known(NUMBER)
-
-    def negation(self, value: _Form) -> _Form:  # noqa: ARG002
-        return self.equations.known(NUMBER)
+    disjunction = conjunction
 
     def choice(self, condition: _Form, chosen: _Form, otherwise: _Form) -> _Form:  # noqa: ARG002
         self.equations.equal(chosen, otherwise, "chooses between {0} and {1}")
@@ -389,12 +379,3 @@ def _power(name: str, power: Fraction) -> str:
     if power == 1:
         return name
     return f"{name}^{power}" if power.denominator == 1 else f"{name}^({power})"
-
-
-def _compute(one: float, symbol: str, other: float) -> float | None:
-    """Return the value of constant arithmetic; None if it has none."""
-    try:
-        value = _OPERATORS[symbol](one, other)
-    except (OverflowError, ZeroDivisionError):
-        return None
-    return value if isinstance(value, float) and math.isfinite(value) else None

@@ -13,7 +13,7 @@ from popmodel.arrays import distinct
 from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression
 from popmodel.machine.constructs import CONSTRUCTS
-from popmodel.model.check.constraints import Outcome, Possible
+from popmodel.model.check.constraints import Condition, Outcome, Possible
 from popmodel.model.check.dimensions import Clash, Dimensions
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.grammar.toml_lines import Path, line_of
@@ -69,79 +69,178 @@ def of_clash(clash: Clash, dimensions: Dimensions, lines: Lines) -> Finding:
     )
 
 
-def unreachable(runs: Possible, lines: Lines) -> Iterator[Finding]:
-    """Conditions that no number of processes meets, alone or together."""
-    tried = f"1 to {MOST_PROCESSES} processes"
-    if not runs.is_complete:
-        tried = "a selection of process counts"
-    if runs.threads.size > 1:
-        tried += f" and 1 to {int(runs.threads[-1])} threads"
-    for condition in runs.conditions:
-        if not condition.holds.any():
-            yield Finding(
-                f"{_never(condition.path, condition.text)} (tried {tried})",
-                line_of(lines, condition.path),
-                hint="no run is possible",
+@dataclass(frozen=True)
+class Finder:
+    """Looks for what is wrong or doubtful in a signature that was read.
+
+    Attributes
+    ----------
+    signature : Signature
+        With the values of its parameters.
+    lines : mapping of path to int
+        Where its keys stand.
+    formulas : mapping of path to Expression
+        All its formulas, defaults included.
+    runs : Possible
+        What its conditions allow.
+    results : list of Outcome
+        What the formulas that are written give there.
+    """
+
+    signature: Signature
+    lines: Lines
+    formulas: Formulas
+    runs: Possible
+    results: list[Outcome]
+
+    def mistakes(self) -> Iterator[Finding]:
+        """What is wrong."""
+        yield from self._unreachable()
+        yield from self._out_of_range()
+
+    def remarks(self) -> Iterator[Finding]:
+        """What is doubtful."""
+        yield from self._excluding_nothing()
+        yield from self._without_value()
+        yield from self._sometimes_out_of_range()
+        yield from self._too_rare()
+        yield from self._unused()
+        yield from self._unfamiliar()
+
+    def _at(self, path: Path, message: str, hint: str) -> Finding:
+        return Finding(message, line_of(self.lines, path), hint=hint)
+
+    def _text(self, path: Path) -> str:
+        """A formula within its table or item."""
+        return f"{_key(path)}: {self.formulas[path].text!r}"
+
+    def _unreachable(self) -> Iterator[Finding]:
+        """Conditions that no number of processes meets, alone or together."""
+        tried = f"1 to {MOST_PROCESSES} processes"
+        if not self.runs.is_complete:
+            tried = "a selection of process counts"
+        if self.runs.threads.size > 1:
+            tried += f" and 1 to {int(self.runs.threads[-1])} threads"
+        for condition in self.runs.conditions:
+            if not condition.holds.any():
+                never = f"{_never(condition)} (tried {tried})"
+                yield self._at(condition.path, never, "no run is possible")
+        conflict = self.runs.first_conflict()
+        if conflict is not None:
+            condition, other = conflict
+            partner = "the conditions before it"
+            if other is not None:
+                partner = f"{_spoken(other)} in line {line_of(self.lines, other.path)}"
+            yield self._at(
+                condition.path,
+                f"{_never(condition)} together with {partner}",
+                f"no run is possible (tried {tried})",
             )
-    conflict = runs.first_conflict()
-    if conflict is not None:
-        condition, other = conflict
-        partner = "the conditions before it"
-        if other is not None:
-            line = line_of(lines, other.path)
-            partner = f"{_spoken(other.path, other.text)} in line {line}"
-        yield Finding(
-            f"{_never(condition.path, condition.text)} together with {partner}",
-            line_of(lines, condition.path),
-            hint=f"no run is possible (tried {tried})",
-        )
 
+    def _excluding_nothing(self) -> Iterator[Finding]:
+        """Conditions that every run meets."""
+        for condition in self.runs.conditions:
+            if condition.path[0] == "limits" and condition.holds.all():
+                nothing = f"{_spoken(condition)} excludes nothing"
+                yield self._at(condition.path, nothing, "remove or correct it")
 
-def _never(path: Path, text: str) -> str:
-    holds = "never has P processes" if path[0] == "decomp" else "never holds"
-    return f"{_spoken(path, text)} {holds}"
+    def _out_of_range(self) -> Iterator[Finding]:
+        """Formulas that give nothing sensible for any possible run."""
+        useless: set[str] = set()  # names that come from such a formula: their uses need no mention
+        for result in self.results:
+            fault = _fault(result)
+            if fault is None or useless & closure(self.signature, [self.formulas[result.path]]):
+                continue
+            if result.path[0] == "let":
+                useless.add(str(result.path[1]))
+            elif result.path[0] == "decomp":
+                useless |= EXTENTS
+            problem, hint = fault
+            yield self._at(result.path, f"{self._text(result.path)} {problem}", hint)
 
+    def _without_value(self) -> Iterator[Finding]:
+        """Formulas that have no value for some of the possible runs."""
+        for result in self.results:
+            missing = ~np.isfinite(result.values)
+            if missing.any() and not missing.all():
+                yield self._at(
+                    result.path,
+                    f"{self._text(result.path)} has no finite value for {_where(result, missing)}",
+                    "for example a division by zero; limits.require can exclude these runs",
+                )
 
-def _spoken(path: Path, text: str) -> str:
-    return f"the grid {text}" if path[0] == "decomp" else f"require: {text!r}"
+    def _sometimes_out_of_range(self) -> Iterator[Finding]:
+        """Formulas whose value makes no sense for some of the possible runs."""
+        for result in self.results:
+            key = key_at(result.path)
+            if key is None or key.domain is None:
+                continue
+            finite = np.isfinite(result.values)
+            outside = finite & ~np.asarray(key.domain.holds(result.values), dtype=bool)
+            if outside.any() and (finite & ~outside).any():
+                yield self._at(
+                    result.path,
+                    f"{self._text(result.path)} is {result.values[outside][0]:g} "
+                    f"for {_where(result, outside)}; must be {key.domain.text}",
+                    "limits.require can exclude these runs",
+                )
 
-
-def excluding_nothing(runs: Possible, lines: Lines) -> Iterator[Finding]:
-    """Conditions that every run meets."""
-    for condition in runs.conditions:
-        if condition.path[0] == "limits" and condition.holds.all():
-            yield Finding(
-                f"require: {condition.text!r} excludes nothing",
-                line_of(lines, condition.path),
-                hint="remove or correct it",
+    def _too_rare(self) -> Iterator[Finding]:
+        """Items whose turn does not come in any execution of their loop."""
+        by_path = {result.path: result.values for result in self.results}
+        for path, every in by_path.items():
+            if path[-1] != "every":
+                continue
+            around = path[: max(index for index, part in enumerate(path) if part == "body")]
+            # an inline body is inside the table of its loop, another one beside it
+            loop = next(
+                one for one in by_path if one[-1] == "count" and around in (one[:-1], one[:-2])
             )
+            if (every > by_path[loop]).all():
+                yield self._at(
+                    path,
+                    f"{self._text(path)} exceeds the {self.formulas[loop].text!r} iterations of "
+                    "the loop with these parameters",
+                    "the item is never executed",
+                )
+
+    def _unused(self) -> Iterator[Finding]:
+        """Parameters and names of let that no formula uses."""
+        used = {name for expression in self.formulas.values() for name in expression.names}
+        named = [("params", name) for name in self.signature.params]
+        named += [("let", name) for name, _ in self.signature.let]
+        for path in named:
+            if path[1] not in used:
+                yield self._at(
+                    path, f"{path[1]} is never used", "remove it, or use it in a formula"
+                )
+
+    def _unfamiliar(self) -> Iterator[Finding]:
+        """Names of constructs and cache levels that machine profiles do not have."""
+        for path in self.formulas:
+            table, _, name = _key(path).partition(".")
+            if table == "constructs" and name not in CONSTRUCTS:
+                yield self._at(
+                    path,
+                    f"constructs: popmodel does not measure the overhead of {name!r}",
+                    did_you_mean(name, CONSTRUCTS, f"known: {', '.join(CONSTRUCTS)}"),
+                )
+            if table == "bytes" and name and not _LEVEL.fullmatch(name):
+                yield self._at(
+                    path,
+                    f"bytes: {name!r} is not a usual memory level",
+                    "levels are MEM and L1, L2, ... as in the machine profile",
+                )
 
 
-def out_of_range(
-    signature: Signature,
-    results: list[Outcome],
-    formulas: Formulas,
-    lines: Lines,
-) -> Iterator[Finding]:
-    """Formulas that give nothing sensible for any possible run."""
-    useless: set[str] = set()  # names that come from such a formula: their uses need no mention
-    for result in results:
-        expression = formulas[result.path]
-        if useless & closure(signature, [expression]):
-            continue
-        fault = _fault(result)
-        if fault is None:
-            continue
-        if result.path[0] == "let":
-            useless.add(str(result.path[1]))
-        elif result.path[0] == "decomp":
-            useless |= EXTENTS
-        problem, hint = fault
-        yield Finding(
-            f"{_key(result.path)}: {expression.text!r} {problem}",
-            line_of(lines, result.path),
-            hint=hint,
-        )
+def _spoken(condition: Condition) -> str:
+    of_grid = condition.path[0] == "decomp"
+    return f"the grid {condition.text}" if of_grid else f"require: {condition.text!r}"
+
+
+def _never(condition: Condition) -> str:
+    of_grid = condition.path[0] == "decomp"
+    return f"{_spoken(condition)} {'never has P processes' if of_grid else 'never holds'}"
 
 
 def _fault(result: Outcome) -> tuple[str, str] | None:
@@ -165,46 +264,6 @@ def _fault(result: Outcome) -> tuple[str, str] | None:
     )
 
 
-def without_value(
-    results: list[Outcome],
-    formulas: Formulas,
-    lines: Lines,
-) -> Iterator[Finding]:
-    """Formulas that have no value for some of the possible runs."""
-    for result in results:
-        missing = ~np.isfinite(result.values)
-        if missing.any() and not missing.all():
-            yield Finding(
-                f"{_key(result.path)}: {formulas[result.path].text!r} has no finite value "
-                f"for {_where(result, missing)}",
-                line_of(lines, result.path),
-                hint="for example a division by zero; limits.require can exclude these runs",
-            )
-
-
-def sometimes_out_of_range(
-    results: list[Outcome],
-    formulas: Formulas,
-    lines: Lines,
-) -> Iterator[Finding]:
-    """Formulas whose value makes no sense for some of the possible runs."""
-    for result in results:
-        key = key_at(result.path)
-        domain = None if key is None else key.domain
-        if domain is None:
-            continue
-        finite = np.isfinite(result.values)
-        outside = finite & ~np.asarray(domain.holds(result.values), dtype=bool)
-        if outside.any() and (finite & ~outside).any():
-            first = result.values[outside][0]
-            yield Finding(
-                f"{_key(result.path)}: {formulas[result.path].text!r} is {first:g} "
-                f"for {_where(result, outside)}; must be {domain.text}",
-                line_of(lines, result.path),
-                hint="limits.require can exclude these runs",
-            )
-
-
 def _where(result: Outcome, those: NDArray[np.bool_]) -> str:
     """Name the runs by their threads if these alone decide, else by their processes."""
     threads = distinct(result.threads[those])
@@ -212,65 +271,6 @@ def _where(result: Outcome, those: NDArray[np.bool_]) -> str:
     numbers = threads if decide else distinct(result.processes[those])
     some = ", ".join(f"{count:g}" for count in numbers[:3])
     return f"{'T' if decide else 'P'} = {some}{', ...' if numbers.size > 3 else ''}"
-
-
-def too_rare(
-    results: list[Outcome],
-    formulas: Formulas,
-    lines: Lines,
-) -> Iterator[Finding]:
-    """Items whose turn does not come in any execution of their loop."""
-    by_path = {result.path: result.values for result in results}
-    for path, every in by_path.items():
-        if path[-1] != "every":
-            continue
-        around = path[: max(index for index, part in enumerate(path) if part == "body")]
-        # an inline body is inside the table of its loop, another one beside it
-        loop = next(one for one in by_path if one[-1] == "count" and around in (one[:-1], one[:-2]))
-        if (every > by_path[loop]).all():
-            count = formulas[loop].text
-            yield Finding(
-                f"every: {formulas[path].text!r} exceeds the {count!r} iterations of the loop "
-                "with these parameters",
-                line_of(lines, path),
-                hint="the item is never executed",
-            )
-
-
-def unused(
-    signature: Signature,
-    formulas: Formulas,
-    lines: Lines,
-) -> Iterator[Finding]:
-    """Parameters and names of let that no formula uses."""
-    used = {name for expression in formulas.values() for name in expression.names}
-    named = [("params", name) for name in signature.params]
-    named += [("let", name) for name, _ in signature.let]
-    for section, name in named:
-        if name not in used:
-            yield Finding(
-                f"{name} is never used",
-                line_of(lines, (section, name)),
-                hint="remove it, or use it in a formula",
-            )
-
-
-def unfamiliar(formulas: Formulas, lines: Lines) -> Iterator[Finding]:
-    """Names of constructs and cache levels that machine profiles do not have."""
-    for path in formulas:
-        table, _, name = _key(path).partition(".")
-        if table == "constructs" and name not in CONSTRUCTS:
-            yield Finding(
-                f"constructs: popmodel does not measure the overhead of {name!r}",
-                line_of(lines, path),
-                hint=did_you_mean(name, CONSTRUCTS, f"known: {', '.join(CONSTRUCTS)}"),
-            )
-        if table == "bytes" and name and not _LEVEL.fullmatch(name):
-            yield Finding(
-                f"bytes: {name!r} is not a usual memory level",
-                line_of(lines, path),
-                hint="levels are MEM and L1, L2, ... as in the machine profile",
-            )
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -215,11 +215,7 @@ class Reading:
         return self.formulas[where]
 
     def _formula(
-        self,
-        value: object,
-        where: Path,
-        known: set[str],
-        functions: Mapping[str, int],
+        self, value: object, where: Path, known: set[str], functions: Mapping[str, int]
     ) -> Expression:
         key = next(part for part in reversed(where) if isinstance(part, str))
         if isinstance(value, bool) or not isinstance(value, str | int | float):

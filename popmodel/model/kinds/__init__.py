@@ -17,16 +17,16 @@ from popmodel.model.kinds.task import Task
 
 KINDS: Mapping[str, type[Item]] = {
     kind.kind: kind
-    for kind in (
-        Loop,
-        Serial,
-        Parallel,
-        Task,
-        Halo,
-        Pipeline,
-        Shift,
-        PointToPoint,
-        Collective,
-    )
+    for kind in (Loop, Serial, Parallel, Task, Halo, Pipeline, Shift, PointToPoint, Collective)
 }
 """Every kind by its name, in the order of pages and messages."""
+
+
+def remedy(label: str) -> str | None:
+    """Return the meaning of a remedy of an item by its label; None if no kind has it."""
+    for pattern, meaning in (one for kind in KINDS.values() for one in kind.remedies.values()):
+        before, after = pattern.split("{}")
+        named = len(label) > len(before) + len(after)
+        if named and label.startswith(before) and label.endswith(after):
+            return meaning
+    return None

@@ -89,13 +89,9 @@ class Collective(Item):
 
     Attributes
     ----------
-    bytes : formula or number
-        Bytes per process.
     comm : str or tuple of int
         Who takes part together: ``world``, all; ``node``, the processes of a node; ``leaders``, the
         first process of every node; grid dimensions, the processes that differ in these only.
-    root : formula or number
-        Rank in the communicator of the process that has or gets the data.
     """
 
     kind: ClassVar[str] = "collective"

@@ -38,12 +38,6 @@ class Costs(Table):
 
     Attributes
     ----------
-    flops, loads, stores : formula or number
-        Floating-point operations, and loads and stores of 8 bytes that reach the first cache.
-    chain : formula or number
-        Cycles of the longest chain of operations that wait for each other.
-    bytes : mapping of str to formula or number
-        Bytes that cross the level of that name: a cache level, or ``MEM`` for main memory.
     instructions : formula, number or None
         Instructions; None where nobody counted them.
     mode : {'sum', 'ecm', 'roofline'} or None

@@ -38,21 +38,7 @@ _PACKING = {
 
 @dataclass(frozen=True)
 class Halo(sending.Sending):
-    """Every process exchanges layers of cells with its neighbours in the grid.
-
-    Attributes
-    ----------
-    width, bytes_per_cell : formula or number
-        Layers of cells, and bytes of all fields of a cell.
-    mode : {'nonblocking', 'blocking'}
-        All messages at once, or one dimension and side after the other.
-    pack : {'serial', 'parallel', 'none'}
-        Who copies the cells to and from messages.
-    overlap : formula or number
-        Share of the transfer hidden behind computation, 0 to 1.
-    comm_threads : formula or number
-        Threads of a process that send its messages.
-    """
+    """Every process exchanges layers of cells with its neighbours in the grid."""
 
     kind: ClassVar[str] = "halo"
     about: ClassVar[str] = "an exchange of boundary layers with the neighbours in the grid"
@@ -77,6 +63,13 @@ class Halo(sending.Sending):
         sending.THREADS,
     )
     needs: ClassVar[str] = CELLS
+    remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "pack": ("pack {} in a parallel region", "All threads copy the halo to and from messages."),
+        "overlap": (
+            "overlap {} fully with computation",
+            "The whole exchange is hidden: the most that nonblocking communication can bring.",
+        ),
+    }
 
     width: Amount
     bytes_per_cell: Amount
@@ -196,10 +189,7 @@ class Neighbours:
             int(np.bincount(messages.nodes[(places == where).any(axis=0)]).max(initial=0))
             for where in (ON_NODE, ELSEWHERE)
         )
-        classes = {
-            ON_NODE: messages.within(staying, threads) if staying else [],
-            ELSEWHERE: messages.between(leaving, threads) if leaving else [],
-        }
+        classes = messages.classes(staying, leaving, threads)
         return Neighbours(point, threads, towards, places, classes)
 
     def time(self, sizes: Sequence[Value], mode: str) -> Value:
@@ -219,7 +209,7 @@ class Neighbours:
         """
         in_order = [sizes[dim] for dim, _ in self.towards]
         times = [self._to_all(pattern, in_order, mode) for pattern in _different(self.places)]
-        return maximum(*times) if len(times) > 1 else times[0]
+        return maximum(*times)
 
     def _to_all(self, pattern: NDArray[np.int8], sizes: Sequence[Value], mode: str) -> Value:
         """Time of a process whose partners are where ``pattern`` says."""
@@ -234,7 +224,7 @@ class Neighbours:
         times = self._through_port(pattern, sizes)
         # messages to the same kind of place follow each other: the last one is the latest
         last = {int(pattern[direction]): time for direction, time in times.items()}
-        return maximum(*last.values()) if len(last) > 1 else next(iter(last.values()))
+        return maximum(*last.values())
 
     def _through_port(self, pattern: NDArray[np.int8], sizes: Sequence[Value]) -> dict[int, Value]:
         """Time until each message of a nonblocking exchange has arrived, by direction.

@@ -45,7 +45,7 @@ class Table:
     about : str
         What it describes.
     own : tuple of Key
-        Its keys, one for each field with a value of its own.
+        Its keys, one for each field with a value of its own, which they describe.
     parts : mapping of str to type
         Fields that are tables whose keys stand among its own.
     """
@@ -157,12 +157,15 @@ class Item(Table):
         Whether what it computes lies between its messages and is part of `operations`.
     one_sender : str
         Why several threads of a process cannot send its messages; empty if they can.
+    remedies : mapping of str to (str, str)
+        What may make it faster: label, in which ``{}`` is its name, and meaning.
     """
 
     needs: ClassVar[str] = ""
     communicates: ClassVar[bool] = False
     computes_between: ClassVar[bool] = False
     one_sender: ClassVar[str] = "it sends no messages"
+    remedies: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     name: str
     every: Amount
@@ -203,7 +206,7 @@ class Item(Table):
         return 1.0
 
     def faster(self, threads: int) -> Iterator[tuple[str, Item]]:  # noqa: ARG002
-        """Return what may make it faster: `popmodel.model.changes.PROGRAM_REMEDIES`, the item then.
+        """Return what would make it faster here: a key of `remedies`, and the item then.
 
         Parameters
         ----------

@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PointToPoint(sending.Sending):
-    """Every process sends ``bytes`` to the rank ``to``; a rank outside 0..P-1 is no message.
-
-    Attributes
-    ----------
-    mode : {'send', 'sendrecv'}
-        A blocking send before the receive, or both at once.
-    comm_threads : formula or number
-        Threads of a process, each of which sends a part of the message.
-    """
+    """Every process sends ``bytes`` to the rank ``to``; a rank outside 0..P-1 is no message."""
 
     kind: ClassVar[str] = "p2p"
     about: ClassVar[str] = "a message to a rank that a formula gives"

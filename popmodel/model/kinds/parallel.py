@@ -47,17 +47,7 @@ class Critical(Table):
 
 @dataclass(frozen=True)
 class SharedWrites(Table):
-    """Writes of threads to elements that lie so near to each other that they share cache lines.
-
-    Attributes
-    ----------
-    count : formula or number
-        Writes of a process per execution of the loop.
-    bytes : formula or number
-        Size of an element.
-    chunk : formula or number
-        Elements next to each other that the same thread writes.
-    """
+    """Writes of threads to elements that lie so near to each other that they share cache lines."""
 
     kind: ClassVar[str] = "shared_writes"
     about: ClassVar[str] = "writes to cache lines shared by threads (false sharing)"
@@ -92,23 +82,7 @@ class SharedWrites(Table):
 
 @dataclass(frozen=True)
 class Parallel(Item):
-    """A loop whose ``trip`` iterations are shared by the threads, ``inner`` iterations in each.
-
-    Attributes
-    ----------
-    constructs : mapping of str to formula or number
-        How often each OpenMP construct is entered per execution.
-    schedule : {'static', 'dynamic', 'guided'}
-        How iterations are handed out.
-    chunk : formula, number or None
-        Chunk of the schedule; None is one block per thread if static, else 1.
-    iteration_cv : formula or number
-        Coefficient of variation of the cost of a shared iteration.
-    critical : Critical or None
-        Critical section that the threads enter meanwhile.
-    shared_writes : SharedWrites or None
-        Writes to cache lines that threads share.
-    """
+    """A loop whose ``trip`` iterations are shared by the threads, ``inner`` iterations in each."""
 
     kind: ClassVar[str] = "parallel"
     about: ClassVar[str] = "an OpenMP loop, whose iterations the threads of a process share"
@@ -154,6 +128,12 @@ class Parallel(Item):
         ),
     )
     parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs}
+    remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "critical": ("no critical section in {}", "The threads do not wait for each other's turn."),
+        "lines": ("no false sharing in {}", "Threads write to different cache lines."),
+        "dynamic": ("schedule(dynamic) for {}", "Free threads fetch iterations one by one."),
+        "guided": ("schedule(guided) for {}", "Free threads fetch shrinking chunks."),
+    }
 
     trip: Amount
     inner: Amount

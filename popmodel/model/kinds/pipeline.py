@@ -41,17 +41,7 @@ def _dimensions(reading: Reading, table: Mapping[str, Any], where: Path) -> tupl
 
 @dataclass(frozen=True)
 class Pipeline(Item):
-    """A wavefront that runs through grid dimensions block by block.
-
-    Attributes
-    ----------
-    dims : tuple of int
-        Grid dimensions.
-    blocks, seconds : formula or number
-        Blocks of the sweep of a process, and the time of its whole sweep.
-    bytes : formula or number
-        Message to the next process after each block.
-    """
+    """A wavefront that runs through grid dimensions block by block."""
 
     kind: ClassVar[str] = "pipeline"
     about: ClassVar[str] = "a wavefront through grid dimensions, block by block"
@@ -74,6 +64,9 @@ class Pipeline(Item):
         Key("bytes", "B", None, "message to the next process after each block", NOT_NEGATIVE),
     )
     needs: ClassVar[str] = GRID
+    remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "blocks": ("twice the blocks in {}", "Processes start earlier and send more often.")
+    }
     communicates: ClassVar[bool] = True
     computes_between: ClassVar[bool] = True
     one_sender: ClassVar[str] = "the blocks of a pipeline are sent one after the other"
@@ -97,7 +90,7 @@ class Pipeline(Item):
         times = [
             sending.exchanged(point, targets, self.bytes)[0] for targets in self.towards(point)
         ]
-        slowest = maximum(*times) if len(times) > 1 else times[0] if times else 0.0
+        slowest = maximum(*times) if times else 0.0
         frequency = point.parameters.frequency(point.placement.per_node)
         return Work(
             serial=self.seconds,

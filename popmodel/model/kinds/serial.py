@@ -28,6 +28,9 @@ class Serial(Item):
         Key("trip", "1", None, "iterations, executed by the master thread", NOT_NEGATIVE, POSITIVE),
     )
     parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs}
+    remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "share": ("parallelise {}", "The threads share the serial part as a parallel loop.")
+    }
 
     trip: Amount
     costs: Costs

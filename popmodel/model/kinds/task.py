@@ -17,15 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task(Item):
-    """Explicit tasks in a parallel region.
-
-    Attributes
-    ----------
-    count, seconds : formula or number
-        Tasks of a process, and the time of one.
-    span : formula, number or None
-        Longest chain of tasks that wait for each other, s; None if they are independent.
-    """
+    """Explicit tasks in a parallel region; independent if ``span`` is None."""
 
     kind: ClassVar[str] = "task"
     about: ClassVar[str] = "explicit OpenMP tasks"

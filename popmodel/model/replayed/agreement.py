@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from popmodel.model.run.course import Correction, Course
+from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 CLOSED_FORM, REPLAY = "closed form", "replay"
@@ -66,8 +67,5 @@ class Agreement:
             "replay": side(self.replay),
             "closed_form": side(self.closed_form),
             "gap": self.gap,
-            "part": self.part,
-            "repeats": self.repeats,
-            "operations": self.operations,
-            "seed": self.seed,
+            **fields_of(self, "part", "repeats", "operations", "seed"),
         }

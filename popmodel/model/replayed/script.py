@@ -7,12 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from popmodel.model.run.course import computation
-from popmodel.model.run.operations import (
-    NotUnrolled,
-    Operations,
-    OperationsBuilder,
-    repetitions,
-)
+from popmodel.model.run.operations import NotUnrolled, Operations, OperationsBuilder, repetitions
 from popmodel.model.run.point import Point
 from popmodel.model.tree import Node, Tree
 from popmodel.model.uncertainty import nominal

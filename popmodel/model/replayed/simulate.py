@@ -88,9 +88,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
         repeats = 1  # nothing is random
     long = outline(script, counts)
     missing = [
-        _Missing(
-            outline(script, counts | {loop.place: half}), (loop.count - counts[loop.place]) / half
-        )
+        (outline(script, counts | {loop.place: half}), (loop.count - counts[loop.place]) / half)
         for loop in script.loops()
         if loop.place in counts
         for half in [counts[loop.place] // 2]
@@ -99,40 +97,30 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
         _course(long, missing, tree.total, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
-    means = (
-        float(np.mean([getattr(course, name) for course in courses]))
-        for name in ("computing", "ideal", "runtime")
-    )
-    return Simulation(Course(*means), done / total, repeats, round(done) * repeats)
-
-
-@dataclass(frozen=True)
-class _Missing:
-    """What is left of a loop that is carried out in part.
-
-    Attributes
-    ----------
-    half : Outline
-        The program with half of that part.
-    times : float
-        Iterations left over those of the half.
-    """
-
-    half: Outline
-    times: float
+    times = zip(*(vars(course).values() for course in courses), strict=True)
+    mean = Course(*(float(np.mean(values)) for values in times))
+    return Simulation(mean, done / total, repeats, round(done) * repeats)
 
 
 def _course(
-    long: Outline, missing: Sequence[_Missing], work: Work, spread: Mapping[str, Any], seed: int
+    long: Outline,
+    missing: Sequence[tuple[Outline, float]],
+    work: Work,
+    spread: Mapping[str, Any],
+    seed: int,
 ) -> Course:
-    """Course of one random program."""
+    """Course of one random program.
+
+    Of every loop that is carried out in part, the program with half of that part is known, and how
+    often the other half is missing.
+    """
     carried = carry_out(long, spread, seed)
     shown = _both(carried.program, long.charges)
     ideal, runtime = shown
-    for loop in missing:
-        before = _both(carry_out(loop.half, spread, seed).program, loop.half.charges)
-        ideal += loop.times * (shown[0] - before[0])
-        runtime += loop.times * (shown[1] - before[1])
+    for half, times in missing:
+        before = _both(carry_out(half, spread, seed).program, half.charges)
+        ideal += times * (shown[0] - before[0])
+        runtime += times * (shown[1] - before[1])
     computing = _slowest(long, carried, nominal(computation(work)), spread, seed)
     # estimates from a part of the steps may cross by a little
     ideal = max(ideal, computing + nominal(work.overhead))

@@ -66,9 +66,9 @@ class Outline:
         What all processes do and what the machine's network charges; nothing is computed yet.
     parts : tuple of Part
         Communications in order.
-    work : tuple of tuples of (int, float)
-        Before each part and after the last one: step and computation that grows with the work of
-        a process, ns.
+    work : tuple of dict of int to float
+        Before each part and after the last one: by step, computation that grows with the work of a
+        process, ns.
     overhead : tuple of float
         The rest of what is computed there, ns.
     inside : float64[steps, P]
@@ -80,7 +80,7 @@ class Outline:
     program: Program
     charges: Charges
     parts: tuple[Part, ...]
-    work: tuple[tuple[tuple[int, float], ...], ...]
+    work: tuple[dict[int, float], ...]
     overhead: tuple[float, ...]
     inside: Array
     loops: tuple[int, ...]
@@ -92,7 +92,7 @@ class Outline:
 
     def average(self) -> float:
         """Computation of an average process, s."""
-        before = sum(work for segments in self.work for _, work in segments)
+        before = sum(work for steps in self.work for work in steps.values())
         return float(before + self.inside.mean(axis=1).sum()) / _NS
 
 
@@ -153,7 +153,7 @@ def outline(script: Script, counts: Counts) -> Outline:
     """
     placement = script.point.placement
     meetings: list[tuple[Meeting, int]] = []  # what is done, and in which step
-    work: list[list[tuple[int, float]]] = [[]]
+    work: list[dict[int, float]] = [{}]  # before each of them and after the last, by step
     overhead = [0.0]
     step = -1
     loops: list[int] = []
@@ -163,11 +163,11 @@ def outline(script: Script, counts: Counts) -> Outline:
                 step += 1
                 loops.append(event.loop)
             case Compute():
-                work[-1].append((step, event.work * _NS))
+                work[-1][step] = work[-1].get(step, 0.0) + event.work * _NS
                 overhead[-1] += event.overhead * _NS
             case Meeting():
                 meetings.append((event, step))
-                work.append([])
+                work.append({})
                 overhead.append(0.0)
     if not meetings:  # such as what is done every 5th time in a loop of 4
         raise NotUnrolled("no messages in so few steps")
@@ -175,16 +175,7 @@ def outline(script: Script, counts: Counts) -> Outline:
     for event, when in meetings:
         inside[when] += event.operations.program.compute()
     program, charges, parts = _joined(meetings, placement.per_node)
-    merged = tuple(_by_step(segments) for segments in work)
-    return Outline(program, charges, parts, merged, tuple(overhead), inside, tuple(loops))
-
-
-def _by_step(segments: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
-    """Add up what is computed in the same step."""
-    total: dict[int, float] = {}
-    for step, work in segments:
-        total[step] = total.get(step, 0.0) + work
-    return tuple(total.items())
+    return Outline(program, charges, parts, tuple(work), tuple(overhead), inside, tuple(loops))
 
 
 def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried:
@@ -218,10 +209,10 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     factors = np.maximum(1 + lasting + turns, 0.0)  # nobody has less than nothing to do
     burst, pending = np.zeros(program.operations), np.zeros(processes)
     computing = (outline.inside * factors).sum(axis=0)
-    for part, segments, rest in zip(
+    for part, steps, rest in zip(
         (*outline.parts, None), outline.work, outline.overhead, strict=True
     ):
-        for step, work in segments:
+        for step, work in steps.items():
             mine = work * factors[step]
             computing += mine
             pending += mine
@@ -283,10 +274,8 @@ def _joined(
         target=target,
         burst=np.zeros(size),
         tail=np.zeros(processes),
-        messages=Messages(*_columns([one.program.messages for one in every_one], Messages)),
-        collectives=Collectives(
-            *_columns([renamed[one.place] for one, _ in meetings], Collectives)
-        ),
+        messages=Messages(**_columns([one.program.messages for one in every_one])),
+        collectives=Collectives(**_columns([renamed[one.place] for one, _ in meetings])),
         call=kind.astype(np.int32),
         call_name=names,
         call_code=np.arange(len(names), dtype=np.int32),
@@ -294,11 +283,8 @@ def _joined(
         communicators=communicators,
         nodes=(np.arange(processes) // per_node).astype(np.int32),
     )
-    fields = [name for name in Charges.__annotations__ if name != "sender_waits_for_transfer"]
-    every = {
-        name: np.concatenate([getattr(one.charges, name) for one in every_one]) for name in fields
-    }
-    return program, Charges(**every, sender_waits_for_transfer=True), tuple(parts)
+    charges = Charges(**_columns([one.charges for one in every_one]))
+    return program, charges, tuple(parts)
 
 
 def _renamed(part: Program, communicators: dict[int, NDArray[np.int32]]) -> Collectives:
@@ -311,7 +297,11 @@ def _renamed(part: Program, communicators: dict[int, NDArray[np.int32]]) -> Coll
     return replace(part.collectives, communicator=np.where(own > 0, own + first, 0))
 
 
-def _columns(tables: Sequence[Any], kind: type) -> list[NDArray[Any]]:
-    return [
-        np.concatenate([getattr(table, name) for table in tables]) for name in kind.__annotations__
-    ]
+def _columns(tables: Sequence[Any]) -> dict[str, Any]:
+    """Arrays one after the other, and what is the same in all tables, by name."""
+    return {
+        name: np.concatenate([getattr(table, name) for table in tables])
+        if isinstance(value, np.ndarray)
+        else value
+        for name, value in vars(tables[0]).items()
+    }

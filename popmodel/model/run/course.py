@@ -151,11 +151,8 @@ def correction(work: Work, closed: Delays, replayed: Delays) -> Correction:
             return Change(seconds=after - before)
         return Change(after / before)
 
-    return Correction(
-        change(nominal(closed.unequal), nominal(replayed.unequal)),
-        change(nominal(closed.waiting), nominal(replayed.waiting)),
-        change(nominal(closed.transfer), nominal(replayed.transfer)),
-    )
+    pairs = zip(vars(closed).values(), vars(replayed).values(), strict=True)
+    return Correction(*(change(nominal(before), nominal(after)) for before, after in pairs))
 
 
 def corrected(work: Work, found: Delays, correction: Correction) -> Course:

@@ -77,17 +77,26 @@ class Messages:
         threads : int
             Threads of a process that send, each of them a part.
         """
-        for place, is_used in ((ON_NODE, where.staying), (ELSEWHERE, where.leaving)):
-            if is_used:
-                self.use(place, size)
-        within = self.within(where.staying, threads) if where.staying else None
-        between = self.between(where.leaving, threads) if where.leaving else None
-        return message.exchange_time(size, where, within, between)
+        classes = self.classes(where.staying, where.leaving, threads)
+        for place in classes:
+            self.use(place, size)
+        times = [p2p.by_size(size, one) for one in classes.values()]
+        return maximum(*times) if times else 0.0
 
     def use(self, place: int, size: Value) -> None:
         """Note that a message of some size goes to a place."""
         if place != NOWHERE:
             self.parameters.use(f"net.{TIERS[place]}", "bytes", size)
+
+    def classes(
+        self, staying: int, leaving: int, threads: int = 1
+    ) -> dict[int, list[p2p.SizeClass]]:
+        """Return the size classes by place: of messages inside a node, and of those leaving it.
+
+        A place to which none goes is left out; parameters as in `within`.
+        """
+        flows = {ON_NODE: (staying, self.within), ELSEWHERE: (leaving, self.between)}
+        return {place: of(count, threads) for place, (count, of) in flows.items() if count}
 
     def within(self, flows: int, threads: int = 1) -> list[p2p.SizeClass]:
         """Return the size classes of messages inside a node, ``flows`` of them at once.

@@ -61,7 +61,8 @@ def nearest(
         return []
 
     def with_threads(count: int) -> list[tuple[int, int]]:
-        most = _most_processes(count, topology, allocation)
+        nodes, cores = allocation.available(topology)
+        most = min(MOST_PROCESSES, nodes * (cores // count))
         numbers = _numbers(processes, most, allocation.nodes, only)
         below = sorted((n for n in numbers if n < processes), reverse=True)
         above = sorted(n for n in numbers if n > processes)
@@ -124,11 +125,6 @@ def on_nodes(nodes: int, topology: Topology) -> str:
     """Return the option for a number of nodes, with a condition if the profile has fewer."""
     condition = " if the machine has as many" if nodes > topology.nodes else ""
     return f"--nodes {nodes}{condition}"
-
-
-def _most_processes(threads: int, topology: Topology, allocation: Allocation) -> int:
-    nodes, cores = allocation.available(topology)
-    return min(MOST_PROCESSES, nodes * (cores // threads))
 
 
 def _numbers(near: int, most: int, nodes: int | None, only: int | None) -> set[int]:

@@ -19,13 +19,7 @@ NODE_UNKNOWN = "the model does not say which node has the slower processes"
 NO_REFERENCE = "a single prediction has no reference run"
 
 # how the parts of the runtime are named, in display order
-PARTS = (
-    "parallel loops",
-    "imbalance and waiting",
-    "serial code",
-    "messages",
-    "OpenMP overhead",
-)
+PARTS = ("parallel loops", "imbalance and waiting", "serial code", "messages", "OpenMP overhead")
 
 
 @dataclass(frozen=True)

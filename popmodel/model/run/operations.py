@@ -125,11 +125,7 @@ class OperationsBuilder:
     def pattern(self, targets: Ranks, size: float, threads: int = 1) -> Cost:
         """Return the cost of a communication in which rank r sends to ``targets[r]``."""
         where = message.traffic(targets, self.messages.placement.per_node)
-        within, between = self.messages.within, self.messages.between
-        classes = {
-            ON_NODE: within(where.staying, threads) if where.staying else [],
-            ELSEWHERE: between(where.leaving, threads) if where.leaving else [],
-        }
+        classes = self.messages.classes(where.staying, where.leaving, threads)
         return self.cost(self.messages.places([targets])[0], size, classes)
 
     # -- what is sent

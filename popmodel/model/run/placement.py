@@ -13,12 +13,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel import shell
 from popmodel.errors import UsageError
 from popmodel.machine.topology import Topology
 from popmodel.units import plural
 from popmodel.values import dataclass
+
+Cores = NDArray[np.int64]
 
 MOST_PROCESSES = 2**20
 """Processes that a placement is made for: patterns of messages are arrays over all ranks."""
@@ -131,19 +134,21 @@ def place(
         If the allocation is more than a node has.
     """
     cores = _usable_cores(topology, allocation)
+    refusal = f"{processes} x {threads} is not possible: "
     for name, value in (("processes", processes), ("threads", threads)):
         if value < 1:
             raise UsageError(f"{name}: must be at least 1, not {value}", "ask for at least 1")
     if threads > cores:
+        offer = f"{plural(cores, 'core')} of a node may be used"
+        if allocation.cores_per_node is None:
+            offer = f"a node has {plural(cores, 'core')}"
         raise ImpossibleSplit(
-            f"{processes} x {threads} is not possible: {_offer(topology, allocation)}, "
-            f"fewer than {threads} threads",
+            f"{refusal}{offer}, fewer than {threads} threads",
             f"at most {plural(cores, 'thread')} per process",
         )
     if processes > MOST_PROCESSES:
         raise ImpossibleSplit(
-            f"{processes} x {threads} is not possible: no more than {MOST_PROCESSES} processes are "
-            "modelled",
+            f"{refusal}no more than {MOST_PROCESSES} processes are modelled",
             f"at most {MOST_PROCESSES} processes",
         )
     room = cores // threads
@@ -153,8 +158,7 @@ def place(
         if nodes > topology.nodes:
             most = topology.nodes * room
             raise ImpossibleSplit(
-                f"{processes} x {threads} is not possible: it needs {nodes} nodes, "
-                f"the profile has {topology.nodes}",
+                f"{refusal}it needs {nodes} nodes, the profile has {topology.nodes}",
                 f"at most {plural(most, 'process', 'processes')} of {plural(threads, 'thread')}",
             )
     else:
@@ -176,12 +180,6 @@ def _usable_cores(topology: Topology, allocation: Allocation) -> int:
             f"ask for 1 to {there} cores per node",
         )
     return wanted
-
-
-def _offer(topology: Topology, allocation: Allocation) -> str:
-    if allocation.cores_per_node is None:
-        return f"a node has {plural(topology.cores_per_node, 'core')}"
-    return f"{plural(allocation.cores_per_node, 'core')} of a node may be used"
 
 
 def _even(processes: int, threads: int, nodes: int, room: int) -> int:
@@ -210,59 +208,42 @@ def _even(processes: int, threads: int, nodes: int, room: int) -> int:
 def _on_nodes(
     processes: int, threads: int, per_node: int, nodes: int, topology: Topology
 ) -> Placement:
-    """Choose the cores that a process owns.
+    """Choose the cores that a process owns, of layouts that launchers can be asked for.
 
     The threads of as few processes as possible are on several sockets, then on several memory
     domains; then the fullest domain is as empty as possible.
     """
-    layouts = _layouts(per_node, threads, topology)
-    best = min(
-        layouts,
-        key=lambda one: (
-            one.on_sockets,
-            one.on_domains,
-            one.active,
-            one.active_serial,
-            one.per_socket is not None,
-            one.size,
-        ),
-    )
-    return Placement(
-        processes,
-        threads,
-        per_node,
-        nodes,
-        cores_per_process=best.size,
-        per_socket=best.per_socket,
-        spread=best.spread,
-        active=best.active,
-        active_serial=best.active_serial,
-        sockets_spanned=best.sockets_spanned,
-        domains_spanned=best.domains_spanned,
-    )
 
+    def laid_out(
+        size: int, per_socket: int | None = None, *, spread: bool = False
+    ) -> tuple[tuple[int, ...], Placement]:
+        """A placement whose processes own ``size`` cores each; less is better."""
+        first, last, busy = _cores(per_node, threads, size, per_socket, topology, spread=spread)
+        sockets = last // topology.cores_per_socket - first // topology.cores_per_socket + 1
+        domains = last // topology.cores_per_domain - first // topology.cores_per_domain + 1
+        active, active_serial = (
+            int(np.bincount(cores // topology.cores_per_domain).max()) for cores in (busy, first)
+        )
+        where = Placement(
+            processes,
+            threads,
+            per_node,
+            nodes,
+            size,
+            per_socket,
+            spread,
+            active,
+            active_serial,
+            int(sockets.max()),
+            int(domains.max()),
+        )
+        apart = int(sockets.sum()), int(domains.sum())
+        return (*apart, active, active_serial, int(per_socket is not None), size), where
 
-@dataclass(frozen=True)
-class _Layout:
-    """A full node whose processes own ``size`` cores each; sums are over its processes."""
-
-    size: int
-    per_socket: int | None
-    spread: bool
-    on_sockets: int
-    on_domains: int
-    sockets_spanned: int
-    domains_spanned: int
-    active: int
-    active_serial: int
-
-
-def _layouts(per_node: int, threads: int, topology: Topology) -> list[_Layout]:
-    """Layouts that launchers can be asked for and that may be the best."""
     most = topology.cores_per_node // per_node
     whole = math.ceil(threads / topology.cores_per_socket) * topology.cores_per_socket
     if topology.cores_per_socket < threads < whole <= most:
-        return [_layout(per_node, threads, whole, None, topology, spread=True)]
+        return laid_out(whole, spread=True)[1]
     # sizes that make the processes of a socket or domain, or all, own it evenly
     per_socket, per_domain = (
         size // math.ceil(per_node / parts)
@@ -272,29 +253,30 @@ def _layouts(per_node: int, threads: int, topology: Topology) -> list[_Layout]:
         )
     )
     sizes = {size for size in (threads, per_domain, per_socket, most) if threads <= size <= most}
-    layouts = [_layout(per_node, threads, size, None, topology) for size in sizes]
+    layouts = [laid_out(size) for size in sizes]
     share, rest = divmod(per_node, topology.sockets)
     if rest == 0 and threads <= per_socket:
         by_socket = {size for size in (threads, per_domain, per_socket) if threads <= size}
-        sizes = {size for size in by_socket if share * size <= topology.cores_per_socket}
-        return [
-            *layouts,
-            *(_layout(per_node, threads, size, share, topology) for size in sizes),
+        layouts += [
+            laid_out(size, share) for size in by_socket if share * size <= topology.cores_per_socket
         ]
-    if all(one.sockets_spanned == 1 for one in layouts) or threads > topology.cores_per_socket:
-        return layouts
-    return [_layout(per_node, threads, size, None, topology) for size in range(threads, most + 1)]
+    elif threads <= topology.cores_per_socket and any(
+        one.sockets_spanned > 1 for _, one in layouts
+    ):
+        layouts = [laid_out(size) for size in range(threads, most + 1)]
+    return min(layouts, key=lambda layout: layout[0])[1]
 
 
-def _layout(
+def _cores(
     per_node: int,
     threads: int,
     size: int,
     per_socket: int | None,
     topology: Topology,
     *,
-    spread: bool = False,
-) -> _Layout:
+    spread: bool,
+) -> tuple[Cores, Cores, Cores]:
+    """First and last core of each process of a full node, and all that are busy."""
     ranks = np.arange(per_node)
     first = ranks * size
     if per_socket is not None:
@@ -309,21 +291,7 @@ def _layout(
                 for socket, share in enumerate(shares)
             ]
         )
-    busy = first[:, None] + offsets
-    last = busy[:, -1]
-    sockets = last // topology.cores_per_socket - first // topology.cores_per_socket + 1
-    domains = last // topology.cores_per_domain - first // topology.cores_per_domain + 1
-    return _Layout(
-        size,
-        per_socket,
-        spread,
-        int(sockets.sum()),
-        int(domains.sum()),
-        int(sockets.max()),
-        int(domains.max()),
-        int(np.bincount(busy.ravel() // topology.cores_per_domain).max()),
-        int(np.bincount(first // topology.cores_per_domain).max()),
-    )
+    return first, first + offsets[-1], (first[:, None] + offsets).ravel()
 
 
 def remarks(placement: Placement, topology: Topology) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -95,7 +94,7 @@ class Point:
         if key.of_ranks:
             values = {**values, "rank": np.arange(self.placement.processes, dtype=np.float64)}
         about = f"{self.application}: {what}"
-        value = amounts.evaluate(expression, values, about, self._functions)
+        value = amounts.evaluate(expression, values, about, {"if_fits": self._if_fits})
         amounts.check(value, key.domain, expression, values, about)
         return self._whole(value, expression, about) if key.is_whole else value
 
@@ -111,11 +110,6 @@ class Point:
                 f"not {numbers[0]:g}"
             )
         return int(numbers[0])
-
-    @cached_property
-    def _functions(self) -> dict[str, Callable[..., Any]]:
-        """What the machine gives a meaning."""
-        return {"if_fits": self._if_fits}
 
     def _if_fits(self, working_set: Value, hit: Value, miss: Value) -> Value:
         profile = self.parameters.profile

@@ -74,7 +74,7 @@ class Teams:
             Who takes part together, see `members`.
         """
         times = list(dict(self._by_shape(op, size, comm)).values())
-        return maximum(*times) if len(times) > 1 else times[0] if times else 0.0
+        return maximum(*times) if times else 0.0
 
     def in_teams(
         self, op: str, size: Value, comm: Communicator = "world"
@@ -138,8 +138,7 @@ class Teams:
 
         def distance(row: dict[str, float]) -> float:
             return math.hypot(
-                math.log2(row["P"] / processes),
-                math.log2((row["bytes"] + 1) / (typical + 1)),
+                math.log2(row["P"] / processes), math.log2((row["bytes"] + 1) / (typical + 1))
             )
 
         return str(min(rows, key=distance)["algorithm"])

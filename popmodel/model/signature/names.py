@@ -26,10 +26,7 @@ Extents = Callable[[Grid, Sequence[Value], Mapping[str, Value]], Sequence[Value]
 
 
 def derived(
-    signature: Signature,
-    given: Mapping[str, Value],
-    evaluate: Evaluate,
-    extents: Extents | None,
+    signature: Signature, given: Mapping[str, Value], evaluate: Evaluate, extents: Extents | None
 ) -> dict[str, Value]:
     """Compute ``let``, and the names of the grid.
 
@@ -156,35 +153,27 @@ def check_requirements(
     ImpossibleSplit
         If a condition of ``limits.require`` fails.
     """
+
+    def require(condition: Expression, values: Mapping[str, Value]) -> None:
+        if not amounts.evaluate(condition, values, f"{signature.name}: a condition of require"):
+            split = plural(processes, "process", "processes")
+            if "T" in condition.names:
+                split += f" of {plural(threads, 'thread')}"
+            raise ImpossibleSplit(
+                f"{signature.name} cannot run with {split}: it requires {condition.text}"
+            )
+
     given = {"P": float(processes), "T": float(threads), **params}
     values = derived(signature, given, _evaluate_for(signature), extents=None)
     # those on the extents last: without the others there may be no grid
     of_grid = [one for one in signature.limits.require if not one.names <= values.keys()]
     for condition in signature.limits.require:
         if condition not in of_grid:
-            _require(condition, signature, processes, threads, values)
+            require(condition, values)
     if of_grid:
         values, _ = names(signature, processes, threads, params)
         for condition in of_grid:
-            _require(condition, signature, processes, threads, values)
-
-
-def _require(
-    condition: Expression,
-    signature: Signature,
-    processes: int,
-    threads: int,
-    values: Mapping[str, Value],
-) -> None:
-    if not amounts.evaluate(condition, values, f"{signature.name}: a condition of require"):
-        raise ImpossibleSplit(
-            f"{signature.name} cannot run with {plural(processes, 'process', 'processes')}"
-            f"{_and_threads(condition, threads)}: it requires {condition.text}"
-        )
-
-
-def _and_threads(condition: Expression, threads: int) -> str:
-    return f" of {plural(threads, 'thread')}" if "T" in condition.names else ""
+            require(condition, values)
 
 
 def closure(signature: Signature, expressions: Sequence[Expression]) -> set[str]:

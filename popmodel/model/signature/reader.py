@@ -6,7 +6,7 @@ wrong without a sign.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
 from popmodel.model.grammar.keys import Key
-from popmodel.model.grammar.reading import UNREADABLE, SignatureError
+from popmodel.model.grammar.reading import UNREADABLE, Part, SignatureError
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.signature.program import EXTENTS, MAX_DIMENSIONS, Grid, Limits, Signature
 from popmodel.model.signature.program_reader import ProgramReader
@@ -36,37 +36,39 @@ class SignatureReader(ProgramReader):
                 problem = f"schema must be {SCHEMA!r}, not {document['schema']!r}"
             raise self.error(("schema",), problem, f'a signature begins with schema = "{SCHEMA}"')
         self.check_keys(KEYS[""], document, ())
-        name = self.part(lambda: self.application(self.table(document, ("app",))), "")
-        no_values: dict[str, Quantity] = {}
-        no_units: dict[str, str] = {}
         no_entries: tuple[Any, ...] = ()
-        params, units = self.part(
-            lambda: self.params(self.table(document, ("params",))), (no_values, no_units)
-        )
-        let = self.part(lambda: self.let(self.table(document, ("let",))), no_entries)
+        nothing: dict[str, Any] = {}
+        name = self.section(document, "app", self.application, "")
+        params, units = self.section(document, "params", self.params, (nothing, nothing))
+        let = self.section(document, "let", self.let, no_entries)
         grid = self.any_decomposition(document)
-        limits = self.part(lambda: self.limits(self.table(document, ("limits",))), Limits())
-        imbalance = self.part(
-            lambda: self.imbalance(self.table(document, ("imbalance",))), no_values
-        )
+        limits = self.section(document, "limits", self.limits, Limits())
+        imbalance = self.section(document, "imbalance", self.imbalance, nothing)
         program = self.part(lambda: self.body(document["program"], ("program",)), no_entries)
         return Signature(
-            name,
-            self.path,
-            is_bundled,
-            params,
-            let,
-            limits,
-            grid,
-            imbalance,
-            program,
-            units,
+            name, self.path, is_bundled, params, let, limits, grid, imbalance, program, units
         )
+
+    def section(
+        self,
+        document: Mapping[str, Any],
+        name: str,
+        read: Callable[[Mapping[str, Any]], Part],
+        instead: Part,
+    ) -> Part:
+        """Read a table of the document; note why, and go on without it, if it is beyond that."""
+
+        def checked() -> Part:
+            table = self.table(document, (name,))
+            if name in KEYS:
+                self.check_keys(KEYS[name], table, (name,))
+            return read(table)
+
+        return self.part(checked, instead)
 
     # -- the parts before the program
 
     def application(self, table: Mapping[str, Any]) -> str:
-        self.check_keys(KEYS["app"], table, ("app",))
         for key in table:
             self.text(table, ("app", key))
         name = str(table["name"])
@@ -155,7 +157,6 @@ class SignatureReader(ProgramReader):
         return Grid(dims, cells, tuple(flags))
 
     def limits(self, table: Mapping[str, Any]) -> Limits:
-        self.check_keys(KEYS["limits"], table, ("limits",))
         require = self.expressions(table, ("limits", "require")) if "require" in table else ()
         memory = None
         if "memory_per_rank" in table:
@@ -164,7 +165,6 @@ class SignatureReader(ProgramReader):
         return Limits(require, memory)
 
     def imbalance(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
-        self.check_keys(KEYS["imbalance"], table, ("imbalance",))
         found = {}
         for key in KEYS["imbalance"]:
             if key.name in table:

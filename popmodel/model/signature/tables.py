@@ -79,19 +79,14 @@ _INSIDE: tuple[type[Table], ...] = tuple(
     for table in (kind, *(key.table for key in kind.own if key.table is not None))
 )
 
-KEYS: Mapping[str, tuple[Key, ...]] = {
-    **_DOCUMENT,
-    **{one.kind: one.keys() for one in _INSIDE},
-}
+KEYS: Mapping[str, tuple[Key, ...]] = {**_DOCUMENT, **{one.kind: one.keys() for one in _INSIDE}}
 """The keys of every table of a signature, by its name; the document itself has none."""
 
 TABLES: Mapping[str, str] = {
     "": "the document",
-    "app": "the application",
-    "limits": "what a run must satisfy",
-    "decomp": "how the cells of a grid are divided among processes",
-    "imbalance": "how the work of the processes varies",
-} | {one.kind: one.about for one in _INSIDE}
+    **{one.name: one.meaning.removeprefix("table: ") for one in _DOCUMENT[""] if one.name in KEYS},
+    **{one.kind: one.about for one in _INSIDE},
+}
 """What each table describes."""
 
 

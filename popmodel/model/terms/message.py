@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value, maximum
-from popmodel.network import point_to_point as p2p
+from popmodel.expressions.elementary import Value
 from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]
@@ -101,36 +100,6 @@ def _longest_chain(targets: Ranks, sends: NDArray[np.bool_]) -> int:
         for member in reversed(walked):
             length[member] = length[int(targets[member])] + 1
     return max(length, default=0)
-
-
-def exchange_time(
-    size: Value,
-    where: Traffic,
-    within: Sequence[p2p.SizeClass] | None,
-    between: Sequence[p2p.SizeClass] | None,
-) -> Value:
-    """Return the time of a communication in which all processes send at once.
-
-    The slowest message counts, because the next step needs it. Size classes are those of the
-    message with all its competitors (`popmodel.network.point_to_point.contended`).
-
-    Parameters
-    ----------
-    size : value
-        Bytes of each message.
-    where : Traffic
-        Where they go.
-    within, between : sequence of SizeClass, or None
-        Parameters inside a node, and between nodes; those not needed may be None.
-    """
-    times: list[Value] = []
-    if where.staying and within is not None:
-        times.append(p2p.by_size(size, within))
-    if where.leaving and between is not None:
-        times.append(p2p.by_size(size, between))
-    if not times:
-        return 0.0
-    return maximum(*times) if len(times) > 1 else times[0]
 
 
 def message_passing_ratio(hybrid: Value, pure: Value) -> Value:

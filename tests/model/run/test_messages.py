@@ -6,6 +6,7 @@ import numpy as np
 from model.demo import machine, point
 
 from popmodel.model.run.messages import ELSEWHERE, NOWHERE, ON_NODE
+from popmodel.model.terms.message import Traffic
 
 
 def test_places() -> None:
@@ -15,3 +16,14 @@ def test_places() -> None:
     found = here.messages.places([targets])[0]
     assert found[:5].tolist() == [ON_NODE, ELSEWHERE, NOWHERE, NOWHERE, ON_NODE]
     assert not found[5:].any()
+
+
+def test_exchange_takes_the_slowest_tier() -> None:
+    messages = point(machine(), 16).messages
+    inside, leaving, both, nothing = (
+        messages.exchange(1000.0, Traffic(staying, leaving, chain=2))
+        for staying, leaving in ((3, 0), (0, 1), (3, 1), (0, 0))
+    )
+    assert 0 < inside < leaving
+    assert both == leaving
+    assert nothing == 0.0

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.model.terms import compute, imbalance, memory, message, openmp
-from popmodel.network.point_to_point import SizeClass
 
 positive = st.floats(1e-3, 1e3)
 
@@ -229,16 +228,6 @@ def test_chain_of_a_line_and_of_a_star() -> None:
     assert message.traffic(line, 4).chain == 3
     star = np.array([-1, 0, 0, 0])
     assert message.traffic(star, 4).chain == 1
-
-
-def test_exchange_takes_the_slowest_tier() -> None:
-    within, between = [SizeClass(None, 1.0, 0.0)], [SizeClass(None, 5.0, 0.0)]
-    both = message.Traffic(staying=3, leaving=1, chain=8)
-    assert message.exchange_time(1.0, both, within, between) == 5.0
-    inside = message.Traffic(staying=8, leaving=0, chain=8)
-    assert message.exchange_time(1.0, inside, within, None) == 1.0
-    nothing = message.Traffic(staying=0, leaving=0, chain=0)
-    assert message.exchange_time(1.0, nothing, None, None) == 0.0
 
 
 def test_message_passing_ratio() -> None:

@@ -12,7 +12,7 @@ from popmodel.trace import read
 from popmodel.trace.paraver.labels import Labels, beside, parse_pcf, parse_row
 from popmodel.trace.paraver.numbers import MPI_CALLS
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 
 PCF = """DEFAULT_OPTIONS
 

@@ -21,7 +21,7 @@ from popmodel.trace.paraver import columns, reader
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 HEADER = "#Paraver (20/11/2026 at 23:14):1000_ns:1(4):1:2(2:1,1:1),1\n"
 STATE = "1:1:1:1:1:0:1000:1\n"
 

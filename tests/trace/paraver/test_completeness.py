@@ -10,7 +10,7 @@ import pytest
 
 from popmodel.trace import read
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 HEADER = "#Paraver (x):1000_ns:1(4):1:3(1:1,1:1,1:1),0\n"
 UNENDED = "no newline at the end of the file: the last record may be truncated"
 EARLY = "processes whose records end long before those of others: the file may be truncated"

@@ -17,7 +17,7 @@ from oracle.scanner import Layout
 from popmodel.kernel import _kernel
 from popmodel.trace.paraver.header import parse_header
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 ONE = Layout([[2, 1]], 4, 1, 1000, 1)
 MICRO = Layout([[2, 1]], 4, 1000, 10**6, 1)
 

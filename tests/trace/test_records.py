@@ -1,0 +1,61 @@
+"""What a reader may leave to the tables that every format has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from popmodel.trace import Trace, read
+from popmodel.trace.event import MARKS, Event
+from popmodel.trace.info import info
+from popmodel.trace.records import Records
+from popmodel.trace.regions import locked, parallel_regions, synchronisation
+from popmodel.trace.user_regions import user_regions
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+@pytest.fixture(params=["whole", "part"])
+def plain(request: pytest.FixtureRequest) -> Trace:
+    """A trace of a format that has states and calls only, and a part of it."""
+    trace = read(DATA / "smpi" / "jac2048.4.ti.txt.gz")
+    return trace if request.param == "whole" else trace.window(10**7, 10**8)
+
+
+def test_tables_that_a_format_does_not_have_are_empty(plain: Trace) -> None:
+    records = plain.records
+    assert len(parallel_regions(plain).on_master) == 0
+    assert synchronisation(plain) == locked(plain) == []
+    assert user_regions(plain).names == ()
+    assert len(records.lock_waits()) == 0
+    assert len(records.counter(Event.CYCLES, slice(1, 3))) == 0
+    assert records.counter_names() == []
+    assert all(len(plain.marks(mark)) == 0 for mark in MARKS)
+    assert (len(records.messages.size), len(records.events.time)) == (0, 0)
+    assert plain.sites().places == (("", ""),)
+
+
+def test_such_a_trace_is_summarised(plain: Trace) -> None:
+    found = info(plain)
+    assert found["records"]["events"] == found["records"]["messages"] == 0
+    assert found["message_sizes"] is None
+    assert found["regions"] == found["user_regions"] == {}
+    names = plain.calls().names
+    assert sum(found["calls"].values()) == len(plain.calls())
+    assert set(found["calls"]) <= set(names)
+    assert len(plain.to_dataframe("calls")) == len(plain.calls())
+
+
+@pytest.mark.parametrize("name", ["mix.4", "mixpers.4", "bt-mz.S.2x2"])
+def test_what_a_reader_counts_without_holding_it_is_what_the_tables_say(name: str) -> None:
+    trace = read(DATA / f"{name}.prv.gz")
+    wanted = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
+    assert trace.records.calls_named(wanted) == Records.calls_named(trace.records, wanted)
+    assert trace.records.tally() == Records.tally(trace.records)
+
+
+def test_tables_have_names_for_people() -> None:
+    table = read(DATA / "is.S.4.prv.gz").to_dataframe("calls")
+    assert list(table.columns) == ["process", "thread", "entry", "exit", "name"]
+    assert table["name"][0] == "MPI_Init"
