@@ -214,6 +214,7 @@ def _replayed(
     except ReplayError as error:
         reason = error.message
         return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
+    _kernel.trim()
     outside = program.compute() / _NS
     try:
         execution = replay(program, network, places=trace.sites().site)

@@ -71,6 +71,15 @@ def rows_of_types(
     high: npt.NDArray[np.uint32],
     first: int,
 ) -> npt.NDArray[np.int64]: ...
+def readings(
+    *,
+    offsets: npt.NDArray[np.int64],
+    time: npt.NDArray[np.int64],
+    type: npt.NDArray[np.uint32],
+    value: npt.NDArray[np.int64],
+    low: npt.NDArray[np.uint32],
+    high: npt.NDArray[np.uint32],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
 def sum_inside(
     *,
     offsets: npt.NDArray[np.int64],

@@ -12,6 +12,7 @@
 #include "calls.hpp"
 #include "operations.hpp"
 #include "requests.hpp"
+#include "trim.hpp"
 
 namespace nb = nanobind;
 using namespace popmodel;
@@ -262,6 +263,7 @@ class Assembler {
         // Now next_ holds where the operations of each call end.
         for (std::vector<int32_t> *each : {&completed_, &row})
             std::vector<int32_t>().swap(*each);
+        trim();
         call.resize(size_t(total));
         burst.resize(size_t(total));
         offsets.assign(1, 0);

@@ -7,11 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
 #include "numpy.hpp"
+#include "trim.hpp"
 
 namespace nb = nanobind;
 using namespace popmodel;
@@ -48,13 +45,6 @@ Numpy<double> sums(In<int64_t> offsets, In<double> values) {
         found.push_back(sum);
     }
     return numpy(std::move(found));
-}
-
-// Hands memory that is free, but lies between what is held, back to the system.
-void trim() {
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// Sums of what threads tell at instants, such as readings of counters, inside intervals.
+// What threads tell at instants, such as readings of counters, and sums of it inside intervals.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -47,9 +47,38 @@ nb::tuple sum_inside(In<int64_t> offsets, In<int64_t> time, In<int64_t> value,
     return nb::make_tuple(numpy(std::move(sums)), negative, total);
 }
 
+// Times and values of the events whose type is in one of the runs of numbers from low to high, and
+// how many of them each location has.
+nb::tuple readings(In<int64_t> offsets, In<int64_t> time, In<uint32_t> type, In<int64_t> value,
+                   In<uint32_t> low, In<uint32_t> high) {
+    check_offsets(offsets, time.size());
+    check(type.size() == time.size() && value.size() == time.size() && low.size() == high.size(),
+          DIFFERENT_LENGTHS);
+    const size_t runs = low.size();
+    const uint32_t *const least = low.data(), *const most = high.data(), *const types = type.data();
+    std::vector<int64_t> count, times, values;
+    for (size_t l = 0; l + 1 < offsets.size(); l++) {
+        const size_t before = times.size();
+        for (int64_t i = offsets.data()[l]; i < offsets.data()[l + 1]; i++)
+            for (size_t run = 0; run < runs; run++)
+                if (types[i] - least[run] <= most[run] - least[run]) {
+                    times.push_back(time.data()[i]);
+                    values.push_back(value.data()[i]);
+                    break;
+                }
+        count.push_back(int64_t(times.size() - before));
+    }
+    return nb::make_tuple(numpy(std::move(count)), numpy(std::move(times)),
+                          numpy(std::move(values)));
+}
+
 } // namespace
 
 void bind_readings(nb::module_ &module) {
+    module.def("readings", &readings, nb::kw_only(), nb::arg("offsets"), nb::arg("time"),
+               nb::arg("type"), nb::arg("value"), nb::arg("low"), nb::arg("high"),
+               "How many events each location has whose type is in one of the runs from low to high, "
+               "and their times and values.");
     module.def("sum_inside", &sum_inside, nb::kw_only(), nb::arg("offsets"), nb::arg("time"),
                nb::arg("value"), nb::arg("within_offsets"), nb::arg("begin"), nb::arg("end"),
                "Sum of what is told inside intervals by location, how many values are negative, and "

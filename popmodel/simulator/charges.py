@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import IntEnum
@@ -15,7 +16,7 @@ from popmodel.network.collectives import ROOTED
 from popmodel.network.fan import collective_time
 from popmodel.network.point_to_point import transfer_time, waits_for_receiver
 from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN
-from popmodel.trace.blocks import give_back
+from popmodel.trace.blocks import walk
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -111,27 +112,41 @@ def charge(program: Program, network: Network, messages: Messages | None = None)
 
 
 def _of_messages(program: Program, messages: Messages, network: Network) -> dict[str, Any]:
-    remote = messages.sender != messages.receiver
-    nothing = np.zeros(len(messages))
     dimemas = network.rules == "dimemas"
-    if network.tiers is not None:
-        apart = program.nodes[messages.sender] != program.nodes[messages.receiver]
-        transfer = network.tiers.message_times(messages.size, apart) * _NS
-        waits = network.tiers.waits(messages.size, apart)
-    else:
-        latency = 0.0 if dimemas else network.latency
-        transfer = _flat_time(messages.size, latency, network.bandwidth) * _NS
-        waits = np.asarray(waits_for_receiver(messages.size, network.eager_threshold))
-    overhead = np.where(remote, network.latency * _NS, 0.0) if dimemas else nothing
-    for column in (messages.sender, messages.receiver, messages.size):
-        give_back(column, 0, len(column))
+    transfer, rendezvous = np.empty(len(messages)), np.empty(len(messages), np.uint8)
+    overhead = _nothing(len(messages))
+    for block in walk(messages.sender, messages.receiver, messages.size):
+        sender, receiver = messages.sender[block], messages.receiver[block]
+        size = messages.size[block]
+        remote = sender != receiver
+        if network.tiers is not None:
+            apart = program.nodes[sender] != program.nodes[receiver]
+            time = network.tiers.message_times(size, apart)
+            waits = network.tiers.waits(size, apart)
+        else:
+            latency = 0.0 if dimemas else network.latency
+            time = _flat_time(size, latency, network.bandwidth)
+            waits = np.asarray(waits_for_receiver(size, network.eager_threshold))
+        transfer[block] = np.where(remote, time * _NS, 0.0)
+        rendezvous[block] = waits & (messages.mode[block] == 0)
+        if dimemas:
+            overhead[block] = np.where(remote, network.latency * _NS, 0.0)
     return {
-        "transfer": np.where(remote, transfer, 0.0),
-        "rendezvous": (waits & (messages.mode == 0)).astype(np.uint8),
+        "transfer": transfer,
+        "rendezvous": rendezvous,
         "send_overhead": overhead,
         "receive_before": overhead,
         "sender_waits_for_transfer": not dimemas,
     }
+
+
+def _nothing(count: int) -> NDArray[np.float64]:
+    """Zeros that take no memory until they are written: pages of the system that nobody owns.
+
+    NumPy's do so only where they do not reuse what was freed.
+    """
+    private = mmap.mmap(-1, max(8 * count, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(private, np.float64, count)
 
 
 def _of_collectives(program: Program, network: Network) -> dict[str, Any]:

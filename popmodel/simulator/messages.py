@@ -77,7 +77,7 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
         physical_receive=records.physical_receive,
     )
     times = records.logical_send, records.logical_receive, records.physical_receive
-    for column in times:
+    for column in (*times, records.receiver):
         give_back(column, 0, len(column))
     if stranger >= 0:
         raise ReplayError(

@@ -36,7 +36,7 @@ MOST_NAMES = 1 << 15
 
 _FIRST_ARGUMENT = NUMBERS[Event.BYTES_SENT]
 """Of four consecutive event types: bytes sent and received, whether root, communicator."""
-_ROWS = 1 << 20  # events that are paired together
+_ROWS = 1 << 18  # events that are paired together
 
 
 def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:

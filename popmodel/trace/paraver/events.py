@@ -11,7 +11,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace.blocks import take, walk
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals
-from popmodel.trace.tables import Events
+from popmodel.trace.tables import Events, offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray
     types : sequence of int
         At least one.
     """
-    low, high = np.array(_runs(types), np.uint32).T.copy()
+    low, high = _runs(types)
     found = [_kernel.rows_of_types(column[block], low, high, block.start) for block in walk(column)]
     return np.concatenate([np.empty(0, np.int64), *found])
 
@@ -57,15 +57,15 @@ def types_of(events: Events) -> set[int]:
     return found
 
 
-def _runs(types: Sequence[int]) -> list[tuple[int, int]]:
-    """First and last of consecutive numbers."""
+def _runs(types: Sequence[int]) -> NDArray[np.uint32]:
+    """First and last of consecutive numbers: uint32[2, runs]."""
     runs: list[tuple[int, int]] = []
     for number in sorted(set(types)):
         if runs and number == runs[-1][1] + 1:
             runs[-1] = runs[-1][0], number
         else:
             runs.append((number, number))
-    return runs
+    return np.ascontiguousarray(np.array(runs, np.uint32).T)
 
 
 class Selected(NamedTuple):
@@ -127,9 +127,21 @@ def select_by_lines(events: Events, types: Sequence[int]) -> Iterator[Selected]:
 
 def instants(events: Events, types: Sequence[int]) -> Instants:
     """Times and values of the events of some types."""
-    rows = rows_where_type(events.type, types)
-    offsets = np.searchsorted(rows, events.offsets)
-    return Instants(offsets, take(events.time, rows), take(events.value, rows))
+    low, high = _runs(types)
+    counts = np.zeros(len(events.offsets) - 1, np.int64)
+    found = [np.empty((2, 0), np.int64)]
+    for block in walk(events.time, events.type, events.value):
+        count, *told = _kernel.readings(
+            offsets=np.clip(events.offsets, block.start, block.stop) - block.start,
+            time=events.time[block],
+            type=events.type[block],
+            value=events.value[block],
+            low=low,
+            high=high,
+        )
+        counts += count
+        found.append(np.stack(told))
+    return Instants(offsets_of(counts), *np.concatenate(found, axis=1))
 
 
 def kinds_of(
