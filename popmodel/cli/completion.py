@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 PACKAGE = Path(__file__).parent.parent
-TRACES = (".prv", ".prv.gz")
+TRACES = (".prv", ".prv.gz", ".ti.txt", ".ti.txt.gz")
 TABLES = (".csv",)
 PREDICTIONS = (".json",)
 SIGNATURES = (".toml",)

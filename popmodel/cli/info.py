@@ -27,7 +27,7 @@ EXAMPLES = (
 
 def command(
     ctx: typer.Context,
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace (.prv or .prv.gz).")],
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti.txt, or with .gz).")],
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,

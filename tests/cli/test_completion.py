@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from popmodel.cli import completion
 from popmodel.cli.completion import files
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.signature.files import bundled
+from popmodel.trace.formats import FORMATS
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -110,3 +112,8 @@ def test_an_application_that_cannot_be_read_has_no_parameters(tmp_path: Path) ->
     (tmp_path / "bad.toml").write_text("= 3")
     assert complete("popmodel predict bad.toml --set ", tmp_path) == []
     assert complete("popmodel predict nothing.toml --set ", tmp_path) == []
+
+
+def test_traces_of_all_formats_are_completed() -> None:
+    suffixes = [suffix for each in FORMATS for suffix in each.suffixes]
+    assert sorted(completion.TRACES) == sorted([*suffixes, *(f"{one}.gz" for one in suffixes)])
