@@ -27,7 +27,9 @@ EXAMPLES = (
 
 def command(
     ctx: typer.Context,
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti.txt, or with .gz).")],
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti.txt, or with .gz).")
+    ],
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,

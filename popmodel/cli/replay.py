@@ -38,7 +38,9 @@ _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESET
 
 def command(
     ctx: typer.Context,
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti.txt, or with .gz).")],
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti.txt, or with .gz).")
+    ],
     network: Annotated[
         str | None,
         typer.Option(
