@@ -158,7 +158,7 @@ def _usual(networks: Sequence[Network]) -> Against:
 
 
 def baseline(
-    against: Against | None, replay: Replay, outcomes: Sequence[Outcome], measured: float
+    against: Against | None, replay: Replay, outcomes: Sequence[Outcome], measured: float | None
 ) -> Baseline:
     """Find what replays are compared with.
 
@@ -170,10 +170,12 @@ def baseline(
         Replays the program on a network.
     outcomes : sequence of Outcome
         Its replays.
-    measured : float
-        Its measured runtime, s.
+    measured : float or None
+        Its measured runtime, s; None where it has none.
     """
     what = against or _usual([one.network for one in outcomes])
+    if what == "measured" and measured is None:
+        what = "ideal"
     if what == "measured":
         return Baseline(what, measured)
     if what == "ideal":

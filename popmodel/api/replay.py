@@ -59,8 +59,8 @@ class Replays(Result):
     ----------
     trace : str
         The trace.
-    measured : float
-        Its measured runtime, s.
+    measured : float or None
+        Its measured runtime, s; None where the trace has no measured times.
     nodes : int
         Nodes of the traced processes, which the replays keep.
     outcomes : tuple of Outcome
@@ -80,7 +80,7 @@ class Replays(Result):
     """
 
     trace: str
-    measured: float
+    measured: float | None
     nodes: int
     outcomes: tuple[Outcome, ...]
     against: Baseline
@@ -99,8 +99,9 @@ class Replays(Result):
         ]
         if len(self.outcomes) > _SHOWN:
             shown.append("...")
+        measured = "" if self.measured is None else f"measured {format_time(self.measured)}, "
         return cut(
-            f"<Replays of {self.trace}: measured {format_time(self.measured)}, "
+            f"<Replays of {self.trace}: {measured}"
             f"{plural(len(self.outcomes), 'replay')}: {'; '.join(shown)}>"
         )
 
@@ -255,6 +256,8 @@ def replay(
                 )
     asked = [] if network is None and profiles else networks(network or "ideal", **given)
     whole = trace_of(trace, application=application, cache=cache)
+    if against == "measured" and not whole.timed:
+        raise UsageError(f"{path}: no measured times to compare with", "against: ideal or first")
     source, focus = focused(whole, part)
     program = from_trace(source)
     changes = combinations(collectives=collectives, cpu_factor=cpu_factor)
@@ -266,7 +269,7 @@ def replay(
             for change in changes
         ),
     ]
-    measured = runtime(source)
+    measured = runtime(source) if source.timed else None
     observed, unknown, evaluations = None, {}, {}
     if metrics:
         observed = analyse(whole, part=part).observables

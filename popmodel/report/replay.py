@@ -94,7 +94,8 @@ def _shared(document: Document) -> list[tuple[str, str]]:
         operations = plural(done[0]["operations"], "MPI operation")
         where = f"{count(len(done[0]['ranks']))} on {plural(document['nodes'], 'node')}"
         facts.append(("processes", f"{where}, {operations}"))
-    facts.append(("measured", format_time(document["measured_runtime"])))
+    if document["measured_runtime"] is not None:
+        facts.append(("measured", format_time(document["measured_runtime"])))
     if done and "cpu_factor" not in varied:
         facts.append(("compute", f"{_computing(done[0])} per process"))
     if _without_mpi(document):

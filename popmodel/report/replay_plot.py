@@ -13,7 +13,8 @@ from popmodel.units import format_time
 
 def picture(document: Document) -> Picture:
     """A bar for the measured run and for each replay, in the order of the networks."""
-    runs, measured = document["runs"], document["measured_runtime"]
+    runs = document["runs"]
+    had = [one for one in (document["measured_runtime"],) if one is not None]
     names = [
         differences(document, number) or run["network"]["name"]
         for number, run in enumerate(runs, start=1)
@@ -24,7 +25,7 @@ def picture(document: Document) -> Picture:
         Bars(
             [""],
             [
-                Line("measured", (Bar(measured, format_time(measured)),)),
+                *(Line("measured", (Bar(one, format_time(one)),)) for one in had),
                 *(Line(name, (_bar(run),)) for name, run in zip(names, runs, strict=True)),
             ],
         ),

@@ -7,6 +7,7 @@ tables and no format.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -102,7 +103,7 @@ class Synchronisation:
     locks: tuple[Intervals, ...]
 
 
-class Records:
+class Records(ABC):
     """Tables of a run, each made when it is asked for; `Trace` keeps what is needed again.
 
     Parameters
@@ -115,9 +116,9 @@ class Records:
         self.locations = locations
 
     @property
+    @abstractmethod
     def states(self) -> States:
         """What each thread was doing."""
-        raise NotImplementedError
 
     def in_state(self, state: int) -> Intervals:
         """When threads are in a state (`popmodel.trace.states`)."""
@@ -133,9 +134,9 @@ class Records:
         """Events with the numbers of their format; none where it has none."""
         return Events.none(self.locations)
 
+    @abstractmethod
     def calls(self) -> Calls:
         """MPI calls."""
-        raise NotImplementedError
 
     def tally(self) -> Tally:
         """Count the MPI calls by name, the most frequent first."""

@@ -84,10 +84,7 @@ def longest(trace: Trace, covered: NDArray[np.int64], traced: NDArray[np.int64])
     """
     if traced.any():
         return int(traced.max())
-    if not trace.timed:
-        problem = "its processes compute nothing: there is no time to compare a replay with"
-        hint = "trace a run that computes between its calls"
-    elif covered.any():
+    if covered.any():
         problem = "tracing is disabled throughout: there is no time to measure"
         hint = "enable tracing in the part of the run that matters (Extrae_restart)"
     elif len(trace.states.begin):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from oracle import smpi as oracle
 
+import popmodel
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import TraceError, UsageError
 from popmodel.network.network import PRESETS
@@ -17,7 +18,6 @@ from popmodel.simulator.program import Op
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
 from popmodel.trace.info import info
-from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.smpi import read as read_smpi
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
@@ -230,16 +230,18 @@ def test_there_is_one_application(tmp_path: Path) -> None:
     assert caught.value.hint == "the trace has application 1 only"
 
 
-def test_a_run_that_computes_nothing_has_no_time(tmp_path: Path) -> None:
-    path = written(
-        tmp_path,
-        "0 init",
-        "1 init",
-        "0 send 1 0 10 0",
-        "1 recv 0 0 10 0",
-        "0 finalize",
-        "1 finalize",
-    )
-    trace = read(path)
-    with pytest.raises(TraceError, match="its processes compute nothing"):
-        longest(trace, *state_times(trace))
+def test_a_run_that_only_communicates_is_replayed(tmp_path: Path) -> None:
+    lines = ("0 init", "1 init", "0 send 1 0 10 0", "1 recv 0 0 10 0", "0 finalize", "1 finalize")
+    found = popmodel.replay(written(tmp_path, *lines), latency="2us", bandwidth="1GB/s")
+    assert found.measured is None
+    assert found.against.what == "ideal"
+    init, message = 2 * 2e-6, 2e-6 + 80 / 1e9  # MPI_Init meets as a barrier, in and out
+    assert found.outcomes[0].found.runtime == pytest.approx(init + message)
+
+
+def test_a_replay_is_not_compared_with_times_that_were_not_measured() -> None:
+    trace = DATA / "jac2048.4.ti.txt.gz"
+    found = popmodel.replay(trace)
+    assert (found.measured, found.against.what) == (None, "ideal")
+    with pytest.raises(UsageError, match="no measured times to compare with"):
+        popmodel.replay(trace, against="measured")

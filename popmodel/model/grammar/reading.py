@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
@@ -30,7 +31,7 @@ class SignatureError(FileError):
 
 
 @dataclass
-class Reading:
+class Reading(ABC):
     """Reads values of a TOML document; knows where everything stands in the text.
 
     Attributes
@@ -77,9 +78,9 @@ class Reading:
         line = toml_lines.line_of(self.lines, where)
         return SignatureError(self.path, problem, line=line, hint=hint)
 
+    @abstractmethod
     def body(self, value: object, where: Path) -> tuple[Any, ...]:
         """Read the items of a body; what reads programs knows their kinds."""
-        raise NotImplementedError
 
     def check_keys(self, keys: Sequence[Key], table: Mapping[str, Any], where: Path) -> None:
         """Refuse keys that are not known, and the absence of those that have to be there."""
