@@ -113,14 +113,15 @@ def sweep(
     Returns
     -------
     Sweep
-        ``candidates`` and, for each number of cores, one of ``choices``.
+        ``candidates`` and, for each number of cores, one of ``choices``, or why there is none in
+        ``impossible``.
 
     Raises
     ------
     FileError
         If a file cannot be read.
     UsageError
-        If no split is possible; the message gives the reason for the first.
+        If no split of any number of cores is possible; the message gives the reason for the first.
     MissingQuantity
         If the machine profile lacks a value that the application needs.
 

@@ -62,7 +62,8 @@ RARE = {
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/sweep/1": (
-        r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*"
+        r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*|"
+        r"impossible\[\]\..*"
     ),
     "popmodel/predict/1": r"validity\.reasons\[\]|machine\.noisy\[\]",
     "popmodel/formula/1": r"machine\.noisy\[\]",
