@@ -13,6 +13,7 @@ from popmodel.cli.options import (
     AppArgument,
     CoresPerNodeOption,
     ForceOption,
+    ImbalanceOption,
     MachineOption,
     NodesOption,
     SetOption,
@@ -23,6 +24,7 @@ from popmodel.cli.options import (
     result_option,
     settings,
     size,
+    spreads,
     whole_number,
 )
 from popmodel.errors import PopmodelError, UsageError
@@ -54,6 +56,7 @@ def command(
     nodes: NodesOption = None,
     cores_per_node: CoresPerNodeOption = None,
     set_: SetOption = None,
+    imbalance: ImbalanceOption = None,
     what_if: Annotated[
         str | None,
         typer.Option(
@@ -109,6 +112,7 @@ def command(
             machine,
             counts,
             settings(set_ or []),
+            imbalance=spreads(imbalance),
             what_if=_changes(what_if),
             nodes=optional_number("--nodes", nodes),
             cores_per_node=optional_number("--cores-per-node", cores_per_node),

@@ -135,6 +135,17 @@ def test_the_drawing_names_cores_without_a_split(popmodel: Call) -> None:
     assert "no split of 4096 cores is possible: it needs 256 nodes" in out
 
 
+def test_the_imbalance_can_be_set(popmodel: Call) -> None:
+    words = (*RUN, "--format", "json")
+    even, uneven = (
+        json.loads(popmodel(*words, "--imbalance", text)[1])
+        for text in ("persistent=0,transient=0", "persistent=0.2")
+    )
+    assert uneven["application"]["imbalance"] == {"persistent_cv": 0.2}
+    fastest = [min(one["runtime"]["value"] for one in d["candidates"]) for d in (even, uneven)]
+    assert fastest[0] < fastest[1]
+
+
 def test_a_sweep_over_some_nodes_or_some_of_their_cores(popmodel: Call) -> None:
     spread = json.loads(popmodel(*RUN, "--nodes", "8", "--format", "json")[1])
     assert {one["nodes"] for one in spread["candidates"]} == {8}
