@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from functools import cached_property
 
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import Expression
@@ -72,7 +73,7 @@ class Signature:
     params : mapping of str to Quantity
         Problem parameters with their defaults.
     let : tuple of (str, Expression)
-        Names derived from params, P and T, in the order in which they are computed.
+        Names derived from params, P, T and the grid, each after those that it needs.
     limits : Limits
         What must hold.
     grid : Grid or None
@@ -96,6 +97,15 @@ class Signature:
     imbalance: Mapping[str, Quantity]
     program: tuple[Item, ...]
     units: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def of_grid(self) -> frozenset[str]:
+        """The names of ``let`` that need the grid, and are computed after it."""
+        found: set[str] = set()
+        for name, expression in self.let:
+            if expression.names & (EXTENTS | found):
+                found.add(name)
+        return frozenset(found)
 
     @property
     def communicates(self) -> bool:
