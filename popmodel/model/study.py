@@ -143,6 +143,7 @@ class Study:
         self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
             **profile.quantities,
+            **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in signature.imbalance.items()},
         }

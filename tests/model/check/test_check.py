@@ -263,6 +263,17 @@ def test_a_remark(checked: Check, text: str, line: int, message: str, hint: str 
     assert found.explained is not None
 
 
+def test_formulas_of_the_machine_have_no_value_and_are_in_order(checked: Check) -> None:
+    found = checked(
+        HEAD + "[[program]]\nloop = { count = 'machine.memory.q' }\n"
+        "[[program.body]]\nserial = { trip = 5, every = 2, seconds = '9/machine.core.freq' }\n"
+    )
+    assert (found.mistakes, found.remarks) == ((), ())
+    assert found.explained is not None
+    (loop,) = found.explained["program"]
+    assert loop["count"] == {"formula": "machine.memory.q", "value": None, "unit": "1"}
+
+
 def test_what_needs_itself_is_told_with_the_other_mistakes(checked: Check) -> None:
     text = (
         HEAD + "[let]\na = 'b'\nb = 'c + 1'\nc = 'a'\nd = 'n0'\ne = 'e'\n"
