@@ -11,7 +11,7 @@ record with begin < t <= end, and only the first read at that t counts.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,7 @@ __all__ = ["Run", "analyse", "runtime"]
 _NS = 1e9
 _ROWS = 1 << 17  # useful times of the threads whose counters are read together
 _LARGEST = 2**63
+_COUNTERS = {Event.INSTRUCTIONS: "instructions", Event.CYCLES: "cycles"}
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
 _UNCOVERED = "useful, MPI and region times exceed the time covered by states"
 _NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
@@ -253,46 +254,56 @@ def _counters(
     trace: Trace, running: Intervals
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
     """Sums of hardware counters over useful time by location, and why one read is not there."""
+    found = _sums(trace, running)
     sums, broken = {}, {}
-    for name, counter in (
-        ("instructions", Event.INSTRUCTIONS),
-        ("cycles", Event.CYCLES),
-    ):
-        total, negative, sum_of_all, read = _sums(trace, running, counter)
-        if not read:
+    for counter, name in _COUNTERS.items():
+        mine = found[counter]
+        if not mine.readings:
             continue
-        if negative:
-            number = plural(negative, "reading")
+        if mine.negative:
+            number = plural(mine.negative, "reading")
             broken[name] = f"the hardware counter of {name} is negative in {number}"
-        elif sum_of_all >= _LARGEST:
+        elif mine.sum_of_all >= _LARGEST:
             broken[name] = f"the hardware counter of {name} overflows 64 bits"
         else:
-            sums[name] = total.astype(np.float64)
+            sums[name] = mine.by_location.astype(np.float64)
     return sums, broken
 
 
-def _sums(
-    trace: Trace, running: Intervals, counter: Event
-) -> tuple[NDArray[np.int64], int, float, bool]:
-    """Sum of a counter in useful time by location, negative readings, sum of all, whether read."""
-    total = np.zeros(trace.locations, dtype=np.int64)
-    negative, sum_of_all, read = 0, 0.0, False
+class _Sum(NamedTuple):
+    """Of a counter in useful time: its sums, and how many readings there are, and negative ones."""
+
+    by_location: NDArray[np.int64]
+    sum_of_all: float = 0.0
+    readings: int = 0
+    negative: int = 0
+
+
+def _sums(trace: Trace, running: Intervals) -> dict[Event, _Sum]:
+    """Sums of the counters that efficiencies need."""
+    sums = {each: _Sum(np.zeros(trace.locations, dtype=np.int64)) for each in _COUNTERS}
     for mine in walk_locations(running.offsets, rows=_ROWS):
-        readings = trace.records.counter(counter, mine)
         within = running.offsets[mine.start : mine.stop + 1]
         useful = slice(int(within[0]), int(within[-1]))
-        # Of several readings at one time the first counts.
-        total[mine], below, summed = _kernel.sum_inside(
-            offsets=readings.offsets,
-            time=readings.time,
-            value=readings.value,
-            within_offsets=within - within[0],
-            begin=running.begin[useful],
-            end=running.end[useful],
-        )
-        negative, sum_of_all = negative + below, sum_of_all + summed
-        read = read or len(readings) > 0
-    return total, negative, sum_of_all, read
+        found = trace.records.counters(tuple(_COUNTERS), mine)
+        for counter, told in zip(_COUNTERS, found, strict=True):
+            before = sums[counter]
+            # Of several readings at one time the first counts.
+            before.by_location[mine], negative, summed = _kernel.sum_inside(
+                offsets=told.offsets,
+                time=told.time,
+                value=told.value,
+                within_offsets=within - within[0],
+                begin=running.begin[useful],
+                end=running.end[useful],
+            )
+            sums[counter] = _Sum(
+                before.by_location,
+                before.sum_of_all + summed,
+                before.readings + len(told),
+                before.negative + negative,
+            )
+    return sums
 
 
 def _doubts(trace: Trace, total: int) -> list[str]:

@@ -71,15 +71,55 @@ def rows_of_types(
     high: npt.NDArray[np.uint32],
     first: int,
 ) -> npt.NDArray[np.int64]: ...
-def readings(
-    *,
-    offsets: npt.NDArray[np.int64],
-    time: npt.NDArray[np.int64],
+def rows_of_values(
     type: npt.NDArray[np.uint32],
     value: npt.NDArray[np.int64],
     low: npt.NDArray[np.uint32],
     high: npt.NDArray[np.uint32],
+    wanted: npt.NDArray[np.int64],
+    first: int,
+) -> npt.NDArray[np.int64]: ...
+def state_times(
+    *,
+    offsets: npt.NDArray[np.int64],
+    begin: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    state: npt.NDArray[np.int32],
+    without: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+def in_state(
+    *,
+    offsets: npt.NDArray[np.int64],
+    begin: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    state: npt.NDArray[np.int32],
+    wanted: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+
+class Readings:
+    """Sorts what events of some types tell into tables."""
+
+    def __init__(
+        self,
+        *,
+        locations: int,
+        events: int,
+        low: npt.NDArray[np.uint32],
+        high: npt.NDArray[np.uint32],
+        table: npt.NDArray[np.uint32],
+        tables: int,
+    ) -> None: ...
+    def feed(
+        self,
+        offsets: npt.NDArray[np.int64],
+        time: npt.NDArray[np.int64],
+        type: npt.NDArray[np.uint32],
+        value: npt.NDArray[np.int64],
+    ) -> None: ...
+    def finish(
+        self,
+    ) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]]: ...
+
 def sum_inside(
     *,
     offsets: npt.NDArray[np.int64],
