@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "analyse", "runtime"]
 
 _NS = 1e9
-_ROWS = 1 << 17  # useful times of the threads whose counters are read together
+_ROWS = 1 << 15  # useful times of the threads whose counters are read together
 _LARGEST = 2**63
 _COUNTERS = {Event.INSTRUCTIONS: "instructions", Event.CYCLES: "cycles"}
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")

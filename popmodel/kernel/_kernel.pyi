@@ -56,8 +56,11 @@ def trim() -> None: ...
 def guard(mapped: object, words: bytes) -> int: ...
 def unguard(place: int) -> None: ...
 def sums(
-    offsets: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+    offsets: npt.NDArray[np.int64], bursts: npt.NDArray[np.float64] | npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.float64]: ...
+def lengths(
+    offsets: npt.NDArray[np.int64], begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]: ...
 def locate(
     offsets: npt.NDArray[np.int64],
     times: npt.NDArray[np.int64],
@@ -231,7 +234,7 @@ class Operations(TypedDict):
     offsets: npt.NDArray[np.int64]
     kind: npt.NDArray[np.uint8]
     target: npt.NDArray[np.int32]
-    burst: npt.NDArray[np.float64]
+    burst: npt.NDArray[np.uint32] | npt.NDArray[np.float64]  # the former where all fit
     tail: npt.NDArray[np.float64]
     call: npt.NDArray[np.int32]
     root: npt.NDArray[np.int32]
@@ -268,7 +271,7 @@ def replay(
     offsets: npt.NDArray[np.int64],
     kind: npt.NDArray[np.uint8],
     target: npt.NDArray[np.int32],
-    burst: npt.NDArray[np.float64],
+    burst: npt.NDArray[np.float64] | npt.NDArray[np.uint32],
     tail: npt.NDArray[np.float64],
     members: npt.NDArray[np.int32],
     root: npt.NDArray[np.int32],

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.kernel import _kernel
 from popmodel.trace import blocks
 from popmodel.trace.paraver.events import (
     instants,
@@ -81,6 +82,17 @@ def test_what_events_tell_of_several_sets_of_types(
         ]
         assert len(found.offsets) == LOCATIONS + 1
         assert [*zip(found.location, found.time, found.value, strict=True)] == expected
+
+
+def test_readings_of_what_does_not_fit_are_refused() -> None:
+    types = np.array([5], np.uint32)
+    with pytest.raises(ValueError, match="a table that is not there"):
+        _kernel.Readings(locations=1, events=1, low=types, high=types, table=types, tables=1)
+    first = np.zeros(1, np.uint32)
+    readings = _kernel.Readings(locations=2, events=1, low=types, high=types, table=first, tables=1)
+    one = np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match="offsets of other locations"):
+        readings.feed(np.array([0, 1]), one, types, one)
 
 
 @given(
