@@ -130,12 +130,13 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     total = longest(trace, *state_times(trace))
     # What is held of every running state and call goes before the replay needs memory of its own.
     measured, broken, serial = _measured(trace, total)
+    calls = measure_call_sites(trace)
     replayed, absent, notes, ideal = _replayed(trace, network, total / _NS)
     run = Observables(**measured, **replayed, absent=absent | broken)
     doubts = [*_doubts(trace, total), *_unaccounted(run)]
     first, said = [*caveats(trace, window)], [*notes, *doubts]
     (first if workers.apart(run) else said).extend(workers.remarks(run))
-    sites = measure_call_sites(trace, total, ideal[1] if ideal else None)
+    sites = calls.sites(total * trace.locations, ideal[1] if ideal else None)
     transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
     evidence = gather(trace, serial, ideal[0] if ideal and transferred else None)
     return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
@@ -215,10 +216,12 @@ def _replayed(
     except ReplayError as error:
         reason = error.message
         return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
+    places = trace.sites().site
+    trace.release_calls()
     _kernel.trim()
     outside = program.compute() / _NS
     try:
-        execution = replay(program, network, places=trace.sites().site)
+        execution = replay(program, network, places=places)
     except ReplayError as error:
         return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes, None
     notes = program.notes
