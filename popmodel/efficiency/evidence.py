@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike
+from popmodel.arrays import alike, distinct
 from popmodel.network.network import Network
 from popmodel.simulator import replay
 from popmodel.trace.calls import call_times
@@ -185,7 +185,7 @@ def serial_code(trace: Trace, running: Intervals, found: ParallelRegions) -> tup
 
 
 def _other_networks(program: Program) -> OtherNetworks:
-    one_node = len(np.unique(program.nodes)) <= 1
+    one_node = len(distinct(program.nodes)) <= 1
     slow, latency, bandwidth = (
         replay(program, network).runtime
         for network in (

@@ -333,7 +333,9 @@ def test_the_help_costs_little_more_than_typer_itself() -> None:
     assert full < 1.8 * base + 0.02
 
 
-HEAVY = ("numpy", "rich", "sympy", "scipy", "pandas", "pydantic")
+BESIDE_NUMPY = ("numpy.ma", "rich", "sympy", "scipy", "pandas", "pydantic")
+HEAVY = ("numpy", *BESIDE_NUMPY)
+ROOMS = ("popmodel.efficiency", "popmodel.machine", "popmodel.model")
 
 
 @pytest.mark.parametrize(
@@ -341,8 +343,10 @@ HEAVY = ("numpy", "rich", "sympy", "scipy", "pandas", "pydantic")
     [
         (["--help"], HEAVY),
         (["metrics", "--help"], HEAVY),
-        (["metrics", "two.prv"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
-        (["replay", "two.prv"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
+        (["info", "two.prv"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
+        (["info", "two.prv", "--no-cache"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
+        (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
+        (["replay", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),
         (["sweep", "--cores", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "email")),
         (["explain", "load_balance"], (*HEAVY, "popmodel.model.kinds")),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import among
 from popmodel.errors import TraceError
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import walk, walk_locations
@@ -132,7 +133,7 @@ def named_calls(
     found = []
     for block in walk(events.type, events.value):
         near = rows_where_type(events.type[block], tuple(MPI_TYPES))
-        near = near[np.isin(events.value[block][near], values)] + block.start
+        near = near[among(events.value[block][near], values)] + block.start
         for row in near.tolist():
             key = int(events.type[row]), int(events.value[row])
             if key in wanted:
