@@ -335,6 +335,7 @@ def test_the_help_costs_little_more_than_typer_itself() -> None:
 
 BESIDE_NUMPY = ("numpy.ma", "rich", "sympy", "scipy", "pandas", "pydantic")
 HEAVY = ("numpy", *BESIDE_NUMPY)
+OTHER_ACTIONS = ("popmodel.machine.compare", "popmodel.report.machine_diff")
 ROOMS = ("popmodel.efficiency", "popmodel.machine", "popmodel.model")
 
 
@@ -347,6 +348,8 @@ ROOMS = ("popmodel.efficiency", "popmodel.machine", "popmodel.model")
         (["info", "two.prv", "--no-cache"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
         (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["replay", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
+        (["machine", "show"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
+        (["machine", "check"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),
         (["sweep", "--cores", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "email")),
         (["explain", "load_balance"], (*HEAVY, "popmodel.model.kinds")),
