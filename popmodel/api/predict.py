@@ -18,10 +18,10 @@ from popmodel.api.inputs import (
 from popmodel.api.results import Result
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
-from popmodel.model import prediction as model
-from popmodel.model.predict import predict as carry_out
-from popmodel.model.scaling import ReferenceRun
-from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate
+from popmodel.prediction import prediction as model
+from popmodel.prediction.predict import predict as carry_out
+from popmodel.prediction.scaling import ReferenceRun
 from popmodel.report.predict import views
 from popmodel.units import format_time
 from popmodel.values import cut
@@ -36,7 +36,7 @@ Reference: TypeAlias = "tuple[int, int] | tuple[int, int, Mapping[str, float]]"
 
 
 class Prediction(model.Prediction, Result):
-    """A predicted run, with the attributes of `popmodel.model.prediction.Prediction`."""
+    """A predicted run, with the attributes of `popmodel.prediction.prediction.Prediction`."""
 
     to_dict = model.Prediction.to_dict
 
@@ -58,7 +58,7 @@ class Prediction(model.Prediction, Result):
         return (self.signature.path, self.profile.path)
 
 
-def estimate_text(runtime: model.Estimate) -> str:
+def estimate_text(runtime: Estimate) -> str:
     """A predicted time with its interval: ``1.382 s (90 %: 1.26 s .. 1.42 s)``."""
     text = format_time(runtime.value)
     if runtime.low is None or runtime.high is None:

@@ -23,10 +23,10 @@ from popmodel.api.results import Result
 from popmodel.documents import parse_json, read_text
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import UsageError
-from popmodel.model.prediction import MAIN_FAMILY, Prediction
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.plain import document
+from popmodel.prediction.prediction import MAIN_FAMILY, Prediction
 from popmodel.report.validate import views
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Part, Window

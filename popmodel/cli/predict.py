@@ -74,7 +74,7 @@ def command(
     from popmodel.api.predict import predict
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.model.prediction import MAIN_FAMILY
+    from popmodel.prediction.prediction import MAIN_FAMILY
     from popmodel.report.predict import views
 
     goal = target(ctx.obj, output, format, force=force)

@@ -87,7 +87,7 @@ def command(
     from popmodel.cli.accuracy import check, limits
     from popmodel.cli.output import target
     from popmodel.efficiency.hierarchy import load_families
-    from popmodel.model.prediction import MAIN_FAMILY
+    from popmodel.prediction.prediction import MAIN_FAMILY
     from popmodel.report.validate import views
     from popmodel.validation.repeats import varied
 

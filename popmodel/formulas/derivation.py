@@ -26,8 +26,6 @@ from popmodel.expressions.traced import Traced
 from popmodel.formulas.notebook import FUNCTIONS, KINDS, Equation, Given, Notebook
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model.elasticity import elasticities
-from popmodel.model.prediction import MAIN_FAMILY, Elasticity
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.course import (
     Change,
@@ -42,11 +40,13 @@ from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.names import names
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Evaluation, Study
-from popmodel.model.subject import subject
 from popmodel.model.symbols import SYMBOLS, not_modelled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.plain import document, fields_of
+from popmodel.prediction.elasticity import elasticities
+from popmodel.prediction.prediction import MAIN_FAMILY, Elasticity
+from popmodel.prediction.subject import subject
 from popmodel.units import format_time
 from popmodel.values import dataclass
 
@@ -163,7 +163,7 @@ def formula(
     *,
     allocation: Allocation = WHOLE,
 ) -> Formula:
-    """Return the formula of what `popmodel.model.predict.predict` says of a run.
+    """Return the formula of what `popmodel.prediction.predict.predict` says of a run.
 
     Parameters
     ----------

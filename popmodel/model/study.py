@@ -15,7 +15,6 @@ from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
 from popmodel.model.performance import Model, prepare
-from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
 from popmodel.model.replayed.simulate import simulate
 from popmodel.model.run import nearest as choices
@@ -36,7 +35,7 @@ from popmodel.model.signature.names import check_requirements
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.tree import Tree
-from popmodel.model.uncertainty import Array, Draws, group, interval, nominal
+from popmodel.model.uncertainty import Array, Draws, Estimate, estimate, group, nominal
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
 
@@ -430,8 +429,3 @@ def multithreading(work: Work, placement: Placement) -> Estimate | None:
     return estimate(
         openmp.multithreading_efficiency(work.single_thread, placement.threads, work.parallel)
     )
-
-
-def estimate(value: Value) -> Estimate:
-    """Return the best estimate of a value with the interval of its draws."""
-    return Estimate(nominal(value), *interval(value))

@@ -12,6 +12,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.register import BY_CORES
 from popmodel.model.changes import acts_on
+from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 
@@ -147,6 +149,38 @@ def interval(values: Value, level: float = LEVEL) -> tuple[float | None, float |
         return None, None
     low, high = (quantile(array[1:], share) for share in ((1 - level) / 2, (1 + level) / 2))
     return min(low, float(array[0])), max(high, float(array[0]))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A predicted number with its 90 % interval.
+
+    Attributes
+    ----------
+    value : float
+        Best estimate.
+    low, high : float or None
+        5 % and 95 % quantiles over the uncertain inputs; None if there is no interval.
+    why : str
+        Why there is none, then.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    why: str = "no uncertain input acts on it"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return value, low, high, and why there is no interval where there is none."""
+        entry: dict[str, Any] = {"value": self.value, "low": self.low, "high": self.high}
+        if self.low is None:
+            entry["why"] = self.why
+        return entry
+
+
+def estimate(value: Value) -> Estimate:
+    """Return the best estimate of a value with the interval of its draws."""
+    return Estimate(nominal(value), *interval(value))
 
 
 def shares(scores: Mapping[str, Array], result: Value) -> dict[str, float]:

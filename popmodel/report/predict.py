@@ -9,10 +9,10 @@ from typing import Any
 
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.model.prediction import DEFAULT_REFERENCE
 from popmodel.model.symbols import not_modelled
 from popmodel.model.uncertainty import group
-from popmodel.model.validity import OUTSIDE, Validity
+from popmodel.prediction.prediction import DEFAULT_REFERENCE
+from popmodel.prediction.validity import OUTSIDE, Validity
 from popmodel.report.blocks import (
     Bar,
     Cell,

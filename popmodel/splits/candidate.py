@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value, numbers
-from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.placement import Placement
-from popmodel.model.study import estimate
-from popmodel.model.validity import Validity
+from popmodel.model.uncertainty import Estimate, estimate
 from popmodel.plain import fields_of
+from popmodel.prediction.validity import Validity
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]

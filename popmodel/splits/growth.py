@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from popmodel.model.prediction import Estimate
+from popmodel.model.uncertainty import Estimate
 from popmodel.plain import fields_of
 from popmodel.splits.candidate import ratio
 from popmodel.splits.choice import Choice

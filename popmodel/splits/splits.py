@@ -10,13 +10,13 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.machine.profile import MissingQuantity
-from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.run import grid
 from popmodel.model.run.nearest import on_nodes
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Outcome, Study
 from popmodel.model.uncertainty import Draws
-from popmodel.model.validity import assess
+from popmodel.prediction.prediction import MAIN_FAMILY
+from popmodel.prediction.validity import assess
 from popmodel.splits.candidate import Evaluated
 from popmodel.units import format_size
 from popmodel.values import dataclass
@@ -96,7 +96,7 @@ def evaluate(
     *,
     replayed: bool = True,
 ) -> Evaluated:
-    """Evaluate one split as `popmodel.model.predict` shows it: replayed where that is possible.
+    """Evaluate one split as predictions show it: replayed where that is possible.
 
     Its numbers depend on the split alone, never on the others it is compared with: a sweep and a
     prediction agree.

@@ -14,9 +14,9 @@ from popmodel.model.changes import factors_of
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.subject import subject
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.plain import document
+from popmodel.prediction.subject import subject
 from popmodel.splits import tuning
 from popmodel.splits.candidate import Candidate, judge
 from popmodel.splits.checking import Check, check

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.model.prediction import Estimate
 from popmodel.model.replayed.agreement import REPLAY
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import Draws, nominal
+from popmodel.model.uncertainty import Draws, Estimate, nominal
 from popmodel.plain import fields_of
 from popmodel.splits.candidate import Evaluated, estimated
 from popmodel.splits.splits import evaluate

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from popmodel.arrays import among
 from popmodel.trace.blocks import take
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals, Spans
@@ -147,7 +148,7 @@ class Records(ABC):
     def calls_named(self, names: Collection[str]) -> list[NamedCall]:
         """Calls of a few names, by location and in order."""
         calls = self.calls()
-        wanted = np.isin(calls.name, [i for i, name in enumerate(calls.names) if name in names])
+        wanted = among(calls.name, [i for i, name in enumerate(calls.names) if name in names])
         rows = np.flatnonzero(wanted)
         return [
             NamedCall(location, calls.names[calls.name[row]], entry, exit_)

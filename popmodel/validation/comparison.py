@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from popmodel.errors import UsageError
-from popmodel.model.prediction import MAIN_FAMILY, Estimate
+from popmodel.model.uncertainty import Estimate
 from popmodel.plain import fields_of
+from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.validation.measurement import Measurement
 from popmodel.validation.predicted import Predicted
 from popmodel.values import dataclass

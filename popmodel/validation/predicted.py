@@ -7,7 +7,8 @@ from dataclasses import field
 from typing import Any
 
 from popmodel.documents import Kind
-from popmodel.model.prediction import SCHEMA, Estimate, Prediction
+from popmodel.model.uncertainty import Estimate
+from popmodel.prediction.prediction import SCHEMA, Prediction
 from popmodel.shapes import Named, Optional, Plain, Real, Table, Text, Whole
 from popmodel.values import dataclass
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from popmodel.errors import FileError, PopmodelError
 from popmodel.machine.profile import Profile
-from popmodel.model.predict import predict
-from popmodel.model.prediction import Prediction
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
+from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import Prediction
 from popmodel.validation.measurement import Measurement
 from popmodel.validation.predicted import Predicted, from_document, from_prediction
 from popmodel.values import dataclass

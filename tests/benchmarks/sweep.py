@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
-from popmodel.model.predict import predict
+from popmodel.prediction.predict import predict
 from popmodel.splits.sweep import sweep
 
 ROUNDS, DRAWS, SPLITS = 7, 500, 64

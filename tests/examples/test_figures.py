@@ -7,7 +7,7 @@ from pathlib import Path
 
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
-from popmodel.model.predict import predict
+from popmodel.prediction.predict import predict
 from popmodel.validation.comparison import compare, summary
 from popmodel.validation.predicted import from_prediction
 from popmodel.validation.run_times import read_table

@@ -19,13 +19,13 @@ from popmodel.formulas.derivation import Formula, FormulaError, choose, derive
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
-from popmodel.model.predict import predict
-from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.run.course import Change, Correction
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
+from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import MAIN_FAMILY
 
 PRESET = profile.load(profile.DEFAULT_PRESET)
 FAMILIES = load_families()

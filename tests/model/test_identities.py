@@ -16,10 +16,10 @@ from popmodel.machine.profile import Profile
 from popmodel.model.run.observe import PARTS, Modelled
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import place
-from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
+from popmodel.prediction.scaling import ReferenceRun, compare
 
 DRAWS = 20
 CLOSE = 1e-9

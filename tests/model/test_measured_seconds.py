@@ -13,7 +13,7 @@ from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.costs import Costs
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.kinds.serial import Serial
-from popmodel.model.predict import predict
+from popmodel.prediction.predict import predict
 from popmodel.splits.sweep import sweep
 
 ITERATION = 1e-9

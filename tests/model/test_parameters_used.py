@@ -20,8 +20,8 @@ from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import signatures
-from popmodel.model.predict import predict
 from popmodel.model.uncertainty import Draws
+from popmodel.prediction.predict import predict
 
 EVERY = signatures.load(ROOT / "tests/data/signatures/every.toml")
 MACHINE = json.loads((ROOT / "tests/data/machines/every.json").read_text())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from popmodel.machine.topology import Topology
 from popmodel.model.run.placement import place
-from popmodel.model.validity import Validity
+from popmodel.prediction.validity import Validity
 from popmodel.splits.candidate import Candidate, Evaluated, judge
 from popmodel.splits.choice import SURE, WORTH, choose
 from popmodel.splits.growth import growth

@@ -21,10 +21,10 @@ from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.changes import WHAT_IF, factors_of
-from popmodel.model.predict import predict
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import expand
+from popmodel.prediction.predict import predict
 from popmodel.splits.splits import divisors
 from popmodel.splits.sweep import Sweep, sweep
 

@@ -11,9 +11,9 @@ from model.demo import LINE, PIPELINE, SOLITARY, machine, program
 from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
-from popmodel.model.predict import predict
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms import pipeline
+from popmodel.prediction.predict import predict
 from popmodel.splits.sweep import sweep
 from popmodel.splits.tuning import Tuned
 

@@ -14,8 +14,8 @@ from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
-from popmodel.model.predict import predict
-from popmodel.model.prediction import Estimate
+from popmodel.model.uncertainty import Estimate
+from popmodel.prediction.predict import predict
 from popmodel.trace import read
 from popmodel.trace.part import Part
 from popmodel.validation.comparison import Row, compare, summary

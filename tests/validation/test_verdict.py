@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.model.prediction import Estimate
+from popmodel.model.uncertainty import Estimate
 from popmodel.validation.comparison import compare
 from popmodel.validation.measurement import Measurement
 from popmodel.validation.predicted import Predicted

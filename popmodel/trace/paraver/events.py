@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import alike, distinct
+from popmodel.arrays import alike, among, distinct
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import take, walk
 from popmodel.trace.instants import Instants
@@ -104,7 +104,7 @@ class Selected(NamedTuple):
 
     def of(self, types: Sequence[int]) -> Selected:
         """Those of some of the types."""
-        mine = np.flatnonzero(np.isin(self.type, types))
+        mine = np.flatnonzero(among(self.type, types))
         return Selected(
             np.searchsorted(mine, self.offsets),
             self.row[mine],
@@ -189,7 +189,7 @@ def where_nonzero(
     opening : int64[N]
         The row of `found` that opens each of them.
     """
-    rows = np.flatnonzero(np.isin(found.type, types))
+    rows = np.flatnonzero(among(found.type, types))
     offsets = np.searchsorted(rows, found.offsets)
     time, on = found.time[rows], found.value[rows] != 0
     before = np.zeros(len(on), dtype=bool)

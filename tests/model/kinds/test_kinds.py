@@ -14,7 +14,6 @@ from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.performance import prepare
-from popmodel.model.predict import predict
 from popmodel.model.run.messages import Messages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
@@ -24,6 +23,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.terms import critical, schedule, task
 from popmodel.network import collectives
 from popmodel.network.network import PRESETS
+from popmodel.prediction.predict import predict
 from popmodel.simulator import replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op

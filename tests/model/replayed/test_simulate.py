@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 from model.kinds.test_operations import PERIODIC, model_of, steps
 
-from popmodel.model.predict import predict
 from popmodel.model.replayed import simulate as simulating
 from popmodel.model.replayed.script import Script
 from popmodel.model.replayed.simulate import Simulation, simulate
@@ -22,6 +21,7 @@ from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.network.network import PRESETS
+from popmodel.prediction.predict import predict
 from popmodel.simulator import replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op

@@ -14,11 +14,11 @@ from popmodel.errors import PopmodelError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
-from popmodel.model.predict import predict
 from popmodel.model.run import nearest as choices
 from popmodel.model.run.placement import Allocation, ImpossibleSplit, place
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
+from popmodel.prediction.predict import predict
 
 CANNON = signature.load("cannon")
 STENCIL = signature.load("stencil3d")

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.changes import GROUPS
-from popmodel.model.prediction import Elasticity
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study, expand
 from popmodel.model.uncertainty import Draws
+from popmodel.prediction.prediction import Elasticity
 
 STEP = 0.005
 """Relative change of an input to either side."""

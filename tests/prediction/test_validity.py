@@ -14,12 +14,12 @@ from model.demo import exact, machine, program
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
-from popmodel.model.predict import predict
-from popmodel.model.prediction import Estimate
 from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Allocation, place
-from popmodel.model.validity import LIMITS, Validity, assess, ranges
+from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
+from popmodel.prediction.predict import predict
+from popmodel.prediction.validity import LIMITS, Validity, assess, ranges
 from popmodel.report.predict import blocks
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style

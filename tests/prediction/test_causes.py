@@ -7,9 +7,9 @@ from model.demo import machine, program
 
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
-from popmodel.model.predict import Prediction, predict
-from popmodel.model.prediction import MAIN_FAMILY
 from popmodel.model.signature.files import bundled
+from popmodel.prediction.predict import Prediction, predict
+from popmodel.prediction.prediction import MAIN_FAMILY
 
 TWO_LEVELS = """
 [[program]]

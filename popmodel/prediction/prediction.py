@@ -11,9 +11,10 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.placement import Placement, launch_line, mpirun_line
 from popmodel.model.signature.program import Signature
-from popmodel.model.subject import subject
-from popmodel.model.validity import Validity
+from popmodel.model.uncertainty import Estimate
 from popmodel.plain import document, fields_of
+from popmodel.prediction.subject import subject
+from popmodel.prediction.validity import Validity
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/predict/1"
@@ -22,33 +23,6 @@ DEFAULT_REFERENCE = "default"
 """Why 1 x 1 is the reference: nothing else was asked for or needed."""
 SMOOTH = 0.02
 """Relative difference of the two sides of an elasticity that curvature may explain."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A predicted number with its 90 % interval.
-
-    Attributes
-    ----------
-    value : float
-        Best estimate.
-    low, high : float or None
-        5 % and 95 % quantiles over the uncertain inputs; None if there is no interval.
-    why : str
-        Why there is none, then.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    why: str = "no uncertain input acts on it"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return value, low, high, and why there is no interval where there is none."""
-        entry: dict[str, Any] = {"value": self.value, "low": self.low, "high": self.high}
-        if self.low is None:
-            entry["why"] = self.why
-        return entry
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.machine.topology import Cache, Topology
 from popmodel.model import signatures as signature
-from popmodel.model.predict import Prediction, predict
 from popmodel.model.run.course import closed_form
 from popmodel.model.run.observe import PARTS, observe
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
 from popmodel.model.signature.program import Signature
+from popmodel.prediction.predict import Prediction, predict
 
 BALANCED = """
 [[program]]
@@ -323,7 +323,7 @@ def test_a_prediction_needs_neither_sympy_nor_scipy() -> None:
 import sys
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
-from popmodel.model.predict import predict
+from popmodel.prediction.predict import predict
 predict(signature.load("cannon"), profile.load(profile.DEFAULT_PRESET), 16, 4)
 print(sorted({"sympy", "scipy", "pandas"} & set(sys.modules)))
 """

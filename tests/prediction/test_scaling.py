@@ -8,9 +8,9 @@ from model.demo import exact, machine, program
 from popmodel.errors import UsageError
 from popmodel.machine import profile as profiles
 from popmodel.machine.profile import MissingQuantity, Profile
-from popmodel.model.predict import Prediction, predict
-from popmodel.model.scaling import ReferenceRun
 from popmodel.model.signature.program import Signature
+from popmodel.prediction.predict import Prediction, predict
+from popmodel.prediction.scaling import ReferenceRun
 
 BODY = """
 [[program]]

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
-from popmodel.model.causes import causes
-from popmodel.model.elasticity import elasticities
-from popmodel.model.prediction import MAIN_FAMILY, Estimate, Prediction
-from popmodel.model.remedies import remedies
 from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import WHOLE, Allocation
-from popmodel.model.scaling import ReferenceRun, compare
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study, estimate, multithreading
-from popmodel.model.uncertainty import DEFAULT_COUNT, nominal, shares
-from popmodel.model.validity import assess
+from popmodel.model.study import Study, multithreading
+from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate, estimate, nominal, shares
+from popmodel.prediction.causes import causes
+from popmodel.prediction.elasticity import elasticities
+from popmodel.prediction.prediction import MAIN_FAMILY, Prediction
+from popmodel.prediction.remedies import remedies
+from popmodel.prediction.scaling import ReferenceRun, compare
+from popmodel.prediction.validity import assess
 
 
 def predict(
@@ -45,8 +45,8 @@ def predict(
     settings : mapping of str to float, optional
         Values instead of the signature's parameters.
     reference : ReferenceRun, optional
-        Run that the scaling metrics compare with; `popmodel.model.scaling.compare` says which one
-        without it.
+        Run that the scaling metrics compare with; `popmodel.prediction.scaling.compare` says which
+        one without it.
     allocation : Allocation, optional
         What of the machine may be used; all of it by default.
     draws, seed : int

@@ -40,8 +40,8 @@ def remedies(
     placement : Placement
         P and T, which stay as they are.
     causes : mapping of str to mapping of str to float
-        Seconds lost to each part of the program, by metric (`popmodel.model.causes.causes`): parts
-        that lose nothing are left alone.
+        Seconds lost to each part of the program, by metric (`popmodel.prediction.causes.causes`):
+        parts that lose nothing are left alone.
     agreement : Agreement, optional
         A replay of this placement.
 

@@ -14,13 +14,13 @@ from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.changes import GROUPS
-from popmodel.model.elasticity import elasticities
-from popmodel.model.predict import predict
-from popmodel.model.prediction import Elasticity
 from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
+from popmodel.prediction.elasticity import elasticities
+from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import Elasticity
 
 MIXED = """
 [[program]]

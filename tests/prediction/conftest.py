@@ -1,0 +1,20 @@
+"""Fixtures of the tests of predictions."""
+
+from __future__ import annotations
+
+import pytest
+
+from popmodel.machine import profile
+from popmodel.machine.profile import Profile
+from popmodel.model import signatures as signature
+from popmodel.model.signature.program import Signature
+
+
+@pytest.fixture(scope="session")
+def cannon() -> Signature:
+    return signature.load("cannon")
+
+
+@pytest.fixture(scope="session")
+def preset() -> Profile:
+    return profile.load(profile.DEFAULT_PRESET)
