@@ -71,7 +71,7 @@ class Draws:
     def __getitem__(self, path: str) -> Value:
         """Return a quantity: a float if it is exact, else an array of shape (count + 1,)."""
         if path not in self._values:
-            self._values[path] = self.unchanged(path) * self._factor(path)
+            self._values[path] = self.unchanged(path) * self.factor(path)
         return self._values[path]
 
     def unchanged(self, path: str) -> Value:
@@ -98,7 +98,8 @@ class Draws:
         rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
         return np.concatenate([[0.0], rng.permutation(_strata(self.count))])
 
-    def _factor(self, path: str) -> Value:
+    def factor(self, path: str) -> Value:
+        """Return the what-if factor on a quantity."""
         matching = [prefix for prefix in self.factors if acts_on(prefix, path)]
         return self.factors[max(matching, key=len)] if matching else 1.0
 
