@@ -5,6 +5,24 @@ of some process one after the other and, along each dimension of the grid, once 
 processes for every change of direction: sweeps that follow each other in the same direction fill
 the pipeline once, each way of a forward and a backward sweep fills it anew.
 
+Against sweeps that run event by event on 1-, 2- and 3-dimensional grids of 4 to 64 processes with
+1 to 64 blocks (one sweep; five the same way; forward and back three times; corners in turn), with
+messages of 0.01, 0.1 and 1 times the computation of a block, the largest error of a runtime is
+
+====================================================  ===========  ======
+a message of a block                                  closed form  replay
+====================================================  ===========  ======
+keeps its sender busy for its overhead                      0.1 %   0.1 %
+keeps its sender busy as long as it takes                   0.1 %   0.1 %
+waits for its receiver (corners in turn; else 0.1 %)        4   %   0.1 %
+needs the port longer than a block takes                    0.1 %   0.1 %
+====================================================  ===========  ======
+
+and of ideal runtimes nothing. Where the blocks of successive sweeps differ in time, the ideal
+runtime is exact as well; what messages add is nearly so: half of 200 random orders of one to three
+different sweeps are exact, nine in ten within 2 %, the worst, with messages as long as blocks, is
+wrong by 12 %.
+
 Source: A. Hoisie, O. Lubeck, H. Wasserman, Int. J. High Perform. Comput. Appl. 14 (2000) 330
 (pipelined wavefront sweeps, and successive ones from the same and from other corners).
 """

@@ -6,7 +6,9 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from random import Random
 
+import numpy as np
 import pytest
 from model.demo import exact, machine, program
 from model.wavefronts import Sweep, runtime
@@ -88,14 +90,14 @@ def corner(kind: int, dims: int) -> tuple[int, ...]:
 @pytest.mark.parametrize("extent", EXTENTS, ids=str)
 @pytest.mark.parametrize("ratio", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize(
-    ("how", "closed", "replay"),
-    [("overhead", 0.001, 0.001), ("whole", 0.001, 0.001), ("waits", 0.04, 0.001)],
+    ("how", "corners"),
+    [("overhead", 0.001), ("whole", 0.001), ("waits", 0.04)],
 )
 def test_the_table_of_errors(
-    extent: tuple[int, ...], ratio: float, how: str, closed: float, replay: float
+    extent: tuple[int, ...], ratio: float, how: str, corners: float
 ) -> None:
     """That of `popmodel.model.terms.pipeline`: at most, over orders of sweeps and blocks."""
-    for blocks in (1, 4) if prod(extent) > 16 else (1, 4, 64):
+    for blocks in (1, 16) if prod(extent) > 16 else (1, 4, 64):
         latency, gap = 0.8 * ratio, 0.2 * ratio
         busy = {"overhead": 0.2 * ratio, "whole": ratio, "waits": 0.0}[how]
         for order, count in ORDERS:
@@ -112,19 +114,52 @@ def test_the_table_of_errors(
                 for kind in order
             ]
             found = errors(extent, sweeps, count, None if how == "whole" else busy)
-            assert abs(found[0]) < closed, (blocks, order)
-            assert abs(found[1]) < replay, (blocks, order)
+            assert abs(found[0]) < (corners if C in order else 0.001), (blocks, order)
+            assert abs(found[1]) < 0.001, (blocks, order)
 
 
 @pytest.mark.parametrize("extent", [(4,), (16,), (4, 4), (2, 3, 4)], ids=str)
 @pytest.mark.parametrize("gap", [0.5, 0.9, 2.0, 8.0])
-def test_a_port_that_is_the_bottleneck(extent: tuple[int, ...], gap: float) -> None:
+@pytest.mark.parametrize("blocks", [1, 4, 32])
+def test_a_port_that_is_the_bottleneck(extent: tuple[int, ...], gap: float, blocks: int) -> None:
     """Messages that take longer to leave than blocks to be computed."""
     ways = (1,) * len(extent)
-    sweep = Sweep(ways, 32, 32.0, latency=0.5, gap=gap, overhead=0.1)
+    sweep = Sweep(ways, blocks, float(blocks), latency=0.5, gap=gap, overhead=0.1)
     back = replace(sweep, ways=tuple(-way for way in ways))
     for found in errors(extent, [sweep, back], 2, 0.1):
-        assert abs(found) < 0.01
+        assert abs(found) < 0.001
+
+
+def test_different_sweeps_in_random_orders() -> None:
+    """Blocks of all lengths, corners and dimensions in turn, messages that wait or do not."""
+    random = Random(1)
+    closed, replayed = [], []
+    for _ in range(200):
+        extent = random.choice([(2,), (4,), (7,), (3, 4), (2, 5), (2, 3, 2)])
+        message, gap = random.choice([0.05, 0.3, 1.0]), random.choice([0.1, 0.5, 0.9])
+        busy, waits = random.choice([0.0, 0.3, 1.0]) * message * (1 - gap), random.random() < 0.3
+        sweeps = []
+        for _ in range(random.randint(1, 3)):
+            ways = [random.choice([1, -1, 1, -1, 0]) for _ in extent]
+            blocks = random.choice([1, 2, 5, 16])
+            sweeps.append(
+                Sweep(
+                    tuple(ways) if any(ways) else (1,) * len(extent),
+                    blocks,
+                    blocks * random.uniform(0.5, 2),
+                    message * (1 - gap),
+                    message * gap,
+                    busy,
+                    waits,
+                )
+            )
+        found = errors(extent, sweeps, random.choice([1, 2, 5]), busy)
+        closed.append(abs(found[0]))
+        replayed.append(abs(found[1]))
+    assert np.quantile(closed, 0.5) < 0.001
+    assert np.quantile(closed, 0.9) < 0.02
+    assert max(closed) < 0.12
+    assert np.quantile(replayed, 0.9) < 0.001
 
 
 # -- what stands between sweeps
