@@ -142,6 +142,7 @@ class Study:
         self.settings = dict(settings)
         self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
+            **profile.assumed,
             **profile.quantities,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in signature.imbalance.items()},
