@@ -23,7 +23,8 @@
 #include "node.h"
 
 enum { CHUNK = 8 * GRAIN /* 12 KiB of three arrays: within any first-level cache */ };
-enum { MOST_FOURS = 4096, TRIES = 9, SAMPLE = 128 /* chunks whose time is looked at */ };
+enum { MOST_FOURS = 4096, SAMPLE = 128 /* chunks whose time is looked at */ };
+enum { LEAST_TRIES = 9, MOST_TRIES = 64 };
 
 /* What a thread goes over; two lines apart from that of others. */
 struct walk {
@@ -85,11 +86,14 @@ static double arithmetic_batch(void *state, long inner)
     return team_contended_seconds(&arrays->team);
 }
 
-/* The least time of an operation in a few batches; infinite if the threads never met. */
+/* The least time of an operation in a few batches; infinite if the threads never met. Arrays that
+ * fit into a cache are in it only after a pass: as many batches as make two, within limits. */
 static double least_seconds(batch_fn work, struct mixed *mixed)
 {
     double least = INFINITY;
-    for (int i = 0; i < TRIES; i++)
+    long passes = 2 * mixed->walks[0].chunks / SAMPLE;
+    long tries = passes < LEAST_TRIES ? LEAST_TRIES : passes > MOST_TRIES ? MOST_TRIES : passes;
+    for (long i = 0; i < tries; i++)
         least = fmin(least, work(mixed, SAMPLE)); /* fmin() passes over NAN */
     return least / SAMPLE;
 }
