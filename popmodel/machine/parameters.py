@@ -414,7 +414,6 @@ REGISTER: tuple[Parameter, ...] = (
         "collectives",
         "measured times of collectives by processes and bytes",
         zero=True,
-        unused="measured times only select the algorithm of a collective",
     ),
     Parameter(
         "noise.FACT",
