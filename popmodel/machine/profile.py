@@ -28,6 +28,8 @@ from popmodel.machine.topology import Cache, Topology
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
+_ASSUMED = {one.path: one.assumed for one in REGISTER if one.assumed is not None}
+
 DEFAULT_PRESET = "sandybridge-fdr"
 
 
@@ -74,7 +76,7 @@ class Profile:
         )
 
     def get(self, path: str) -> Quantity:
-        """Return a quantity by its path.
+        """Return a quantity by its path, or what is assumed of it.
 
         Raises
         ------
@@ -83,6 +85,8 @@ class Profile:
         """
         if path in self.quantities:
             return self.quantities[path]
+        if path in self.assumed:
+            return self.assumed[path]
         if path in self.plain:
             return self.plain[path]
         raise self.missing(path)
@@ -136,9 +140,22 @@ class Profile:
         )
 
     @property
-    def overlap(self) -> str:
-        """How a core overlaps arithmetic and data transfer: ``none``, ``ecm`` or ``full``."""
-        return str(self.document.get("core", {}).get("overlap", "none"))
+    def assumed(self) -> Mapping[str, Quantity]:
+        """Quantities that the profile lacks and the model takes within wide bounds, by path."""
+        return {
+            path: quantity
+            for path, quantity in _ASSUMED.items()
+            if path not in self.quantities and self.word(path) is None
+        }
+
+    def word(self, path: str) -> str | None:
+        """Return the word in the place of a quantity; None if there is none.
+
+        ``core.overlap`` may be ``none``, ``ecm`` or ``full``.
+        """
+        section, _, key = path.partition(".")
+        entry = self.document.get(section, {}).get(key)
+        return entry if isinstance(entry, str) else None
 
     def tiers(self) -> list[str]:
         """Return the tiers of the network that are known."""

@@ -146,9 +146,10 @@ class Study:
         self.settings = dict(settings)
         self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
+            **profile.assumed,
             **profile.quantities,
-            **profile.plain,
             measured.LAW: measured.CARRIED,
+            **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},
         }

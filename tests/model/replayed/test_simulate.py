@@ -361,7 +361,7 @@ global = ["N", "N", "N"]
 [[program]]
 pipeline = { dims = [0], blocks = 100000, seconds = 1, bytes = 8 }
 """
-    with pytest.raises(NotUnrolled, match=r"pipeline alone has 3,200,000 operations"):
+    with pytest.raises(NotUnrolled, match=r"pipeline alone has 2,400,000 operations"):
         carried_out(program(one), 8)
 
 
