@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from model.demo import machine, program
 
+from popmodel.errors import UsageError
 from popmodel.formulas.derivation import formula
 from popmodel.model.changes import factors_of
 from popmodel.model.grammar.reading import SignatureError
@@ -103,6 +104,15 @@ def test_threads_that_share_a_serial_loop_leave_its_spread() -> None:
     found = predict(program(text), machine(), 4, 4, draws=0)
     assert "parallelise alone" in found.remedies
     assert of_metric(found, "process_load_balance") < 1
+
+
+def test_a_run_that_is_too_large_is_one_error_and_no_warning() -> None:
+    one = program(
+        HALVES.format(", persistent_cv = 0.1").replace("count = 100", "count = 'N'"),
+        params="N = 100",
+    )
+    with pytest.raises(UsageError, match="too large"):
+        predict(one, machine(), 16, 1, {"N": 1e305}, draws=0)
 
 
 @pytest.mark.parametrize(
