@@ -165,7 +165,7 @@ def test_one_part_that_is_not_counted_makes_them_unknown() -> None:
 
 
 def sweep(here: Point) -> Work:
-    return Pipeline("sweep", 1.0, (0,), blocks=1, seconds=1e-3, bytes=8).work(here)
+    return Pipeline("sweep", 1.0, (0,), "forward", blocks=1, seconds=1e-3, bytes=8).work(here)
 
 
 def with_openmp() -> Profile:
