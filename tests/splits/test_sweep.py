@@ -24,6 +24,7 @@ from popmodel.model.changes import WHAT_IF, factors_of
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import expand
+from popmodel.model.uncertainty import FIRST
 from popmodel.prediction.predict import predict
 from popmodel.splits.splits import divisors
 from popmodel.splits.sweep import Sweep, sweep
@@ -126,7 +127,7 @@ def check_order(found: Sweep) -> None:
         mine = [one for one in found.candidates if one.regret is not None]
         times = np.array([one.draws for one in mine])
         assert [one.runtime.value for one in mine] == list(times[:, 0])
-        drawn = times[:, 1:] if times.shape[1] > 1 else times
+        drawn = times[:, FIRST:] if times.shape[1] > 1 else times
         regrets = (drawn / drawn.min(axis=0) - 1).mean(axis=1)
         assert [one.regret for one in mine] == pytest.approx(list(regrets))
         assert choice.taken in mine
@@ -298,7 +299,9 @@ def test_more_cores_are_compared_with_fewer() -> None:
     }
     assert grown["cores"] == [64, 128]
     assert grown["speedup"]["value"] == runtimes[64] / runtimes[128]
-    assert 1 < grown["speedup"]["low"] <= grown["speedup"]["high"] < 2
+    # the laws of either split may be off on their own, so that more than 2 is possible
+    low, value, high = (grown["speedup"][key] for key in ("low", "value", "high"))
+    assert 1 < low < value < 2 < high < 2 * value / low
 
 
 @pytest.mark.parametrize("name", sorted(WHAT_IF))
