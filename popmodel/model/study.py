@@ -19,6 +19,7 @@ from popmodel.model.laws import WAITING
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
 from popmodel.model.replayed.simulate import simulate
+from popmodel.model.run import measured
 from popmodel.model.run import nearest as choices
 from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import Modelled, observe
@@ -146,7 +147,10 @@ class Study:
         self.settings = dict(settings)
         self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
+            **profile.assumed,
             **disturbed(profile.quantities, profile.noisy),
+            measured.LAW: measured.CARRIED,
+            **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in signature.imbalance.items()},
         }
@@ -320,7 +324,10 @@ class Study:
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
         """Return the program on the machine, ready to be evaluated."""
         parameters = Parameters(
-            self.profile, drawn.__getitem__, across_sockets=placement.sockets_spanned > 1
+            self.profile,
+            drawn.__getitem__,
+            across_sockets=placement.sockets_spanned > 1,
+            unchanged=drawn.unchanged if drawn.factors else None,
         )
         params = {name: drawn[f"params.{name}"] for name in self.params}
         return prepare(self.signature, placement, parameters, params, overlap)

@@ -41,6 +41,7 @@ _BINS = 10
 _SMALLEST_SHARE = 0.03  # three standard deviations of what chance gives with 400 draws
 # Quantiles of the standard normal distribution, written out: `statistics` takes long to import.
 _END = 1.6448536269514715  # 95 %: where low and high lie, in standard deviations
+_THIRD = 0.43072729929545733  # a third of the distribution lies within so many deviations
 _REACH = 2.3263478740408408  # 99 %: draws beyond are cut: intervals say nothing about tails
 
 
@@ -77,16 +78,23 @@ class Draws:
         self.factors = dict(factors or {})
         self._values: dict[str, Value] = {}
         self._scores: dict[str, Array] = {}
+        self._unchanged: dict[str, Value] = {}
 
     def __getitem__(self, path: str) -> Value:
         """Return a quantity: a float if it is exact, else an array of shape (FIRST + count,)."""
         if path not in self._values:
+            self._values[path] = self.unchanged(path) * self._factor(path)
+        return self._values[path]
+
+    def unchanged(self, path: str) -> Value:
+        """Return a quantity without what-if factors, in the same draws."""
+        if path not in self._unchanged:
             quantity = self.quantities[path]
             value: Value = quantity.value
             if quantity.is_uncertain and self.count:
                 value = spread(quantity, self.scores(group(path)))
-            self._values[path] = value * self._factor(path)
-        return self._values[path]
+            self._unchanged[path] = value
+        return self._unchanged[path]
 
     @property
     def used(self) -> list[str]:
@@ -97,13 +105,15 @@ class Draws:
         """Return the standard normal scores of a group of quantities, 0 for the best estimate.
 
         One value from each of ``count`` equally likely strata (Latin hypercube), so that few draws
-        give steady quantiles. A form of the model lies between its ends, which draws do not leave.
+        give steady quantiles. A form of the model lies between its ends, which draws do not leave;
+        where nothing is known of it, either end and all that is between are equally likely.
         """
         if name not in self._scores:
             rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
             drawn, ends = rng.permutation(_strata(self.count)), [0.0, 0.0]
             if name in FORMS:
-                drawn, ends = np.clip(drawn, -_END, _END), [-_END, _END]
+                wide = _END / _THIRD if self.quantities[name].origin == "assumed" else 1.0
+                drawn, ends = np.clip(wide * drawn, -_END, _END), [-_END, _END]
             self._scores[name] = np.concatenate([[0.0], ends, drawn])
         return self._scores[name]
 

@@ -95,10 +95,10 @@ def _not_measured(profile: Profile, asked: Iterable[Use]) -> list[str]:
         origins = {
             quantity.origin
             for path, quantity in profile.quantities.items()
-            if path.startswith((f"{use.subject}.", f"{use.subject}["))
+            if path.startswith((f"{use.table}.", f"{use.table}["))
         }
         if origins and MEASURED not in origins:
-            subjects[" and ".join(sorted(origins))].add(use.subject)
+            subjects[" and ".join(sorted(origins))].add(use.table)
     return [
         f"{', '.join(sorted(names))} not measured ({origin})"
         for origin, names in sorted(subjects.items())

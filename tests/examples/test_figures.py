@@ -57,9 +57,9 @@ def test_the_first_validation_is_as_far_off_as_its_readme_says() -> None:
     made = {(one.processes, one.threads): one for one in made_for(runs, stencil, machine)}
     rows = compare(list(made.values()), runs)
     for size, least, most in (
-        ((1, 1), -0.02, -0.005),
-        ((1, 2), -0.075, -0.065),
-        ((2, 1), -0.095, -0.08),
+        ((1, 1), -0.18, -0.165),
+        ((1, 2), -0.22, -0.205),
+        ((2, 1), -0.24, -0.225),
     ):
         off = [row.difference for row in rows if (row.processes, row.threads) == size]
         assert least < min(off) <= max(off) < most

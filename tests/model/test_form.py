@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from model.demo import exact, machine, program
+from model.strategies import machines, programs
 
 from popmodel.bench.calibration import noise
 from popmodel.machine.profile import Profile, from_document
@@ -18,8 +22,9 @@ from popmodel.model.laws import LAWS, LOOPS, MESSAGES, OPENMP, SERIAL, WAITING, 
 from popmodel.model.run.placement import place
 from popmodel.model.run.reach import Reach
 from popmodel.model.run.work import Work
+from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import FIRST, Draws, drawn_only
+from popmodel.model.uncertainty import FIRST, Draws, drawn_only, estimate
 
 DRAWS = 400
 WORK = Work(
@@ -150,6 +155,37 @@ def test_a_law_is_the_less_sure_the_farther_it_is_extrapolated(
     half, whole = ends(math.sqrt(limit)), ends(limit)
     assert half == pytest.approx([math.sqrt(2) * end for end in inside])
     assert whole == pytest.approx([math.sqrt(5) * end for end in inside])
+
+
+# -- overlap
+
+
+def open_overlap(profile: Profile) -> Profile:
+    """The same machine, of which nobody knows how arithmetic and transfers overlap."""
+    document = copy.deepcopy(dict(profile.document))
+    del document["core"]["overlap"]
+    return from_document(document)
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs(), machines(), st.integers(1, 16), st.integers(1, 8), st.integers(0, 3))
+def test_no_interval_is_narrower_than_the_spread_between_the_forms_that_are_open(
+    signature: Signature, machine: Profile, processes: int, threads: int, seed: int
+) -> None:
+    study = Study(signature, open_overlap(machine), {}, 20, seed)
+    placement = place(processes, threads, machine.topology)
+    runtime = estimate(study.run(placement, study.sources()).modelled.runtime)
+    full, none = study.model_form(placement)
+    assert runtime.low is not None and runtime.high is not None
+    assert runtime.low <= full * (1 + 1e-9)
+    assert runtime.high >= none * (1 - 1e-9)
+
+
+def test_the_overlap_is_included_where_it_is_open() -> None:
+    demo = program("[[program]]\nparallel = { trip = 6400, inner = 1e4, flops = 2 }\n")
+    assert "overlap" not in Study(demo, machine(), {}, 10, 0).included
+    assert "overlap" in Study(demo, open_overlap(machine()), {}, 10, 0).included
+    assert Study(demo, open_overlap(machine()), {}, 0, 0).included == ()
 
 
 # -- noise

@@ -103,11 +103,19 @@ def test_an_interval_reaches_the_best_estimate_and_the_ends_of_the_forms(entry: 
 
 def test_a_form_of_the_model_is_drawn_between_its_ends() -> None:
     (form,) = FORMS
-    draws = Draws({form: Quantity(0.5, 0.0, 1.0), "a": Quantity(2.0, 1.0, 8.0)}, 200)
+    known = Quantity(0.5, 0.0, 1.0, "measured")
+    draws = Draws({form: known, "a": Quantity(2.0, 1.0, 8.0)}, 200)
     assert list(draws[form][:FIRST]) == [0.5, 0.0, 1.0]
     assert (draws[form].min(), draws[form].max()) == (0.0, 1.0)
     assert np.mean(np.abs(drawn_only(draws[form]) - 0.5) == 0.5) == pytest.approx(0.1, abs=0.02)
     assert list(draws["a"][:FIRST]) == [2.0] * FIRST
+
+
+def test_a_form_of_which_nothing_is_known_is_either_extreme_or_between_with_equal_chance() -> None:
+    (form,) = FORMS
+    drawn = drawn_only(Draws({form: Quantity(0.5, 0.0, 1.0, "assumed")}, 300)[form])
+    for least, most in ((0, 0), (0.01, 0.99), (1, 1)):
+        assert np.mean((drawn >= least) & (drawn <= most)) == pytest.approx(1 / 3, abs=0.01)
 
 
 def test_widening_adds_variances() -> None:
@@ -145,3 +153,4 @@ def test_shares_of_variance() -> None:
 def test_quantiles_are_those_of_the_normal_distribution() -> None:
     normal = NormalDist()
     assert (normal.inv_cdf(0.95), normal.inv_cdf(0.99)) == (uncertainty._END, uncertainty._REACH)
+    assert normal.inv_cdf(2 / 3) == uncertainty._THIRD

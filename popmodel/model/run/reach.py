@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from popmodel.machine.profile import Profile
+from popmodel.model.run.measured import Shape
 from popmodel.model.run.parameters import Use
 from popmodel.units import format_size
 from popmodel.values import dataclass
@@ -59,8 +60,8 @@ class Reach:
 
     @property
     def section(self) -> str:
-        """The section of the profile that the table is in."""
-        return self.subject.removeprefix(_MESSAGES_OF).partition(".")[0]
+        """The section of the profile that the table is in, ``net`` for what messages make up."""
+        return "net" if self.subject.startswith(_MESSAGES_OF) else self.subject.partition(".")[0]
 
     @property
     def is_beyond(self) -> bool:
@@ -132,8 +133,9 @@ def measured_ranges(profile: Profile) -> Ranges:
     for op, rows in document.get("coll", {}).items():
         for index, row in enumerate(rows):
             path = f"coll.{op}[{index}].seconds"
-            add(f"coll.{op}", "processes", row["P"], path)
-            add(f"coll.{op}", "bytes", row["bytes"], path)
+            subject = Shape.of_row(row).subject(op)
+            add(subject, "processes", row["P"], path)
+            add(subject, "bytes", row["bytes"], path)
     found = {key: (min(numbers), max(numbers)) for key, numbers in values.items()}
     return found | {("topology", "nodes"): (1.0, float(profile.topology.nodes))}
 
