@@ -66,7 +66,8 @@ class Form:
             overhead=work.overhead * openmp,
             synchronising=work.synchronising * openmp,
             waiting=work.waiting * self.factor(WAITING.path),
-            transfer=work.transfer * self.factor(MESSAGES.path),
+            # what is carried far from a measured collective has a factor of its own
+            transfer=work.measured + (work.transfer - work.measured) * self.factor(MESSAGES.path),
         )
 
     def _at(self, path: str, scores: Mapping[str, Array]) -> Value:
@@ -96,7 +97,7 @@ def form(
         SERIAL: (work.serial,),
         OPENMP: (work.overhead,),
         WAITING: (work.waiting, *imbalance),
-        MESSAGES: (work.transfer,),
+        MESSAGES: (work.transfer - work.measured,),
     }
     reach = list(reach)
     quantities, scores, common = {}, {}, {}

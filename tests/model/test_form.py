@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ WORK = Work(
     single_thread=4.0,
     waiting=0.125,
     transfer=0.75,
+    measured=0.0,
     steps=10.0,
     serial_cycles=1e9,
     region_cycles=2e9,
@@ -78,6 +80,15 @@ def test_a_law_multiplies_its_part_of_the_work(law: Law) -> None:
 def test_amounts_are_counted_and_no_law() -> None:
     applied = of("4 x 2").applied(WORK)
     assert [getattr(applied, name) for name in AMOUNTS] == [getattr(WORK, name) for name in AMOUNTS]
+
+
+def test_a_measured_collective_has_no_error_of_the_law_of_messages() -> None:
+    work = replace(WORK, measured=0.5)
+    one = of("4 x 2", work=work)
+    factor = one.factor(MESSAGES.path)
+    np.testing.assert_allclose(one.applied(work).transfer, 0.5 + 0.25 * factor)
+    measured_only = replace(WORK, measured=0.75)
+    assert MESSAGES.path not in of("4 x 2", work=measured_only).quantities
 
 
 def test_without_draws_nothing_is_changed() -> None:

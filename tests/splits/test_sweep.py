@@ -121,6 +121,17 @@ def test_a_sweep_of_any_program_says_what_predict_says(
     check_order(found)
 
 
+def test_splits_are_not_told_apart_by_less_than_the_laws_are_sure_of() -> None:
+    """Three splits of the bundled stencil are within 1 % of each other."""
+    found = sweep(STENCIL, PRESET, [64])
+    fastest = min(one.runtime.value for one in found.candidates)
+    near = [one for one in found.candidates if one.runtime.value < 1.01 * fastest]
+    assert len(near) >= 2
+    assert all((one.probability_best or 0) < 0.6 for one in near)
+    assert all(one.split in [each.split for each in found.choices[0].tied] for one in near)
+    assert 0.01 < (found.choices[0].taken.regret or 0) < 0.06
+
+
 def check_order(found: Sweep) -> None:
     """What is recommended follows from the runtimes that are shown."""
     for choice in found.choices:
