@@ -14,6 +14,8 @@ from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
+from popmodel.model.form import Form, disturbed, form
+from popmodel.model.laws import WAITING
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
 from popmodel.model.replayed.simulate import simulate
@@ -31,12 +33,13 @@ from popmodel.model.run.placement import (
     place,
     remarks,
 )
+from popmodel.model.run.reach import measured_ranges, reaches
 from popmodel.model.run.work import Work
 from popmodel.model.signature.names import check_requirements
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.tree import Tree
-from popmodel.model.uncertainty import Array, Draws, Estimate, estimate, group, nominal
+from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, group, nominal
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
 
@@ -54,7 +57,11 @@ class Evaluation:
     Attributes
     ----------
     tree : Tree
-        The works of the program's items.
+        The works of the program's items, as the laws give them.
+    form : Form
+        Factors of the laws: how far they may be off here.
+    work : Work
+        What an average process does, with these factors.
     course : Course
         How long the run takes.
     modelled : Modelled
@@ -64,14 +71,11 @@ class Evaluation:
     """
 
     tree: Tree
+    form: Form
+    work: Work
     course: Course
     modelled: Modelled
     memory: float | None
-
-    @property
-    def work(self) -> Work:
-        """What an average process does."""
-        return self.tree.total
 
     @property
     def extent(self) -> tuple[int, ...]:
@@ -144,7 +148,7 @@ class Study:
         self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
             **profile.assumed,
-            **profile.quantities,
+            **disturbed(profile.quantities, profile.noisy),
             measured.LAW: measured.CARRIED,
             **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
@@ -152,6 +156,22 @@ class Study:
         }
         self.factors = expand(factors or {}, self.quantities)
         self.has_mpi = signature.communicates
+        self._measured = measured_ranges(profile)
+
+    @property
+    def included(self) -> tuple[str, ...]:
+        """What intervals include: ``parameters``, ``laws``, and ``overlap`` and ``noise`` if any.
+
+        Nothing without draws.
+        """
+        is_open = any(path in self.quantities for path in FORMS)
+        cases = {
+            "parameters": True,
+            "overlap": is_open,
+            "laws": True,
+            "noise": bool(self.profile.noisy),
+        }
+        return tuple(name for name, holds in cases.items() if holds and self.draws)
 
     @property
     def values(self) -> dict[str, float]:
@@ -289,10 +309,16 @@ class Study:
         model = self.model(placement, drawn, overlap)
         tree = model.work()
         spread = self.spread(placement, drawn)
-        course = closed_form(tree.total, placement.processes, spread, has_mpi=self.has_mpi)
-        modelled = observe(tree.total, placement, course, has_mpi=self.has_mpi)
+        reach = reaches(self._measured, tree.point.parameters.used, placement.nodes)
+        split = f"{placement.processes} x {placement.threads}"
+        laws = form(split, tree.total, spread.values(), reach, drawn)
+        work, wait = laws.applied(tree.total), laws.factor(WAITING.path)
+        spread = {name: value * wait for name, value in spread.items()}
+        course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
+        modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()
-        run = Evaluation(tree, course, modelled, None if limit is None else nominal(limit))
+        memory = None if limit is None else nominal(limit)
+        run = Evaluation(tree, laws, work, course, modelled, memory)
         return run if agreement is None else self.as_replayed(placement, run, agreement)
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
@@ -374,7 +400,10 @@ class Study:
         }
 
     def scores(self, drawn: Draws) -> dict[str, Array]:
-        """Return the normal scores of every group of uncertain quantities that was used."""
+        """Return the normal scores of every group of uncertain quantities that was used.
+
+        Those of the laws depend on the split: `Form.scores`.
+        """
         if not self.draws:
             return {}
         uncertain = (path for path in drawn.used if self.quantities[path].is_uncertain)

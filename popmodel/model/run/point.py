@@ -19,6 +19,7 @@ from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.teams import Teams
 from popmodel.model.terms import memory
+from popmodel.model.uncertainty import drawn_only
 from popmodel.units import format_size
 from popmodel.values import dataclass
 
@@ -136,10 +137,10 @@ class Point:
 
     def _remark_threshold(self, working_set: Value, capacity: Value) -> None:
         """Say so if the draws do not agree whether a working set stays in the cache."""
-        fits = np.ravel(working_set <= capacity)
+        fits = drawn_only(np.ravel(working_set <= capacity))
         if fits.any() and not fits.all():
             size = format_size(numbers(working_set)[0], digits=3)
             self.parameters.remarks.add(
-                f"a working set of {size} fits the cache in {100 * fits[1:].mean():.0f} % of the "
+                f"a working set of {size} fits the cache in {100 * fits.mean():.0f} % of the "
                 "draws: intervals span both cases"
             )
