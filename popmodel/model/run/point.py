@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -43,6 +44,9 @@ class Point:
         grid.
     overlap : {'none', 'ecm', 'full'} or None
         How all loops overlap arithmetic and transfers; None is as loops and machine say.
+    growth : mapping of str to value
+        What the spreads of items, ``persistent_cv`` and ``transient_cv``, are multiplied by at this
+        number of processes; 1 where nothing is said.
     """
 
     application: str
@@ -52,6 +56,7 @@ class Point:
     extent: tuple[int, ...] = ()
     periodic: tuple[bool, ...] = ()
     overlap: str | None = None
+    growth: Mapping[str, Value] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
