@@ -36,6 +36,7 @@ def formula(
     *,
     nodes: int | None = None,
     cores_per_node: int | None = None,
+    bind: str = "close",
 ) -> Formula:
     """Derive the formula of a metric, or of the runtime; other arguments as for `predict`."""
     from popmodel.formulas import derivation
@@ -47,5 +48,5 @@ def formula(
         threads,
         metric,
         settings,
-        allocation=allocation_of(nodes, cores_per_node),
+        allocation=allocation_of(nodes, cores_per_node, bind),
     )

@@ -8,6 +8,7 @@ import typer
 
 from popmodel.cli.options import (
     AppArgument,
+    BindOption,
     CoresPerNodeOption,
     ForceOption,
     FormatOption,
@@ -16,6 +17,7 @@ from popmodel.cli.options import (
     OutputOption,
     PredictedFamilyOption,
     SetOption,
+    binding,
     families,
     optional_number,
     settings,
@@ -44,6 +46,7 @@ def command(
     machine: MachineOption = None,
     nodes: NodesOption = None,
     cores_per_node: CoresPerNodeOption = None,
+    bind: BindOption = "close",
     set_: SetOption = None,
     family: PredictedFamilyOption = None,
     reference: Annotated[
@@ -84,6 +87,7 @@ def command(
     per_process = whole_number("--threads", threads)
     on_nodes = optional_number("--nodes", nodes)
     on_cores = optional_number("--cores-per-node", cores_per_node)
+    bound = binding(bind)
     changed = settings(set_ or [])
     if formula is not None:
         for option, given in (("--family", family), ("--reference", reference)):
@@ -101,6 +105,7 @@ def command(
             changed,
             nodes=on_nodes,
             cores_per_node=on_cores,
+            bind=bound,
         )
         goal.write(derived.to_dict(), VIEWS, (derived.signature.path, derived.profile.path))
         return
@@ -113,6 +118,7 @@ def command(
         changed,
         nodes=on_nodes,
         cores_per_node=on_cores,
+        bind=bound,
         reference=None if reference is None else split_and_settings("--reference", reference),
     )
     goal.write(found.to_dict(), views(shown, brief=family is None), found.files)

@@ -74,7 +74,9 @@ class Topology:
             return 0
         return last_level_bytes(last.bytes, last.shared_by, self.cores_per_domain)
 
-    def processes_per_cache(self, cache: Cache, processes: int, threads: int) -> int:
+    def processes_per_cache(
+        self, cache: Cache, processes: int, threads: int, reach: int | None = None
+    ) -> int:
         """Return how many processes of a node share one instance of a cache.
 
         Parameters
@@ -82,11 +84,12 @@ class Topology:
         cache : Cache
             One of this machine.
         processes, threads : int
-            Processes of the node and threads of each; processes are spread over the caches, the
-            threads of a process stay together.
+            Processes of the node and threads of each; processes are spread over the caches.
+        reach : int, optional
+            Neighbouring cores that the threads of a process are on; as many as threads by default.
         """
         instances = max(1, self.cores_per_node // cache.shared_by)
-        spanned = math.ceil(threads / cache.shared_by)
+        spanned = min(threads, math.ceil((reach or threads) / cache.shared_by))
         return max(1, math.ceil(processes * spanned / instances))
 
 

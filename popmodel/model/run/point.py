@@ -116,9 +116,8 @@ class Point:
         cache = profile.topology.last_level_cache
         if cache is None:
             raise profile.missing("topology.caches")
-        sharing = profile.topology.processes_per_cache(
-            cache, self.placement.per_node, self.placement.threads
-        )
+        at = self.placement
+        sharing = profile.topology.processes_per_cache(cache, at.per_node, at.threads, at.reach)
         kappa = self.parameters.get("memory.kappa")
         capacity = memory.cache_capacity(kappa, cache.bytes, sharing)
         self._remark_threshold(working_set, capacity)
