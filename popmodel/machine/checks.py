@@ -72,9 +72,8 @@ def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity
         if tier in document.get("net", {}):
             _check_tier(document["net"][tier], quantities, f"net.{tier}", path)
     if "memory.bsat" in quantities:
-        for needed in ("memory.b1", "memory.q"):
-            if needed not in quantities:
-                raise ProfileError(path, f"{needed} is missing: memory.bsat needs it")
+        if "memory.b1" not in quantities:
+            raise ProfileError(path, "memory.b1 is missing: memory.bsat needs it")
         if quantities["memory.bsat"].value < quantities["memory.b1"].value:
             raise ProfileError(path, "memory.bsat must not be below memory.b1")
     return quantities

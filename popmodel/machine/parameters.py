@@ -10,6 +10,7 @@ parameter is an entry here and the term that uses it.
 from __future__ import annotations
 
 from popmodel.machine.parameter import Parameter
+from popmodel.machine.quantity import Quantity
 
 _TRAFFIC = "predictions of loops with traffic to memory"
 _LOGGP = "LogGP; messages cost alpha + beta m"
@@ -68,6 +69,19 @@ REGISTER: tuple[Parameter, ...] = (
         shown="loop overhead per iteration",
     ),
     Parameter(
+        "core.overlap",
+        "1",
+        "core",
+        "share of the transfers that hides behind arithmetic, or arithmetic behind them",
+        short="omega",
+        zero=True,
+        most=1.0,
+        assumed=Quantity(
+            0.5, 0.0, 1.0, "assumed", source="unknown: from no overlap (0) to all that can (1)"
+        ),
+        shown="overlap with transfers",
+    ),
+    Parameter(
         "core.smt_factor",
         "1",
         "core",
@@ -82,7 +96,7 @@ REGISTER: tuple[Parameter, ...] = (
         "memory bandwidth by active cores of a domain",
         short="b",
         changes="memory",
-        instead_of=("memory.b1", "memory.bsat", "memory.q"),
+        instead_of=("memory.b1", "memory.bsat"),
         shown="bandwidth, {}",
     ),
     Parameter(
@@ -111,7 +125,13 @@ REGISTER: tuple[Parameter, ...] = (
         "memory",
         "sharpness of the bandwidth saturation",
         short="q_sat",
-        needed={"memory.q": _TRAFFIC},
+        assumed=Quantity(
+            3.0,
+            2.5,
+            6.0,
+            "assumed",
+            source="processor sharing has 3; published sweeps of one to all cores have 4 to 6.3",
+        ),
         shown="sharpness of saturation",
     ),
     Parameter(
@@ -366,7 +386,6 @@ REGISTER: tuple[Parameter, ...] = (
         "collectives",
         "measured times of collectives by processes and bytes",
         zero=True,
-        unused="measured times only select the algorithm of a collective",
     ),
     Parameter(
         "noise.FACT",

@@ -21,6 +21,7 @@ from popmodel.model.signature.names import names
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.tables import key_of
 from popmodel.model.tree import Node, Tree
+from popmodel.model.waves import following
 from popmodel.values import dataclass
 
 
@@ -48,7 +49,7 @@ class Model:
             If a formula gives a number that makes no sense, or the times are too large for one.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
-            return Tree(self.point, self._nodes(self.signature.program))
+            return following(Tree(self.point, self._nodes(self.signature.program)))
 
     def memory_per_rank(self) -> Value | None:
         """Return the memory of a process, bytes; None if the signature does not say it."""

@@ -17,6 +17,7 @@ from popmodel.model import changes
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
 from popmodel.model.replayed.simulate import simulate
+from popmodel.model.run import measured
 from popmodel.model.run import nearest as choices
 from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import Modelled, observe
@@ -142,7 +143,9 @@ class Study:
         self.settings = dict(settings)
         self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
+            **profile.assumed,
             **profile.quantities,
+            measured.LAW: measured.CARRIED,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in signature.imbalance.items()},
         }
@@ -294,7 +297,10 @@ class Study:
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
         """Return the program on the machine, ready to be evaluated."""
         parameters = Parameters(
-            self.profile, drawn.__getitem__, across_sockets=placement.sockets_spanned > 1
+            self.profile,
+            drawn.__getitem__,
+            across_sockets=placement.sockets_spanned > 1,
+            unchanged=drawn.unchanged if drawn.factors else None,
         )
         params = {name: drawn[f"params.{name}"] for name in self.params}
         return prepare(self.signature, placement, parameters, params, overlap)

@@ -66,6 +66,12 @@ _TABLE = (
         Symbol(f"imbalance.{name}", meaning, "1", "signature")
         for name, (_, meaning) in _IMBALANCE.items()
     ),
+    Symbol(
+        "law.collectives",
+        "what a measured collective may be off by when its formula carries it over one doubling",
+        "1",
+        "model",
+    ),
     Symbol("lambda_T", "stretch of a parallel loop by uneven shares", "1", "model"),
     Symbol("q(n)", "expected maximum of n standard normal values", "1", "model"),
 )

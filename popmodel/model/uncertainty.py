@@ -66,16 +66,23 @@ class Draws:
         self.seed = seed
         self.factors = dict(factors or {})
         self._values: dict[str, Value] = {}
+        self._unchanged: dict[str, Value] = {}
 
     def __getitem__(self, path: str) -> Value:
         """Return a quantity: a float if it is exact, else an array of shape (count + 1,)."""
         if path not in self._values:
+            self._values[path] = self.unchanged(path) * self._factor(path)
+        return self._values[path]
+
+    def unchanged(self, path: str) -> Value:
+        """Return a quantity without what-if factors, in the same draws."""
+        if path not in self._unchanged:
             quantity = self.quantities[path]
             value: Value = quantity.value
             if quantity.is_uncertain and self.count:
                 value = _spread(quantity, self.scores(group(path)))
-            self._values[path] = value * self._factor(path)
-        return self._values[path]
+            self._unchanged[path] = value
+        return self._unchanged[path]
 
     @property
     def used(self) -> list[str]:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from popmodel.machine.profile import Profile
+from popmodel.model.run.measured import Shape
 from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Placement
 from popmodel.units import format_size
@@ -148,8 +149,9 @@ def ranges(profile: Profile) -> dict[tuple[str, str], tuple[float, float]]:
     for op, rows in document.get("coll", {}).items():
         for index, row in enumerate(rows):
             path = f"coll.{op}[{index}].seconds"
-            add(f"coll.{op}", "processes", row["P"], path)
-            add(f"coll.{op}", "bytes", row["bytes"], path)
+            subject = Shape.of_row(row).subject(op)
+            add(subject, "processes", row["P"], path)
+            add(subject, "bytes", row["bytes"], path)
     found = {key: (min(numbers), max(numbers)) for key, numbers in values.items()}
     return found | {("topology", "nodes"): (1.0, float(profile.topology.nodes))}
 
@@ -183,10 +185,10 @@ def _not_measured(profile: Profile, asked: Iterable[Use]) -> list[str]:
         origins = {
             quantity.origin
             for path, quantity in profile.quantities.items()
-            if path.startswith((f"{use.subject}.", f"{use.subject}["))
+            if path.startswith((f"{use.table}.", f"{use.table}["))
         }
         if origins and MEASURED not in origins:
-            subjects[" and ".join(sorted(origins))].add(use.subject)
+            subjects[" and ".join(sorted(origins))].add(use.table)
     return [
         f"{', '.join(sorted(names))} not measured ({origin})"
         for origin, names in sorted(subjects.items())

@@ -182,12 +182,12 @@ class Records(ABC):
         """Time, ns, that a thread waited for locks in its running state since the row before."""
         return Instants.none(self.locations)
 
-    def counter(self, counter: Event, locations: slice) -> Instants:  # noqa: ARG002
-        """Readings of a hardware counter: counts since the thread's reading before.
+    def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
+        """Readings of hardware counters: counts since the thread's reading before.
 
         Of some locations that follow one another, so that nobody has to hold all readings.
         """
-        return Instants.none(locations.stop - locations.start)
+        return [Instants.none(locations.stop - locations.start) for _ in counters]
 
     def counter_names(self) -> list[str]:
         """All hardware counters of which there are readings, as people know them."""

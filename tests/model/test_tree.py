@@ -11,6 +11,7 @@ from model.demo import machine, program
 from popmodel.machine import profile as profiles
 from popmodel.model import signatures
 from popmodel.model.performance import prepare
+from popmodel.model.run import measured
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
@@ -23,7 +24,8 @@ def every() -> Tree:
     """The tree of a program with every kind of item."""
     signature = signatures.load(DATA / "signatures" / "every.toml")
     profile = profiles.load(DATA / "machines" / "every.json")
-    parameters = Parameters(profile, lambda path: profile.get(path).value)
+    known = {**profile.quantities, measured.LAW: measured.CARRIED}
+    parameters = Parameters(profile, lambda path: known[path].value)
     values = {name: quantity.value for name, quantity in signature.params.items()}
     return prepare(signature, place(8, 2, profile.topology), parameters, values).work()
 

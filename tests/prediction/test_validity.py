@@ -73,7 +73,7 @@ def test_the_stored_profile_says_what_it_measured() -> None:
     assert found["memory.by_cores", "cores"] == (1, 2)
     assert found["openmp.reduction", "threads"] == (1, 2)
     assert found["net.intra", "bytes"] == (0, 4194304)
-    assert found["coll.allreduce", "processes"] == (2, 2)
+    assert found["coll.allreduce within a node", "processes"] == (2, 2)
     assert found["topology", "nodes"] == (1, 1)
 
 
@@ -153,14 +153,17 @@ def test_messages_and_collectives_beyond_those_measured() -> None:
     long = program(HALO + SUM, params="w = 8e3", decomp="global = [640, 640]")
     run = predict(long, measured(), 16, 1, draws=50)
     assert run.validity.status == "extrapolated"
-    assert (
-        run.validity.reasons[0]
-        == "processes a factor of 2 above the largest measured (8): coll.allreduce"
+    assert run.validity.reasons[0] == (
+        "processes a factor of 8 above the largest measured (2): "
+        "messages of coll.allreduce between nodes"
     )
     assert run.validity.reasons[1].endswith(
         " above the largest measured (64 KiB): net.inter, net.intra"
     )
     one_node = predict(long, measured(cores_per_node=16), 16, 1, draws=50)
+    assert one_node.validity.reasons[0] == (
+        "processes a factor of 2 above the largest measured (8): coll.allreduce within a node"
+    )
     assert "largest measured (64 KiB): net.intra" in one_node.validity.text
     short = program(HALO, params="w = 8", decomp="global = [640, 640]")
     assert predict(short, measured(), 16, 1, draws=50).validity.status == "inside"
@@ -173,7 +176,10 @@ def test_a_collective_that_was_not_measured_is_made_of_messages() -> None:
     assert run.validity == Validity(
         "extrapolated",
         4.0,
-        ("processes a factor of 4 above the largest measured (2): messages of coll.bcast",),
+        (
+            "processes a factor of 4 above the largest measured (2): "
+            "messages of coll.bcast within a node",
+        ),
     )
 
 
@@ -181,7 +187,8 @@ def test_more_nodes_than_the_profile_has() -> None:
     more = Allocation(nodes=24)
     run = predict(program(SUM), measured(), 24, 1, allocation=more, draws=50)
     assert run.validity.reasons == (
-        "processes a factor of 3 above the largest measured (8): coll.allreduce",
+        "processes a factor of 12 above the largest measured (2): "
+        "messages of coll.allreduce between nodes",
         "nodes a factor of 3 above those of the profile (8)",
     )
     preset = predict(program(SUM), machine(), 24, 1, allocation=more, draws=50)
@@ -218,7 +225,7 @@ def test_farther_is_never_safer(argument: str, times: float) -> None:
         "threads": ("openmp.parallel_for", 2.0),
         "cores": ("memory.by_cores", 4.0),
         "bytes": ("net.intra", 65536.0),
-        "processes": ("coll.allreduce", 8.0),
+        "processes": ("coll.allreduce within a node", 8.0),
     }[argument]
     placement = place(1, 1, on.topology)
     found = assess(on, placement, [Use(subject, argument, start * times)])
@@ -232,11 +239,11 @@ def test_farther_is_never_safer(argument: str, times: float) -> None:
 def test_what_is_below_the_measured_range() -> None:
     on = measured()
     placement = place(1, 1, on.topology)
-    few = assess(on, placement, [Use("coll.allreduce", "processes", 1.0)])
+    few = assess(on, placement, [Use("coll.allreduce within a node", "processes", 1.0)])
     assert few.reasons == (
-        "processes a factor of 2 below the smallest measured (2): coll.allreduce",
+        "processes a factor of 2 below the smallest measured (2): coll.allreduce within a node",
     )
-    short = assess(on, placement, [Use("coll.allreduce", "bytes", 1.0)])
+    short = assess(on, placement, [Use("coll.allreduce within a node", "bytes", 1.0)])
     assert short.status == "inside"
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from popmodel.model.replayed.script import Part, Place, Script
-from popmodel.model.replayed.unroll import Carried, Outline, carry_out, outline, transient_scores
-from popmodel.model.run.course import Course, computation
+from popmodel.model.replayed.unroll import Array, Outline, carry_out, outline
+from popmodel.model.run.course import Course, closed_form, computation
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.work import Work
 from popmodel.model.tree import Tree
@@ -112,19 +112,36 @@ def _course(
     """Course of one random program.
 
     Of every loop that is carried out in part, the program with half of that part is known, and how
-    often the other half is missing.
+    often the other half is missing. Chance makes the slowest of some steps slower or faster than it
+    is on average, and as much of the ideal runtime as the processes wait for the slowest: where
+    all of them do in every step, the average is known, and that part of chance is taken out.
     """
-    carried = carry_out(long, spread, seed)
-    shown = _both(carried.program, long.charges)
-    ideal, runtime = shown
+    shown = _carried(long, spread, seed)
+    found = shown.copy()
     for half, times in missing:
-        before = _both(carry_out(half, spread, seed).program, half.charges)
-        ideal += times * (shown[0] - before[0])
-        runtime += times * (shown[1] - before[1])
-    computing = _slowest(long, carried, nominal(computation(work)), spread, seed)
+        found += times * (shown - _carried(half, spread, seed))
+    ideal, runtime, slowest = found.tolist()
+    closed = Course(
+        *map(
+            nominal, vars(closed_form(work, long.program.processes, spread, has_mpi=True)).values()
+        )
+    )
+    average, waiting = nominal(computation(work)), nominal(work.waiting)
+    overhead = nominal(work.overhead)
+    longest = slowest - average + waiting
+    if longest > 0:
+        waits = min(max(ideal - average - overhead, 0.0) / longest, 1.0)
+        chance = slowest - (closed.ideal - overhead - waiting)
+        ideal, runtime = ideal - waits * chance, runtime - waits * chance
     # estimates from a part of the steps may cross by a little
-    ideal = max(ideal, computing + nominal(work.overhead))
-    return Course(computing, ideal, max(runtime, ideal))
+    ideal = max(ideal, closed.computing + overhead)
+    return Course(closed.computing, ideal, max(runtime, ideal))
+
+
+def _carried(outline: Outline, spread: Mapping[str, Any], seed: int) -> Array:
+    """Runtime without and with the costs of the network, and the slowest of all steps, s."""
+    carried = carry_out(outline, spread, seed)
+    return np.array([*_both(carried.program, outline.charges), carried.slowest])
 
 
 def _both(program: Program, charges: Charges) -> tuple[float, float]:
@@ -155,18 +172,3 @@ def _period(body: Sequence[Part]) -> int:
     """After how many iterations everything that happens in some of them only comes again."""
     numbers = (part.every for part in body)
     return math.lcm(*(round(every) for every in numbers if every >= 1 and every == round(every)))
-
-
-def _slowest(
-    long: Outline, carried: Carried, work: float, spread: Mapping[str, Any], seed: int
-) -> float:
-    """Computation of the process that has the most of it in the whole run, s."""
-    average = long.average()
-    rest = work - average
-    if rest <= 1e-9 * work:
-        return float(carried.computing.max())
-    processes = carried.computing.size
-    transient = nominal(spread.get("transient_cv", 0.0)) / math.sqrt(long.steps * rest / average)
-    scores = transient_scores(processes, np.random.default_rng([seed, processes, 2]))
-    computing = carried.computing + rest * (1 + carried.lasting + transient * scores)
-    return float(computing.max())

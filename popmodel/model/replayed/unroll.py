@@ -90,10 +90,13 @@ class Outline:
         """Steps in which processes are slow in turns."""
         return len(self.inside)
 
-    def average(self) -> float:
-        """Computation of an average process, s."""
-        before = sum(work for steps in self.work for work in steps.values())
-        return float(before + self.inside.mean(axis=1).sum()) / _NS
+    def in_step(self) -> Array:
+        """Computation of an average process in every step, ns, shape (steps, P)."""
+        found = self.inside.copy()
+        for steps in self.work:
+            for step, work in steps.items():
+                found[step] += work
+        return found
 
 
 @dataclass(frozen=True)
@@ -104,15 +107,12 @@ class Carried:
     ----------
     program : Program
         What all processes do.
-    computing : float64[P]
-        Computation of each process, overhead of OpenMP not included, s.
-    lasting : float64[P]
-        By which part each process is slower than the average in every step.
+    slowest : float
+        Sum over all steps of the computation of the process that is the slowest in the step, s.
     """
 
     program: Program
-    computing: Array
-    lasting: Array
+    slowest: float
 
 
 def persistent_scores(processes: int, rng: np.random.Generator) -> Array:
@@ -208,14 +208,12 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         )
     factors = np.maximum(1 + lasting + turns, 0.0)  # nobody has less than nothing to do
     burst, pending = np.zeros(program.operations), np.zeros(processes)
-    computing = (outline.inside * factors).sum(axis=0)
+    slowest = float((outline.in_step() * factors).max(axis=1).sum()) / _NS
     for part, steps, rest in zip(
         (*outline.parts, None), outline.work, outline.overhead, strict=True
     ):
         for step, work in steps.items():
-            mine = work * factors[step]
-            computing += mine
-            pending += mine
+            pending += work * factors[step]
         pending += rest
         if part is None:
             break
@@ -225,7 +223,7 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         pending[part.acting] = 0.0
         if part.tail is not None:
             pending += part.tail * factors[part.step]
-    return Carried(replace(program, burst=burst, tail=pending), computing / _NS, lasting)
+    return Carried(replace(program, burst=burst, tail=pending), slowest)
 
 
 def _joined(
@@ -257,7 +255,7 @@ def _joined(
                 cursor[acting],
                 where[computes],
                 process[computes],
-                one.burst[computes],
+                one.burst[computes].astype(np.float64, copy=False),
                 one.tail if one.tail.any() else None,
             )
         )

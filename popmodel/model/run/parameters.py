@@ -7,7 +7,7 @@ from dataclasses import field
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, minimum
 from popmodel.machine.profile import Profile
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
@@ -21,7 +21,8 @@ class Use:
     Attributes
     ----------
     subject : str
-        Path of the table, such as ``openmp.parallel_for`` or ``net.inter``.
+        Path of the table, such as ``openmp.parallel_for`` or ``net.inter``; words behind it say
+        which of its entries are meant.
     argument : str
         ``threads``, ``cores``, ``bytes``, ``pairs`` (messages at once), ``processes`` or ``nodes``.
     value : float
@@ -31,6 +32,11 @@ class Use:
     subject: str
     argument: str
     value: float
+
+    @property
+    def table(self) -> str:
+        """Path of the table."""
+        return self.subject.partition(" ")[0]
 
 
 def _unnamed(name: str, value: Value, unit: str, meaning: str) -> Value:  # noqa: ARG001
@@ -56,6 +62,8 @@ class Parameters:
         What the terms found that a reader should know.
     used : set of Use
         What was asked of the machine, to be compared with what was measured.
+    unchanged : callable or None
+        As `values`, without what-if factors; None where there are none.
     named : callable
         Gives what a law of the machine finds a name in formulas: (name, value, unit, meaning) ->
         value.
@@ -67,12 +75,17 @@ class Parameters:
     left_out: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
     used: set[Use] = field(default_factory=set)
+    unchanged: Callable[[str], Value] | None = None
     named: Callable[[str, Value, str, str], Value] = _unnamed
 
     def use(self, subject: str, argument: str, value: Value) -> None:
         """Note what a table or law is asked for."""
         typical = float(np.ravel(np.asarray(value, dtype=np.float64))[0])
         self.used.add(Use(subject, argument, typical))
+
+    def as_profiled(self) -> Parameters:
+        """Return the machine without what-if factors; what is asked of it is not noted."""
+        return Parameters(self.profile, self.unchanged or self.values, self.across_sockets)
 
     def get(self, path: str) -> Value:
         """Return a quantity that is needed; an error if the profile does not know it."""
@@ -92,6 +105,11 @@ class Parameters:
         clock = self._by_count("core.freq", self.profile.active_counts(), active)
         meaning = f"clock with {active} active cores of a node"
         return self.named(f"f_{active}", clock, "Hz", meaning)
+
+    def overlap(self) -> str | Value:
+        """Return how a core overlaps arithmetic and transfers: a word for it, or the share."""
+        word = self.profile.word("core.overlap")
+        return minimum(self.get("core.overlap"), 1.0) if word is None else word
 
     def bandwidth(self, active: int) -> Value:
         """Return the bandwidth of a memory domain with some active cores, B/s.

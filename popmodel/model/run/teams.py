@@ -1,25 +1,31 @@
 """What collective operations cost on a placement, in all communicators of a kind at once.
 
-The costs of algorithms are those of `popmodel.network.collectives`.
+As measured where the machine profile has times of them (`popmodel.model.run.measured`), else as the
+formula of an algorithm (`popmodel.network.collectives`) says.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
+from popmodel.model.run import measured
+from popmodel.model.run.measured import Shape, Share
 from popmodel.model.run.messages import Messages
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
 Communicator: TypeAlias = str | tuple[int, ...]
+
+_TINY = 1e-300  # s; keeps a ratio of times of nothing defined
 
 
 @dataclass(frozen=True)
@@ -83,23 +89,58 @@ class Teams:
         times = dict(self._by_shape(op, size, comm))
         return [(ranks, times.get(self._team(ranks).shape, 0.0)) for ranks in self.members(comm)]
 
-    def _by_shape(
-        self, op: str, size: Value, comm: Communicator
-    ) -> Iterator[tuple[tuple[int, int, int], Value]]:
+    def _by_shape(self, op: str, size: Value, comm: Communicator) -> Iterator[tuple[Shape, Value]]:
         """Time of a collective in the communicators of each shape."""
         teams = [self._team(ranks) for ranks in self.members(comm)]
         crowd = _Crowd.of(teams)
-        for shape, team in {team.shape: team for team in teams if team.size > 1}.items():
-            yield shape, self._in_team(op, size, team, crowd)
+        for shape in dict.fromkeys(team.shape for team in teams if team.size > 1):
+            yield shape, self._in_team(op, size, shape, crowd)
 
     def _team(self, ranks: NDArray[np.int64]) -> _Team:
         return _Team(ranks.size, self.messages.nodes[ranks])
 
-    def _in_team(self, op: str, size: Value, team: _Team, crowd: _Crowd) -> Value:
-        self.messages.parameters.use(f"coll.{op}", "processes", team.size)
-        self.messages.parameters.use(f"coll.{op}", "bytes", size)
+    def _in_team(self, op: str, size: Value, shape: Shape, crowd: _Crowd) -> Value:
+        """Time in one of several communicators: as measured, else the formula of the algorithm."""
+        parameters = self.messages.parameters
+        parameters.use(shape.subject(op), "processes", shape.size)
+        parameters.use(shape.subject(op), "bytes", size)
+        shares = measured.shares(parameters.profile, op, shape, size)
+        if not shares:
+            name = self._algorithm(op, size, shape.size)
+            return self._formula(op, name, size, shape, crowd)
+        total: Value = 1.0
+        for share in shares:
+            time = self._carried(op, size, shape, crowd, share)
+            total = total * (
+                time if bool(np.all(numbers(share.weight) == 1)) else time**share.weight
+            )
+        return total
+
+    def _carried(self, op: str, size: Value, shape: Shape, crowd: _Crowd, share: Share) -> Value:
+        """Time that follows from one measurement.
+
+        It was taken of one communicator on the machine as it is; where something else is asked, it
+        changes as the formula of its algorithm does.
+        """
+        parameters, alone = self.messages.parameters, _Crowd.alone(share.reach)
+        time = parameters.get(share.path)
+        is_beyond = bool(numbers(share.beyond).any())
+        if not is_beyond and crowd == alone and parameters.unchanged is None:
+            return time
+        name = share.algorithm or self._algorithm(op, size, shape.size)
+        as_measured = replace(
+            self, messages=replace(self.messages, parameters=parameters.as_profiled())
+        )
+        now = self._formula(op, name, size, shape, crowd)
+        then = as_measured._formula(op, name, share.bytes, share.reach, alone)
+        if not numbers(then).all():  # a network that costs nothing
+            now, then = now + _TINY, then + _TINY
+        time = time * (now / then)
+        return time * parameters.values(measured.LAW) ** sqrt(share.beyond) if is_beyond else time
+
+    def _formula(self, op: str, name: str, size: Value, shape: Shape, crowd: _Crowd) -> Value:
+        """Time of an algorithm by what messages cost."""
         operation = collectives.OPERATIONS[op]
-        name = self._algorithm(op, size, team.size)
         algorithm = operation.algorithms[name]
         reduction: Value = 0.0
         if operation.reducing:
@@ -107,14 +148,14 @@ class Teams:
         if algorithm.by_distance:
             within: Value = 0.0
             between: Value = 0.0
-            if team.per_node > 1:
+            if shape.per_node > 1:
                 within = p2p.by_size(size, self.messages.within(crowd.staying))
-            if team.nodes > 1:
+            if shape.nodes > 1:
                 between = p2p.by_size(size, self.messages.between(crowd.leaving))
             return collectives.over_nodes(
-                op, name, team.size, team.per_node, within, between, size * reduction
+                op, name, shape.size, shape.per_node, within, between, size * reduction
             )
-        if team.nodes > 1:
+        if shape.nodes > 1:
             flows = crowd.teams_leaving if algorithm.single_flow else crowd.leaving
             classes = self.messages.between(flows)
         else:
@@ -123,7 +164,7 @@ class Teams:
         # a vector that is sent in parts costs per byte what messages of that size cost
         per_byte = (p2p.by_size(size, classes) - latency) / maximum(size, 1)
         one = collectives.Message(size, latency, per_byte, reduction)
-        return algorithm.cost(team.size, one)
+        return algorithm.cost(shape.size, one)
 
     def _algorithm(self, op: str, size: Value, processes: int) -> str:
         """Name the algorithm: that of the nearest measurement, else the usual one."""
@@ -161,8 +202,8 @@ class _Team:
         return int(np.bincount(self.at).max())
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.size, self.nodes, self.per_node
+    def shape(self) -> Shape:
+        return Shape(self.size, self.nodes, self.per_node)
 
 
 @dataclass(frozen=True)
@@ -182,6 +223,15 @@ class _Crowd:
     staying: int
     leaving: int
     teams_leaving: int
+
+    @staticmethod
+    def alone(shape: Shape) -> _Crowd:
+        """One communicator, as it is measured."""
+        return _Crowd(
+            shape.per_node if shape.per_node > 1 else 0,
+            shape.per_node if shape.nodes > 1 else 0,
+            1 if shape.nodes > 1 else 0,
+        )
 
     @staticmethod
     def of(teams: Sequence[_Team]) -> _Crowd:

@@ -193,6 +193,21 @@ collective = { op = "barrier" }
             7,
             "dims must list grid dimensions, each once, not .0, 0.",
         ),
+        *(
+            (
+                HEAD
+                + GRID
+                + f"[[program]]\npipeline = {{ dims = [0], direction = {direction}, blocks = 1, "
+                "seconds = 1, bytes = 1 }",
+                7,
+                problem,
+            )
+            for direction, problem in (
+                ('"up"', "direction must be forward, backward or a list of them, not 'up'"),
+                ('["up"]', "direction must be forward, backward or a list of them, not .'up'."),
+                ('["forward", "backward"]', "direction has 2 entries, dims has 1"),
+            )
+        ),
         (
             HEAD + "[[program]]\nparallel = { trip = 1, critical = 3 }",
             5,
