@@ -12,6 +12,7 @@ from popmodel.cli.options import (
     CoresPerNodeOption,
     ForceOption,
     FormatOption,
+    ImbalanceOption,
     MachineOption,
     NodesOption,
     OutputOption,
@@ -22,6 +23,7 @@ from popmodel.cli.options import (
     optional_number,
     settings,
     split_and_settings,
+    spreads,
     whole_number,
 )
 from popmodel.errors import UsageError
@@ -48,6 +50,7 @@ def command(
     cores_per_node: CoresPerNodeOption = None,
     bind: BindOption = "close",
     set_: SetOption = None,
+    imbalance: ImbalanceOption = None,
     family: PredictedFamilyOption = None,
     reference: Annotated[
         str | None,
@@ -89,6 +92,7 @@ def command(
     on_cores = optional_number("--cores-per-node", cores_per_node)
     bound = binding(bind)
     changed = settings(set_ or [])
+    spread = spreads(imbalance)
     if formula is not None:
         for option, given in (("--family", family), ("--reference", reference)):
             if given is not None:
@@ -106,6 +110,7 @@ def command(
             nodes=on_nodes,
             cores_per_node=on_cores,
             bind=bound,
+            imbalance=spread,
         )
         goal.write(derived.to_dict(), VIEWS, (derived.signature.path, derived.profile.path))
         return
@@ -119,6 +124,7 @@ def command(
         nodes=on_nodes,
         cores_per_node=on_cores,
         bind=bound,
+        imbalance=spread,
         reference=None if reference is None else split_and_settings("--reference", reference),
     )
     goal.write(found.to_dict(), views(shown, brief=family is None), found.files)

@@ -18,6 +18,7 @@ from popmodel.machine.register import BY_CORES
 CLASS_STEP = 0.25
 CLASS_JUMP = 3.0
 
+_PAIR = re.compile(r"(\d{1,4})-(\d{1,4})", re.ASCII)
 _NUMBER = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
 
@@ -67,6 +68,7 @@ def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity
     quantities = dict(_quantities(read))
     for table in BY_CORES:
         _check_counts(document, table, path)
+    _check_pairs(document, path)
     _check_constructs(document, path)
     for tier in TIERS:
         if tier in document.get("net", {}):
@@ -103,6 +105,20 @@ def _check_counts(document: Mapping[str, Any], name: str, path: str) -> None:
             )
     if not table:
         raise ProfileError(path, f"{name} must not be empty")
+
+
+def _check_pairs(document: Mapping[str, Any], path: str) -> None:
+    """Pairs of memory domains must be two that the node has."""
+    topology = document["topology"]
+    domains = topology.get("domains", topology.get("sockets", 1))
+    for name in document.get("memory", {}).get("remote", {}):
+        pair = _PAIR.fullmatch(name)
+        if pair is None or pair[1] == pair[2] or max(map(int, pair.groups())) >= domains:
+            raise ProfileError(
+                path,
+                f"memory.remote.{name}: the key must be two of the memory domains of a node, such "
+                f"as 0-1 (topology.domains is {domains})",
+            )
 
 
 def _check_constructs(document: Mapping[str, Any], path: str) -> None:

@@ -9,10 +9,10 @@ from dataclasses import field
 from popmodel.machine.quantity import Quantity
 from popmodel.values import dataclass
 
-PARTS = ("core", "memory", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
+PARTS = ("core", "memory", "loops", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
 """Parts of the measurement, in the order in which they are listed."""
 
-NODE_PARTS = frozenset({"core", "memory", "openmp", "noise"})
+NODE_PARTS = frozenset({"core", "memory", "loops", "openmp", "noise"})
 """Parts that need no MPI."""
 
 TIERS: Mapping[str, str] = {

@@ -15,6 +15,7 @@ from popmodel.machine.quantity import Quantity
 _TRAFFIC = "predictions of loops with traffic to memory"
 _LOGGP = "LogGP; messages cost alpha + beta m"
 _FOR_COMPARISON = "kept for comparison with the fit"
+_REMOTE = "remote memory is not modelled"
 _CONSTRUCT = "overhead of an OpenMP construct at T threads"
 
 REGISTER: tuple[Parameter, ...] = (
@@ -71,7 +72,7 @@ REGISTER: tuple[Parameter, ...] = (
     Parameter(
         "core.overlap",
         "1",
-        "core",
+        "loops",
         "share of the transfers that hides behind arithmetic, or arithmetic behind them",
         short="omega",
         zero=True,
@@ -160,6 +161,33 @@ REGISTER: tuple[Parameter, ...] = (
         "latency of a cache level or of main memory for one core",
         unused="latencies of memory and caches",
         shown="{} latency",
+    ),
+    Parameter(
+        "memory.remote.PAIR.bandwidth",
+        "1",
+        "memory",
+        "memory bandwidth of one core with data of another domain, over that with local data",
+        short="r_remote",
+        unused=_REMOTE,
+        shown="remote bandwidth, 1 core, domains {}",
+    ),
+    Parameter(
+        "memory.remote.PAIR.saturated",
+        "1",
+        "memory",
+        "the same of all cores of a domain",
+        short="r_remote_sat",
+        unused=_REMOTE,
+        shown="remote bandwidth, all cores, domains {}",
+    ),
+    Parameter(
+        "memory.remote.PAIR.latency",
+        "s",
+        "memory",
+        "latency of the memory of another domain",
+        short="l_remote",
+        unused=_REMOTE,
+        shown="remote latency, domains {}",
     ),
     Parameter("memory.line", "B", "memory", "size of a cache line", plain=True),
     Parameter(

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,20 @@ class Profile:
             return self.quantities[path]
         if path in self.assumed:
             return self.assumed[path]
+        if path in self.plain:
+            return self.plain[path]
         raise self.missing(path)
+
+    @cached_property
+    def plain(self) -> Mapping[str, Quantity]:
+        """Numbers that are written without interval and origin, such as ``memory.line``, exact."""
+        found: dict[str, Quantity] = {}
+        for one in REGISTER:
+            section, _, name = one.path.partition(".")
+            number = self.document.get(section, {}).get(name) if one.plain else None
+            if number is not None:
+                found[one.path] = Quantity(float(number), origin=self.origin)
+        return found
 
     def missing(self, path: str) -> MissingQuantity:
         """Make the error for a quantity or table that the profile does not have."""

@@ -55,7 +55,10 @@ class Model:
         """Return the memory of a process, bytes; None if the signature does not say it."""
         formula = self.signature.limits.memory_per_rank
         key = key_of("limits", "memory_per_rank")
-        return None if formula is None else self.point.amount(formula, key, "memory_per_rank")
+        try:
+            return None if formula is None else self.point.amount(formula, key, key.name)
+        except MissingQuantity as error:
+            raise error.needed_by(key.name) from None
 
     def _nodes(self, body: tuple[Item, ...]) -> tuple[Node, ...]:
         return tuple(self._node(item) for item in body)

@@ -146,6 +146,7 @@ class Study:
             **profile.assumed,
             **profile.quantities,
             measured.LAW: measured.CARRIED,
+            **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in signature.imbalance.items()},
         }

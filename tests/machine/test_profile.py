@@ -223,6 +223,11 @@ LEAST = {"alpha": q(1e-6), "beta": q(1e-9)}
         (change("topology/cores_per_node", True), "cores_per_node must be a whole number, at"),
         (change("memory/by_cores", {}), "memory.by_cores must not be empty"),
         (change("memory/by_cores", {"x": q(1)}), "memory.by_cores.x: the key must be a number"),
+        *(
+            (change("memory/remote", {pair: {"bandwidth": q(0.6)}}), f"memory.remote.{pair}: the k")
+            for pair in ("0-2", "0-0", "0", "near", "0-1-2")
+        ),
+        (change("memory/remote", {"0-1": {"ratio": q(1)}}), "memory.remote.0-1.ratio is not a kno"),
         (change("net/intra/table", [{"bytes": -1, "seconds": q(1)}]), "a number, at least 0"),
         (change("core/overlap", "some"), "core.overlap must be none, ecm, full or a table"),
         (change("core/overlap", q(1.5)), "core.overlap.value must be at most 1, not 1.5"),

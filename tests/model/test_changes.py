@@ -18,6 +18,7 @@ WITHOUT_GROUP = {
     "memory.q",
     "memory.latency.*",
     "net.overlap",
+    *(f"memory.remote.*.{name}" for name in ("bandwidth", "saturated", "latency")),
     *(
         f"net.{tier}.{name}"
         for tier in ("socket", "intra", "inter")
