@@ -61,6 +61,11 @@ class Topology:
         """Cores of a socket."""
         return math.ceil(self.cores_per_node / self.sockets)
 
+    def share_socket(self, domain: int, other: int) -> bool:
+        """Tell whether two memory domains of a node are on the same socket."""
+        per_socket = max(1, self.domains // self.sockets)
+        return domain // per_socket == other // per_socket
+
     @property
     def last_level_cache(self) -> Cache | None:
         """The outermost cache; None where no cache is known."""
