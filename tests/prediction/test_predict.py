@@ -281,10 +281,13 @@ def test_imbalance_is_load_balance_or_serialisation() -> None:
 
 def test_threads_without_speed_up_are_noted() -> None:
     # one core fills the memory interface of its domain, and each process has one domain
-    heavy = program("[[program]]\nparallel = { trip = 800, inner = 1000, bytes.MEM = 64 }\n")
+    heavy = program("[[program]]\nparallel = { trip = 800, inner = 1000, bytes.MEM = 640 }\n")
     run = predict(heavy, machine(memory__bsat=1.0001e10), 2, 4)
     assert run.multithreading_efficiency is not None
-    assert run.multithreading_efficiency.value == pytest.approx(0.25, abs=0.015)
+    # what a core does beside its transfers is hidden while it waits for the memory
+    iteration = 640 / 1e10
+    expected = (iteration + 1 / 2e9) / (4 * iteration)
+    assert run.multithreading_efficiency.value == pytest.approx(expected, rel=0.01)
     assert any("the threads bring no speed-up" in note for note in run.notes)
 
 

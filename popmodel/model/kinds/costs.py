@@ -143,8 +143,32 @@ class Costs(Table):
         stretch : value, optional
             Iterations of this core over those of an average one.
         """
+        parameters, placement = point.parameters, point.placement
+        traffic = iterations * self.bytes.get(MEMORY_LEVEL, 0.0)
+        if not np.any(traffic):  # a machine whose memory is unknown will do
+            return self._one_core(point, iterations, frequency, 0.0) * stretch
+        transfers = traffic / parameters.bandwidth(1)
+        masters_only = busy == placement.per_node
+        active = placement.active_serial if masters_only else placement.active
+        if active == 1:
+            return self._one_core(point, iterations, frequency, transfers) * stretch
+        contended = traffic * active / parameters.bandwidth(active)
+        named = parameters.named
+        moving = "data of a core to and from memory"
+        transfers = named("t_data", transfers, "s", f"{moving}, one core at it")
+        contended = named("t_full", contended, "s", f"{moving}, {active} cores at it")
+        alone = self._one_core(point, iterations, frequency, transfers)
+        alone = named("t_alone", alone, "s", "loop on one core, the others idle")
+        sharpness = memory.sharpness(alone, transfers, parameters.get("memory.q"))
+        sharpness = named("p_sat", sharpness, "1", "sharpness of the saturation for a loop")
+        return memory.shared_time(alone, transfers, contended, sharpness, stretch)
+
+    def _one_core(
+        self, point: Point, iterations: Value, frequency: Value, transfers: Value
+    ) -> Value:
+        """Time of iterations on a core that has the memory for itself, s."""
         if self.seconds is not None:
-            time: Value = iterations * stretch * self.seconds
+            time: Value = iterations * self.seconds
             return time
         parameters = point.parameters
 
@@ -152,41 +176,27 @@ class Costs(Table):
             some = numbers(operations).any()
             return operations / parameters.get(f"core.{rate}") if some else 0.0
 
-        def loop_cycles() -> Value:
-            known = parameters.optional("core.loop_cycles")
-            return 0.0 if known is None else known
-
+        known = parameters.optional("core.loop_cycles")
         core = compute.core_time(
             iterations,
             arithmetic_cycles=maximum(cycles(self.flops, "flop_per_cycle"), self.chain),
             data_cycles=maximum(
                 cycles(self.loads, "load_per_cycle"), cycles(self.stores, "store_per_cycle")
             ),
-            overhead_cycles=loop_cycles(),
+            overhead_cycles=0.0 if known is None else known,
             frequency=frequency,
-        ).scaled(stretch)
+        )
         caches: Value = 0.0
         for level, traffic in self.bytes.items():
             if level != MEMORY_LEVEL:
                 rate = parameters.get(f"memory.cache_bw.{level}")
-                caches = caches + iterations * stretch * traffic / rate
-        traffic = iterations * self.bytes.get(MEMORY_LEVEL, 0.0)
+                caches = caches + iterations * traffic / rate
+        if not np.any(caches + transfers):
+            return compute.loop_time(core, 0.0, 0.0, "none")  # nothing to overlap
         overlap = point.overlap or (
             parameters.overlap() if self.mode is None else _OVERLAP[self.mode]
         )
-        if not np.any(traffic):  # a machine whose memory is unknown will do
-            return compute.loop_time(core, caches, 0.0, overlap)
-        placement = point.placement
-        masters_only = busy == placement.per_node
-        active = placement.active_serial if masters_only else placement.active
-        transfer = memory.transfer_time(
-            traffic,
-            traffic * stretch,
-            active,
-            parameters.bandwidth(1),
-            parameters.bandwidth(active),
-        )
-        return compute.loop_time(core, caches, transfer, overlap)
+        return compute.loop_time(core, caches, transfers, overlap)
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:

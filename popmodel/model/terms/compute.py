@@ -30,10 +30,6 @@ class CoreTime:
     data: Value
     overhead: Value
 
-    def scaled(self, factor: Value) -> CoreTime:
-        """Return ``factor`` times as much of the same work."""
-        return CoreTime(self.arithmetic * factor, self.data * factor, self.overhead * factor)
-
 
 def core_time(
     iterations: Value,
