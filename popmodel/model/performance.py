@@ -110,5 +110,6 @@ def prepare(
     """
     values, extent = names(signature, placement.processes, placement.threads, params)
     periodic = () if signature.grid is None else signature.grid.periodic
-    point = Point(signature.name, placement, parameters, values, extent, periodic, overlap)
+    touch = signature.first_touch
+    point = Point(signature.name, placement, parameters, values, extent, periodic, overlap, touch)
     return Model(signature, point)

@@ -42,6 +42,8 @@ class Point:
         grid.
     overlap : {'none', 'ecm', 'full'} or None
         How all loops overlap arithmetic and transfers; None is as loops and machine say.
+    first_touch : {'threads', 'master', 'interleaved'}
+        Who touched the data of loops first that do not say it.
     """
 
     application: str
@@ -51,6 +53,7 @@ class Point:
     extent: tuple[int, ...] = ()
     periodic: tuple[bool, ...] = ()
     overlap: str | None = None
+    first_touch: str = "threads"
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"

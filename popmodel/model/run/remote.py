@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.expressions.elementary import Value, maximum, numbers
 from popmodel.machine.quantity import Quantity
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement, Seat
@@ -53,6 +53,11 @@ class Demand:
     slowdown: Value = 1.0
     connections: Value = 0.0
 
+    @property
+    def is_local(self) -> bool:
+        """Whether no data comes from another domain."""
+        return not numbers(self.connections).any()
+
 
 def demand(
     placement: Placement, parameters: Parameters, first_touch: str, *, masters_only: bool
@@ -71,6 +76,8 @@ def demand(
         Whether only the master of every process works, on the data of all its threads.
     """
     local = placement.active_serial if masters_only else placement.active
+    if placement.domains_spanned == 1 and placement.bind != "none":
+        return Demand(local)
     domains = len(placement.seats[0].threads)
     groups = list(_groups(placement, first_touch, masters_only=masters_only))
     if domains == 1 or all(shares[on] == 1 for on, _, shares in groups):
@@ -123,9 +130,9 @@ def _groups(
 def _data(seat: Seat, first_touch: str, own: Shares) -> Shares:
     """Shares of the domains in the data of a core, ``own`` those that its user touched first."""
     if first_touch == "master":
-        return np.eye(own.size)[seat.master]
-    if first_touch == "interleaved":
-        own = np.array(seat.threads) > 0
+        own = np.eye(own.size)[seat.master]
+    elif first_touch == "interleaved":
+        own = np.sign(seat.threads)
     shares: Shares = own / own.sum()
     return shares
 

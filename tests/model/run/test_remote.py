@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model.two_sockets import machine, ratios
 
 from popmodel.machine import profile
 from popmodel.model.run import remote
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Allocation, ImpossibleSplit, place
-
-
-def machine(sockets: int, domains: int, pairs: dict[str, Any] | None = None) -> profile.Profile:
-    """16 cores; a domain reaches 40 GB/s with 10 GB/s per core."""
-    document = {
-        "schema": "popmodel/machine/1",
-        "topology": {"cores_per_node": 16, "sockets": sockets, "domains": domains},
-        "memory": {
-            "b1": {"value": 1e10, "origin": "user"},
-            "bsat": {"value": 4e10, "origin": "user"},
-            "q": {"value": 50.0, "origin": "user"},
-            **({} if pairs is None else {"remote": pairs}),
-        },
-    }
-    return profile.from_document(document)
-
-
-def ratios(one: float, all_: float) -> dict[str, Any]:
-    return {
-        "bandwidth": {"value": one, "origin": "user"},
-        "saturated": {"value": all_, "origin": "user"},
-    }
 
 
 def parameters(known: profile.Profile) -> Parameters:
