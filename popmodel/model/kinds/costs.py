@@ -89,7 +89,8 @@ class Costs(Table):
             "first_touch",
             "",
             "from the table memory",
-            "who touched the data of this loop first, see the table memory",
+            "who touched the data of this loop first, threads, master or interleaved: see the "
+            "table memory",
             choices=FIRST_TOUCH,
         ),
         Key(

@@ -82,6 +82,11 @@ def demand(
     groups = list(_groups(placement, first_touch, masters_only=masters_only))
     if domains == 1 or all(shares[on] == 1 for on, _, shares in groups):
         return Demand(local)
+    if masters_only and placement.threads > 1 and first_touch == "threads":
+        parameters.remarks.add(
+            "serial parts use data in all memory domains that the threads of their process are on, "
+            "where the threads touched it first; a signature may say otherwise (first_touch)"
+        )
     asked = np.zeros((domains, domains))
     for on, cores, shares in groups:
         asked[on] += cores * shares

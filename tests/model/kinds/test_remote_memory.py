@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.two_sockets import machine, ratios
 
-from popmodel.errors import UsageError
+from popmodel.errors import PopmodelError
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures
@@ -16,15 +16,13 @@ from popmodel.model.study import Study, multithreading
 from popmodel.model.uncertainty import nominal
 
 TWO = machine(2, 2, {"0-1": ratios(0.5, 0.25), "1-0": ratios(0.5, 0.25)})
-LOOP = "trip = 16000000, inner = 1, bytes.MEM = 24, flops = {flops}"
+LOOP = "trip = 16000000, bytes.MEM = 24, flops = {flops}"
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 
 
 def signature(kind: str, touch: str, flops: float = 0, table: str = "") -> str:
     key = f', first_touch = "{touch}"' if touch else ""
-    loop = LOOP.format(flops=flops).replace(
-        "inner = 1, ", "" if kind == "serial" else "inner = 1, "
-    )
+    loop = LOOP.format(flops=flops)
     constructs = ", constructs = {}" if kind == "parallel" else ""
     return f"{HEAD}{table}[[program]]\n{kind} = {{ {loop}{key}{constructs} }}\n"
 
@@ -127,5 +125,5 @@ def test_an_unknown_place_of_data_is_refused() -> None:
         signature("parallel", "chance"),
         signature("serial", "", table='[memory]\nfirst_touch = "chance"\n'),
     ):
-        with pytest.raises(UsageError, match="threads, master or interleaved, not 'chance'"):
+        with pytest.raises(PopmodelError, match="threads, master or interleaved, not 'chance'"):
             signatures.from_text(text)

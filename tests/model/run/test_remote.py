@@ -58,6 +58,15 @@ def test_a_master_alone_uses_what_its_threads_touched() -> None:
     assert demand(TWO, (1, 16), "master", masters_only=True) == (1, 1, 0)
 
 
+def test_remote_data_of_serial_parts_is_noted() -> None:
+    about = parameters(TWO)
+    where = place(1, 16, TWO.topology)
+    remote.demand(where, about, "master", masters_only=True)
+    assert not about.remarks
+    remote.demand(where, about, "threads", masters_only=True)
+    assert any(one.startswith("serial parts use data in all memory") for one in about.remarks)
+
+
 def test_teams_within_a_domain_use_their_own() -> None:
     for touch in remote.FIRST_TOUCH:
         for split in ((2, 8), (16, 1), (4, 4)):
