@@ -162,6 +162,11 @@ class Pipeline(Item):
             overhead, gap = parameters.get(f"{tier}.os"), time - p2p.by_size(0, classes)
             busy = pipeline.sending_time(time, gap, meanwhile, overhead)
             port = minimum(time, maximum(overhead, gap))
+        else:
+            parameters.remarks.add(
+                f"the profile has no {tier}.os: each block of {self.name!r} keeps its sender busy "
+                "for a whole message"
+            )
         return _Message(
             time, choose(waits, time, busy), choose(waits, time, port), choose(waits, time, 0.0)
         )
