@@ -20,7 +20,7 @@ from popmodel.model.laws import WAITING
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
 from popmodel.model.replayed.simulate import simulate
-from popmodel.model.run import measured
+from popmodel.model.run import measured, remote
 from popmodel.model.run import nearest as choices
 from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import Modelled, observe
@@ -153,6 +153,7 @@ class Study:
             **profile.assumed,
             **disturbed(profile.quantities, profile.noisy),
             measured.LAW: measured.CARRIED,
+            remote.LAW: remote.UNBOUND,
             **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},

@@ -293,7 +293,7 @@ def test_wrong_usage_is_told(popmodel: Call, runs: str, tmp_path: Path) -> None:
     status, _, err = popmodel("validate", saved, HYBRID, *SMALL)
     assert status == 2
     assert (
-        "machine, parameters, nodes and cores per node do not go with a saved prediction"
+        "machine, parameters, nodes, cores and binding do not go with a saved prediction"
     ) in err
     assert "hint: name the application instead, to predict anew" in err
 

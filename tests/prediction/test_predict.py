@@ -62,7 +62,17 @@ def test_everything_a_report_needs_is_there(cannon_run: Prediction) -> None:
     assert result["application"]["settings"] == {"N": 4096, "w": 8}
     assert result["machine"]["preset"]
     assert result["machine"]["origin"] == "preset"
-    assert result["placement"] == {"nodes": 4, "processes_per_node": 4, "grid": [4, 4]}
+    assert result["placement"] == {
+        "nodes": 4,
+        "processes_per_node": 4,
+        "grid": [4, 4],
+        "bind": "close",
+        "cores_per_process": 4,
+        "active": 8,
+        "active_serial": 2,
+        "sockets_spanned": 1,
+        "domains_spanned": 1,
+    }
     assert result["memory_per_process"] == 5 * 8 * 1024**2
     assert result["runtime"]["low"] < result["runtime"]["value"] < result["runtime"]["high"]
     assert set(result["metrics"]) == set(load_families())
