@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from popmodel.model.run.course import computation
-from popmodel.model.run.operations import NotUnrolled, Operations, OperationsBuilder, repetitions
+from popmodel.model.run.operations import Operations, OperationsBuilder, repetitions
 from popmodel.model.run.point import Point
 from popmodel.model.tree import Node, Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
-
-MOST_AT_ONCE = 200_000  # operations of one communication, which are described one by one
 
 Place: TypeAlias = tuple[int, ...]
 """Where a part of a program is: its position in every body around it, the outermost first."""
@@ -180,8 +178,5 @@ def _part(point: Point, node: Node, place: Place) -> Part:
     if not item.communicates:
         return Part(place, every, compute)
     build = OperationsBuilder(point.messages)
-    largest = point.placement.processes * item.most_operations(point, build)
-    if largest > MOST_AT_ONCE:
-        raise NotUnrolled(f"too large to replay: {item.name} alone has {largest:,.0f} operations")
     item.operations(point, build)
     return Part(place, every, compute, Meeting(place, build.build()))

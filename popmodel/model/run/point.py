@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +40,8 @@ class Point:
     extent, periodic : tuple
         Processes along each grid dimension, and whether neighbours wrap around; empty without a
         grid.
+    ranked : mapping of str to value
+        Names that formulas of ranks take instead, where fewer processes are looked at than run.
     overlap : {'none', 'ecm', 'full'} or None
         How all loops overlap arithmetic and transfers; None is as loops and machine say.
     """
@@ -50,6 +53,7 @@ class Point:
     extent: tuple[int, ...] = ()
     periodic: tuple[bool, ...] = ()
     overlap: str | None = None
+    ranked: Mapping[str, Value] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
@@ -92,7 +96,11 @@ class Point:
         """
         values = self.values
         if key.of_ranks:
-            values = {**values, "rank": np.arange(self.placement.processes, dtype=np.float64)}
+            values = {
+                **values,
+                **self.ranked,
+                "rank": np.arange(self.placement.processes, dtype=np.float64),
+            }
         about = f"{self.application}: {what}"
         value = amounts.evaluate(expression, values, about, {"if_fits": self._if_fits})
         amounts.check(value, key.domain, expression, values, about)
