@@ -10,7 +10,12 @@
 #include "samples.h"
 #include "text.h"
 
-enum { MOST_CPUS = 1 << 16, MOST_CACHES = 16, MOST_DOMAINS = 1024 };
+enum { MOST_CPUS = 1 << 16, MOST_CACHES = 16 };
+
+/* The folder of the memory domains; another one where domains are tried out that are not there. */
+#ifndef DOMAINS
+#define DOMAINS "/sys/devices/system/node"
+#endif
 
 /* Goes through a list such as "0-3,8": the next range in *first, *last. Returns where to go on,
  * NULL at the end. */
@@ -36,17 +41,20 @@ static int list_has(const char *list, long cpu)
     return 0;
 }
 
+static void add_cpu(struct cpus *cpus, int cpu)
+{
+    cpus->numbers = memory_resize(cpus->numbers, (size_t)(cpus->count + 1) * sizeof *cpus->numbers);
+    cpus->numbers[cpus->count++] = cpu;
+}
+
 struct cpus cpus_read(void)
 {
     struct cpus cpus = {0};
     char *list = allowed_cpus();
     long first, last;
     for (const char *at = list; (at = next_range(at, &first, &last));)
-        for (long cpu = first; cpu <= last; cpu++) {
-            cpus.numbers =
-                memory_resize(cpus.numbers, (size_t)(cpus.count + 1) * sizeof *cpus.numbers);
-            cpus.numbers[cpus.count++] = (int)cpu;
-        }
+        for (long cpu = first; cpu <= last; cpu++)
+            add_cpu(&cpus, (int)cpu);
     free(list);
     return cpus;
 }
@@ -94,12 +102,20 @@ static long shared_cache(int a, int b)
     return lowest;
 }
 
+/* Processors of a memory domain by the kernel's number; NULL if there is none. */
+static char *domain_list(int number)
+{
+    struct text path = {0};
+    text_add(&path, DOMAINS "/node%d/cpulist", number);
+    char *list = file_read(path.at);
+    text_free(&path);
+    return list;
+}
+
 static int same_domain(int a, int b)
 {
     for (int domain = 0; domain < MOST_DOMAINS; domain++) {
-        char path[64];
-        snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", domain);
-        char *list = file_read(path);
+        char *list = domain_list(domain);
         int has_a = list_has(list, a), has_b = list_has(list, b);
         free(list);
         if (has_a || has_b)
@@ -116,6 +132,31 @@ static int same_socket(int a, int b)
     free(first);
     free(second);
     return same;
+}
+
+/* Whether a processor is another hardware thread of a core of which one is there already. */
+static int has_sibling(const struct cpus *cpus, int cpu)
+{
+    for (int i = 0; i < cpus->count; i++)
+        if (same_list(cpus->numbers[i], "topology/thread_siblings_list", cpu))
+            return 1;
+    return 0;
+}
+
+struct cpus cpus_of_domain(long domain)
+{
+    struct cpus usable = cpus_read(), found = {0};
+    for (int number = 0; number < MOST_DOMAINS && domain >= 0; number++) {
+        char *list = domain_list(number);
+        for (int i = 0; i < usable.count; i++)
+            if (list_has(list, usable.numbers[i]) && !has_sibling(&found, usable.numbers[i]))
+                add_cpu(&found, usable.numbers[i]);
+        free(list);
+        if (found.count && domain-- > 0)
+            cpus_free(&found);
+    }
+    cpus_free(&usable);
+    return found;
 }
 
 enum distance cpus_distance(int a, int b)

@@ -13,6 +13,12 @@ struct cpus {
 struct cpus cpus_read(void);
 void cpus_free(struct cpus *);
 
+enum { MOST_DOMAINS = 1024 };
+
+/* Processors of a memory domain, one of each core; domains count from 0 among those of which this
+ * process may use a processor. None if there are not as many. */
+struct cpus cpus_of_domain(long domain);
+
 /* How far a message between two processors goes, by what they share: same core, a cache (by level),
  * the memory domain, the socket, nothing. Smaller is nearer. */
 enum distance { SAME_CORE, SAME_L2 = 2, SAME_L3, SAME_L4, SAME_DOMAIN, SAME_SOCKET, OTHER_SOCKET };

@@ -16,6 +16,7 @@ struct job;
  * the sample. */
 struct result {
     struct batches batches;
+    struct batches arithmetic; /* the arithmetic of an operation alone */
     double moved;     /* bytes that one operation moves */
     double work;      /* what one operation holds: flop, accesses, cycles */
     double compute;   /* seconds of computation put between post and wait */

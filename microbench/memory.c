@@ -9,6 +9,11 @@
  *                             use; moved = 2 B
  *   chase bytes=B             goes through B bytes from line to line in a random cycle, each load
  *                             waiting for the one before; one operation is one load
+ *   remote_triad threads=T bytes=B on=I data=J
+ *   remote_chase bytes=B on=I data=J
+ *                             the same by threads that are bound to the cores of memory domain I,
+ *                             with arrays that were touched first from domain J; domains count from
+ *                             0 among those with processors that this process may use
  *
  * B is the size of the whole array, of which every thread has an equal, contiguous part, and
  * touches it first: on a node with several memory domains every part then lies with its thread
@@ -20,50 +25,15 @@
 #define _POSIX_C_SOURCE 200809L
 #include <omp.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "arrays.h"
 #include "clock.h"
 #include "node.h"
-#include "team.h"
-#include "vectors.h"
 
-enum { GRAIN_BYTES = GRAIN * sizeof(double) };
 #define MOST_BYTES (1L << 36) /* lines are counted with 32 bits */
-
-struct arrays {
-    struct team team;
-    struct vectors vectors;
-    void *blocks[3];
-    double *a, *b, *c; /* as many as the job uses */
-    long doubles;
-};
-
-/* The part of a thread, in whole grains. */
-static void part_of(const struct arrays *arrays, long thread, long *first, long *count)
-{
-    long grains = arrays->doubles / GRAIN;
-    *first = grains * thread / arrays->team.threads * GRAIN;
-    *count = grains * (thread + 1) / arrays->team.threads * GRAIN - *first;
-}
-
-static void touch(struct arrays *arrays)
-{
-#pragma omp parallel num_threads((int)arrays->team.threads)
-    {
-        long first, count;
-        part_of(arrays, omp_get_thread_num(), &first, &count);
-        for (long i = first; i < first + count; i++) {
-            arrays->a[i] = 1;
-            if (arrays->b)
-                arrays->b[i] = 2;
-            if (arrays->c)
-                arrays->c[i] = 0.5;
-        }
-    }
-}
 
 static double triad(void *state, long inner)
 {
@@ -71,11 +41,13 @@ static double triad(void *state, long inner)
 #pragma omp parallel num_threads((int)arrays->team.threads)
     {
         long at, count;
-        part_of(arrays, omp_get_thread_num(), &at, &count);
+        arrays_part(arrays, omp_get_thread_num(), &at, &count);
+        struct pinned before = pin_among(&arrays->places.on, omp_get_thread_num());
         team_begin(&arrays->team);
         for (long i = 0; i < inner; i++)
             arrays->vectors.triad(arrays->a + at, arrays->b + at, arrays->c + at, 3.0, count);
         team_end(&arrays->team);
+        unpin(before);
     }
     return team_contended_seconds(&arrays->team);
 }
@@ -86,7 +58,7 @@ static double load(void *state, long inner)
 #pragma omp parallel num_threads((int)arrays->team.threads)
     {
         long at, count;
-        part_of(arrays, omp_get_thread_num(), &at, &count);
+        arrays_part(arrays, omp_get_thread_num(), &at, &count);
         team_begin(&arrays->team);
         arrays->vectors.load(arrays->a + at, count, inner);
         team_end(&arrays->team);
@@ -100,7 +72,7 @@ static double copy(void *state, long inner)
 #pragma omp parallel num_threads((int)arrays->team.threads)
     {
         long at, count;
-        part_of(arrays, omp_get_thread_num(), &at, &count);
+        arrays_part(arrays, omp_get_thread_num(), &at, &count);
         team_begin(&arrays->team);
         for (long i = 0; i < inner; i++) {
             memcpy(arrays->a + at, arrays->b + at, (size_t)count * sizeof(double));
@@ -111,68 +83,17 @@ static double copy(void *state, long inner)
     return team_contended_seconds(&arrays->team);
 }
 
-/* Bytes of memory that are free to use, as the kernel estimates; -1 if it does not tell. */
-static long long available_bytes(void)
-{
-    char *content = file_read("/proc/meminfo");
-    const char *line = content ? strstr(content, "MemAvailable:") : NULL;
-    long long kilobytes = -1;
-    if (line)
-        sscanf(line, "MemAvailable: %lld", &kilobytes);
-    free(content);
-    return kilobytes < 0 ? -1 : kilobytes * 1024;
-}
-
-/* Where there is not enough memory the kernel kills the program rather than refuse it. */
-static int fits_memory(double bytes, struct result *absent)
-{
-    long long available = available_bytes();
-    if (available < 0 || bytes <= 0.8 * (double)available)
-        return 1;
-    *absent = result_absent("needs %.0f MiB of memory, %.0f MiB are available", bytes / 1048576,
-                            (double)available / 1048576);
-    return 0;
-}
-
-/* The arrays start at different offsets within a page: a load behind a store to the same offset of
- * another page would have to wait for it on many processors. */
-static double *reserve_array(struct arrays *arrays, int which)
-{
-    size_t shift = (size_t)which * (1024 + 2 * LINE);
-    char *block = aligned_reserve((size_t)arrays->doubles * sizeof(double) + shift);
-    arrays->blocks[which] = block;
-    return block ? (double *)(block + shift) : NULL;
-}
-
 static struct result run_arrays(const struct job *job, const struct plan *plan, batch_fn batch,
                                 int count)
 {
     struct result result = {0};
-    struct arrays arrays = {.vectors = widest_vectors()};
-    long bytes = job_integer(job, "bytes", 0), threads = job_integer(job, "threads", 1);
-    arrays.doubles = bytes / GRAIN_BYTES * GRAIN;
-    if (arrays.doubles / GRAIN < threads)
-        return result_absent("%ld bytes are too few for %ld threads of at least %d bytes each",
-                             bytes, threads, (int)GRAIN_BYTES);
-    if (!fits_memory((double)count * (double)bytes, &result) ||
-        team_open(&arrays.team, threads, &result))
+    struct arrays arrays;
+    if (arrays_open(&arrays, job, count, job_integer(job, "bytes", 0), &result))
         return result;
-
-    double **each[] = {&arrays.a, &arrays.b, &arrays.c};
-    int have = 0;
-    while (have < count && (*each[have] = reserve_array(&arrays, have)))
-        have++;
-    if (have == count) {
-        touch(&arrays);
-        result.batches = measure(plan, batch, NULL, &arrays);
-        /* load reads one array, triad and copy touch all of theirs once */
-        result.moved = (double)count * (double)arrays.doubles * sizeof(double);
-    } else {
-        result = result_absent("not enough memory for %d arrays of %ld bytes", count, bytes);
-    }
-    for (int i = 0; i < 3; i++)
-        free(arrays.blocks[i]);
-    team_close(&arrays.team);
+    result.batches = measure(plan, batch, NULL, &arrays);
+    /* load reads one array, triad and copy touch all of theirs once */
+    result.moved = (double)count * (double)arrays.doubles * sizeof(double);
+    arrays_close(&arrays);
     return result;
 }
 
@@ -196,17 +117,20 @@ static struct result run_copy(const struct job *job, const struct plan *plan, vo
 
 struct chain {
     void **at;
+    struct places places;
 };
 
 static double chase(void *state, long inner)
 {
     struct chain *chain = state;
     void **at = chain->at;
+    struct pinned before = pin_among(&chain->places.on, 0);
     double start = clock_now();
     for (long i = 0; i < inner; i++)
         at = *at;
     __asm__ volatile("" : "+r"(at));
     double seconds = clock_now() - start;
+    unpin(before);
     chain->at = at;
     return seconds;
 }
@@ -256,18 +180,25 @@ static struct result run_chase(const struct job *job, const struct plan *plan, v
     (void)context;
     struct result result = {0};
     long bytes = job_integer(job, "bytes", 0), line = line_bytes(), lines = bytes / line;
+    struct chain chain = {0};
     if (lines < 2)
         return result_absent("%ld bytes are less than two lines of %ld bytes", bytes, line);
-    if (!fits_memory(1.1 * (double)bytes, &result))
+    if (!fits_memory(1.1 * (double)bytes, &result) || places_open(&chain.places, job, &result))
         return result;
     char *block = aligned_reserve((size_t)bytes);
-    if (block && link_lines(block, lines, line) == 0) {
-        struct chain chain = {(void **)block};
+    if (block)
+        stay_where_touched(block, (size_t)bytes);
+    struct pinned before = pin_among(&chain.places.data, 0);
+    int linked = block && link_lines(block, lines, line) == 0;
+    unpin(before);
+    if (linked) {
+        chain.at = (void **)block;
         result.batches = measure(plan, chase, NULL, &chain);
     } else {
         result = result_absent("not enough memory for an array of %ld bytes", bytes);
     }
     free(block);
+    places_close(&chain.places);
     return result;
 }
 
@@ -277,11 +208,26 @@ static const struct key ARRAY_KEYS[] = {
     {0},
 };
 static const struct key CHASE_KEYS[] = {{"bytes", INTEGER, 1, 1, MOST_BYTES, NULL}, {0}};
+static const struct key REMOTE_TRIAD_KEYS[] = {
+    {"threads", INTEGER, 1, 1, 65536, NULL},
+    {"bytes", INTEGER, 1, 1, MOST_BYTES, NULL},
+    {"on", INTEGER, 1, 0, MOST_DOMAINS - 1, NULL},
+    {"data", INTEGER, 1, 0, MOST_DOMAINS - 1, NULL},
+    {0},
+};
+static const struct key REMOTE_CHASE_KEYS[] = {
+    {"bytes", INTEGER, 1, 1, MOST_BYTES, NULL},
+    {"on", INTEGER, 1, 0, MOST_DOMAINS - 1, NULL},
+    {"data", INTEGER, 1, 0, MOST_DOMAINS - 1, NULL},
+    {0},
+};
 
 const struct job_kind memory_jobs[] = {
     {"triad", ARRAY_KEYS, NULL, run_triad},
     {"load", ARRAY_KEYS, NULL, run_load},
     {"copy", ARRAY_KEYS, NULL, run_copy},
     {"chase", CHASE_KEYS, NULL, run_chase},
+    {"remote_triad", REMOTE_TRIAD_KEYS, NULL, run_triad},
+    {"remote_chase", REMOTE_CHASE_KEYS, NULL, run_chase},
     {0},
 };

@@ -6,6 +6,7 @@
 
 extern const struct job_kind core_jobs[];
 extern const struct job_kind memory_jobs[];
+extern const struct job_kind mixed_jobs[];
 extern const struct job_kind construct_jobs[];
 extern const struct job_kind sharing_jobs[];
 extern const struct job_kind noise_jobs[];

@@ -31,6 +31,7 @@ static char *default_jobs(void *context)
         text_add(&jobs, "clock threads=%d\nfma threads=%d\n", threads, threads);
         text_add(&jobs, "triad threads=%d bytes=%ld\n", threads, 64L << 20);
         text_add(&jobs, "copy threads=%d bytes=%ld\n", threads, 64L << 20);
+        text_add(&jobs, "mixed threads=%d bytes=%ld arithmetic=100\n", threads, 192L << 20);
         for (long bytes = 16L << 10; bytes <= 64L << 20; bytes *= 4)
             text_add(&jobs, "load threads=%d bytes=%ld\n", threads, bytes * threads);
     }
@@ -52,7 +53,7 @@ static void add_to_header(struct text *header, void *context)
 
 int main(int argc, char **argv)
 {
-    const struct job_kind *const kinds[] = {construct_jobs, sharing_jobs, memory_jobs,
+    const struct job_kind *const kinds[] = {construct_jobs, sharing_jobs, memory_jobs, mixed_jobs,
                                             core_jobs,      noise_jobs,   NULL};
     const struct program program = {
         .name = "node",

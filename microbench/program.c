@@ -242,6 +242,7 @@ static int do_job(const struct program *program, const struct job *job, const st
         text_free(&error);
     }
     batches_free(&result.batches);
+    batches_free(&result.arithmetic);
     return agreed(program, wrong) ? FAILED : DONE;
 }
 

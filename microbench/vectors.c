@@ -57,13 +57,19 @@
 #define FMA(a, b, c) ((a) * (b) + (c))
 #include "vector_kernels.h"
 
+#define ALL(instructions, doubles, set)                                                            \
+    (struct vectors)                                                                               \
+    {                                                                                              \
+        instructions, doubles, fma_##set, load_##set, store_##set, triad_##set, mixed_##set        \
+    }
+
 struct vectors widest_vectors(void)
 {
 #ifdef ON_X86
     if (__builtin_cpu_supports("avx512f"))
-        return (struct vectors){"AVX-512", 8, fma_avx512, load_avx512, store_avx512, triad_avx512};
+        return ALL("AVX-512", 8, avx512);
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct vectors){"AVX2", 4, fma_avx2, load_avx2, store_avx2, triad_avx2};
+        return ALL("AVX2", 4, avx2);
 #endif
-    return (struct vectors){"128 bits", 2, fma_128, load_128, store_128, triad_128};
+    return ALL("128 bits", 2, 128);
 }

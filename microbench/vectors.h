@@ -15,6 +15,8 @@ struct vectors {
     void (*store)(double *array, long n, long sweeps);
     /* a = b + s c, once */
     void (*triad)(double *a, const double *b, const double *c, double s, long n);
+    /* a = b + c / 2, and `fours` times 4 multiply-adds of every element before it is stored */
+    void (*mixed)(double *a, const double *b, const double *c, long n, long fours);
 };
 
 struct vectors widest_vectors(void);

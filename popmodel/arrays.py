@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,14 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     hashes, which takes longer than to sort.
     """
     return np.unique(values, return_counts=True)[0]
+
+
+def among(values: NDArray[Any], few: Iterable[float]) -> NDArray[np.bool_]:
+    """Whether each value is one of a few: as `numpy.isin`, which sorts and imports ``numpy.ma``."""
+    found = np.zeros(values.shape, np.bool_)
+    for one in few:
+        found |= values == one
+    return found
 
 
 def numbered(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

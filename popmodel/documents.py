@@ -27,7 +27,7 @@ LARGEST_TOML = 1 << 20
 LONGEST_NAME = 32
 """Parts of a dotted name: the time that it takes to read one grows with the square of them."""
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_NAME = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{LONGEST_NAME}}}", re.ASCII)
+_LONG_NAME = rf"(?a){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{LONGEST_NAME}}}"
 
 
 class Bundled:
@@ -102,7 +102,7 @@ def parse_toml(
     """Table of a TOML text; raises `error` with line and column if it is none."""
     if len(text) > LARGEST_TOML:
         raise error(path, f"is larger than {LARGEST_TOML >> 20} MiB, the limit for TOML files")
-    if found := _LONG_NAME.search(text):
+    if found := re.search(_LONG_NAME, text):
         line = text.count("\n", 0, found.start()) + 1
         raise error(path, f"contains a key with more than {LONGEST_NAME} parts", line=line)
     try:

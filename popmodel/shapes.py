@@ -20,7 +20,7 @@ SMALLEST = 1e-30
 DEEPEST = 32
 """Levels of a value of which nothing is known but that it is JSON."""
 
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = "[\ud800-\udfff]"
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxlong = _SHOWN.maxother = 40
 
@@ -138,7 +138,9 @@ class Text:
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             expected = f"one of {', '.join(self.choices)}" if self.choices else "text"
             raise ShapeError(f"must be {expected}, not {shown(value)}")
-        if _HALF.search(value):  # JSON can escape it, no file can hold it
+        if not value.isascii() and re.search(
+            _HALF, value
+        ):  # JSON can escape it, no file can hold it
             raise ShapeError(f"contains half of a surrogate pair: {shown(value)}")
         return value
 

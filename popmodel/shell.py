@@ -16,7 +16,7 @@ from popmodel.errors import UsageError
 
 __all__ = ["join", "plain", "quote", "visible"]
 
-_HIDDEN = re.compile(
+_HIDDEN = (
     "[\x00-\x1f\x7f-\x9f"  # control characters: they end lines, move the cursor, colour the screen
     "\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # show text in another order, or not
     "\u2028\u2029"  # end lines in some programs
@@ -28,9 +28,9 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 def quote(word: str) -> str:
     """Quote a word for a shell, on one line and with all its characters to be seen."""
-    if not _HIDDEN.search(word):
+    if word.isprintable() or not re.search(_HIDDEN, word):
         return shlex.quote(word)
-    return "$'" + re.sub(rf"['\\]|{_HIDDEN.pattern}", lambda found: _bytes(found[0]), word) + "'"
+    return "$'" + re.sub(rf"['\\]|{_HIDDEN}", lambda found: _bytes(found[0]), word) + "'"
 
 
 def join(words: Iterable[str]) -> str:
@@ -40,7 +40,9 @@ def join(words: Iterable[str]) -> str:
 
 def visible(text: str) -> str:
     r"""Text in which what is hidden stands as an escape: a line end as ``\n``, ESC as ``\x1b``."""
-    return _HIDDEN.sub(lambda found: _escape(found[0]), text)
+    if text.isprintable():  # as nearly every text is: it costs no compiling of the pattern
+        return text
+    return re.sub(_HIDDEN, lambda found: _escape(found[0]), text)
 
 
 def plain(name: str, what: str) -> str:
@@ -59,7 +61,9 @@ def plain(name: str, what: str) -> str:
         It holds a control character or one that changes the order of the text around it.
     """
     # Bytes that are no UTF-8 are an old name's letters, and harmless.
-    found = next((each for each in _HIDDEN.findall(name) if not "\ud800" <= each <= "\udfff"), None)
+    found = next(
+        (each for each in re.findall(_HIDDEN, name) if not "\ud800" <= each <= "\udfff"), None
+    )
     if found is not None:
         raise UsageError(
             f"{what} contains an invisible character ({_escape(found)}): {visible(name)}",

@@ -42,9 +42,7 @@ BANDWIDTH_UNITS = {f"{unit}/s": float(size) for unit, size in SIZE_UNITS.items()
     "Gbit/s": 1e9 / 8,
 }
 
-_QUANTITY = re.compile(
-    r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s.+-].*)?", re.DOTALL
-)
+_QUANTITY = r"(?s)\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s.+-].*)?"
 
 _ACCEPTED_TIME = "give a number with ns, us, ms, s, min or h, for example 5us"
 _ACCEPTED_SIZE = "give a number with B, kB, MB, GB, KiB, MiB or GiB, for example 32KiB, or inf"
@@ -140,7 +138,7 @@ def format_bandwidth(bandwidth: float, *, digits: int = 4, trim: bool = True) ->
 
 def _refuse_bare(text: str, what: str, guess: Callable[[float], str], accepted: str) -> None:
     """Refuse a number without unit: 5 is likelier meant as 5 us than as 5 s."""
-    match = _QUANTITY.fullmatch(text)
+    match = re.fullmatch(_QUANTITY, text)
     if match is None or match[2] or float(match[1]) <= 0:
         return
     meant = f"{match[1]}{guess(float(match[1]))}"
@@ -156,7 +154,7 @@ def _guess_bandwidth(number: float) -> str:
 
 
 def _parse(text: str, what: str, units: dict[str, float] | dict[str, int], accepted: str) -> float:
-    match = _QUANTITY.fullmatch(text)
+    match = re.fullmatch(_QUANTITY, text)
     if match is None:
         raise UsageError(f"'{text}' is not a {what}", accepted)
     number, unit = match[1], (match[2] or "").rstrip()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from console import ROOT
 
 from popmodel.model.grammar.keys import Key
+from popmodel.model.grammar.machine_names import CLOCK, MACHINE, NAMED
 from popmodel.model.signature.tables import KEYS, TABLES
 
 PAGE = ROOT / "popmodel" / "model" / "signature" / "bundled" / "README.md"
@@ -39,6 +40,16 @@ def _tables(items: str) -> Iterator[str]:
         yield "|---|---|---|---|---|"
         yield from map(_row, keys)
         yield ""
+    yield "### quantities of the machine"
+    yield ""
+    yield "Formulas of the program may name them; words in capitals stand for names in the profile."
+    yield ""
+    yield "| name | unit | meaning |"
+    yield "|---|---|---|"
+    for path, parameter in NAMED.items():
+        meaning = "clock with the active cores of the run" if path == CLOCK else parameter.meaning
+        yield f"| `{MACHINE}.{path}` | {parameter.unit} | {meaning} |"
+    yield ""
 
 
 def _row(key: Key) -> str:

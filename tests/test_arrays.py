@@ -15,6 +15,13 @@ def test_distinct_values_are_those_of_numpy(size: int) -> None:
     assert arrays.distinct(values).dtype == values.dtype
 
 
+@pytest.mark.parametrize("size", [0, 1, 1000])
+@pytest.mark.parametrize("few", [[], [3], [0, 49, 7, 70]])
+def test_values_among_a_few_are_those_of_numpy(size: int, few: list[int]) -> None:
+    values = np.random.default_rng(1).integers(0, 50, size, dtype=np.uint32)
+    assert np.array_equal(arrays.among(values, few), np.isin(values, few))
+
+
 @pytest.mark.parametrize("size", [1, 2, 7, 100])
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.95, 1.0])
 def test_quantiles_are_those_of_numpy(size: int, share: float) -> None:

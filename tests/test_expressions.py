@@ -226,3 +226,25 @@ def test_a_number_with_a_unit_is_told_to_stand_alone(text: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse(text)
     assert caught.value.hint == "write the number without its unit"
+
+
+def test_names_with_dots_are_names_below_their_root_only() -> None:
+    found = parse("2*m.a.b + m.c", root="m")
+    assert found.names == {"m.a.b", "m.c"}
+    assert found.evaluate({"m.a.b": 3.0, "m.c": 1.0}) == 7.0
+    assert found.evaluate({"m.a.b": np.array([3.0, 4.0]), "m.c": 1.0}).tolist() == [7.0, 9.0]
+    with pytest.raises(ExpressionError, match=r"unknown name 'm.c'"):
+        found.evaluate({"m.a.b": 3.0})
+
+
+@pytest.mark.parametrize(
+    "text", ["n.a", "mm.a", "sqrt(m).a", "m.a()", "(m.a + 1).b", "m[0].a", "1 .real", "m.a.b.c(1)"]
+)
+def test_nothing_else_with_a_dot_is_a_name(text: str) -> None:
+    with pytest.raises(ExpressionError, match=r"attributes|called by name|functions can be called"):
+        parse(text, root="m")
+
+
+def test_an_attribute_is_never_looked_up() -> None:
+    text = "m.__class__.__mro__"
+    assert parse(text, root="m").evaluate({text: 2.0}) == 2.0

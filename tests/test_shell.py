@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
-from popmodel.shell import join, plain, quote, visible
+from popmodel.shell import _HIDDEN, join, plain, quote, visible
 
+ALL = "".join(map(chr, range(sys.maxunicode + 1)))
 NO_ZERO = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"))
 BYTES = st.binary().map(lambda data: data.replace(b"\0", b"").decode("utf-8", "surrogateescape"))
 ODD = st.text("'\"\\$`!#~*?[]{}()<>|&; \n\t\r\x1b\x7f\x85\u202e\u2066\u2028ab\u00fc\U0001f600")
@@ -28,6 +31,11 @@ def test_bash_reads_the_words_that_were_meant(words: list[str]) -> None:
     )
     read = done.stdout.split(b"\0")[:-1] if words else []
     assert [word.decode(errors="surrogateescape") for word in read] == words
+
+
+def test_what_is_hidden_is_not_printable() -> None:
+    """For printable texts the pattern is not looked for."""
+    assert not any(char.isprintable() for char in re.findall(_HIDDEN, ALL))
 
 
 @given(st.one_of(NO_ZERO, BYTES, ODD))

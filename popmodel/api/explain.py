@@ -54,8 +54,8 @@ def explain(name: str | None = None) -> dict[str, Any]:
         family = find_family(spelling, families)
         if family is not None:
             return _catalogue([family])
-        words = glossary.find(spelling)
         metric = find_metric(spelling, families) or glossary.abbreviations().get(plain(spelling))
+        words = glossary.find(spelling, is_metric=metric is not None)
         if metric is not None:
             return _meaning(explain_metric(metric, families), words)
         if words:

@@ -7,7 +7,7 @@ are used; ``glossary.toml`` has the rest.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -65,9 +65,23 @@ class Word:
     measure: str = ""
 
 
-def find(wanted: str) -> list[Word]:
-    """Every word of that name or spelling; those with the same capitals first."""
-    found = [*_by_name().get(plain(wanted), []), *_parameter(wanted), *_remedy(wanted)]
+def find(wanted: str, *, is_metric: bool = False) -> list[Word]:
+    """Every word of that name or spelling; those with the same capitals first.
+
+    Keys of signatures and changes of parts of a program are asked for only where they may be meant:
+    the model has them, whose rooms take longer to load than all else that explains a word.
+
+    Parameters
+    ----------
+    wanted : str
+        What was written.
+    is_metric : bool
+        Whether a metric has that name.
+    """
+    name = plain(wanted)
+    found = [*_words_by_name().get(name, ()), *_parameter(wanted)]
+    if not (found or is_metric) or name in _file()["also_keys"]:
+        found += [*_keys_by_name().get(name, ()), *_remedy(wanted)]
     exact = [word for word in found if wanted in (word.name, *word.also)]
     return list(dict.fromkeys(exact or found))
 
@@ -95,9 +109,18 @@ def _file() -> dict[str, Any]:
 
 
 @cache
-def _by_name() -> dict[str, list[Word]]:
+def _words_by_name() -> dict[str, list[Word]]:
+    return _by_name(words())
+
+
+@cache
+def _keys_by_name() -> dict[str, list[Word]]:
+    return _by_name(_keys())
+
+
+def _by_name(known: Iterable[Word]) -> dict[str, list[Word]]:
     found: dict[str, list[Word]] = {}
-    for word in (*words(), *_keys()):
+    for word in known:
         for name in dict.fromkeys(plain(name) for name in (word.name, *word.also)):
             found.setdefault(name, []).append(word)
     return found

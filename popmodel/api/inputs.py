@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.errors import UsageError, did_you_mean
@@ -142,6 +141,8 @@ def numbers(name: str, given: Mapping[str, float] | None) -> dict[str, float]:
         return {}
     if not isinstance(given, Mapping):
         raise UsageError(f"{name}: must be a dict of names and numbers, not {type(given).__name__}")
+    from numbers import Real
+
     for key, value in given.items():
         if not isinstance(value, Real) or isinstance(value, bool):
             raise UsageError(f"{name}: {key}={value!r}: must be a number")

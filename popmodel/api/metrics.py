@@ -216,7 +216,7 @@ def metrics(
         with _named(path):
             runs.append(analyse(trace, part=part))
             breakdowns.append(break_down(by, trace, runs[-1], part, outside_mpi))
-        warnings.append(as_data((*trace.warnings, *trace.calls().warnings)))
+        warnings.append(as_data((*trace.warnings, *trace.call_warnings())))
     comparable = [
         Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)
         for name, run in zip(names, runs, strict=True)

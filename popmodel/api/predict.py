@@ -76,6 +76,7 @@ def predict(
     *,
     nodes: int | None = None,
     cores_per_node: int | None = None,
+    imbalance: Mapping[str, float] | None = None,
     reference: Reference | None = None,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
@@ -97,6 +98,10 @@ def predict(
         Parameters of the application that replace those of the signature.
     nodes, cores_per_node : int, optional
         Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
+    imbalance : mapping of str to float, optional
+        Spreads of the work of processes that replace those of the signature: ``persistent`` (the
+        same process is slow in every step) and ``transient`` (another one in every step), as
+        coefficients of variation.
     reference : (int, int) or (int, int, mapping of str to float), optional
         Processes and threads of the run that the scaling metrics compare with, and its parameters
         that differ (weak scaling); default: 1 x 1, or the smallest possible part of this run.
@@ -134,7 +139,7 @@ def predict(
     if procs is None:
         raise UsageError("the number of processes is missing", "try procs=16")
     found = carry_out(
-        signature_of(application),
+        signature_of(application).with_imbalance(numbers("imbalance", imbalance)),
         profile_of(machine),
         whole_number("procs", procs),
         whole_number("threads", threads),

@@ -36,12 +36,13 @@ def formula(
     *,
     nodes: int | None = None,
     cores_per_node: int | None = None,
+    imbalance: Mapping[str, float] | None = None,
 ) -> Formula:
     """Derive the formula of a metric, or of the runtime; other arguments as for `predict`."""
     from popmodel.formulas import derivation
 
     return derivation.formula(
-        signature_of(application),
+        signature_of(application).with_imbalance(imbalance or {}),
         profile_of(machine),
         procs,
         threads,

@@ -72,6 +72,7 @@ def sweep(
     cores: int | Iterable[int] | None = None,
     settings: Mapping[str, float] | None = None,
     *,
+    imbalance: Mapping[str, float] | None = None,
     what_if: Mapping[str, float] | None = None,
     nodes: int | None = None,
     cores_per_node: int | None = None,
@@ -95,6 +96,10 @@ def sweep(
         Numbers of cores; omit it to find the largest number that keeps `efficiency`.
     settings : mapping of str to float, optional
         Parameters of the application that replace those of the signature.
+    imbalance : mapping of str to float, optional
+        Spreads of the work of processes that replace those of the signature: ``persistent`` (the
+        same process is slow in every step) and ``transient`` (another one in every step), as
+        coefficients of variation.
     what_if : mapping of str to float, optional
         Factors on ``latency``, ``bandwidth``, ``memory``, ``clock``, ``openmp``, ``imbalance``.
     nodes, cores_per_node : int, optional
@@ -113,14 +118,15 @@ def sweep(
     Returns
     -------
     Sweep
-        ``candidates`` and, for each number of cores, one of ``choices``.
+        ``candidates`` and, for each number of cores, one of ``choices``, or why there is none in
+        ``impossible``.
 
     Raises
     ------
     FileError
         If a file cannot be read.
     UsageError
-        If no split is possible; the message gives the reason for the first.
+        If no split of any number of cores is possible; the message gives the reason for the first.
     MissingQuantity
         If the machine profile lacks a value that the application needs.
 
@@ -154,7 +160,7 @@ def sweep(
         )
     counts = None if cores is None else [whole_number("cores", one) for one in several(cores)]
     found = model.sweep(
-        signature_of(application),
+        signature_of(application).with_imbalance(numbers("imbalance", imbalance)),
         profile_of(machine),
         counts,
         numbers("settings", settings),

@@ -33,6 +33,7 @@ from popmodel.trace.part import PROGRAM, Part, Window
 from popmodel.units import plural
 from popmodel.validation import subject
 from popmodel.validation.comparison import Row, compare, summary
+from popmodel.validation.left_out import LeftOut, of_runs, oversubscribed, suspicious
 from popmodel.validation.measurement import Measurement, from_run
 from popmodel.validation.predicted import PREDICTION
 from popmodel.validation.repeats import Split, splits
@@ -62,7 +63,9 @@ class Validation(Result):
     measured : tuple of Measurement
         The measured runs.
     rows : tuple of Row
-        One row for every quantity of every run.
+        One row for every quantity of every run that is compared.
+    left_out : tuple of LeftOut
+        Runs that are not compared: their threads had no cores of their own.
     defaults : mapping of str to float
         Parameters of the application left at their defaults.
     tables : tuple of RunTimes
@@ -76,6 +79,7 @@ class Validation(Result):
     preset: bool
     measured: tuple[Measurement, ...]
     rows: tuple[Row, ...]
+    left_out: tuple[LeftOut, ...]
     defaults: Mapping[str, float]
     tables: tuple[RunTimes, ...]
     files: tuple[str, ...]
@@ -90,7 +94,7 @@ class Validation(Result):
         found = self.splits
         return document(
             SCHEMA,
-            verdict=verdict(found, self.defaults, disturbed=self._disturbed),
+            verdict=verdict(found, self.defaults, self.left_out, disturbed=self._disturbed),
             application=self.application,
             machine=self.machine,
             preset=self.preset,
@@ -100,6 +104,7 @@ class Validation(Result):
                 for table in self.tables
                 if table.ignored
             ],
+            left_out=self.left_out,
             splits=found,
             rows=self.rows,
             summary=summary(self.rows),
@@ -133,6 +138,7 @@ def validate(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    all_runs: bool = False,
     cache: bool = True,
 ) -> Validation:
     """Compare predictions with measured runs.
@@ -143,7 +149,7 @@ def validate(
         A prediction returned by `predict` or saved as ``.json``, or an application to predict now.
     measured : path or Trace, or several of them
         Traces, or tables of runtimes (``.csv``); table columns named like a parameter of the
-        application set it for each run.
+        application set it for each run whose cell is not empty.
     machine : str, path or Profile, optional
         A machine profile: a file, the name of a preset, or a loaded one.
     settings : mapping of str to float, optional
@@ -158,6 +164,8 @@ def validate(
     from_start : bool
         Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
         MPI_Finalize on the first.
+    all_runs : bool
+        Compare every run, also those that look as if their threads had no cores of their own.
     cache : bool
         Whether to use and keep parsed copies of the traces.
 
@@ -202,19 +210,51 @@ def validate(
         else:
             runs.append(from_run(analyse(trace_of(one, cache=cache), part=part)))
     _refuse_conflicts(runs, changes)
-    predictions = about.predict(runs)
-    runs = [replace(run, parameters={**about.parameters, **run.parameters}) for run in runs]
-    in_tables = {name for table in tables for name in table.parameters}
+
+    def filled(run: Measurement) -> Measurement:
+        return replace(run, parameters={**about.parameters, **run.parameters})
+
+    able, crowded = (runs, []) if all_runs else _parted(runs, about)
+    predictions = about.predict(able)
+    rows = compare(predictions, [filled(run) for run in able])
+    left = of_runs((filled(run), why) for run, why in crowded)
+    if not all_runs:
+        kept, disturbed = suspicious(splits(rows))
+        left += disturbed
+        rows = tuple(row for row in rows if any(split.holds(row) for split in kept))
     return Validation(
         about.application,
         about.machine,
         about.preset,
-        tuple(runs),
-        compare(predictions, runs),
-        {name: value for name, value in about.defaults.items() if name not in in_tables},
+        tuple(filled(run) for run in runs),
+        rows,
+        left,
+        {
+            name: value
+            for name, value in about.defaults.items()
+            if not all(name in run.parameters for run in runs)
+        },
         tuple(tables),
         (*about.files, *map(path_of, given)),
     )
+
+
+def _parted(
+    runs: Sequence[Measurement], about: Subject
+) -> tuple[list[Measurement], list[tuple[Measurement, str]]]:
+    """Runs whose threads had cores, and the others with the reason; all if there are no others."""
+    able: list[Measurement] = []
+    crowded: list[tuple[Measurement, str]] = []
+    for run in runs:
+        why = None if about.available is None else oversubscribed(run, *about.available)
+        if why is None and run.disturbed:
+            why = "their threads waited for CPUs"
+        if why is None:
+            able.append(run)
+        else:
+            crowded.append((run, why))
+    # where none is left, prediction and verdict say what the machine has, and what disturbed
+    return (able, crowded) if able else (list(runs), [])
 
 
 def _is_table(measured: TraceLike) -> bool:
@@ -249,12 +289,13 @@ def _refuse_changes(
 
 
 def _refuse_conflicts(runs: Sequence[Measurement], changes: Mapping[str, float]) -> None:
-    """Refuse a table that contradicts a parameter that was set."""
-    for run in runs:
-        for name in run.parameters:
-            if name in changes and run.parameters[name] != changes[name]:
+    """Refuse a parameter that was set although all runs have their own values, and another one."""
+    for name, value in changes.items():
+        if not all(name in run.parameters for run in runs):
+            continue  # set for the runs that leave it open
+        for run in runs:
+            if run.parameters[name] != value:
                 raise UsageError(
-                    f"{run.place}: {name} is {run.parameters[name]:g}, "
-                    f"but was set to {changes[name]:g}",
+                    f"{run.place}: {name} is {run.parameters[name]:g}, but was set to {value:g}",
                     f"do not set {name}: each run is predicted with its own",
                 )

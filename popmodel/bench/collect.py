@@ -226,16 +226,23 @@ def replace_parts(kept: Mapping[str, Any], fresh: Document, parts: Sequence[str]
     return merged | {name: table for name, table in tables.items() if table}
 
 
+_OF_ALL = ("launches", "jobs", "converged", "noisy", "why")
+"""What the quality of a section says of all that was measured of it."""
+
+
 def _lesser(kept: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
     """Quality of a section of which a part was measured anew: no better than that of either.
 
     The number of jobs is left out: those of the old measurement that were replaced are not known.
+    What only one of them tells, such as the fit of a quantity, is taken over, the later first.
     """
     merged: dict[str, Any] = {
         key: min(one[key] for one in (kept, fresh) if key in one)
         for key in ("launches", "converged")
         if key in kept or key in fresh
     }
+    told = {key: value for key, value in {**kept, **fresh}.items() if key not in _OF_ALL}
+    merged |= told
     merged["noisy"] = bool(kept.get("noisy") or fresh.get("noisy"))
     why = [reason for one in (kept, fresh) for reason in _reasons(one)]
     return merged | ({"why": list(dict.fromkeys(why))} if why else {})

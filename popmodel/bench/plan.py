@@ -182,6 +182,7 @@ MODES: Mapping[str, Mode] = {
 PRECISION = 0.03
 _LONGER = 1.2  # of the time of a mode: less is not worth a word
 _LONG = 10.0  # budget of a long job, in budgets of a short one
+_SEVERAL = 3.0  # the same of a job that measures three things
 _LONGEST_QUANTUM = 1000  # batches of the quantum, about 1 ms each: a distribution, not a median
 _START = {"node": 0.1, "mpi": 1.0}  # s until the first job
 _SLACK = 1.5  # what a launch may take longer than its budgets: arrays are touched, jobs start
@@ -301,13 +302,14 @@ def make(
     """
     how = MODES[mode]
     full = mode == "full"
-    short, long = selection.node_jobs(wanted, topology, smt, full=full)
+    short, loops, long = selection.node_jobs(wanted, topology, smt, full=full)
     mpi = selection.mpi_jobs(wanted, topology, ranks, nodes, full=full)
     cores = topology.cores_per_node
     share = max(cores * nodes // ranks, 1)
     half = max(cores // 2, 1)
     blocks = _joined(
         _Block("node", 1, 1, cores, None, tuple(short)),
+        _Block("node", 1, 1, cores, None, tuple(loops), _SEVERAL),
         _Block("node", 1, 1, cores, None, tuple(long), _LONG, _LONGEST_QUANTUM),
         _Block("mpi", ranks, nodes, share, "funneled", mpi.everybody),
         _Block("mpi", 2, 2, 1, "funneled", mpi.pair),

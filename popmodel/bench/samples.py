@@ -40,7 +40,11 @@ PROGRAMS = ("node", "mpi")
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("clock", "fma", "loads", "stores", "smt"), ("work",)),
-    **dict.fromkeys(("triad", "load", "copy", "window"), ("moved",)),
+    **dict.fromkeys(("triad", "load", "copy", "window", "remote_triad"), ("moved",)),
+    "mixed": (
+        *("reference", "arithmetic", "work", "moved"),
+        *("params.threads", "params.bytes", "params.arithmetic"),
+    ),
     "construct": ("reference",),
     "overlap": ("reference", "compute"),
     "late_receiver": ("params.delay",),
@@ -50,7 +54,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 _POSITIVE = frozenset(
     job for job, needed in _NEEDED.items() if "work" in needed or "moved" in needed
-) | {"chase", "line_transfer", "quantum", "ping_pong"}
+) | {"chase", "remote_chase", "line_transfer", "quantum", "ping_pong"}
 """Jobs that are timed as they are: others take a time off, and what is left may be negative."""
 
 _DAMAGED = "remove the line, or measure again: popmodel bench"
@@ -107,6 +111,8 @@ RESULT = Table(
         "params": Table(
             {
                 **dict.fromkeys(("bytes", "chunk", "shared", "padded", "progress"), Whole(0)),
+                **dict.fromkeys(("on", "data"), Whole(0)),
+                "arithmetic": Whole(1),
                 **dict.fromkeys(("threads", "ranks", "pairs", "count"), Whole(1, 10**9)),
                 **dict.fromkeys(("op", "tier", "name", "distance", "direction"), Text()),
                 "delay": _Duration(),
@@ -115,6 +121,7 @@ RESULT = Table(
         ),
         "seconds": Items(Real(most=_LONGEST)),
         "reference": Optional(Items(Real(most=_LONGEST))),
+        "arithmetic": Items(Real(most=_LONGEST), 1),
         "absent": Optional(Text()),
         "moved": Real(above=0),
         "work": Real(above=0),
@@ -160,6 +167,8 @@ class Result:
         Why it could not be measured.
     launch : hashable
         What tells its launch from others; None as long as nothing needs it.
+    arithmetic : ndarray of float64, shape (k,), or None
+        The arithmetic of an operation alone, s; batches of their own.
     """
 
     job: str
@@ -169,6 +178,7 @@ class Result:
     facts: Mapping[str, Any] = field(default_factory=dict)
     absent: str | None = None
     launch: Hashable = None
+    arithmetic: Array | None = field(default=None, repr=False)
 
     @property
     def key(self) -> tuple[str, tuple[tuple[str, Any], ...]]:
@@ -300,8 +310,8 @@ def _checked(entry: Any, path: Path, number: int) -> dict[str, Any]:
 
 
 def _result(entry: Mapping[str, Any], path: Path, number: int) -> Result:
-    name, reference = entry["job"], entry.get("reference")
-    known = ("job", "params", "seconds", "reference", "absent")
+    name, reference, arithmetic = entry["job"], entry.get("reference"), entry.get("arithmetic")
+    known = ("job", "params", "seconds", "reference", "arithmetic", "absent")
     facts = {key: value for key, value in entry.items() if key not in known}
     result = Result(
         name,
@@ -310,6 +320,7 @@ def _result(entry: Mapping[str, Any], path: Path, number: int) -> Result:
         None if reference is None else np.array(reference, dtype=np.float64),
         facts,
         entry.get("absent"),
+        arithmetic=None if arithmetic is None else np.array(arithmetic, dtype=np.float64),
     )
     if result.absent is None and (problem := _problem(result)):
         raise SamplesError(path, problem, line=number, hint=_DAMAGED)
@@ -322,11 +333,14 @@ def _problem(result: Result) -> str | None:
         return "has neither seconds nor a reason in absent"
     if result.reference is not None and result.reference.size != result.seconds.size:
         return "reference and seconds must have the same number of entries"
-    said = {"reference": result.reference, **result.facts}
+    said = {"reference": result.reference, "arithmetic": result.arithmetic, **result.facts}
     said |= {f"params.{key}": value for key, value in result.params.items()}
     for name in _NEEDED.get(result.job, ()):
         if said.get(name) is None:
             return f"{name} is missing"
-    if result.job in _POSITIVE and result.seconds.min() < SMALLEST:
-        return f"seconds must be above 0, not {result.seconds.min():g}"
+    if result.job in _POSITIVE:
+        for name in ("seconds", "reference", "arithmetic"):
+            batches = getattr(result, name)
+            if batches is not None and batches.min() < SMALLEST:
+                return f"{name} must be above 0, not {batches.min():g}"
     return None

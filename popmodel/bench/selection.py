@@ -6,20 +6,16 @@ and nodes. Where the full mode takes every point, the quick one takes the ends a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from popmodel.bench.jobs import PATHS, Job, from_params, job
+from popmodel.bench.memory_jobs import counts_up_to, loop_jobs, memory_jobs
 from popmodel.machine.constructs import COPYING, PLAIN
 from popmodel.machine.parameter import NODE_PARTS
 from popmodel.machine.topology import Topology
 from popmodel.values import dataclass
 
 KIB, MIB = 1 << 10, 1 << 20
-LARGEST_ARRAY = 256 * MIB
-"""Bytes of an array in memory at most: more takes longer than the answer is worth."""
-BEYOND_CACHE = 4
-"""Arrays of this many times the last-level caches find next to nothing in them: STREAM's rule."""
 
 _SCHEDULES = {"static": (0, 1, 8, 64), "dynamic": (1, 8, 64), "guided": (1, 8)}  # 0: no chunk
 _COLLECTIVES = (
@@ -38,18 +34,12 @@ _MOST_COMMUNICATING = 16  # threads of a rank
 _DELAY = "0.0005"  # s: long against an eager send, short against the budget of a job
 
 
-def counts_up_to(largest: int, *extra: int) -> list[int]:
-    """1, 2, 4 ... up to a number, that number, and others that lie below it; rising."""
-    powers = [1 << power for power in range(max(largest, 1).bit_length())]
-    return sorted({count for count in [*powers, *extra, largest] if 1 <= count <= largest})
-
-
 # -- the node
 
 
 def node_jobs(
     wanted: Sequence[str], topology: Topology, smt: int, *, full: bool
-) -> tuple[list[Job], list[Job]]:
+) -> tuple[list[Job], list[Job], list[Job]]:
     """Jobs of the node program.
 
     Parameters
@@ -65,13 +55,15 @@ def node_jobs(
 
     Returns
     -------
-    tuple of two lists of Job
-        Those that soon have their batches, and those that want time, such as sweeps of memory.
+    tuple of three lists of Job
+        Those that soon have their batches, loops that are measured in several ways, and those that
+        want time, such as sweeps of memory.
     """
     cores = topology.cores_per_node
     threads = counts_up_to(cores, topology.cores_per_domain, topology.cores_per_socket)
     short: list[Job] = []
     long: list[Job] = []
+    loops = loop_jobs(topology, full=full) if "loops" in wanted else []
     if "core" in wanted:
         short += [job("clock", threads=count) for count in threads]
         short += [job("fma", threads=count) for count in sorted({1, cores})]
@@ -81,7 +73,7 @@ def node_jobs(
                 job("smt", threads=2, shared=shared) for shared in (0, 1) if cores + shared > 1
             ]
     if "memory" in wanted:
-        near, far = _memory_jobs(topology, full=full)
+        near, far = memory_jobs(topology, full=full)
         short += near
         long += far
     if "openmp" in wanted:
@@ -89,61 +81,7 @@ def node_jobs(
     if "noise" in wanted or NODE_PARTS.isdisjoint(wanted):
         # In the latter case for what comes with it: the node program tells what the hardware is.
         long.append(job("quantum"))
-    return short, long
-
-
-def array_bytes(topology: Topology) -> int:
-    """Bytes of an array that should come from memory, as far as time and memory allow.
-
-    Four times the last-level caches that the cores of a memory domain use, as STREAM's rules ask
-    (J. D. McCalpin). Three arrays of that size take a quarter of the node's memory at most.
-    """
-    last = topology.last_level_bytes or 64 * MIB
-    wanted = min(math.ceil(BEYOND_CACHE * last / (64 * KIB)) * 64 * KIB, LARGEST_ARRAY)
-    if topology.memory_per_node is not None:
-        wanted = min(wanted, topology.memory_per_node // 12)
-    return max(wanted // (64 * KIB), 1) * 64 * KIB
-
-
-def working_sets(topology: Topology) -> list[int]:
-    """One working set inside every level of cache: half of it, near its lower end if it is large.
-
-    Half of a cache leaves room for what else lies there; a set that the level below nearly holds
-    would measure that one.
-    """
-    sets: list[int] = []
-    below = 0
-    for cache in topology.caches:
-        size = cache.bytes // 2 if not below else min(cache.bytes // 2, 8 * below)
-        sets.append(max(size, below + below // 2) // KIB * KIB)
-        below = cache.bytes
-    return sets
-
-
-def _memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]]:
-    memory = array_bytes(topology)
-    in_domain = topology.cores_per_domain
-    extra = (3, in_domain * 3 // 4, *([in_domain // 4 * 3 // 2, 6] if full else []))
-    long = [job("triad", threads=count, bytes=memory) for count in counts_up_to(in_domain, *extra)]
-    long += [job("copy", threads=1, bytes=memory)]
-    sets = {size for size in working_sets(topology) if size < memory}
-    last = topology.caches[-1].bytes if topology.caches else 0
-    # Around the end of the last cache bandwidth falls, over a range that tells its usable share.
-    steps = (0.5, 0.75, 1.0, 1.5, 2.0) if full else (0.5, 1.0, 1.5)
-    sets |= {size for step in steps if 0 < (size := int(last * step) // KIB * KIB) < memory}
-    short: list[Job] = []
-    for size in sorted(sets | {memory}):
-        where = short if size <= 4 * MIB else long
-        where += [job("load", threads=1, bytes=size), job("chase", bytes=size)]
-    cores = topology.cores_per_node
-    if cores > 1:
-        short += [job("line_transfer", threads=2, distance=far) for far in ("near", "far")]
-        short += [
-            job("false_sharing", threads=count, padded=padded)
-            for count in (counts_up_to(cores)[1:] if full else sorted({2, cores}))
-            for padded in (0, 1)
-        ]
-    return short, long
+    return short, loops, long
 
 
 def _construct(name: str, **params: int) -> Job:
@@ -318,6 +256,8 @@ def left_out(
     wanted: Sequence[str], topology: Topology, ranks: int, nodes: int
 ) -> Iterator[tuple[str, str]]:
     """What these ranks cannot tell, whatever is measured: paths in the profile and reasons."""
+    if "memory" in wanted and topology.domains == 1:
+        yield "memory.remote", "needs 2 memory domains, this node has one"
     speaking = [part for part in wanted if part not in NODE_PARTS]
     if ranks < 2:
         for part in speaking:

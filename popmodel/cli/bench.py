@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "popmodel bench -o machine.json",
-    "popmodel bench --only core,memory,openmp,noise",
+    "popmodel bench --only core,memory,loops,openmp,noise",
     "popmodel bench --full --launcher 'srun --mpi=pmix' -o machine.json",
     "popmodel bench --script slurm --nodes 2 -o cluster.json",
     "popmodel bench collect cluster.samples -o cluster.json",
@@ -53,8 +53,9 @@ def command(
         str | None,
         typer.Option(
             metavar="PARTS",
-            help="Parts to measure, separated by commas: core, memory, openmp, p2p, collectives, "
-            "overlap, threads, noise. Default: all. With --force, FILE keeps its other parts.",
+            help="Parts to measure, separated by commas: core, memory, loops, openmp, p2p, "
+            "collectives, overlap, threads, noise. Default: all. With --force, FILE keeps its "
+            "other parts.",
             show_default=False,
         ),
     ] = None,

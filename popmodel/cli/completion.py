@@ -187,6 +187,12 @@ def _what_if(_: Any) -> Iterable[str]:
     return [f"{name}=" for name in WHAT_IF]
 
 
+def _spreads(_: Any) -> Iterable[str]:
+    from popmodel.model.changes import SPREADS
+
+    return [f"{name}=" for name in SPREADS]
+
+
 def _pages(_: Any) -> list[str]:
     from popmodel.api.docs import pages
 
@@ -215,6 +221,7 @@ _KNOWN: Mapping[tuple[str, str], tuple[Values | None, Sequence[str]]] = {
     ("", "set_"): (_parameters, ()),
     ("", "tune"): (_tunable, ()),
     ("", "what_if"): (_what_if, ()),
+    ("", "imbalance"): (_spreads, ()),
     ("validate", "fail_under"): (partial(_constant, ("coverage=",)), ()),
     ("validate", "fail_over"): (_errors, ()),
     ("bench", "only"): (_parts, ()),

@@ -43,12 +43,9 @@ def command(
     force: ForceOption = False,
 ) -> None:
     """Show, compare or check machine profiles."""
-    from popmodel.api.machine import check, compare, show
+    from popmodel.api.machine import check, show
     from popmodel.cli.output import target
     from popmodel.machine.checks import ProfileError
-    from popmodel.report.machine import SHOWN
-    from popmodel.report.machine_check import CHECKED
-    from popmodel.report.machine_diff import COMPARED
 
     goal = target(ctx.obj, output, format, force=force)
     which = choice("machine", action, ACTIONS)
@@ -59,6 +56,9 @@ def command(
                 f"machine diff: takes two profiles, not {len(sources)}",
                 "popmodel machine diff before.json after.json",
             )
+        from popmodel.api.machine_diff import compare
+        from popmodel.report.machine_diff import COMPARED
+
         compared = compare(*sources)
         goal.write(compared, COMPARED, [one["path"] for one in compared["machines"]])
         return
@@ -68,9 +68,13 @@ def command(
             f"popmodel machine {which} {sources[0]}",
         )
     if which == "show":
+        from popmodel.report.machine import SHOWN
+
         shown = show(*sources)
         goal.write(shown, SHOWN, [shown["path"]])
         return
+    from popmodel.report.machine_check import CHECKED
+
     checked = check(*sources)
     goal.write(checked, CHECKED, [checked["path"]])
     if not checked["usable"]:

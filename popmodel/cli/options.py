@@ -106,6 +106,14 @@ SetOption: TypeAlias = Annotated[
         help="Set a parameter of the application. Can be repeated.",
     ),
 ]
+ImbalanceOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=CV,...",
+        help="Set how much the work of processes differs (coefficient of variation): persistent "
+        "(the same process is slow in every step) or transient (another one in every step).",
+    ),
+]
 NodesOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -252,6 +260,37 @@ def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
         if name in found:
             raise UsageError(f"{option} {text}: {name} is set twice", "leave one of them out")
         found[name] = _number(number, f"{option} {text}")
+    return found
+
+
+def spreads(text: str | None) -> dict[str, float]:
+    """The spreads that ``--imbalance`` gives.
+
+    Raises
+    ------
+    UsageError
+        If one is no number, of no known name, or given twice.
+    """
+    if text is None:
+        return {}
+    from popmodel.model.changes import SPREADS
+
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, sign, number = (word.strip() for word in part.partition("="))
+        what = f"--imbalance {part.strip()}"
+        if not sign:
+            raise UsageError(f"{what}: value missing", "write NAME=CV, such as persistent=0.05")
+        if name not in SPREADS:
+            hint = did_you_mean(name, SPREADS, f"known: {', '.join(SPREADS)}")
+            raise UsageError(f"{what}: unknown name '{name}'", hint)
+        if name in found:
+            raise UsageError(f"{what}: {name} is given twice", "leave one of them out")
+        found[name] = fraction(number)
+        if not 0 <= found[name] < math.inf:
+            raise UsageError(
+                f"{what}: must be a number, at least 0, not '{number}'", f"try {name}=0.05"
+            )
     return found
 
 

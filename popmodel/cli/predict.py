@@ -11,6 +11,7 @@ from popmodel.cli.options import (
     CoresPerNodeOption,
     ForceOption,
     FormatOption,
+    ImbalanceOption,
     MachineOption,
     NodesOption,
     OutputOption,
@@ -20,6 +21,7 @@ from popmodel.cli.options import (
     optional_number,
     settings,
     split_and_settings,
+    spreads,
     whole_number,
 )
 from popmodel.errors import UsageError
@@ -45,6 +47,7 @@ def command(
     nodes: NodesOption = None,
     cores_per_node: CoresPerNodeOption = None,
     set_: SetOption = None,
+    imbalance: ImbalanceOption = None,
     family: PredictedFamilyOption = None,
     reference: Annotated[
         str | None,
@@ -85,6 +88,7 @@ def command(
     on_nodes = optional_number("--nodes", nodes)
     on_cores = optional_number("--cores-per-node", cores_per_node)
     changed = settings(set_ or [])
+    spread = spreads(imbalance)
     if formula is not None:
         for option, given in (("--family", family), ("--reference", reference)):
             if given is not None:
@@ -101,6 +105,7 @@ def command(
             changed,
             nodes=on_nodes,
             cores_per_node=on_cores,
+            imbalance=spread,
         )
         goal.write(derived.to_dict(), VIEWS, (derived.signature.path, derived.profile.path))
         return
@@ -113,6 +118,7 @@ def command(
         changed,
         nodes=on_nodes,
         cores_per_node=on_cores,
+        imbalance=spread,
         reference=None if reference is None else split_and_settings("--reference", reference),
     )
     goal.write(found.to_dict(), views(shown, brief=family is None), found.files)

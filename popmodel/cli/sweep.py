@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,7 @@ from popmodel.cli.options import (
     AppArgument,
     CoresPerNodeOption,
     ForceOption,
+    ImbalanceOption,
     MachineOption,
     NodesOption,
     SetOption,
@@ -22,9 +24,13 @@ from popmodel.cli.options import (
     result_option,
     settings,
     size,
+    spreads,
     whole_number,
 )
-from popmodel.errors import UsageError
+from popmodel.errors import PopmodelError, UsageError
+
+if TYPE_CHECKING:
+    from popmodel.splits.splits import Impossible
 
 SWEEP_FORMATS = (*FORMATS, "svg")
 
@@ -50,6 +56,7 @@ def command(
     nodes: NodesOption = None,
     cores_per_node: CoresPerNodeOption = None,
     set_: SetOption = None,
+    imbalance: ImbalanceOption = None,
     what_if: Annotated[
         str | None,
         typer.Option(
@@ -84,7 +91,8 @@ def command(
     """Find the best split of cores into processes and threads.
 
     Shows every possible split with its runtime, efficiency, memory and probability of being the
-    best, recommends one, and says what the usual defaults would cost and how to launch it.
+    best, recommends one, and says what the usual defaults would cost and how to launch it. Numbers
+    of cores that have no split are named; the exit status is then 1.
     """
     from popmodel.api.sweep import sweep
     from popmodel.cli.output import target
@@ -104,6 +112,7 @@ def command(
             machine,
             counts,
             settings(set_ or []),
+            imbalance=spreads(imbalance),
             what_if=_changes(what_if),
             nodes=optional_number("--nodes", nodes),
             cores_per_node=optional_number("--cores-per-node", cores_per_node),
@@ -112,7 +121,22 @@ def command(
             tune=tune,
             step=step,
         )
-    goal.write(found.to_dict(), VIEWS, found.files)
+    goal.write(found.to_dict(), VIEWS, found.files, lambda: _report(found.impossible))
+
+
+def _report(impossible: Sequence[Impossible]) -> None:
+    """Say after the result which numbers of cores have none.
+
+    Raises
+    ------
+    PopmodelError
+        If there are any.
+    """
+    if not impossible:
+        return
+    first, *others = impossible
+    more = f"; {', '.join(str(one.cores) for one in others)} cores are not possible either"
+    raise PopmodelError(first.why + (more if others else ""), first.hint)
 
 
 def _fraction(option: str, text: str) -> float:

@@ -46,7 +46,8 @@ def command(
         typer.Argument(
             metavar="TRACE_OR_TABLE",
             help="Traces (.prv, .prv.gz), or tables of runtimes (.csv): columns processes, "
-            "threads, runtime (seconds), and any parameter of the application, such as N.",
+            "threads, runtime (seconds), and any parameter of the application, such as N (an "
+            "empty cell: as set, or its default).",
         ),
     ],
     machine: MachineOption = None,
@@ -70,6 +71,14 @@ def command(
             "of the predicted runtime.",
         ),
     ] = None,
+    all_runs: Annotated[
+        bool,
+        typer.Option(
+            "--all-runs",
+            help="Compare also runs that look as if their threads had no cores of their own.",
+            show_default=False,
+        ),
+    ] = False,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
@@ -105,6 +114,7 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        all_runs=all_runs,
         cache=not no_cache,
     )
     compared = found.splits

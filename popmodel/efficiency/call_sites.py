@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from popmodel.trace.calls import Calls
     from popmodel.trace.records import CallSites
 
-__all__ = ["CallSite", "measure_call_sites", "site_name"]
+__all__ = ["CallSite", "CallTotals", "measure_call_sites", "site_name"]
 
 _NS = 1e9
 
@@ -67,59 +67,39 @@ def site_name(call: str, function: str, place: str) -> str:
     return call + (f" in {function}" if function else "") + (f" ({place})" if place else "")
 
 
-def measure_call_sites(
-    trace: Trace, runtime: int, ideal: Execution | None = None
-) -> tuple[CallSite, ...]:
-    """Measure the call sites of MPI of a run, those that cost most time first.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run.
-    runtime : int
-        Its runtime, ns.
-    ideal : Execution, optional
-        The run on the ideal network, with the time in the calls of each site.
-
-    Returns
-    -------
-    tuple of CallSite
-        One for each kind of call where the trace names no callers.
-    """
+def measure_call_sites(trace: Trace) -> CallTotals:
+    """Measure the call sites of MPI of a run."""
     calls = (trace.whole or trace).calls()
-    found = _Totals(calls, trace.sites())
+    found = CallTotals(calls, trace.sites())
     for block in walk(rows=len(calls)):
         inside = lengths_in(trace, block)
         found.add("count", block, inside.calls)
         found.add("time", block, inside.time)
-    waiting = None if ideal is None else ideal.spent
-    all_threads = runtime * trace.locations
-    sites = [
-        CallSite(
-            calls.names[name],
-            *found.places[site],
-            count=int(found.totals["count"][name, site]),
-            time=time / _NS,
-            share=time / all_threads if all_threads else 0.0,
-            waiting=None if waiting is None else float(waiting[site, name]),
-        )
-        for (name, site), time in found.totals["time"].items()
-        if time > 0  # at the edges of a window there are calls of which nothing is left
-    ]
-    return tuple(sorted(sites, key=lambda site: (-site.time, site.call, site.function, site.place)))
+    return found
 
 
-class _Totals:
+class CallTotals:
     """Sums over the calls of one name and site, block by block: their tables would be long.
+
+    Parameters
+    ----------
+    calls : Calls
+    sites : CallSites
+        Of these.
 
     Attributes
     ----------
+    names : tuple of str
+        Of the calls.
+    places : sequence of (str, str)
+        As in `CallSites`.
     totals : dict of str to dict
         By what is summed up, and by name and site.
     """
 
     def __init__(self, calls: Calls, sites: CallSites) -> None:
         self.places = sites.places
+        self.names = calls.names
         self.totals: dict[str, dict[tuple[int, int], float]] = {
             what: {} for what in ("count", "time")
         }
@@ -138,3 +118,34 @@ class _Totals:
             kinds.tolist(), np.bincount(index, values, len(kinds)).tolist(), strict=True
         ):
             total[name, site] = total.get((name, site), 0.0) + value
+
+    def sites(self, all_threads: int, ideal: Execution | None = None) -> tuple[CallSite, ...]:
+        """Call sites, those that cost most time first.
+
+        Parameters
+        ----------
+        all_threads : int
+            Time of all threads of the run, ns.
+        ideal : Execution, optional
+            The run on the ideal network, with the time in the calls of each site.
+
+        Returns
+        -------
+        tuple of CallSite
+            One for each kind of call where the trace names no callers.
+        """
+        waiting = None if ideal is None else ideal.spent
+        sites = [
+            CallSite(
+                self.names[name],
+                *self.places[site],
+                count=int(self.totals["count"][name, site]),
+                time=time / _NS,
+                share=time / all_threads if all_threads else 0.0,
+                waiting=None if waiting is None else float(waiting[site, name]),
+            )
+            for (name, site), time in self.totals["time"].items()
+            if time > 0  # at the edges of a window there are calls of which nothing is left
+        ]
+        order = sorted(sites, key=lambda one: (-one.time, one.call, one.function, one.place))
+        return tuple(order)

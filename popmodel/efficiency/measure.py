@@ -11,7 +11,7 @@ record with begin < t <= end, and only the first read at that t counts.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 __all__ = ["Run", "analyse", "runtime"]
 
 _NS = 1e9
-_ROWS = 1 << 17  # useful times of the threads whose counters are read together
+_ROWS = 1 << 15  # useful times of the threads whose counters are read together
 _LARGEST = 2**63
+_COUNTERS = {Event.INSTRUCTIONS: "instructions", Event.CYCLES: "cycles"}
 _IDLE = ("idle_serial", "idle_imbalance", "idle_scheduling")
 _UNCOVERED = "useful, MPI and region times exceed the time covered by states"
 _NOTEWORTHY = 0.01  # what states may leave uncovered before it is worth a word
@@ -129,12 +130,13 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     total = longest(trace, *state_times(trace))
     # What is held of every running state and call goes before the replay needs memory of its own.
     measured, broken, serial = _measured(trace, total)
+    calls = measure_call_sites(trace)
     replayed, absent, notes, ideal = _replayed(trace, network, total / _NS)
     run = Observables(**measured, **replayed, absent=absent | broken)
     doubts = [*_doubts(trace, total), *_unaccounted(run)]
     first, said = [*caveats(trace, window)], [*notes, *doubts]
     (first if workers.apart(run) else said).extend(workers.remarks(run))
-    sites = measure_call_sites(trace, total, ideal[1] if ideal else None)
+    sites = calls.sites(total * trace.locations, ideal[1] if ideal else None)
     transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
     evidence = gather(trace, serial, ideal[0] if ideal and transferred else None)
     return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
@@ -214,10 +216,12 @@ def _replayed(
     except ReplayError as error:
         reason = error.message
         return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
+    places = trace.sites().site
+    trace.release_calls()
     _kernel.trim()
     outside = program.compute() / _NS
     try:
-        execution = replay(program, network, places=trace.sites().site)
+        execution = replay(program, network, places=places)
     except ReplayError as error:
         return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes, None
     notes = program.notes
@@ -253,46 +257,56 @@ def _counters(
     trace: Trace, running: Intervals
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
     """Sums of hardware counters over useful time by location, and why one read is not there."""
+    found = _sums(trace, running)
     sums, broken = {}, {}
-    for name, counter in (
-        ("instructions", Event.INSTRUCTIONS),
-        ("cycles", Event.CYCLES),
-    ):
-        total, negative, sum_of_all, read = _sums(trace, running, counter)
-        if not read:
+    for counter, name in _COUNTERS.items():
+        mine = found[counter]
+        if not mine.readings:
             continue
-        if negative:
-            number = plural(negative, "reading")
+        if mine.negative:
+            number = plural(mine.negative, "reading")
             broken[name] = f"the hardware counter of {name} is negative in {number}"
-        elif sum_of_all >= _LARGEST:
+        elif mine.sum_of_all >= _LARGEST:
             broken[name] = f"the hardware counter of {name} overflows 64 bits"
         else:
-            sums[name] = total.astype(np.float64)
+            sums[name] = mine.by_location.astype(np.float64)
     return sums, broken
 
 
-def _sums(
-    trace: Trace, running: Intervals, counter: Event
-) -> tuple[NDArray[np.int64], int, float, bool]:
-    """Sum of a counter in useful time by location, negative readings, sum of all, whether read."""
-    total = np.zeros(trace.locations, dtype=np.int64)
-    negative, sum_of_all, read = 0, 0.0, False
+class _Sum(NamedTuple):
+    """Of a counter in useful time: its sums, and how many readings there are, and negative ones."""
+
+    by_location: NDArray[np.int64]
+    sum_of_all: float = 0.0
+    readings: int = 0
+    negative: int = 0
+
+
+def _sums(trace: Trace, running: Intervals) -> dict[Event, _Sum]:
+    """Sums of the counters that efficiencies need."""
+    sums = {each: _Sum(np.zeros(trace.locations, dtype=np.int64)) for each in _COUNTERS}
     for mine in walk_locations(running.offsets, rows=_ROWS):
-        readings = trace.records.counter(counter, mine)
         within = running.offsets[mine.start : mine.stop + 1]
         useful = slice(int(within[0]), int(within[-1]))
-        # Of several readings at one time the first counts.
-        total[mine], below, summed = _kernel.sum_inside(
-            offsets=readings.offsets,
-            time=readings.time,
-            value=readings.value,
-            within_offsets=within - within[0],
-            begin=running.begin[useful],
-            end=running.end[useful],
-        )
-        negative, sum_of_all = negative + below, sum_of_all + summed
-        read = read or len(readings) > 0
-    return total, negative, sum_of_all, read
+        found = trace.records.counters(tuple(_COUNTERS), mine)
+        for counter, told in zip(_COUNTERS, found, strict=True):
+            before = sums[counter]
+            # Of several readings at one time the first counts.
+            before.by_location[mine], negative, summed = _kernel.sum_inside(
+                offsets=told.offsets,
+                time=told.time,
+                value=told.value,
+                within_offsets=within - within[0],
+                begin=running.begin[useful],
+                end=running.end[useful],
+            )
+            sums[counter] = _Sum(
+                before.by_location,
+                before.sum_of_all + summed,
+                before.readings + len(told),
+                before.negative + negative,
+            )
+    return sums
 
 
 def _doubts(trace: Trace, total: int) -> list[str]:

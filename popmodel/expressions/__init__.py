@@ -125,7 +125,7 @@ class Expression:
         return self.text
 
 
-def parse(text: str, functions: Mapping[str, int] | None = None) -> Expression:
+def parse(text: str, functions: Mapping[str, int] | None = None, root: str = "") -> Expression:
     """Read an expression.
 
     Allowed are numbers, names, ``+ - * / ** % //``, comparisons, ``and``, ``or``, ``not``,
@@ -138,13 +138,16 @@ def parse(text: str, functions: Mapping[str, int] | None = None) -> Expression:
         The expression, at most `MAX_LENGTH` characters.
     functions : mapping of str to int, optional
         Further functions by name, with the number of their arguments.
+    root : str, optional
+        What names with dots begin with: ``machine`` allows ``machine.memory.line``, a name as any
+        other. Nothing is ever looked up as an attribute.
 
     Raises
     ------
     ExpressionError
         If the text is anything else; it tells the column and what is wrong.
     """
-    tree, names, calls = read_tree(text, functions or {})
+    tree, names, calls = read_tree(text, functions or {}, root)
     expression = Expression(text, frozenset(names), frozenset(calls), tree)
     _check_constant_powers(expression)
     return expression

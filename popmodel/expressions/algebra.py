@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from popmodel.expressions.grammar import dotted_name
+
 Functions = Mapping[str, Callable[..., Any]]
 
 
@@ -212,6 +214,8 @@ def walk(node: ast.expr, values: Mapping[str, Any], algebra: Algebra) -> Any:
             return algebra.number(value)
         case ast.Name(id=name):
             return values[name]
+        case ast.Attribute():
+            return values[dotted_name(node)]
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return algebra.negation(walk(operand, values, algebra))
         case ast.UnaryOp(op=op, operand=operand):

@@ -76,7 +76,9 @@ _REFUSED: Mapping[type[ast.AST], str] = {
 }
 
 
-def read_tree(text: str, functions: Mapping[str, int]) -> tuple[ast.expr, set[str], set[str]]:
+def read_tree(
+    text: str, functions: Mapping[str, int], root: str = ""
+) -> tuple[ast.expr, set[str], set[str]]:
     """Parse a text and check it against the grammar.
 
     Parameters
@@ -85,6 +87,8 @@ def read_tree(text: str, functions: Mapping[str, int]) -> tuple[ast.expr, set[st
         The expression.
     functions : mapping of str to int
         Functions beyond `FUNCTIONS`, with the number of their arguments.
+    root : str
+        What names with dots (``a.b``) begin with; without it there are none.
 
     Returns
     -------
@@ -128,7 +132,7 @@ def read_tree(text: str, functions: Mapping[str, int]) -> tuple[ast.expr, set[st
     known = dict(FUNCTIONS) | {name: (n, n) for name, n in functions.items()}
     names: set[str] = set()
     calls: set[str] = set()
-    _check(tree, 0, leading, text, known, names, calls)
+    _check(tree, 0, leading, text, known, root, names, calls)
     return tree, names, calls
 
 
@@ -138,6 +142,7 @@ def _check(
     leading: int,
     text: str,
     known: Mapping[str, tuple[int, int | None]],
+    root: str,
     names: set[str],
     calls: set[str],
 ) -> None:
@@ -163,6 +168,9 @@ def _check(
             if name in known:
                 raise refuse(f"{name!r} is a function and needs arguments in parentheses")
             names.add(name)
+            children = ()
+        case ast.Attribute() if root and (dotted := dotted_name(node)).startswith(f"{root}."):
+            names.add(dotted)
             children = ()
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
             children = (operand,)
@@ -197,7 +205,16 @@ def _check(
         case _:
             raise refuse(_REFUSED.get(type(node), f"{type(node).__name__} is not allowed"))
     for child in children:
-        _check(child, depth + 1, leading, text, known, names, calls)
+        _check(child, depth + 1, leading, text, known, root, names, calls)
+
+
+def dotted_name(node: ast.expr) -> str:
+    """Return ``a.b.c`` of names behind each other; empty if it is anything else."""
+    words: list[str] = []
+    while isinstance(node, ast.Attribute):
+        words.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(words)]) if isinstance(node, ast.Name) else ""
 
 
 def _is_finite(value: float) -> bool:

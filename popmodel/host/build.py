@@ -33,7 +33,16 @@ _COMMON = ("batch.c", "jobs.c", "machine_state.c", "program.c", "samples.c", "te
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "node": (
         *_COMMON,
-        *("core.c", "cpus.c", "files.c", "memory.c", "node_main.c", "noise.c"),
+        *(
+            "arrays.c",
+            "core.c",
+            "cpus.c",
+            "files.c",
+            "memory.c",
+            "mixed.c",
+            "node_main.c",
+            "noise.c",
+        ),
         *("openmp_arrays.c", "openmp_constructs.c", "openmp_regions.c", "sharing.c", "vectors.c"),
     ),
     "mpi": (

@@ -56,8 +56,11 @@ def trim() -> None: ...
 def guard(mapped: object, words: bytes) -> int: ...
 def unguard(place: int) -> None: ...
 def sums(
-    offsets: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+    offsets: npt.NDArray[np.int64], bursts: npt.NDArray[np.float64] | npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.float64]: ...
+def lengths(
+    offsets: npt.NDArray[np.int64], begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]: ...
 def locate(
     offsets: npt.NDArray[np.int64],
     times: npt.NDArray[np.int64],
@@ -71,15 +74,55 @@ def rows_of_types(
     high: npt.NDArray[np.uint32],
     first: int,
 ) -> npt.NDArray[np.int64]: ...
-def readings(
-    *,
-    offsets: npt.NDArray[np.int64],
-    time: npt.NDArray[np.int64],
+def rows_of_values(
     type: npt.NDArray[np.uint32],
     value: npt.NDArray[np.int64],
     low: npt.NDArray[np.uint32],
     high: npt.NDArray[np.uint32],
+    wanted: npt.NDArray[np.int64],
+    first: int,
+) -> npt.NDArray[np.int64]: ...
+def state_times(
+    *,
+    offsets: npt.NDArray[np.int64],
+    begin: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    state: npt.NDArray[np.int32],
+    without: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+def in_state(
+    *,
+    offsets: npt.NDArray[np.int64],
+    begin: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    state: npt.NDArray[np.int32],
+    wanted: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+
+class Readings:
+    """Sorts what events of some types tell into tables."""
+
+    def __init__(
+        self,
+        *,
+        locations: int,
+        events: int,
+        low: npt.NDArray[np.uint32],
+        high: npt.NDArray[np.uint32],
+        table: npt.NDArray[np.uint32],
+        tables: int,
+    ) -> None: ...
+    def feed(
+        self,
+        offsets: npt.NDArray[np.int64],
+        time: npt.NDArray[np.int64],
+        type: npt.NDArray[np.uint32],
+        value: npt.NDArray[np.int64],
+    ) -> None: ...
+    def finish(
+        self,
+    ) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]]: ...
+
 def sum_inside(
     *,
     offsets: npt.NDArray[np.int64],
@@ -191,7 +234,7 @@ class Operations(TypedDict):
     offsets: npt.NDArray[np.int64]
     kind: npt.NDArray[np.uint8]
     target: npt.NDArray[np.int32]
-    burst: npt.NDArray[np.float64]
+    burst: npt.NDArray[np.uint32] | npt.NDArray[np.float64]  # the former where all fit
     tail: npt.NDArray[np.float64]
     call: npt.NDArray[np.int32]
     root: npt.NDArray[np.int32]
@@ -228,7 +271,7 @@ def replay(
     offsets: npt.NDArray[np.int64],
     kind: npt.NDArray[np.uint8],
     target: npt.NDArray[np.int32],
-    burst: npt.NDArray[np.float64],
+    burst: npt.NDArray[np.float64] | npt.NDArray[np.uint32],
     tail: npt.NDArray[np.float64],
     members: npt.NDArray[np.int32],
     root: npt.NDArray[np.int32],

@@ -17,6 +17,9 @@ class Ascending {
     size_t until(int64_t time) {
         size_t low = 0, high = at_;
         if (at_ == 0 || times_[at_ - 1] <= time) {
+            for (const size_t near = std::min(at_ + 3, count_); at_ < near; at_++)
+                if (times_[at_] > time)
+                    return at_;
             size_t step = 1;
             for (low = at_; low + step <= count_ && times_[low + step - 1] <= time; step *= 2)
                 low += step;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms.hpp"
+#include "bursts.hpp"
 #include "flights.hpp"
 #include "operations.hpp"
 
@@ -102,7 +103,7 @@ struct Turn {
 class Engine {
   public:
     Engine(size_t processes, const int64_t *offsets, const uint8_t *kind, const int32_t *target,
-           const double *burst, const double *tail, size_t messages, size_t collectives,
+           const Bursts &burst, const double *tail, size_t messages, size_t collectives,
            const int32_t *members, const int32_t *root, const Network &network,
            const Carried &carried, Spent &spent)
         : processes_(processes), offsets_(offsets), kind_(kind), target_(target), burst_(burst),
@@ -398,7 +399,7 @@ class Engine {
     const int64_t *offsets_;
     const uint8_t *kind_;
     const int32_t *target_;
-    const double *burst_;
+    const Bursts burst_;
     const double *tail_;
     const int32_t *members_;
     const int32_t *root_;

@@ -11,6 +11,7 @@ void bind_guard(nb::module_ &module);
 void bind_parts(nb::module_ &module);
 void bind_pairing(nb::module_ &module);
 void bind_readings(nb::module_ &module);
+void bind_states(nb::module_ &module);
 void bind_types(nb::module_ &module);
 void bind_messages(nb::module_ &module);
 void bind_partners(nb::module_ &module);
@@ -26,6 +27,7 @@ NB_MODULE(_kernel, module) {
     bind_parts(module);
     bind_pairing(module);
     bind_readings(module);
+    bind_states(module);
     bind_types(module);
     bind_messages(module);
     bind_partners(module);

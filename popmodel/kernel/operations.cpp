@@ -107,7 +107,9 @@ class Assembler {
     std::vector<int64_t> offsets;
     std::vector<uint8_t> kind;
     std::vector<int32_t> target, call;
-    std::vector<double> burst, tail;
+    std::vector<uint32_t> burst; // ns, while all of them fit
+    std::vector<double> wide;    // ns, once one does not
+    std::vector<double> tail;
     std::vector<int32_t> arriving; // members of each collective; only of a part
     int64_t cut = 0;               // messages of which only one end lies in the part
     int64_t without_record = 0;    // calls that no message is known of
@@ -283,7 +285,7 @@ class Assembler {
             for (; at < last; at++) {
                 const int64_t outside = entry - started - in_mpi;
                 call[size_t(at)] = c;
-                burst[size_t(at)] = double(outside - counted);
+                put(size_t(at), outside - counted);
                 counted = outside;
             }
             in_mpi += clock(calls_.exit.data()[c]) - entry;
@@ -291,6 +293,17 @@ class Assembler {
         offsets.push_back(at);
         // A process whose last call goes on after its end has nothing left to do.
         tail.push_back(double(std::max(clock(end) - started - in_mpi, int64_t(0)) - counted));
+    }
+
+    void put(size_t at, int64_t length) {
+        if (wide.empty() && (length < 0 || length > int64_t(UINT32_MAX))) {
+            wide.assign(burst.begin(), burst.end());
+            std::vector<uint32_t>().swap(burst);
+        }
+        if (wide.empty())
+            burst[at] = uint32_t(length);
+        else
+            wide[at] = double(length);
     }
 
     // Several receives that one call waits for: in the order in which their messages left.
@@ -364,7 +377,10 @@ nb::dict operations(In<int64_t> offsets, In<int64_t> entry, In<int64_t> exit, In
     found["offsets"] = numpy(std::move(made.offsets));
     found["kind"] = numpy(std::move(made.kind));
     found["target"] = numpy(std::move(made.target));
-    found["burst"] = numpy(std::move(made.burst));
+    if (made.wide.empty())
+        found["burst"] = numpy(std::move(made.burst));
+    else
+        found["burst"] = numpy(std::move(made.wide));
     found["tail"] = numpy(std::move(made.tail));
     found["call"] = numpy(std::move(made.call));
     found["root"] = numpy(std::move(made.root()));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bursts.hpp"
 #include "numpy.hpp"
 #include "trim.hpp"
 
@@ -34,14 +35,29 @@ Numpy<int64_t> locate(In<int64_t> offsets, In<int64_t> times, In<int64_t> group,
     return numpy(std::move(found));
 }
 
-// Sums of the parts of a column, each from its first value to its last.
-Numpy<double> sums(In<int64_t> offsets, In<double> values) {
-    check_offsets(offsets, values.size());
+// Summed length of the intervals of each part.
+Numpy<int64_t> lengths(In<int64_t> offsets, In<int64_t> begin, In<int64_t> end) {
+    check_offsets(offsets, begin.size());
+    check(end.size() == begin.size(), DIFFERENT_LENGTHS);
+    std::vector<int64_t> found;
+    for (size_t p = 0; p + 1 < offsets.size(); p++) {
+        uint64_t sum = 0; // wraps around where int64 would overflow
+        for (int64_t i = offsets.data()[p]; i < offsets.data()[p + 1]; i++)
+            sum += uint64_t(end.data()[i]) - uint64_t(begin.data()[i]);
+        found.push_back(int64_t(sum));
+    }
+    return numpy(std::move(found));
+}
+
+// Sums of the parts of a column of bursts, each from its first value to its last.
+Numpy<double> sums(In<int64_t> offsets, Bursts::Column column) {
+    check_offsets(offsets, column.size());
+    const Bursts values(column);
     std::vector<double> found;
     for (size_t p = 0; p + 1 < offsets.size(); p++) {
         double sum = 0;
         for (int64_t i = offsets.data()[p]; i < offsets.data()[p + 1]; i++)
-            sum += values.data()[i];
+            sum += values[i];
         found.push_back(sum);
     }
     return numpy(std::move(found));
@@ -54,6 +70,8 @@ void bind_parts(nb::module_ &module) {
                nb::arg("time"),
                "Index of the last time of each group that is not after each time, or the group's "
                "begin - 1.");
-    module.def("sums", &sums, nb::arg("offsets"), nb::arg("values"), "Sum of each part.");
+    module.def("sums", &sums, nb::arg("offsets"), nb::arg("bursts"), "Sum of each part.");
+    module.def("lengths", &lengths, nb::arg("offsets"), nb::arg("begin"), nb::arg("end"),
+               "Summed length of the intervals of each part.");
     module.def("trim", &trim, "Hand free memory back to the system.");
 }

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -47,38 +48,109 @@ nb::tuple sum_inside(In<int64_t> offsets, In<int64_t> time, In<int64_t> value,
     return nb::make_tuple(numpy(std::move(sums)), negative, total);
 }
 
-// Times and values of the events whose type is in one of the runs of numbers from low to high, and
-// how many of them each location has.
-nb::tuple readings(In<int64_t> offsets, In<int64_t> time, In<uint32_t> type, In<int64_t> value,
-                   In<uint32_t> low, In<uint32_t> high) {
-    check_offsets(offsets, time.size());
-    check(type.size() == time.size() && value.size() == time.size() && low.size() == high.size(),
-          DIFFERENT_LENGTHS);
-    const size_t runs = low.size();
-    const uint32_t *const least = low.data(), *const most = high.data(), *const types = type.data();
-    std::vector<int64_t> count, times, values;
-    for (size_t l = 0; l + 1 < offsets.size(); l++) {
-        const size_t before = times.size();
-        for (int64_t i = offsets.data()[l]; i < offsets.data()[l + 1]; i++)
-            for (size_t run = 0; run < runs; run++)
-                if (types[i] - least[run] <= most[run] - least[run]) {
-                    times.push_back(time.data()[i]);
-                    values.push_back(value.data()[i]);
-                    break;
-                }
-        count.push_back(int64_t(times.size() - before));
+// What events of some types tell, sorted into tables: fed with the events of all locations block after
+// block, whose types are looked at once for all tables.
+class Readings {
+  public:
+    // Table `table[run]` takes the types from low[run] to high[run]; a type can be in several tables.
+    // events: how many come in all.
+    Readings(size_t locations, size_t events, In<uint32_t> low, In<uint32_t> high,
+             In<uint32_t> table, size_t tables)
+        : events_(events), tables_(tables) {
+        check(high.size() == low.size() && table.size() == low.size(), DIFFERENT_LENGTHS);
+        check_below(table, int64_t(tables), "a table that is not there");
+        uint32_t highest = 0;
+        for (size_t run = 0; run < low.size(); run++) {
+            const uint32_t first = low.data()[run], last = high.data()[run];
+            runs_.push_back({first, last - first, table.data()[run]});
+            lowest_ = std::min(lowest_, first);
+            highest = std::max(highest, last);
+        }
+        span_ = runs_.empty() ? 0 : highest - lowest_;
+        for (Table &each : tables_)
+            each.count.resize(locations);
     }
-    return nb::make_tuple(numpy(std::move(count)), numpy(std::move(times)),
-                          numpy(std::move(values)));
-}
+
+    // offsets: of all locations, inside this block.
+    void feed(In<int64_t> offsets, In<int64_t> time, In<uint32_t> type, In<int64_t> value) {
+        check_offsets(offsets, time.size());
+        check(type.size() == time.size() && value.size() == time.size(), DIFFERENT_LENGTHS);
+        for (const Table &each : tables_)
+            check(offsets.size() == each.count.size() + 1, "offsets of other locations");
+        nb::gil_scoped_release released;
+        for (size_t l = 0; l + 1 < offsets.size(); l++)
+            take(l, offsets.data()[l], offsets.data()[l + 1], time.data(), type.data(),
+                 value.data());
+        expect(time.size());
+    }
+
+    // How many each location has, and their times and values, of each table.
+    nb::list finish() {
+        nb::list found;
+        for (Table &each : tables_)
+            found.append(nb::make_tuple(numpy(std::move(each.count)), numpy(std::move(each.time)),
+                                        numpy(std::move(each.value))));
+        return found;
+    }
+
+  private:
+    struct Run {
+        uint32_t least, span;
+        size_t table;
+    };
+    struct Table {
+        std::vector<int64_t> count, time, value;
+    };
+
+    // As with calls: columns that grow step by step are copied again and again.
+    void expect(size_t fed) {
+        if (fed == 0 || fed >= events_)
+            return;
+        for (Table &each : tables_) {
+            const double share = double(events_) / double(fed);
+            const size_t most = size_t(1.05 * share * double(each.time.size()));
+            each.time.reserve(most);
+            each.value.reserve(most);
+        }
+        events_ = 0; // expected once
+    }
+
+    void take(size_t location, int64_t begin, int64_t end, const int64_t *time,
+              const uint32_t *type, const int64_t *value) {
+        const Run *const first = runs_.data(), *const last = first + runs_.size();
+        const uint32_t lowest = lowest_, span = span_;
+        for (int64_t i = begin; i < end; i++) {
+            const uint32_t mine = type[i];
+            if (mine - lowest > span) // those below it differ by much
+                continue;
+            for (const Run *run = first; run < last; run++)
+                if (mine - run->least <= run->span) {
+                    Table &table = tables_[run->table];
+                    table.count[location]++;
+                    table.time.push_back(time[i]);
+                    table.value.push_back(value[i]);
+                }
+        }
+    }
+
+    size_t events_;
+    std::vector<Run> runs_;
+    std::vector<Table> tables_;
+    uint32_t lowest_ = UINT32_MAX, span_ = 0; // of all runs
+};
 
 } // namespace
 
 void bind_readings(nb::module_ &module) {
-    module.def("readings", &readings, nb::kw_only(), nb::arg("offsets"), nb::arg("time"),
-               nb::arg("type"), nb::arg("value"), nb::arg("low"), nb::arg("high"),
-               "How many events each location has whose type is in one of the runs from low to high, "
-               "and their times and values.");
+    nb::class_<Readings>(module, "Readings", "Sorts what events of some types tell into tables.")
+        .def(nb::init<size_t, size_t, In<uint32_t>, In<uint32_t>, In<uint32_t>, size_t>(),
+             nb::kw_only(),
+             nb::arg("locations"), nb::arg("events"), nb::arg("low"), nb::arg("high"),
+             nb::arg("table"), nb::arg("tables"))
+        .def("feed", &Readings::feed, nb::arg("offsets"), nb::arg("time"), nb::arg("type"),
+             nb::arg("value"), "Take further events; the offsets are those of all locations.")
+        .def("finish", &Readings::finish,
+             "How many each location has, and their times and values, of each table.");
     module.def("sum_inside", &sum_inside, nb::kw_only(), nb::arg("offsets"), nb::arg("time"),
                nb::arg("value"), nb::arg("within_offsets"), nb::arg("begin"), nb::arg("end"),
                "Sum of what is told inside intervals by location, how many values are negative, and "

@@ -59,7 +59,7 @@ void check_carried(const In<uint8_t> &rule, const In<int32_t> &members, const In
                                         " cannot be carried out as messages");
 }
 
-nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<double> burst,
+nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Bursts::Column burst,
                  In<double> tail, In<int32_t> members, In<int32_t> root, double cpu,
                  In<double> transfer, In<uint8_t> rendezvous, In<double> send_overhead,
                  In<double> receive_before,
@@ -108,11 +108,12 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, In<d
                           group_rank.data()};
     Spent spent{call.data(), call_name.data(), call_place.size() ? call_place.data() : nullptr,
                 names, std::vector<double>(places * names, 0.0)};
+    const Bursts bursts(burst);
     std::vector<double> end;
     std::vector<int64_t> next;
     {
         nb::gil_scoped_release released;
-        Engine engine(processes, offsets.data(), kind.data(), target.data(), burst.data(),
+        Engine engine(processes, offsets.data(), kind.data(), target.data(), bursts,
                       tail.data(), messages, collectives, members.data(), root.data(), network,
                       carried, spent);
         engine.run();

@@ -18,6 +18,7 @@ from popmodel.machine.register import BY_CORES
 CLASS_STEP = 0.25
 CLASS_JUMP = 3.0
 
+_PAIR = re.compile(r"(\d{1,4})-(\d{1,4})", re.ASCII)
 _NUMBER = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
 
@@ -67,14 +68,14 @@ def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity
     quantities = dict(_quantities(read))
     for table in BY_CORES:
         _check_counts(document, table, path)
+    _check_pairs(document, path)
     _check_constructs(document, path)
     for tier in TIERS:
         if tier in document.get("net", {}):
             _check_tier(document["net"][tier], quantities, f"net.{tier}", path)
     if "memory.bsat" in quantities:
-        for needed in ("memory.b1", "memory.q"):
-            if needed not in quantities:
-                raise ProfileError(path, f"{needed} is missing: memory.bsat needs it")
+        if "memory.b1" not in quantities:
+            raise ProfileError(path, "memory.b1 is missing: memory.bsat needs it")
         if quantities["memory.bsat"].value < quantities["memory.b1"].value:
             raise ProfileError(path, "memory.bsat must not be below memory.b1")
     return quantities
@@ -104,6 +105,20 @@ def _check_counts(document: Mapping[str, Any], name: str, path: str) -> None:
             )
     if not table:
         raise ProfileError(path, f"{name} must not be empty")
+
+
+def _check_pairs(document: Mapping[str, Any], path: str) -> None:
+    """Pairs of memory domains must be two that the node has."""
+    topology = document["topology"]
+    domains = topology.get("domains", topology.get("sockets", 1))
+    for name in document.get("memory", {}).get("remote", {}):
+        pair = _PAIR.fullmatch(name)
+        if pair is None or pair[1] == pair[2] or max(map(int, pair.groups())) >= domains:
+            raise ProfileError(
+                path,
+                f"memory.remote.{name}: the key must be two of the memory domains of a node, such "
+                f"as 0-1 (topology.domains is {domains})",
+            )
 
 
 def _check_constructs(document: Mapping[str, Any], path: str) -> None:

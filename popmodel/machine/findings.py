@@ -101,6 +101,7 @@ def inspect(profile: Profile, now: datetime | None = None) -> list[Finding]:
         *_noisy(profile),
         *_wide(profile),
         *_not_measured(profile),
+        *_assumed(profile),
         *_old(profile, now or datetime.now(UTC)),
         *_unused(profile),
     ]
@@ -202,6 +203,14 @@ def _not_measured(profile: Profile) -> Iterator[Finding]:
         which = "all values" if len(paths) == len(profile.quantities) else _listed(paths)
         where = "published or assumed" if origin == "preset" else "given by the user"
         yield Finding("preset", paths[0].split(".")[0], f"{where}, not measured: {which}")
+
+
+def _assumed(profile: Profile) -> Iterator[Finding]:
+    """What the model takes within wide bounds, of sections that the profile has."""
+    for path, one in profile.assumed.items():
+        if path.partition(".")[0] in profile.document:
+            why = profile.absent(path) or f"measure it: {remeasure.command(profile, path)}"
+            yield Finding("preset", path, f"{path} is assumed, {one.low:g} to {one.high:g}: {why}")
 
 
 def _old(profile: Profile, now: datetime) -> Iterator[Finding]:

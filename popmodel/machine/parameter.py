@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import field
 
+from popmodel.machine.quantity import Quantity
 from popmodel.values import dataclass
 
-PARTS = ("core", "memory", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
+PARTS = ("core", "memory", "loops", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
 """Parts of the measurement, in the order in which they are listed."""
 
-NODE_PARTS = frozenset({"core", "memory", "openmp", "noise"})
+NODE_PARTS = frozenset({"core", "memory", "loops", "openmp", "noise"})
 """Parts that need no MPI."""
 
 TIERS: Mapping[str, str] = {
@@ -43,6 +44,8 @@ class Parameter:
         Its name in formulas; the last name of the path by default.
     zero : bool
         Whether it may be 0.
+    most : float or None
+        Its largest value, if there is one.
     plain : bool
         Whether it is written without interval and origin.
     changes : str
@@ -52,6 +55,9 @@ class Parameter:
         Which predictions cannot do without it, by the path that is missed.
     instead_of : tuple of str
         What is not needed where this is known.
+    assumed : Quantity or None
+        What the model takes, within bounds that leave nothing out, where a profile does not know
+        it; None if there is no such value.
     unused : str
         Why the model does not use it; empty if it does.
     shown : str
@@ -65,10 +71,12 @@ class Parameter:
     meaning: str
     short: str = ""
     zero: bool = False
+    most: float | None = None
     plain: bool = False
     changes: str = ""
     needed: Mapping[str, str] = field(default_factory=dict)
     instead_of: tuple[str, ...] = ()
+    assumed: Quantity | None = None
     unused: str = ""
     shown: str = ""
 

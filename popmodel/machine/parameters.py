@@ -10,10 +10,12 @@ parameter is an entry here and the term that uses it.
 from __future__ import annotations
 
 from popmodel.machine.parameter import Parameter
+from popmodel.machine.quantity import Quantity
 
 _TRAFFIC = "predictions of loops with traffic to memory"
 _LOGGP = "LogGP; messages cost alpha + beta m"
 _FOR_COMPARISON = "kept for comparison with the fit"
+_REMOTE = "remote memory is not modelled"
 _CONSTRUCT = "overhead of an OpenMP construct at T threads"
 
 REGISTER: tuple[Parameter, ...] = (
@@ -68,6 +70,19 @@ REGISTER: tuple[Parameter, ...] = (
         shown="loop overhead per iteration",
     ),
     Parameter(
+        "core.overlap",
+        "1",
+        "loops",
+        "share of the transfers that hides behind arithmetic, or arithmetic behind them",
+        short="omega",
+        zero=True,
+        most=1.0,
+        assumed=Quantity(
+            0.5, 0.0, 1.0, "assumed", source="unknown: from no overlap (0) to all that can (1)"
+        ),
+        shown="overlap with transfers",
+    ),
+    Parameter(
         "core.smt_factor",
         "1",
         "core",
@@ -82,7 +97,7 @@ REGISTER: tuple[Parameter, ...] = (
         "memory bandwidth by active cores of a domain",
         short="b",
         changes="memory",
-        instead_of=("memory.b1", "memory.bsat", "memory.q"),
+        instead_of=("memory.b1", "memory.bsat"),
         shown="bandwidth, {}",
     ),
     Parameter(
@@ -111,7 +126,13 @@ REGISTER: tuple[Parameter, ...] = (
         "memory",
         "sharpness of the bandwidth saturation",
         short="q_sat",
-        needed={"memory.q": _TRAFFIC},
+        assumed=Quantity(
+            3.0,
+            2.5,
+            6.0,
+            "assumed",
+            source="processor sharing has 3; published sweeps of one to all cores have 4 to 6.3",
+        ),
         shown="sharpness of saturation",
     ),
     Parameter(
@@ -140,6 +161,33 @@ REGISTER: tuple[Parameter, ...] = (
         "latency of a cache level or of main memory for one core",
         unused="latencies of memory and caches",
         shown="{} latency",
+    ),
+    Parameter(
+        "memory.remote.PAIR.bandwidth",
+        "1",
+        "memory",
+        "memory bandwidth of one core with data of another domain, over that with local data",
+        short="r_remote",
+        unused=_REMOTE,
+        shown="remote bandwidth, 1 core, domains {}",
+    ),
+    Parameter(
+        "memory.remote.PAIR.saturated",
+        "1",
+        "memory",
+        "the same of all cores of a domain",
+        short="r_remote_sat",
+        unused=_REMOTE,
+        shown="remote bandwidth, all cores, domains {}",
+    ),
+    Parameter(
+        "memory.remote.PAIR.latency",
+        "s",
+        "memory",
+        "latency of the memory of another domain",
+        short="l_remote",
+        unused=_REMOTE,
+        shown="remote latency, domains {}",
     ),
     Parameter("memory.line", "B", "memory", "size of a cache line", plain=True),
     Parameter(

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ from popmodel.errors import PopmodelError
 from popmodel.machine import remeasure
 from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
 from popmodel.machine.parameter import TIERS
+from popmodel.machine.parameters import REGISTER
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.topology import Cache, Topology
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
+
+_ASSUMED = {one.path: one.assumed for one in REGISTER if one.assumed is not None}
 
 DEFAULT_PRESET = "sandybridge-fdr"
 
@@ -72,7 +76,7 @@ class Profile:
         )
 
     def get(self, path: str) -> Quantity:
-        """Return a quantity by its path.
+        """Return a quantity by its path, or what is assumed of it.
 
         Raises
         ------
@@ -81,7 +85,22 @@ class Profile:
         """
         if path in self.quantities:
             return self.quantities[path]
+        if path in self.assumed:
+            return self.assumed[path]
+        if path in self.plain:
+            return self.plain[path]
         raise self.missing(path)
+
+    @cached_property
+    def plain(self) -> Mapping[str, Quantity]:
+        """Numbers that are written without interval and origin, such as ``memory.line``, exact."""
+        found: dict[str, Quantity] = {}
+        for one in REGISTER:
+            section, _, name = one.path.partition(".")
+            number = self.document.get(section, {}).get(name) if one.plain else None
+            if number is not None:
+                found[one.path] = Quantity(float(number), origin=self.origin)
+        return found
 
     def missing(self, path: str) -> MissingQuantity:
         """Make the error for a quantity or table that the profile does not have."""
@@ -121,9 +140,22 @@ class Profile:
         )
 
     @property
-    def overlap(self) -> str:
-        """How a core overlaps arithmetic and data transfer: ``none``, ``ecm`` or ``full``."""
-        return str(self.document.get("core", {}).get("overlap", "none"))
+    def assumed(self) -> Mapping[str, Quantity]:
+        """Quantities that the profile lacks and the model takes within wide bounds, by path."""
+        return {
+            path: quantity
+            for path, quantity in _ASSUMED.items()
+            if path not in self.quantities and self.word(path) is None
+        }
+
+    def word(self, path: str) -> str | None:
+        """Return the word in the place of a quantity; None if there is none.
+
+        ``core.overlap`` may be ``none``, ``ecm`` or ``full``.
+        """
+        section, _, key = path.partition(".")
+        entry = self.document.get(section, {}).get(key)
+        return entry if isinstance(entry, str) else None
 
     def tiers(self) -> list[str]:
         """Return the tiers of the network that are known."""

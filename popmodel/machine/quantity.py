@@ -26,8 +26,8 @@ class Quantity:
         5 % and 95 % quantiles, so that [low, high] holds 90 %; None where nothing is known about
         the spread, and the value is then taken as exact.
     origin : str
-        How the value was obtained: measured, preset or user in a machine profile; user, static,
-        trace or fit in a signature.
+        How the value was obtained: measured, preset or user in a machine profile, assumed where
+        that lacks it; user, static, trace or fit in a signature.
     n : int or None
         Number of samples behind it.
     samples : str or None
@@ -55,7 +55,12 @@ class Quantity:
 
 
 def read_quantity(
-    entry: object, unit: str, *, zero: bool = False, origins: tuple[str, ...] = ORIGINS
+    entry: object,
+    unit: str,
+    *,
+    zero: bool = False,
+    most: float | None = None,
+    origins: tuple[str, ...] = ORIGINS,
 ) -> Quantity:
     """Read a quantity from its JSON or TOML form.
 
@@ -67,6 +72,8 @@ def read_quantity(
         Unit that the value must be in; a table that states another one is refused.
     zero : bool
         Whether the value may be 0.
+    most : float, optional
+        The largest that it may be.
     origins : tuple of str
         The origins that are allowed.
 
@@ -91,6 +98,8 @@ def read_quantity(
                 numbers[key] = (_AT_LEAST_0 if zero else _ABOVE_0).read(entry[key])
             except ShapeError as error:
                 raise error.inside(key) from None
+            if most is not None and numbers[key] > most:
+                raise ShapeError(f"must be at most {most:g}, not {shown(entry[key])}", key)
     if "value" not in numbers:
         raise ValueError("has no value")
     if ("low" in numbers) != ("high" in numbers):

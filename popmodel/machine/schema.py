@@ -30,16 +30,17 @@ from popmodel.shapes import (
 
 
 class Number:
-    """A quantity with an interval, in `unit`; `zero` tells whether it may be 0."""
+    """A quantity with an interval, in `unit`; whether it may be 0, and its largest value."""
 
-    def __init__(self, unit: str, zero: bool = False) -> None:
+    def __init__(self, unit: str, zero: bool = False, most: float | None = None) -> None:
         self.unit = unit
         self.zero = zero
+        self.most = most
 
     def read(self, value: Any) -> Quantity:
         """Return the quantity; see `Shape`."""
         try:
-            return read_quantity(value, self.unit, zero=self.zero)
+            return read_quantity(value, self.unit, zero=self.zero, most=self.most)
         except ShapeError:
             raise
         except ValueError as error:
@@ -62,7 +63,6 @@ _COUNT = Whole(1, 10**9)
 _PLAIN_QUANTITY = Table({"value": Real()}, ("value",), others=Plain())
 
 _BESIDE: Mapping[str, Shape] = {
-    "core.overlap": Text(("none", "ecm", "full")),
     "memory.line": Whole(1, 10**6),
     "openmp.CONSTRUCT.T[]": _COUNT,
     "net.TIER.classes[].upto": Optional(Real(above=0)),
@@ -77,6 +77,9 @@ _BESIDE: Mapping[str, Shape] = {
 }
 """What stands beside the quantities, or has no interval: paths as in the register."""
 
+WORDS: Mapping[str, tuple[str, ...]] = {"core.overlap": ("none", "ecm", "full")}
+"""Quantities in whose place a word may stand that says it exactly."""
+
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "openmp.CONSTRUCT": ("T", "seconds"),
     "net.TIER": ("classes",),
@@ -90,7 +93,12 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
 
 def _sections() -> dict[str, Shape]:
     """Shapes of the sections that hold parameters, from the register and what stands beside."""
-    quantities = {one.path: Number(one.unit, one.zero) for one in REGISTER if not one.plain}
+    quantities: dict[str, Shape] = {
+        one.path: Number(one.unit, one.zero, one.most) for one in REGISTER if not one.plain
+    }
+    for path, choices in WORDS.items():
+        either = f"{', '.join(choices)} or a table with value, low, high, origin and source"
+        quantities[path] = OneOf(either, Text(choices), quantities[path])
     return _keys("", {**quantities, **_BESIDE})
 
 

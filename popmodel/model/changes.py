@@ -110,6 +110,10 @@ REMEDIES: Mapping[str, tuple[float, tuple[str, ...]]] = {
 """What may help a run: factor and groups by label."""
 
 
+SPREADS: Mapping[str, str] = {"persistent": "persistent_cv", "transient": "transient_cv"}
+"""The spreads of ``[imbalance]`` that a user may set for a prediction, by the word for each."""
+
+
 def acts_on(beginning: str, path: str) -> bool:
     """Tell whether a factor on ``beginning`` changes a quantity: itself, or an entry of it."""
     return path == beginning or path.startswith((f"{beginning}.", f"{beginning}["))

@@ -21,6 +21,7 @@ from popmodel.model.signature.names import names
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.tables import key_of
 from popmodel.model.tree import Node, Tree
+from popmodel.model.waves import following
 from popmodel.values import dataclass
 
 
@@ -48,13 +49,16 @@ class Model:
             If a formula gives a number that makes no sense, or the times are too large for one.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
-            return Tree(self.point, self._nodes(self.signature.program))
+            return following(Tree(self.point, self._nodes(self.signature.program)))
 
     def memory_per_rank(self) -> Value | None:
         """Return the memory of a process, bytes; None if the signature does not say it."""
         formula = self.signature.limits.memory_per_rank
         key = key_of("limits", "memory_per_rank")
-        return None if formula is None else self.point.amount(formula, key, "memory_per_rank")
+        try:
+            return None if formula is None else self.point.amount(formula, key, key.name)
+        except MissingQuantity as error:
+            raise error.needed_by(key.name) from None
 
     def _nodes(self, body: tuple[Item, ...]) -> tuple[Node, ...]:
         return tuple(self._node(item) for item in body)

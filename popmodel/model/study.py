@@ -144,8 +144,10 @@ class Study:
         self.settings = dict(settings)
         self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
+            **profile.assumed,
             **profile.quantities,
             measured.LAW: measured.CARRIED,
+            **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in signature.imbalance.items()},
         }
@@ -341,10 +343,9 @@ class Study:
         run = self.run(placement, best)
         spread = self.spread(placement, best)
         small = similar(self.signature, run.tree)
-        processes, tree = (
-            small.point.placement.processes,
-            Model(small.signature, small.point).work(),
-        )
+        processes, tree = small.point.placement.processes, run.tree
+        if small.signature is not self.signature:
+            tree = Model(small.signature, small.point).work()
         found = simulate(tree, spread, self.seed)
         closed = closed_form(tree.total, processes, spread, has_mpi=True)
         changed = correction(

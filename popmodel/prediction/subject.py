@@ -27,6 +27,7 @@ def subject(
             "path": signature.path,
             "bundled": signature.is_bundled,
             "settings": dict(settings),
+            "imbalance": signature.set_imbalance,
         },
         "machine": {
             "name": profile.name,

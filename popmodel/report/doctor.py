@@ -50,7 +50,7 @@ def verdict(document: Document) -> str:
     if not document["measurable"]:
         failed = [check["name"] for check in document["checks"] if check["status"] == "fail"]
         if failed == ["MPI"]:
-            without = "popmodel bench --only core,memory,openmp,noise"
+            without = "popmodel bench --only core,memory,loops,openmp,noise"
             return f"only a part can be measured without MPI: {without}"
         return f"this machine cannot be measured yet, failed: {', '.join(failed)}"
     return "ready to measure: popmodel bench -o machine.json"

@@ -6,10 +6,11 @@ from popmodel.report.views import Document
 
 
 def application(document: Document) -> str:
-    """Name of the application, whether it came with popmodel, and its parameters."""
+    """Name of the application, whether it came with popmodel, its parameters, what else was set."""
     one = document["application"]
     bundled = " (bundled)" if one["bundled"] else ""
-    settings = " ".join(f"{name}={value:g}" for name, value in one["settings"].items())
+    given = {**one["settings"], **one["imbalance"]}
+    settings = " ".join(f"{name}={value:g}" for name, value in given.items())
     return f"{one['name']}{bundled}  {settings}".rstrip()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from popmodel.machine import findings
 from popmodel.machine import profile as profiles
-from popmodel.machine.parameter import Parameter
+from popmodel.machine.parameter import Parameter, is_free
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
@@ -158,7 +158,8 @@ def _of(profile: Profile, parameter: Parameter) -> Iterator[Row]:
             yield from _row(profile, label, f"{parameter.stem}.{count}")
     elif "{}" in parameter.shown:
         for path in _below(profile, parameter.stem):
-            yield from _row(profile, parameter.shown.format(path.rpartition(".")[2]), path)
+            if (name := _entry(parameter, path)) is not None:
+                yield from _row(profile, parameter.shown.format(name), path)
     elif not (parameter.stem == "memory.b1" and "memory.by_cores.1" in profile.quantities):
         yield from _row(profile, parameter.shown, parameter.stem)
 
@@ -281,6 +282,16 @@ def _noise(profile: Profile) -> Iterator[Row]:
 
 def _below(profile: Profile, table: str) -> list[str]:
     return [path for path in profile.quantities if path.startswith(f"{table}.")]
+
+
+def _entry(parameter: Parameter, path: str) -> str | None:
+    """Name of the entry that a path leads to; None if it leads to another parameter's."""
+    names, meant = path.split("."), parameter.path.split(".")
+    free = [name for name, wanted in zip(names, meant, strict=False) if is_free(wanted)]
+    same = [
+        name == wanted for name, wanted in zip(names, meant, strict=False) if not is_free(wanted)
+    ]
+    return free[0] if len(names) == len(meant) and all(same) else None
 
 
 def _few(numbers: Sequence[int], most: int = _THREADS) -> list[int]:

@@ -141,7 +141,7 @@ def _splits(document: Document, columns: Sequence[str]) -> Table:
         max(len(str(one[key])) for one in ordered(document)) for key in ("processes", "threads")
     ]
     for cores, group in groupby(ordered(document), split_cores):
-        if len(document["choices"]) > 1:
+        if len(document["choices"]) + len(document["impossible"]) > 1:
             rows.append(Row(plural(cores, "core")))
         for first, last in runs(list(group)):
             mark = "*" if _is_taken(first, document) else " "

@@ -24,6 +24,7 @@ def picture(document: Document) -> Picture:
     if document["what_if"]:
         changes = ", ".join(f"{name} {factor:g}x" for name, factor in document["what_if"].items())
         facts.append(f"what if {changes}")
+    facts += [one["why"] for one in document["impossible"]]
     marks = {mark for choice in document["choices"] for mark in _marks(choice).values()}
     meanings = {
         Mark.FIRST: "recommended",

@@ -8,11 +8,13 @@ command line. A document that was saved as JSON can be shown again later.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.report.blocks import Command, Note, Section
-from popmodel.report.pictures import Picture
 from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.report.pictures import Picture
 
 Document: TypeAlias = Mapping[str, Any]
 Record: TypeAlias = Mapping[str, object]

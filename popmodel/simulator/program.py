@@ -149,8 +149,8 @@ class Program:
         `Op` of each operation.
     target : int32[N]
         Row of `messages` or `collectives` that the operation is about.
-    burst : float64[N]
-        Compute time before the operation, ns.
+    burst : uint32[N] or float64[N]
+        Compute time before the operation, ns; of 32 bits where a trace has none above 4.29 s.
     tail : float64[P]
         Compute time after the last operation of each process, ns.
     call : int32[N]
@@ -174,7 +174,7 @@ class Program:
     offsets: NDArray[np.int64]
     kind: NDArray[np.uint8]
     target: NDArray[np.int32]
-    burst: NDArray[np.float64]
+    burst: NDArray[np.uint32] | NDArray[np.float64]
     tail: NDArray[np.float64]
     messages: Messages
     collectives: Collectives

@@ -47,6 +47,25 @@ class Refused:
     why: str
 
 
+@dataclass(frozen=True)
+class Impossible:
+    """A number of cores of which no split is possible.
+
+    Attributes
+    ----------
+    cores : int
+        The number.
+    why : str
+        What stands against it.
+    hint : str or None
+        What is possible.
+    """
+
+    cores: int
+    why: str
+    hint: str | None
+
+
 def evaluate_all(
     study: Study,
     drawn: Draws,
@@ -174,13 +193,14 @@ def _short(message: str) -> str:
 
 def impossible(
     study: Study, count: int, refused: Sequence[Refused], max_memory: float | None = None
-) -> UsageError:
-    """Return the error for cores without a possible split, with the nearest that have one."""
+) -> Impossible:
+    """Say why no split of some cores is possible, and name the nearest cores that have one."""
     near = [str(n) for n in nearest_possible(study, count, max_memory)]
     limited = [one for one in refused if one.why == UNKNOWN_MEMORY or one.why.startswith(NEEDS)]
     if limited:
         one = limited[0]
-        return UsageError(
+        return Impossible(
+            count,
             f"{study.signature.name}: no split of {count} cores fits into --max-memory: "
             f"{one.processes} x {one.threads}: {one.why}",
             "add memory_per_rank to its [limits], or leave --max-memory out"
@@ -192,7 +212,8 @@ def impossible(
     choices = [f"{' or '.join(near)} cores for {study.signature.name}"] if near else []
     if (nodes := enough_nodes(study, count)) is not None:
         choices.append(on_nodes(nodes, study.profile.topology))
-    return UsageError(
+    return Impossible(
+        count,
         f"{study.signature.name}: no split of {count} cores is possible: {refused[0].why}",
         f"possible: {', or '.join(choices)}" if choices else None,
     )

@@ -23,7 +23,7 @@ from popmodel.splits.checking import Check, check
 from popmodel.splits.choice import Choice, choose
 from popmodel.splits.growth import growth
 from popmodel.splits.largest import Largest, largest_cores
-from popmodel.splits.splits import Refused, divisors, evaluate_all, impossible
+from popmodel.splits.splits import Impossible, Refused, divisors, evaluate_all, impossible
 from popmodel.splits.tuning import Tuned
 from popmodel.values import dataclass
 
@@ -49,8 +49,10 @@ class Sweep:
         By cores, then by rising threads.
     refused : tuple of Refused
         Splits that are not possible, with the reason.
+    impossible : tuple of Impossible
+        Numbers of cores of which none is.
     choices : tuple of Choice
-        One per number of cores.
+        One per other number of cores.
     checks : tuple of Check
         What replays say, one per number of cores.
     largest : Largest or None
@@ -67,6 +69,7 @@ class Sweep:
     what_if: Mapping[str, float]
     candidates: tuple[Candidate, ...]
     refused: tuple[Refused, ...]
+    impossible: tuple[Impossible, ...]
     choices: tuple[Choice, ...]
     checks: tuple[Check, ...]
     largest: Largest | None
@@ -85,6 +88,7 @@ class Sweep:
             what_if=self.what_if,
             candidates=self.candidates,
             refused=self.refused,
+            impossible=self.impossible,
             best=[one.split for choice in self.choices for one in choice.tied],
             choices=[
                 {**choice.facts(program, self.profile), "checked": checked}
@@ -141,7 +145,7 @@ def sweep(
     Raises
     ------
     UsageError
-        If no split of a number of cores is possible; the message says why the first is not. If
+        If no split of any number of cores is possible; the message says why the first is not. If
         there is no parameter to be tuned, or no number of cores keeps the efficiency.
     MissingQuantity
         If the profile does not know something that the application needs.
@@ -175,13 +179,17 @@ def sweep(
     candidates: list[list[Candidate]] = []
     checks: list[Check] = []
     refused: list[Refused] = []
+    without: list[Impossible] = []
     for count in counts:
         found, no = evaluate_all(study, drawn, count, max_memory, one_more)
-        if not found:
-            raise impossible(study, count, no, max_memory)
-        candidates.append(judge(found))
-        checks.append(check(found))
         refused += no
+        if found:
+            candidates.append(judge(found))
+            checks.append(check(found))
+        else:
+            without.append(impossible(study, count, no, max_memory))
+    if not candidates:
+        raise UsageError(without[0].why, without[0].hint)
     scores = study.scores(drawn)
     choices = tuple(choose(mine, profile.topology, scores) for mine in candidates)
     tuned = tuple(
@@ -198,6 +206,7 @@ def sweep(
         changes,
         tuple(one for mine in candidates for one in mine),
         tuple(refused),
+        tuple(without),
         choices,
         tuple(checks),
         largest,

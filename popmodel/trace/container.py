@@ -89,6 +89,8 @@ class Writer:
         Anything that JSON can hold.
     shapes : mapping of str to Shape
         The arrays.
+    checked : bool
+        Whether the file is to be loaded again, by its checksums; else none are made.
 
     Attributes
     ----------
@@ -97,7 +99,12 @@ class Writer:
     """
 
     def __init__(
-        self, file: io.FileIO, facts: Mapping[str, Any], shapes: Mapping[str, Shape]
+        self,
+        file: io.FileIO,
+        facts: Mapping[str, Any],
+        shapes: Mapping[str, Shape],
+        *,
+        checked: bool = True,
     ) -> None:
         self._file = file
         # The places depend on the length of the table, which the places are part of: they are
@@ -111,7 +118,7 @@ class Writer:
         self._begin = {name: start + place for name, (_, _, place) in places.items()}
         self._end = {name: self._begin[name] + shape.size for name, shape in shapes.items()}
         self._at = dict(self._begin)
-        self._crc32 = _crc32()
+        self._crc32 = _crc32() if checked else None
         self._sums = dict.fromkeys(shapes, 0)
         self._sums_at = start + at
         self.size = self._sums_at + _sums_size(len(shapes))
@@ -125,7 +132,8 @@ class Writer:
             raise ValueError(f"array {name} is full")
         data = values.data.cast("B")
         _write(self._file.fileno(), data, self._at[name])
-        self._sums[name] = self._crc32(data, self._sums[name])
+        if self._crc32 is not None:
+            self._sums[name] = self._crc32(data, self._sums[name])
         self._at[name] += values.nbytes
 
     def arrays(self) -> dict[str, np.ndarray]:

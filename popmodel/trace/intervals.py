@@ -64,13 +64,17 @@ class Intervals:
         counts = np.zeros(len(states.offsets) - 1, np.int64)
         begins, ends = ([np.empty(0, np.int64)] for _ in range(2))
         for block in walk(states.state, states.begin, states.end):
-            rows = np.flatnonzero(states.state[block] == state)
-            edges = np.clip(states.offsets, block.start, block.stop) - block.start
-            offsets = np.searchsorted(rows, edges)
-            begin, end = states.begin[block][rows], states.end[block][rows]
+            count, begin, end = _kernel.in_state(
+                offsets=np.clip(states.offsets, block.start, block.stop) - block.start,
+                begin=states.begin[block],
+                end=states.end[block],
+                state=states.state[block],
+                wanted=state,
+            )
             if pieces is not None:
-                _, offsets, begin, end = cut_spans(offsets, begin, end, pieces)
-            counts += np.diff(offsets)
+                _, offsets, begin, end = cut_spans(offsets_of(count), begin, end, pieces)
+                count = np.diff(offsets)
+            counts += count
             begins.append(begin)
             ends.append(end)
         offsets = offsets_of(counts)
@@ -106,7 +110,7 @@ class Intervals:
 
     def total(self) -> NDArray[np.int64]:
         """Summed length by location, ns."""
-        return self._by_location(self.end - self.begin)
+        return _kernel.lengths(self.offsets, self.begin, self.end)
 
     def before(self, location: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
         """Length of a location's intervals before an instant, ns, for each pair."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from popmodel.arrays import among
 from popmodel.trace.blocks import take
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals, Spans
@@ -147,7 +148,7 @@ class Records(ABC):
     def calls_named(self, names: Collection[str]) -> list[NamedCall]:
         """Calls of a few names, by location and in order."""
         calls = self.calls()
-        wanted = np.isin(calls.name, [i for i, name in enumerate(calls.names) if name in names])
+        wanted = among(calls.name, [i for i, name in enumerate(calls.names) if name in names])
         rows = np.flatnonzero(wanted)
         return [
             NamedCall(location, calls.names[calls.name[row]], entry, exit_)
@@ -181,12 +182,12 @@ class Records(ABC):
         """Time, ns, that a thread waited for locks in its running state since the row before."""
         return Instants.none(self.locations)
 
-    def counter(self, counter: Event, locations: slice) -> Instants:  # noqa: ARG002
-        """Readings of a hardware counter: counts since the thread's reading before.
+    def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
+        """Readings of hardware counters: counts since the thread's reading before.
 
         Of some locations that follow one another, so that nobody has to hold all readings.
         """
-        return Instants.none(locations.stop - locations.start)
+        return [Instants.none(locations.stop - locations.start) for _ in counters]
 
     def counter_names(self) -> list[str]:
         """All hardware counters of which there are readings, as people know them."""

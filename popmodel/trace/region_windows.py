@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import among
 from popmodel.errors import PartError
 from popmodel.trace.pieces import joined
 from popmodel.trace.regions import parallel_regions
@@ -116,7 +117,7 @@ def _named(
         found = marked.of(name)
         return found.location, found.begin, found.end
     parallel = parallel_regions(trace)
-    mine = np.isin(parallel.label, [i for i, each in enumerate(parallel.names) if each == name])
+    mine = among(parallel.label, [i for i, each in enumerate(parallel.names) if each == name])
     if mine.any():
         on_master = parallel.on_master
         return on_master.location[mine], on_master.begin[mine], on_master.end[mine]

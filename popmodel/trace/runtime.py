@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.errors import TraceError
+from popmodel.kernel import _kernel
 from popmodel.trace.blocks import walk
 from popmodel.trace.states import TRACING_DISABLED
 
@@ -35,12 +36,15 @@ def _state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         begin, end = states.begin[block], states.end[block]
         if trace.pieces is not None:
             begin, end = trace.pieces.passed(begin), trace.pieces.passed(end)
-        length = end - begin
-        bounds = np.clip(states.offsets, block.start, block.stop) - block.start
-        for total in (covered, traced):
-            passed = np.concatenate([[0], np.cumsum(length)])
-            total += passed[bounds[1:]] - passed[bounds[:-1]]
-            length[states.state[block] == TRACING_DISABLED] = 0
+        all_, most = _kernel.state_times(
+            offsets=np.clip(states.offsets, block.start, block.stop) - block.start,
+            begin=begin,
+            end=end,
+            state=states.state[block],
+            without=TRACING_DISABLED,
+        )
+        covered += all_
+        traced += most
     return covered, traced
 
 

@@ -12,7 +12,6 @@ All files together stay below a limit (`popmodel.trace.housekeeping`).
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -59,7 +58,7 @@ class Key:
     def name(self) -> str:
         """Name of the file in the cache."""
         origin = f"{self.path}\0{self.application}".encode(errors="surrogateescape")
-        return hashlib.blake2b(origin, digest_size=16).hexdigest() + SUFFIX
+        return _digest(origin) + SUFFIX
 
 
 def key_of(path: Path, application: int) -> Key | None:
@@ -69,7 +68,7 @@ def key_of(path: Path, application: int) -> Key | None:
             return None
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            head = hashlib.blake2b(file.read(HEAD), digest_size=16).hexdigest()
+            head = _digest(file.read(HEAD))
     except OSError:
         return None
     return Key(
@@ -93,7 +92,13 @@ def scanner() -> str:
     """
     parts = [Path(str(_kernel.__file__)), *sorted(Path(__file__).parent.rglob("*.py"))]
     states = [f"{each.st_size} {each.st_mtime_ns}" for each in (part.stat() for part in parts)]
-    return hashlib.blake2b("\n".join([__version__, *states]).encode(), digest_size=16).hexdigest()
+    return _digest("\n".join([__version__, *states]).encode())
+
+
+def _digest(content: bytes) -> str:
+    import hashlib  # brings OpenSSL along, 4 MB that a trace takes only to be cached
+
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:
@@ -175,11 +180,13 @@ def keep(
     new = _new(where)
     with new.file as file:
         try:
-            writer = container.Writer(file, {**facts, "key": key and key.facts()}, shapes)
+            described = {**facts, "key": key and key.facts()}
+            writer = container.Writer(file, described, shapes, checked=key is not None)
             fill(writer)
             arrays = writer.arrays()
-            writer.seal(finish(arrays))
+            changed = finish(arrays)
             if key is not None and writer.size <= most:
+                writer.seal(changed)
                 make_room(where, writer.size, most, _origin)
                 new.publish(where / key.name)
         finally:

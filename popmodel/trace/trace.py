@@ -125,6 +125,17 @@ class Trace:
         """MPI calls of all locations."""
         return self.derived("calls", lambda trace: trace.records.calls())
 
+    def call_warnings(self) -> tuple[TraceWarning, ...]:
+        """Warnings of the MPI calls."""
+        return self.derived("call_warnings", lambda trace: trace.calls().warnings)
+
+    def release_calls(self) -> None:
+        """Let go of the MPI calls, which are many; they are made again when they are asked for."""
+        for trace in (self, self.whole or self):
+            if "calls" in trace._derived:
+                trace.call_warnings()
+                del trace._derived["calls"]
+
     def sites(self) -> CallSites:
         """Where MPI is called; a row for each of the calls of the whole run."""
         whole = self.whole or self

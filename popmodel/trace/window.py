@@ -18,7 +18,7 @@ from popmodel.trace.user_regions import user_regions
 from popmodel.units import format_time, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from popmodel.trace.calls import Calls
     from popmodel.trace.event import Event
@@ -181,9 +181,10 @@ class Part(Records):
         """Time waited for locks that is told inside, ns."""
         return self._whole.records.lock_waits().cut(self._pieces)
 
-    def counter(self, counter: Event, locations: slice) -> Instants:
-        """Readings of a hardware counter of some locations, divided at the edges."""
-        return self._whole.records.counter(counter, locations).divided(self._pieces)
+    def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
+        """Readings of hardware counters of some locations, divided at the edges."""
+        found = self._whole.records.counters(counters, locations)
+        return [each.divided(self._pieces) for each in found]
 
     def counter_names(self) -> list[str]:
         """Hardware counters of the whole run."""

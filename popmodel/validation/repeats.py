@@ -97,6 +97,11 @@ class Split:
         """Predicted less mean runtime, relative to the mean."""
         return self.runtime.predicted / self.runtime.mean - 1
 
+    def holds(self, row: Row) -> bool:
+        """Whether a quantity is one of its runs."""
+        mine = (self.processes, self.threads, self.parameters)
+        return mine == (row.processes, row.threads, row.parameters)
+
     def describe(self, names: Sequence[str] = ()) -> str:
         """Size and some parameters: ``4 x 2, N=256``."""
         return describe_run(self.processes, self.threads, self.parameters, names)
@@ -148,7 +153,10 @@ def _repeated(rows: Sequence[Row]) -> Repeated:
 
 def varied(splits: Sequence[Split]) -> list[str]:
     """Parameters in which runs differ."""
-    first = splits[0].parameters
-    return [
-        name for name in first if any(split.parameters.get(name) != first[name] for split in splits)
-    ]
+    return differing([split.parameters for split in splits])
+
+
+def differing(parameters: Sequence[Mapping[str, float]]) -> list[str]:
+    """Parameters in which some runs differ."""
+    first = parameters[0]
+    return [name for name in first if any(one.get(name) != first[name] for one in parameters)]

@@ -25,6 +25,11 @@ COLUMNS = ("processes", "threads", "runtime")
 _LIKE = 0.8  # a name that is as near to a known one is a misspelling of it, not another column
 _HEADER = f"the first line names the columns: {','.join(COLUMNS)}"
 
+INFORMATION = ("run", "repeat", "job", "job_id", "date", "time", "host", "comment", "note")
+"""Columns that say something about a run without setting anything, whatever is in them."""
+REMARK = "#"
+"""What the name of any other column of numbers begins with that sets nothing."""
+
 
 class TableError(FileError):
     """A table of runtimes is damaged."""
@@ -60,14 +65,16 @@ def read_table(path: str | os.PathLike[str], parameters: Iterable[str] = ()) -> 
     path : path
         The file.
     parameters : iterable of str
-        Names of the application's parameters: columns with these names set them for each run.
-        Other columns are ignored, unless their names look like a misspelling.
+        Names of the application's parameters: columns with these names set them for each run; an
+        empty cell leaves its run the value that holds without the column. Columns of words and
+        those of `INFORMATION` set nothing, nor do those whose names begin with `REMARK`; other
+        columns of numbers are refused: they would be parameters that nobody heeds.
 
     Raises
     ------
     TableError
-        If a column is missing, ambiguous or nearly one that is known, if a row has too few or too
-        many fields, or if a number is wrong; names the line.
+        If a column is missing, unknown or ambiguous, if a row has too few or too many fields, or if
+        a number is wrong; names the line.
     """
     path = Path(path)
     known = [*COLUMNS, *parameters]
@@ -75,18 +82,20 @@ def read_table(path: str | os.PathLike[str], parameters: Iterable[str] = ()) -> 
     try:
         names = [name.strip() for name in next(lines, ())]
         _check_names(names, known, path)
-        runs = tuple(
-            _measurement(cells, path, lines.line_num) for cells in _rows(lines, names, known, path)
-        )
+        rows = [(lines.line_num, cells) for cells in _rows(lines, names, path)]
     except csv.Error as reason:
         raise TableError(path, f"is not CSV: {reason}", line=lines.line_num) from None
-    if not runs:
+    if not rows:
         raise TableError(path, "has no runs", hint="write one line per run below the header")
+    others = [name for name in names if name and name not in known]
+    for name in others:
+        _check_information(name, [cells[name] for _, cells in rows], known, path)
+    set_here = tuple(name for name in names if name in known and name not in COLUMNS)
     return RunTimes(
         os.fspath(path),
-        runs,
-        tuple(name for name in names if name in known and name not in COLUMNS),
-        tuple(name for name in names if name and name not in known),
+        tuple(_measurement(cells, set_here, path, line) for line, cells in rows),
+        set_here,
+        tuple(others),
     )
 
 
@@ -117,9 +126,29 @@ def _check_names(names: Sequence[str], known: Sequence[str], path: Path) -> None
             )
 
 
-def _rows(
-    lines: Reader, names: Sequence[str], known: Sequence[str], path: Path
-) -> Iterator[dict[str, str]]:
+def _check_information(name: str, cells: Sequence[str], known: Sequence[str], path: Path) -> None:
+    """Refuse a column of numbers that sets nothing and is not known to be information."""
+    if name in INFORMATION or name.startswith(REMARK):
+        return
+    if any(cells) and all(not cell or _is_number(cell) for cell in cells):
+        parameters = ", ".join(known[len(COLUMNS) :]) or "none"
+        raise TableError(
+            path,
+            f"column {name!r} is not a parameter of the application ({parameters})",
+            line=1,
+            hint=f"name it after the parameter that it sets, or {REMARK}{name} if it sets none",
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _rows(lines: Reader, names: Sequence[str], path: Path) -> Iterator[dict[str, str]]:
     """Cells of each row that is not empty, by the name of their column."""
     for row in lines:
         cells = [cell.strip() for cell in row]
@@ -134,10 +163,12 @@ def _rows(
                 line=lines.line_num,
                 hint="give each column one field; decimal points, not commas",
             )
-        yield {name: cell for name, cell in zip(names, cells, strict=True) if name in known}
+        yield dict(zip(names, cells, strict=True))
 
 
-def _measurement(cells: Mapping[str, str], path: Path, line: int) -> Measurement:
+def _measurement(
+    cells: Mapping[str, str], parameters: Sequence[str], path: Path, line: int
+) -> Measurement:
     return Measurement(
         os.fspath(path),
         _count(cells["processes"], "processes", path, line),
@@ -145,9 +176,9 @@ def _measurement(cells: Mapping[str, str], path: Path, line: int) -> Measurement
         _number(cells["runtime"], "runtime must be a number of seconds above 0", path, line),
         {},
         parameters={
-            name: _number(text, f"{name} must be a number above 0", path, line)
-            for name, text in cells.items()
-            if name not in COLUMNS
+            name: _number(cells[name], f"{name} must be a number above 0", path, line)
+            for name in parameters
+            if cells[name]
         },
         line=line,
     )

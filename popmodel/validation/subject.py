@@ -34,6 +34,8 @@ class Subject:
         Those of them that nobody set.
     predict : callable
         From runs to predictions for them.
+    available : tuple of int, or None
+        Nodes of the machine and cores of each that may be used; None of a saved prediction.
     """
 
     application: str
@@ -43,6 +45,7 @@ class Subject:
     parameters: Mapping[str, float]
     defaults: Mapping[str, float]
     predict: Callable[[Sequence[Measurement]], list[Predicted]]
+    available: tuple[int, int] | None = None
 
 
 def prediction(made: Prediction) -> Subject:
@@ -109,4 +112,5 @@ def application(
         values,
         {name: value for name, value in values.items() if name not in changes},
         predictions,
+        allocation.available(profile.topology),
     )

@@ -8,7 +8,8 @@ from statistics import geometric_mean
 
 from popmodel.model.uncertainty import LEVEL
 from popmodel.units import plural
-from popmodel.validation.repeats import Split, varied
+from popmodel.validation.left_out import LeftOut
+from popmodel.validation.repeats import Split, differing, varied
 
 UNLIKELY = 0.05
 """Probability below which too few intervals contain the mean of their split to be chance."""
@@ -22,7 +23,11 @@ WRONG_PROBLEM = 1.5
 
 
 def verdict(
-    splits: Sequence[Split], defaults: Mapping[str, float], *, disturbed: bool = False
+    splits: Sequence[Split],
+    defaults: Mapping[str, float],
+    left_out: Sequence[LeftOut] = (),
+    *,
+    disturbed: bool = False,
 ) -> tuple[str, ...]:
     """Say how well the runtimes are predicted, and the likely reason where they are not.
 
@@ -32,6 +37,8 @@ def verdict(
         The runs, with their predictions.
     defaults : mapping of str to float
         Parameters of the application that nobody set.
+    left_out : sequence of LeftOut
+        Runs that are not among the splits.
     disturbed : bool
         Whether threads of a measured run waited for processors.
 
@@ -50,6 +57,9 @@ def verdict(
                 f"runs of {_name(split, splits)} took {min(times):.3g} to {max(times):.3g} s: "
                 "check that they ran the same program and input"
             )
+    both = [*(one.parameters for one in splits), *(one.parameters for one in left_out)]
+    names = differing(both)
+    said += [one.describe(names) for one in left_out]
     return tuple(said)
 
 

@@ -16,6 +16,7 @@ from popmodel.errors import UsageError
 from popmodel.formulas.notebook import WORK
 from popmodel.machine import schema
 from popmodel.model.changes import REMEDIES
+from popmodel.model.kinds import remedy
 from popmodel.model.signature.tables import KEYS, TABLES
 from popmodel.model.symbols import SHORT, SYMBOLS
 from popmodel.shapes import Items, Named, Optional, Shape, Table
@@ -79,6 +80,34 @@ def test_every_key_of_a_signature_is_explained() -> None:
         for key in keys:
             assert key.meaning in meanings(f"{table}.{key.name}" if table else key.name)
         assert not table or any(text.startswith(TABLES[table]) for text in meanings(table))
+
+
+def test_names_that_keys_share_with_other_words_are_listed() -> None:
+    """Keys are looked up for these names, and for those that are nothing else."""
+    families = load_families().values()
+    metrics = {
+        name
+        for one in families
+        for metric in one.metrics.values()
+        for name in (metric.id, metric.name)
+    }
+    others = {name for word in glossary.words() for name in (word.name, *word.also)}
+    known = {*map(plain, metrics | others | {*PATHS}), *glossary.abbreviations()}
+    keys = {plain(name) for word in glossary._keys() for name in (word.name, *word.also)}
+    assert glossary._file()["also_keys"] == sorted(known & keys)
+
+
+def test_changes_of_parts_of_a_program_have_names_of_their_own() -> None:
+    for word in glossary.words():
+        assert not any(map(remedy, (word.name, *word.also)))
+    for family in load_families().values():
+        assert not any(remedy(metric.name) for metric in family.metrics.values())
+
+
+def test_a_metric_that_shares_its_name_with_a_key_is_explained_with_it() -> None:
+    found = explain("Comm")
+    assert found["metric"] == "communication_efficiency"
+    assert {word["topic"] for word in found["words"]} == {"key of a signature"}
 
 
 def test_every_symbol_of_formulas_and_every_remedy_is_explained() -> None:

@@ -122,6 +122,16 @@ def test_one_thing_is_a_list_of_one() -> None:
             "try procs=4",
         ),
         (
+            lambda: popmodel.predict(procs=4, imbalance={"persistant": 0.1}),
+            "imbalance has no part 'persistant'",
+            "did you mean persistent?",
+        ),
+        (
+            lambda: popmodel.sweep(cores=4, imbalance={"transient": -1}),
+            "imbalance transient must be a number, at least 0, not -1",
+            None,
+        ),
+        (
             lambda: popmodel.predict(procs=4, nodes=0),
             "nodes=0: must be a whole number, at least 1",
             "try nodes=4",

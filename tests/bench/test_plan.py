@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from popmodel.bench import plan, selection
+from popmodel.bench import plan
 from popmodel.bench.jobs import PART_OF, Job
 from popmodel.bench.plan import Plan
 from popmodel.errors import UsageError
@@ -113,39 +113,10 @@ def test_thread_counts_are_powers_of_two_and_the_ends_of_domain_socket_and_node(
         job.get("threads") for job in jobs(made, "construct") if job.get("name") == "barrier"
     }
     assert barrier == {1, 2, 4, 6, 8, 16, 24, 32, 48}
-    assert selection.counts_up_to(1) == [1]
-    assert selection.counts_up_to(6, 3, 9) == [1, 2, 3, 4, 6]
 
 
 def test_bandwidth_is_measured_for_the_cores_of_a_domain() -> None:
     assert values(make(LARGE), "triad", "threads") == [1, 2, 3, 4, 6]
-
-
-def test_arrays_exceed_the_last_cache_four_times_up_to_256_mib() -> None:
-    assert selection.array_bytes(LARGE) == 128 * MIB
-    assert selection.array_bytes(SMALL) == 256 * MIB
-    assert selection.array_bytes(replace(LARGE, memory_per_node=GIB)) <= GIB // 12
-    assert selection.array_bytes(replace(LARGE, caches=())) == 256 * MIB
-
-
-@pytest.mark.parametrize(
-    ("cache", "shared_by", "cores", "array"),
-    [(128 * MIB, 64, 64, 256), (32 * MIB, 6, 48, 256), (96 * MIB, 8, 96, 256), (MIB, 1, 48, 192)],
-)
-def test_arrays_exceed_all_last_caches_of_a_domain(
-    cache: int, shared_by: int, cores: int, array: int
-) -> None:
-    caches = (Cache("L3", cache, shared_by),)
-    node = replace(LARGE, cores_per_node=cores, domains=1, caches=caches)
-    assert selection.array_bytes(node) == array * MIB
-
-
-def test_working_sets_lie_inside_their_cache_and_clear_of_the_one_below() -> None:
-    for topology in (SMALL, LARGE):
-        below = 0
-        for cache, size in zip(topology.caches, selection.working_sets(topology), strict=True):
-            assert 1.4 * below < size <= cache.bytes * 0.76
-            below = cache.bytes
 
 
 def test_the_end_of_the_last_cache_is_looked_at_where_arrays_reach_beyond_it() -> None:
@@ -217,6 +188,22 @@ def test_one_rank_measures_no_messages_and_says_so() -> None:
     for path in ("net.intra", "coll", "net.overlap", "net.thread_factor"):
         assert made.left_out[path] == "needs at least 2 ranks"
     assert not jobs(made, "false_sharing") | jobs(made, "line_transfer")
+
+
+def test_one_memory_domain_has_no_remote_memory_and_says_so() -> None:
+    made = make()
+    assert not jobs(made, "remote_triad") | jobs(made, "remote_chase")
+    assert made.left_out["memory.remote"] == "needs 2 memory domains, this node has one"
+    assert "memory.remote" not in make(parts=("core",)).left_out
+    assert values(make(LARGE), "remote_chase", "data") == [0, 1, 7]
+
+
+def test_loops_take_less_than_ten_seconds_of_a_quick_measurement() -> None:
+    for topology in (SMALL, LARGE):
+        launches = make(topology).launches
+        found = [launch for launch in launches if launch.part(launch.jobs[0]) == "loops"]
+        assert len(found) == plan.MODES["quick"].rounds
+        assert sum(launch.seconds() for launch in found) < 10
 
 
 def test_one_node_says_what_it_cannot_tell() -> None:

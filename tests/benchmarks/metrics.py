@@ -68,13 +68,12 @@ class Row(NamedTuple):
     operations: int
 
 
-def block(processes: int) -> list[str]:
+def block(processes: int) -> list[list[str]]:
     """Lines of some steps; times begin with ``@`` for what is put before them."""
-    lines = []
-    for step in range(STEPS):
-        for rank in range(processes):
-            lines += _step(step, rank, processes)
-    return lines
+    return [
+        [line for rank in range(processes) for line in _step(step, rank, processes)]
+        for step in range(STEPS)
+    ]
 
 
 def _step(step: int, rank: int, processes: int) -> list[str]:
@@ -120,30 +119,38 @@ def _entry(step: int, rank: int, number: int) -> int:
 
 
 def write(target: Path, processes: int, size: int) -> int:
-    """Write a trace of at least so many bytes; return its number of MPI calls."""
+    """Write whole steps until there are so many bytes; return the number of MPI calls."""
     tasks = ",".join(["1:1"] * processes)
     ranks = ":".join(str(rank + 1) for rank in range(processes))
     header = f"#Paraver (01/01/2024 at 12:00):{'9' * 12}_ns:1({processes}):1:{processes}({tasks}),1"
-    lines = block(processes)
-    text = "".join(f"{line}\n" for line in lines).encode()
-    calls = sum(":50000001:0:" in line or ":50000002:0:" in line for line in lines)
-    number = 0
+    steps = [
+        (
+            "".join(f"{line}\n" for line in lines).encode(),
+            sum(":50000001:0:" in line or ":50000002:0:" in line for line in lines),
+        )
+        for lines in block(processes)
+    ]
+    calls = 0
     with target.open("wb") as file:
         file.write(f"{header}\nc:1:1:{processes}:{ranks}\n".encode())
+        step = 0
         while file.tell() < size:
-            file.write(text.replace(b"@", b"%d" % number))
-            number += 1
-    return calls * number
+            text, more = steps[step % STEPS]
+            file.write(text.replace(b"@", b"%d" % (step // STEPS)))
+            calls += more
+            step += 1
+    return calls
 
 
 def python(script: str, path: Path, cache: Path) -> Row:
-    """Run a script on a trace."""
+    """Run a script on a trace, with modules compiled beforehand as those that are installed."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
         [sys.executable, "-c", SETUP + script + DONE, str(path)],
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "POPMODEL_CACHE_DIR": str(cache), "OPENBLAS_NUM_THREADS": "1"},
+        env={**kept, "POPMODEL_CACHE_DIR": str(cache), "OPENBLAS_NUM_THREADS": "1"},
     )
     seconds, peak, operations = done.stdout.split()
     return Row(float(seconds), int(peak), int(operations))
@@ -167,7 +174,7 @@ def measure(path: Path, cache: Path, calls: int, rounds: int) -> None:
         "metrics, cached": METRICS.format(cache=True),
         "program": PROGRAM,
     }
-    python(READ.format(cache=True), path, cache)
+    python(METRICS.format(cache=True), path, cache)
     results: dict[str, list[Row]] = {name: [] for name in ("wc -l", *steps)}
     for _ in range(rounds):
         results["wc -l"].append(wc(path))

@@ -73,7 +73,7 @@ def test_an_mpi_that_is_missing_is_not_needed_by_all_parts(monkeypatch: pytest.M
         measurement.tools(Request("quick", ("core", "p2p")), 4)
     assert error.value.message == "no MPI found"
     assert error.value.hint == (
-        "install one; without MPI: popmodel bench --only core,memory,openmp,noise"
+        "install one; without MPI: popmodel bench --only core,memory,loops,openmp,noise"
     )
     for request, cores in (
         (Request("quick", ("core",)), 4),

@@ -55,6 +55,7 @@ def complete(line: str, where: Path = ROOT) -> list[str]:
         ("popmodel metrics --fail-under talp.p", ["talp.parallel_efficiency="]),
         ("popmodel sweep --format s", ["svg"]),
         ("popmodel sweep --what-if latency=0.5x,b", ["latency=0.5x,bandwidth="]),
+        ("popmodel predict --imbalance persistent=0.1,t", ["persistent=0.1,transient="]),
         ("popmodel predict ca", ["cannon"]),
         ("popmodel predict cannon --set ", ["N=", "w="]),
         ("popmodel predict --set ", ["N=", "steps="]),

@@ -91,7 +91,7 @@ def test_what_is_missing_is_told_with_the_next_step(
         "                -> python -m pip install 'popmodel-hpc[mpi]'",
         "",
         "only a part can be measured without MPI: popmodel bench",
-        "--only core,memory,openmp,noise",
+        "--only core,memory,loops,openmp,noise",
     ]
 
 

@@ -333,16 +333,29 @@ def test_the_help_costs_little_more_than_typer_itself() -> None:
     assert full < 1.8 * base + 0.02
 
 
+BESIDE_NUMPY = ("numpy.ma", "rich", "sympy", "scipy", "pandas", "pydantic")
+HEAVY = ("numpy", *BESIDE_NUMPY)
+OTHER_ACTIONS = ("popmodel.machine.compare", "popmodel.report.machine_diff")
+ROOMS = ("popmodel.efficiency", "popmodel.machine", "popmodel.model")
+
+
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
-        (["--help"], ("numpy", "rich", "sympy", "scipy", "pandas", "pydantic")),
-        (["metrics", "--help"], ("numpy", "rich", "sympy", "scipy", "pandas", "pydantic")),
-        (["metrics", "two.prv"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
-        (["replay", "two.prv"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
+        (["--help"], HEAVY),
+        (["metrics", "--help"], HEAVY),
+        (["info", "two.prv"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
+        (["info", "two.prv", "--no-cache"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
+        (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
+        (["replay", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
+        (["machine", "show"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
+        (["machine", "check"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),
         (["sweep", "--cores", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "email")),
-        (["explain", "load_balance"], ("rich", "sympy", "scipy", "pandas", "pydantic")),
+        (["explain", "load_balance"], (*HEAVY, "popmodel.model.kinds")),
+        (["explain", "expected loss"], (*HEAVY, "popmodel.model.kinds")),
+        (["explain", "memory.bsat"], (*HEAVY, "popmodel.model.kinds")),
+        (["explain", "parallel.trip"], ("sympy", "scipy", "pandas", "pydantic")),
     ],
 )
 def test_only_what_is_needed_is_loaded(

@@ -299,3 +299,36 @@ def test_numbers_too_large_to_compute_with_are_one_line(
     assert first.startswith("popmodel: error: ")
     assert "unexpected" not in first
     assert hint.startswith("hint: ")
+
+
+def test_the_imbalance_can_be_set(popmodel: Call) -> None:
+    words = ("predict", "--procs", "16", "--format", "json")
+    document = json.loads(popmodel(*words, "--imbalance", "persistent=5%, transient=0.02")[1])
+    assert document["application"]["imbalance"] == {"persistent_cv": 0.05, "transient_cv": 0.02}
+    even = json.loads(popmodel(*words, "--imbalance", "persistent=0,transient=0")[1])
+    assert even["inputs"]["imbalance.persistent_cv"]["source"] == "set for this prediction"
+    balance = "process_load_balance"
+    by_hand = [one["metrics"]["hybrid-additive"][balance]["value"] for one in (document, even)]
+    assert by_hand[0] < by_hand[1] == 1.0
+    screen = popmodel("predict", "--procs", "16", "--imbalance", "transient=0.02")[1]
+    assert screen.startswith("stencil3d (bundled) N=512 steps=100 transient_cv=0.02\n")
+    formula = json.loads(popmodel(*words, "--formula", "runtime", "--imbalance", "persistent=0")[1])
+    assert formula["application"]["imbalance"] == {"persistent_cv": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("persistent", "persistent: value missing\nhint: write NAME=CV, such as persistent=0.05"),
+        ("persistant=1", "persistant=1: unknown name 'persistant'\nhint: did you mean persistent?"),
+        ("transient=1,transient=2", "transient=2: transient is given twice\nhint: leave one of"),
+        ("transient=-1", "transient=-1: must be a number, at least 0, not '-1'\nhint: try transi"),
+        ("transient=x", "transient=x: must be a number, at least 0, not 'x'"),
+    ],
+)
+def test_an_imbalance_that_makes_no_sense_is_refused(
+    popmodel: Call, text: str, problem: str
+) -> None:
+    status, out, err = popmodel("predict", "--procs", "16", "--imbalance", text)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"popmodel: error: --imbalance {problem}")

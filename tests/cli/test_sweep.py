@@ -114,6 +114,39 @@ def test_the_document_and_the_records(popmodel: Call) -> None:
     assert rows[-1]["absent"] == "a node has 16 cores, fewer than 64 threads"
 
 
+def test_cores_without_a_split_are_told_after_the_result_of_the_others(popmodel: Call) -> None:
+    words = ("sweep", "--cores", "4096,16,2048,2000000")
+    status, out, err = popmodel(*words)
+    assert status == 1
+    assert err == (
+        "popmodel: error: stencil3d: no split of 4096 cores is possible: it needs 256 nodes, the "
+        "profile has 64; 2048, 2000000 cores are not possible either\n"
+        "hint: possible: 1024 cores for stencil3d, or --nodes 256 if the machine has as many\n"
+    )
+    assert "\n16 cores\n" in out
+    assert re.search(r"\n4,096 cores\n +4096 x 1 +\.\. ", out)
+    document = json.loads(popmodel(*words, "--format", "json")[1])
+    assert [one["cores"] for one in document["choices"]] == [16]
+    assert [one["cores"] for one in document["impossible"]] == [4096, 2048, 2_000_000]
+    assert popmodel("sweep", "--cores", "4096,2048")[:2] == (2, "")
+
+
+def test_the_drawing_names_cores_without_a_split(popmodel: Call) -> None:
+    out = popmodel("sweep", "--cores", "16,4096", "--format", "svg")[1]
+    assert "no split of 4096 cores is possible: it needs 256 nodes" in out
+
+
+def test_the_imbalance_can_be_set(popmodel: Call) -> None:
+    words = (*RUN, "--format", "json")
+    even, uneven = (
+        json.loads(popmodel(*words, "--imbalance", text)[1])
+        for text in ("persistent=0,transient=0", "persistent=0.2")
+    )
+    assert uneven["application"]["imbalance"] == {"persistent_cv": 0.2}
+    fastest = [min(one["runtime"]["value"] for one in d["candidates"]) for d in (even, uneven)]
+    assert fastest[0] < fastest[1]
+
+
 def test_a_sweep_over_some_nodes_or_some_of_their_cores(popmodel: Call) -> None:
     spread = json.loads(popmodel(*RUN, "--nodes", "8", "--format", "json")[1])
     assert {one["nodes"] for one in spread["candidates"]} == {8}

@@ -95,6 +95,51 @@ def test_a_setting_may_not_contradict_a_column(popmodel: Call, sizes: str) -> No
     assert popmodel("validate", "stencil3d", sizes, "--set", "N=64")[0] == 0
 
 
+def test_a_setting_holds_where_a_cell_is_empty(popmodel: Call, sizes: str) -> None:
+    Path(sizes).write_text("N,processes,threads,runtime\n64,2,2,0.02\n,2,2,0.17\n")
+    words = ("validate", "stencil3d", sizes, "--format", "json")
+    for more, n in ((("--set", "N=128"), 128.0), ((), 512.0)):
+        document = json.loads(popmodel(*words, *more)[1])
+        assert [one["parameters"]["N"] for one in document["splits"]] == [64.0, n]
+
+
+def test_what_is_left_open_in_some_runs_is_not_set(popmodel: Call, sizes: str) -> None:
+    Path(sizes).write_text("N,processes,threads,runtime\n64,2,2,9\n,2,2,900\n")
+    out = " ".join(popmodel("validate", "stencil3d", sizes)[1].split())
+    assert "of the application (not set: N=512, steps=100)" in out
+
+
+def test_runs_without_cores_of_their_own_are_named_and_left_out(
+    popmodel: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("processes,threads,runtime\n1,1,40\n1,2,39.9\n16,4,1.3\n1,32,2.5\n1,32,2.6\n")
+    words = ("validate", "stencil3d", str(path))
+    out = " ".join(popmodel(*words)[1].split())
+    assert "left out: 2 runs of 1 x 32: more threads (32) than cores (16) on a node" in out
+    assert "left out: 1 run of 1 x 2: 1.00 times as fast as 1 x 1, " in out
+    document = json.loads(popmodel(*words, "--format", "json")[1])
+    assert [one["measured"] for one in document["left_out"]] == [[2.5, 2.6], [39.9]]
+    assert [(one["processes"], one["threads"]) for one in document["splits"]] == [(1, 1), (16, 4)]
+    assert document["summary"]["runtime"]["rows"] == len(document["rows"]) == 2
+    status, _, err = popmodel(*words, "--all-runs")
+    assert status == 1
+    assert "1 x 32 is not possible: a node has 16 cores" in err
+    path.write_text("processes,threads,runtime\n1,1,40\n1,2,39.9\n")
+    every = json.loads(popmodel(*words, "--all-runs", "--format", "json")[1])
+    assert (len(every["splits"]), every["left_out"]) == (2, [])
+
+
+def test_where_no_run_had_cores_of_its_own_the_machine_is_told(
+    popmodel: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("processes,threads,runtime\n1,32,2.5\n")
+    status, out, err = popmodel("validate", "stencil3d", str(path))
+    assert (status, out) == (1, "")
+    assert f"{path}:2: 1 x 32 is not possible: a node has 16 cores" in err
+
+
 def test_a_value_that_no_run_can_have_is_refused(popmodel: Call, tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("processes,threads,runtime\n3,1,1\n")

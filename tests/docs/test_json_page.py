@@ -33,8 +33,9 @@ COMMANDS = (
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
-    "predict --procs 16 --threads 4 --formula runtime",
-    "sweep --cores 16,64 --what-if latency=0.5x",
+    "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",
+    "predict --procs 16 --imbalance persistent=0.1",
+    "sweep --cores 16,64 --imbalance persistent=0.1 --what-if latency=0.5x",
     "sweep --efficiency 0.8",
     f"validate stencil3d {TRACE} --set N=200",
     "explain",
@@ -57,12 +58,13 @@ RARE = {
         r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
     ),
     "popmodel/replay/1": r"runs\[\]\.error",
-    "popmodel/validate/1": r"ignored\[\].*",
+    "popmodel/validate/1": r"(ignored|left_out)\[\].*",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
-    "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
+    "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*|quality\.core\.overlap\..*",
     "popmodel/sweep/1": (
-        r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*"
+        r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*|"
+        r"impossible\[\]\..*"
     ),
     "popmodel/predict/1": r"validity\.reasons\[\]|machine\.noisy\[\]",
     "popmodel/formula/1": r"machine\.noisy\[\]",

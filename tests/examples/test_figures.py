@@ -38,13 +38,13 @@ def test_the_first_validation_is_as_far_off_as_its_readme_says() -> None:
     made = {size: from_prediction(predict(stencil, machine, *size, {"N": 256.0})) for size in sizes}
     rows = compare(list(made.values()), runs)
     for size, least, most in (
-        ((1, 1), -0.02, -0.005),
-        ((1, 2), -0.075, -0.065),
-        ((2, 1), -0.095, -0.08),
+        ((1, 1), -0.18, -0.165),
+        ((1, 2), -0.22, -0.205),
+        ((2, 1), -0.24, -0.225),
     ):
         off = [row.difference for row in rows if (row.processes, row.threads) == size]
         assert least < min(off) <= max(off) < most
-    assert summary(rows)["runtime"]["covered"] == 1
+    assert summary(rows)["runtime"]["covered"] == 0
     assert len(rows) == 9
     # 1 x 2 and 2 x 1 are near each other, predicted and measured
     for times in (

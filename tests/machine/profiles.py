@@ -52,6 +52,7 @@ def document() -> Document:
             "load_per_cycle": measured(2),
             "store_per_cycle": measured(1),
             "loop_cycles": measured(1),
+            "overlap": measured(0.7),
             "smt_factor": measured(1.2),
         },
         "memory": {

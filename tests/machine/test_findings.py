@@ -86,6 +86,20 @@ def test_bandwidth_by_cores_stands_for_the_law_of_saturation() -> None:
     assert found(one, "missing") == []
 
 
+def test_what_is_assumed_is_told_with_its_bounds() -> None:
+    one = document()
+    assert not [text for text in found(one, "preset") if "assumed, " in text]
+    del one["core"]["overlap"], one["memory"]["q"]
+    one["absent"] = {"memory.q": "saturation cannot be fitted from 2 cores of a memory domain"}
+    assert found(one, "preset") == [
+        "core.overlap is assumed, 0 to 1: measure it: popmodel bench -o machine.json",
+        "memory.q is assumed, 2.5 to 6: saturation cannot be fitted from 2 cores of a memory "
+        "domain",
+    ]
+    del one["core"]
+    assert len(found(one, "preset")) == 1
+
+
 def test_noise_is_told_with_its_reason() -> None:
     assert found(document(), "noisy") == ["memory: noisy (others used a CPU)"]
     one = document()

@@ -60,7 +60,7 @@ def test_minimal_profile() -> None:
     assert loaded.topology.nodes == 1
     assert loaded.get("memory.b1").value == 1e10
     assert loaded.get("net.intra.classes[0].alpha").value == 1e-6
-    assert loaded.overlap == "none"
+    assert loaded.word("core.overlap") is None
     assert loaded.origin == "user"
     assert loaded.tiers() == ["intra"]
     assert loaded.constructs() == ["parallel_for"]
@@ -80,7 +80,7 @@ def test_a_part_of_a_profile_is_a_profile() -> None:
     document = {key: minimal()[key] for key in ("schema", "topology")}
     loaded = profile.from_document(document, "lab.json")
     assert loaded.tiers() == loaded.constructs() == []
-    assert loaded.overlap == "none"
+    assert loaded.word("core.overlap") is None
     for ask, part in (
         (lambda: loaded.get("memory.b1"), "memory"),
         (loaded.active_counts, "core"),
@@ -152,6 +152,24 @@ def test_most_of_its_values_tell_where_a_profile_is_from() -> None:
     assert profile.from_document(document).origin == "measured"
 
 
+def test_what_is_assumed_is_not_of_the_profile() -> None:
+    loaded = profile.from_document(minimal())
+    overlap = loaded.get("core.overlap")
+    assert (overlap.value, overlap.low, overlap.high) == (0.5, 0.0, 1.0)
+    assert overlap.origin == "assumed"
+    assert "core.overlap" not in loaded.quantities
+    assert loaded.assumed.keys() == {"core.overlap"}  # it knows memory.q
+    for stated in ("ecm", q(0.25)):
+        document = minimal()
+        document["core"] = {"overlap": stated}
+        assert not profile.from_document(document).assumed
+    document["core"] = {"overlap": "ecm"}
+    exact = profile.from_document(document)
+    assert exact.word("core.overlap") == "ecm"
+    with pytest.raises(profile.MissingQuantity, match=r"has no value for core\.overlap"):
+        exact.get("core.overlap")
+
+
 def test_what_is_absent_is_unknown() -> None:
     loaded = profile.from_document(minimal(), "lab.json")
     with pytest.raises(MissingQuantity) as caught:
@@ -190,7 +208,6 @@ LEAST = {"alpha": q(1e-6), "beta": q(1e-9)}
     [
         (change("schema", "x/1"), "schema is 'x/1', not 'popmodel/machine/1'"),
         (change("memory/b1", ...), "memory.b1 is missing: memory.bsat needs it"),
-        (change("memory/q", ...), "memory.q is missing: memory.bsat needs it"),
         (change("topology", ...), "topology is missing"),
         (change("topology/cores_per_node", ...), "topology.cores_per_node is missing"),
         (change("memory/b1", 1e10), "memory.b1 must be a table with value"),
@@ -206,8 +223,15 @@ LEAST = {"alpha": q(1e-6), "beta": q(1e-9)}
         (change("topology/cores_per_node", True), "cores_per_node must be a whole number, at"),
         (change("memory/by_cores", {}), "memory.by_cores must not be empty"),
         (change("memory/by_cores", {"x": q(1)}), "memory.by_cores.x: the key must be a number"),
+        *(
+            (change("memory/remote", {pair: {"bandwidth": q(0.6)}}), f"memory.remote.{pair}: the k")
+            for pair in ("0-2", "0-0", "0", "near", "0-1-2")
+        ),
+        (change("memory/remote", {"0-1": {"ratio": q(1)}}), "memory.remote.0-1.ratio is not a kno"),
         (change("net/intra/table", [{"bytes": -1, "seconds": q(1)}]), "a number, at least 0"),
-        (change("core/overlap", "some"), "core.overlap must be one of none, ecm, full"),
+        (change("core/overlap", "some"), "core.overlap must be none, ecm, full or a table"),
+        (change("core/overlap", q(1.5)), "core.overlap.value must be at most 1, not 1.5"),
+        (change("core/overlap", q(-0.5)), "core.overlap.value must be a number, at least 0"),
         (change("name", 3), "name must be text, not 3"),
         (change("core/freq", {}), "core.freq must not be empty"),
         (change("core/freq", {"all": q(1)}), "core.freq.all: the key must be a number"),

@@ -9,7 +9,7 @@ from popmodel.machine.parameter import PARTS, TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.changes import GROUPS
-from popmodel.shapes import Items, Named, Shape, Table
+from popmodel.shapes import Items, Named, OneOf, Shape, Table, Text
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,8 @@ def _numbers(shape: Shape, path: str = "") -> list[tuple[str, Number]]:
             return _numbers(inner, f"{path}.x")
         case Items(of=inner):
             return _numbers(inner, f"{path}[0]")
+        case OneOf(shapes=(Text(), Number() as number)):
+            return [(path, number)]
     return []
 
 
@@ -109,5 +111,18 @@ def test_the_schema_has_every_quantity_of_the_register_and_no_other() -> None:
     assert {one.path for one, _ in entries if one} == {
         one.path for one in REGISTER if not one.plain
     }
-    assert all(one and (one.unit, one.zero) == (n.unit, n.zero) for one, n in entries)
+    for one, n in entries:
+        assert one and (one.unit, one.zero, one.most) == (n.unit, n.zero, n.most)
     assert len(numbers) == sum(len(one.stems) for one in REGISTER if not one.plain)
+
+
+def test_what_is_assumed_has_bounds_that_its_domain_allows() -> None:
+    assumed = {one.path: one for one in REGISTER if one.assumed is not None}
+    assert {"core.overlap", "memory.q"} <= assumed.keys()
+    for one in assumed.values():
+        known = one.assumed
+        assert known and known.is_uncertain and known.source
+        assert known.origin == "assumed"
+        assert one.most is None or known.high <= one.most
+        assert one.zero or known.low > 0
+        assert not one.needed

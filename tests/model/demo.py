@@ -39,6 +39,7 @@ def machine(**changes: float) -> Profile:
             "load_per_cycle": exact(2),
             "store_per_cycle": exact(1),
             "loop_cycles": exact(1),
+            "overlap": "none",
         },
         "memory": {
             "b1": exact(1e10),

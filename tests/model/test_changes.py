@@ -9,14 +9,16 @@ import pytest
 from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.changes import GROUPS, REMEDIES, WHAT_IF, acts_on, factors, factors_of
 from popmodel.model.symbols import explain
-from popmodel.shapes import Items, Named, Optional, Shape, Table
+from popmodel.shapes import Items, Named, OneOf, Optional, Shape, Table, Text
 
 # what no factor suits: shapes of curves, thresholds, and what no term uses
 WITHOUT_GROUP = {
+    "core.overlap",
     "core.smt_factor",
     "memory.q",
     "memory.latency.*",
     "net.overlap",
+    *(f"memory.remote.*.{name}" for name in ("bandwidth", "saturated", "latency")),
     *(
         f"net.{tier}.{name}"
         for tier in ("socket", "intra", "inter")
@@ -41,6 +43,8 @@ def quantities(entry: Shape, path: str = "") -> Iterator[str]:
                 yield from quantities(inner, f"{path}.{key}".strip("."))
         case Named(of=inner):
             yield from quantities(inner, f"{path}.*")
+        case OneOf(shapes=(Text(), Number() as number)):
+            yield from quantities(number, path)
         case Items(of=inner) | Optional(of=inner):
             yield from quantities(inner, path)
 

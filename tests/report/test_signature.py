@@ -72,6 +72,7 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
     ),
     ("collective", "comm"): ('["dim0", "dim1"]', "the processes along grid dimension 0 and 1"),
     ("pipeline", "dims"): ("[0, 1]", "through grid dimensions 0 and 1"),
+    ("pipeline", "direction"): ('["backward"]', "through grid dimension 0, backward: 1 block"),
 }
 """Values of keys that are no formula, or not of any value, and the words that they get."""
 
@@ -180,6 +181,13 @@ def test_every_kind_and_every_key_that_has_to_be_there_is_in_the_table() -> None
             {"blocks": "4", "seconds": '"1*x/P"', "bytes": '"n1*8"'},
             "pipeline: a wavefront through grid dimension 0: 4 blocks per process, which take the "
             "master thread 1*x/P seconds in total; n1*8 bytes to the next process after each",
+        ),
+        (
+            "pipeline",
+            {"dims": "[0, 1]", "direction": '["backward", "forward"]'},
+            "pipeline: a wavefront through grid dimensions 0 and 1, backward and forward: 1 block "
+            "per process, which take the master thread 1 s in total; 1 B to the next process after "
+            "each",
         ),
     ],
 )  # fmt: skip

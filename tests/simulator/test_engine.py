@@ -312,6 +312,8 @@ def test_bursts_sum_by_process() -> None:
         ("locate", ([0, 2, 1, 2], [1, 2], [0], [5]), "offsets must not decrease"),
         ("locate", ([0, 2], [1, 2], [0, 0], [5]), "columns of different lengths"),
         ("locate", ([0, 2], [1, 2], [1], [5]), "group outside the offsets"),
+        ("lengths", ([0, 2], [1, 2], [5]), "columns of different lengths"),
+        ("sums", ([0, 2], [1, 2]), "bursts must be float64 or uint32"),
     ],
 )
 def test_the_core_refuses_columns_that_do_not_fit(function, columns, reason) -> None:

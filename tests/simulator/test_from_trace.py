@@ -5,8 +5,10 @@ Where Dimemas does something else on such a trace, the test says what.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from oracle.programs import operations, send_and_receive
 from oracle.script import Script
@@ -46,6 +48,24 @@ def test_other_states_outside_mpi_stay_in_the_bursts(tmp_path: Path) -> None:
     script.compute(0, 100)
     script.compute(0, 50, state=12)
     assert ends(script, tmp_path) == [150]
+
+
+@pytest.mark.parametrize(
+    ("longest", "kind"), [(2**32 - 1, np.uint32), (2**32, np.float64), (2**33 + 1, np.float64)]
+)
+def test_bursts_take_32_bits_where_all_fit(tmp_path: Path, longest: int, kind: type) -> None:
+    script = Script(1)
+    for length in (100, longest, 7):
+        script.compute(0, length)
+        script.collective(0, "Barrier", length=5)
+    script.end()
+    program = from_trace(script.read(tmp_path))
+    assert program.burst.dtype == kind
+    assert program.burst.tolist() == [100, longest, 7]
+    wide = replace(program, burst=program.burst.astype(np.float64))
+    slow = IDEAL.with_(cpu_factor=0.7)
+    assert replay(program, slow).end.tolist() == replay(wide, slow).end.tolist()
+    assert program.compute().tolist() == wide.compute().tolist() == [107 + longest]
 
 
 def test_time_with_tracing_disabled_is_left_out(tmp_path: Path) -> None:

@@ -268,6 +268,23 @@ def test_more_cores_than_the_machine_has() -> None:
     assert "64" in caught.value.hint
 
 
+def test_cores_without_a_split_leave_the_others_their_result() -> None:
+    both = sweep(STENCIL, PRESET, [4096, 16, 10**9], draws=20)
+    alone = sweep(STENCIL, PRESET, [16], draws=20)
+    assert both.candidates == alone.candidates
+    assert [choice.cores for choice in both.choices] == [16]
+    assert [one.cores for one in both.impossible] == [4096, 10**9]
+    assert both.impossible[0].hint == (
+        "possible: 1024 cores for stencil3d, or --nodes 256 if the machine has as many"
+    )
+    assert {one.processes * one.threads for one in both.refused} == {4096, 10**9}
+
+
+def test_where_no_number_of_cores_has_a_split_the_first_is_told() -> None:
+    with pytest.raises(UsageError, match="no split of 34 cores is possible"):
+        sweep(CANNON, PRESET, [34, 35])
+
+
 def test_more_cores_than_any_machine_has() -> None:
     with pytest.raises(UsageError) as caught:
         sweep(program(SERIAL), machine(), [10**18])

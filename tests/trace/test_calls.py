@@ -205,3 +205,21 @@ def test_more_calls_than_can_be_numbered_are_damage(tmp_path: Path) -> None:
         == f"{trace.path}: has 32769 different MPI calls, at most 32768 can be read"
     )
     assert "copy the trace again" in str(caught.value.hint)
+
+
+def test_calls_that_were_let_go_are_made_again(tmp_path: Path) -> None:
+    writer = TraceWriter([1], duration=100)
+    writer.event(0, 0, 10, [(50000001, 1)])
+    writer.event(0, 0, 20, [(50000001, 2)])
+    writer.event(0, 0, 30, [(50000001, 0)])
+    writer.write(tmp_path / "x.prv")
+    trace = read(tmp_path / "x.prv", cache=False)
+    part = trace.window(5, 25)
+    for each in (trace, part):
+        calls = each.calls()
+        assert each.calls() is calls
+        each.release_calls()
+        assert each.calls() is not calls
+        assert each.calls().entry.tolist() == calls.entry.tolist()
+        assert each.call_warnings() == calls.warnings
+        assert len(calls.warnings) == 1

@@ -32,13 +32,18 @@ def traced(tmp_path: Path, writer: TraceWriter) -> Trace:
 TABLES = (
     (lambda trace: trace.calls(), ("entry", "exit")),
     (lambda trace: trace.records.openmp().constructs, ("begin", "end")),
-    (lambda trace: trace.records.counter(Event.CYCLES, slice(0, trace.locations)), ("time",)),
+    (lambda trace: cycles(trace), ("time",)),
     (lambda trace: trace.records.lock_waits(), ("time",)),
 )
 
 
+def cycles(trace: Trace) -> Instants:
+    (found,) = trace.records.counters([Event.CYCLES], slice(0, trace.locations))
+    return found
+
+
 def readings(trace: Trace) -> list[tuple[int, int]]:
-    found = trace.records.counter(Event.CYCLES, slice(0, trace.locations))
+    found = cycles(trace)
     return list(zip(found.time.tolist(), found.value.tolist(), strict=True))
 
 
@@ -172,7 +177,7 @@ def tables(trace: Trace) -> dict[str, object]:
     marks = records.marks()
     instants = (
         records.lock_waits(),
-        records.counter(Event.CYCLES, slice(0, trace.locations)),
+        cycles(trace),
         marks.get(Event.LOST, Instants.none(trace.locations)),
     )
     plain = {
@@ -227,7 +232,7 @@ def test_two_halves_make_the_whole(
     assert sum(map(useful, halves)) == useful(trace)
 
     def count(each: Trace, first: int) -> int:
-        found = each.records.counter(Event.CYCLES, slice(0, each.locations))
+        found = cycles(each)
         return int(found.value[found.time >= first].sum())
 
     at_edge = count(trace.window(middle, END), middle) - count(

@@ -42,10 +42,16 @@ def test_columns_named_like_parameters_are_those_of_each_run(path: Path) -> None
     assert found.ignored == ()
 
 
-def test_other_columns_are_named(path: Path) -> None:
-    found = table(path, f"{HEAD},host,date,\n1,1,2,node7,monday,\n", "N")
-    assert found.ignored == ("host", "date")
+def test_columns_that_set_nothing_are_named(path: Path) -> None:
+    text = f"{HEAD},compiler,repeat,#gflops,\n1,1,2,gcc 13,1,3.5,\n1,1,2,12,2,3.4,\n"
+    found = table(path, text, "N")
+    assert found.ignored == ("compiler", "repeat", "#gflops")
     assert found.runs[0].parameters == {}
+
+
+def test_an_empty_cell_leaves_a_parameter_open(path: Path) -> None:
+    found = table(path, f"{HEAD},N,steps\n1,1,2,64,\n1,1,3,,7\n", "N", "steps")
+    assert [dict(run.parameters) for run in found.runs] == [{"N": 64.0}, {"steps": 7.0}]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +75,13 @@ def test_other_columns_are_named(path: Path) -> None:
         (f"{HEAD}\n2,2,-1\n", "runtime must be a number of seconds above 0, not '-1'", None),
         (f"{HEAD}\n2,2,nan\n", "runtime must be a number of seconds above 0, not 'nan'", None),
         (f"{HEAD}\n2,2,1e999\n", "runtime must be a number of seconds above 0", None),
-        (f"{HEAD},N\n2,2,1,\n", "runs.csv:2: N must be a number above 0, not ''", None),
+        (f"{HEAD},N\n2,2,1,0\n", "runs.csv:2: N must be a number above 0, not '0'", None),
+        (
+            f"{HEAD},cells\n2,2,1,64\n",
+            "runs.csv:1: column 'cells' is not a parameter of the application (N, steps)",
+            "name it after the parameter that it sets, or #cells if it sets none",
+        ),
+        (f"{HEAD},nodes\n2,2,1,\n2,2,1,2\n", "column 'nodes' is not a parameter", "or #nodes if"),
         (f"{HEAD},N\n2,2,1,big\n", "runs.csv:2: N must be a number above 0, not 'big'", None),
     ],
 )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from popmodel.model.uncertainty import Estimate
 from popmodel.validation.comparison import compare
+from popmodel.validation.left_out import LeftOut
 from popmodel.validation.measurement import Measurement
 from popmodel.validation.predicted import Predicted
 from popmodel.validation.repeats import Split, splits, varied
@@ -138,4 +139,11 @@ def test_runs_that_can_hardly_be_repeats_are_remarked() -> None:
     found = verdict(runs((2, 1.0, [1.0, 2.5])), {})
     assert (
         found[-1] == "runs of 2 x 1 took 1 to 2.5 s: check that they ran the same program and input"
+    )
+
+
+def test_runs_that_are_left_out_are_named_with_what_tells_them_apart() -> None:
+    other = LeftOut(2, 4, {"N": 9.0}, ("x.csv",), (1.0, 1.1), "too hot")
+    assert verdict(runs((2, 1.0, [1.0])), {}, [other])[-1] == (
+        "left out: 2 runs of 2 x 4, N=9: too hot"
     )

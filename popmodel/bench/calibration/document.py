@@ -9,6 +9,7 @@ from typing import Any
 from popmodel.bench.calibration import (
     collectives,
     core,
+    loops,
     memory,
     noise,
     openmp,
@@ -63,6 +64,8 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
     remarks: dict[str, list[str]] = {}
     document["core"], missing = core.calibrate(measured)
     absent |= missing
+    overlap, fit, remarks["core"] = loops.calibrate(measured, topology, document["core"])
+    document["core"] |= {} if overlap is None else {"overlap": overlap}
     document["memory"], missing, remarks["memory"] = memory.calibrate(measured, topology)
     absent |= missing
     document["openmp"], missing, remarks["openmp"] = openmp.calibrate(measured, topology)
@@ -79,6 +82,8 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
     document["noise"] = noise.calibrate(measured)
     document["absent"] = absent
     document["quality"] = noise.quality(measured, remarks)
+    if fit:
+        document["quality"]["core"]["overlap"] = fit
     if line := machine.line:
         document["memory"] |= {"line": line} if document["memory"] else {}
     return {key: value for key, value in document.items() if value not in ({}, None)}

@@ -72,6 +72,10 @@ class Measured:
             if result.absent is None and _has(result, wanted)
         ]
 
+    def all_of(self, job: str) -> list[Result]:
+        """Results of a job, those that are absent as well."""
+        return [result for _, result in self._found.get(job, ())]
+
     def together(self, *jobs: tuple[str, Mapping[str, Any]]) -> list[tuple[Result, ...]]:
         """Results of several jobs, for every launch that has measured them all.
 

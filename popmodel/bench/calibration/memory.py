@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.bench.calibration import remote
 from popmodel.bench.calibration.fits import aligned, fitted, of_fit
 from popmodel.bench.calibration.intervals import quantities
 from popmodel.bench.calibration.measured import Measured
 from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
+from popmodel.bench.memory_jobs import BEYOND_CACHE, MIB
 from popmodel.bench.samples import Result
-from popmodel.bench.selection import BEYOND_CACHE, MIB
 from popmodel.machine.topology import last_level_bytes
 from popmodel.units import format_size
 
@@ -81,6 +82,8 @@ def calibrate(
         else:
             section[name] = entry
     section |= _sharing(measured, absent)
+    if pairs := remote.calibrate(measured, absent):
+        section["remote"] = pairs
     if measured.values("load", "bytes"):
         section["kappa"] = _usable_share(measured, last) or _USABLE_SHARE
     return section, absent, remarks

@@ -15,8 +15,11 @@ from popmodel.bench.samples import Result
 from popmodel.host.system_files import AFFINITY, parse_cpu_list
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "core": ("clock", "fma", "loads", "stores", "loop", "smt"),
-    "memory": ("triad", "load", "copy", "chase", "line_transfer", "false_sharing"),
+    "core": ("clock", "fma", "loads", "stores", "loop", "smt", "mixed"),
+    "memory": (
+        *("triad", "load", "copy", "chase", "line_transfer", "false_sharing"),
+        *("remote_triad", "remote_chase"),
+    ),
     "openmp": ("construct",),
     "net": (
         *("ping_pong", "send_overhead", "receive_overhead", "train", "window", "late_receiver"),

@@ -20,6 +20,7 @@ from popmodel.arrays import distinct
 from popmodel.expressions import Expression
 from popmodel.expressions.algebra import NumericAlgebra
 from popmodel.expressions.elementary import Value, numbers
+from popmodel.model.grammar.machine_names import of_machine
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.run.grid import best_grid
 from popmodel.model.run.placement import MOST_PROCESSES, ImpossibleSplit
@@ -184,7 +185,7 @@ def outcomes(
     """Evaluate all formulas but conditions for some of the possible runs.
 
     A working set is taken to fit in the cache and not to: a formula with ``if_fits`` has an outcome
-    for either.
+    for either. One that names quantities of the machine has none.
     """
     processes, threads = _samples(signature, runs)
     values = environment(signature, processes, threads, params)
@@ -198,6 +199,8 @@ def outcomes(
     for path, expression in formulas.items():
         key = key_at(path)
         if key is not None and not key.unit:  # a condition
+            continue
+        if of_machine(expression.names):  # its value is known on a machine only
             continue
         branches = (1, 2) if "if_fits" in expression.calls else (1,)
         for branch in branches:

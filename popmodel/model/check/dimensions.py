@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 from popmodel.expressions import Expression
 from popmodel.expressions.algebra import Algebra, Functions
+from popmodel.model.grammar.machine_names import of_machine, parameter_of
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.signature.program import EXTENTS, Signature
 from popmodel.model.signature.tables import key_at, label_of
@@ -162,6 +163,9 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
         decide()
     for path, expression in formulas.items():
         before = sorted(expression.names & decisions.keys(), key=expression.text.find)
+        for name in of_machine(expression.names):
+            if parameter := parameter_of(name):
+                values[name] = equations.known(_stated(parameter.unit))
         form = expression.walk(values, _UnitAlgebra(equations))
         key = key_at(path)
         if key is not None and key.unit:  # a condition has none
@@ -180,8 +184,10 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
 
 
 def _stated(text: str) -> Unit:
-    """Return the unit that a parameter states, or a key needs; what is counted is a number."""
-    return {"B": BYTE, "s": SECOND}.get(text, NUMBER)
+    """Return a unit that is stated or needed; what is counted, cycles included, is a number."""
+    above, _, below = text.partition("/")
+    known = {"B": BYTE, "s": SECOND, "Hz": SECOND.power(Fraction(-1))}
+    return known.get(above, NUMBER).times(known.get(below, NUMBER), Fraction(-1))
 
 
 class _Equations:

@@ -193,10 +193,11 @@ class Finder:
                 continue
             around = path[: max(index for index, part in enumerate(path) if part == "body")]
             # an inline body is inside the table of its loop, another one beside it
-            loop = next(
+            counts = (
                 one for one in by_path if one[-1] == "count" and around in (one[:-1], one[:-2])
             )
-            if (every > by_path[loop]).all():
+            loop = next(counts, None)  # none if its count depends on the machine
+            if loop is not None and (every > by_path[loop]).all():
                 yield self._at(
                     path,
                     f"{self._text(path)} exceeds the {self.formulas[loop].text!r} iterations of "

@@ -13,8 +13,9 @@ from popmodel.errors import FileError, did_you_mean
 from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
-from popmodel.model.grammar import toml_lines
+from popmodel.model.grammar import machine_names, toml_lines
 from popmodel.model.grammar.keys import Domain, Key
+from popmodel.model.grammar.machine_names import MACHINE
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.symbols import RESERVED
 from popmodel.values import dataclass
@@ -187,8 +188,9 @@ class Reading(ABC):
         if not name.isidentifier() or keyword.iskeyword(name):
             problem = f"{name!r} cannot be a name in formulas"
             self.note(self.error(where, problem, "use letters, digits and _"))
-        elif name in RESERVED or name in FUNCTIONS or name in EXTRA_FUNCTIONS:
-            meaning = RESERVED.get(name, "a function")
+        elif name in RESERVED or name in FUNCTIONS or name in EXTRA_FUNCTIONS or name == MACHINE:
+            meaning = "quantities of the machine" if name == MACHINE else "a function"
+            meaning = RESERVED.get(name, meaning)
             self.note(self.error(where, f"the name {name} is reserved: {meaning}"))
         elif name in self.names:
             self.note(self.error(where, f"{name} is defined twice"))
@@ -222,10 +224,22 @@ class Reading(ABC):
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.error(where, f"{key} must be a number or a formula, not {value!r}")
         try:
-            expression = parse(str(value), functions=functions)
+            expression = parse(str(value), functions, MACHINE)
         except ExpressionError as error:
             raise self.error(where, f"{key}: {error.message}", error.hint) from None
-        for name in sorted(expression.names - known):
+        of_machine = machine_names.of_machine(expression.names)
+        for name in of_machine:
+            if not functions:
+                raise self.error(
+                    where,
+                    f"{key}: {name} is known on a machine only",
+                    "name quantities of the machine in formulas of the program",
+                )
+            if machine_names.parameter_of(name) is None:
+                every = machine_names.known()
+                hint = did_you_mean(name, every, f"known: {', '.join(every)}")
+                raise self.error(where, f"{key}: unknown name {name!r} in {value!r}", hint)
+        for name in sorted(expression.names - known - set(of_machine)):
             hint = did_you_mean(name, known, f"known: {', '.join(sorted(known))}")
             raise self.error(where, f"{key}: unknown name {name!r} in {value!r}", hint)
         return expression

@@ -172,7 +172,7 @@ class Costs(Table):
                 caches = caches + iterations * stretch * traffic / rate
         traffic = iterations * self.bytes.get(MEMORY_LEVEL, 0.0)
         overlap = point.overlap or (
-            parameters.profile.overlap if self.mode is None else _OVERLAP[self.mode]
+            parameters.overlap() if self.mode is None else _OVERLAP[self.mode]
         )
         if not np.any(traffic):  # a machine whose memory is unknown will do
             return compute.loop_time(core, caches, 0.0, overlap)

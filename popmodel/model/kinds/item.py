@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from popmodel.model.run.operations import OperationsBuilder
     from popmodel.model.run.point import Point
     from popmodel.model.run.work import Work
+    from popmodel.model.terms.pipeline import Fronts
 
 COMMON = (
     Key("name", "", "the kind", "name in reports"),
@@ -221,6 +222,13 @@ class Item(Table):
         An item with a body has the work of that, `repeats` times.
         """
         raise NotImplementedError
+
+    def fronts(self, point: Point) -> Fronts | None:  # noqa: ARG002
+        """Return what of its work need not be paid again after a like one; `self` has numbers.
+
+        None says that all processes meet in it, so that nothing before it matters after it.
+        """
+        return None if self.communicates else {}
 
     def most_operations(self, point: Point) -> float:  # noqa: ARG002
         """Return the operations of a process in one execution, at most; `self` has numbers."""

@@ -10,20 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.expressions import parse
-from popmodel.expressions.elementary import maximum
+from popmodel.expressions.elementary import Value, choose, maximum, minimum
 from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, Key
 from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import sending, words
 from popmodel.model.kinds.item import GRID, Amount, Item
+from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS
 from popmodel.model.run.work import Work
 from popmodel.model.terms import message, pipeline
+from popmodel.model.uncertainty import nominal
+from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.operations import Cost, OperationsBuilder
     from popmodel.model.run.point import Point
 
+DIRECTIONS = {"forward": 1, "backward": -1}
+"""Ways along a dimension of the grid."""
 LEAST_BLOCKS = 16
 """Blocks that say at least how long the others take."""
 
@@ -42,6 +47,19 @@ def _dimensions(reading: Reading, table: Mapping[str, Any], where: Path) -> tupl
     return tuple(dims)
 
 
+def _direction(reading: Reading, table: Mapping[str, Any], where: Path) -> str | tuple[str, ...]:
+    value = table.get("direction", "forward")
+    if isinstance(value, str) and value in DIRECTIONS:
+        return value
+    if isinstance(value, list) and value and all(one in DIRECTIONS for one in value):
+        if isinstance(table["dims"], list) and len(value) == len(table["dims"]):
+            return tuple(value)
+        problem = f"direction has {len(value)} entries, dims has {len(table['dims'])}"
+        raise reading.error(where, problem, "give one for each of dims, or one word for all")
+    problem = f"direction must be forward, backward or a list of them, not {value!r}"
+    raise reading.error(where, problem)
+
+
 @dataclass(frozen=True)
 class Pipeline(Item):
     """A wavefront that runs through grid dimensions block by block."""
@@ -55,6 +73,13 @@ class Pipeline(Item):
             None,
             "list of the grid dimensions that the wavefront crosses",
             read=_dimensions,
+        ),
+        Key(
+            "direction",
+            "",
+            "forward",
+            "forward or backward along all dims, or a list with one of them for each of dims",
+            read=_direction,
         ),
         Key("blocks", "1", None, "blocks per process and sweep", ONE_OR_MORE),
         Key(
@@ -75,38 +100,95 @@ class Pipeline(Item):
     one_sender: ClassVar[str] = "the blocks of a pipeline are sent one after the other"
 
     dims: tuple[int, ...]
+    direction: str | tuple[str, ...]
     blocks: Amount
     seconds: Amount
     bytes: Amount
 
-    def towards(self, point: Point) -> list[NDArray[np.int64]]:
-        """Return the next process of every rank along each dimension that has several."""
+    @property
+    def ways(self) -> dict[int, int]:
+        """By dimension, 1 where the wavefront goes up along it and -1 where it goes down."""
+        words = self.direction
+        each = [words] * len(self.dims) if isinstance(words, str) else words
+        return {dim: DIRECTIONS[word] for dim, word in zip(self.dims, each, strict=True)}
+
+    def links(self, point: Point) -> list[_Link]:
+        """Return where blocks go along each dimension that has several processes."""
         return [
-            message.grid_neighbours(point.extent, dim, 1, periodic=False)
-            for dim in self.dims
+            _Link(dim, way, message.grid_neighbours(point.extent, dim, way, periodic=False))
+            for dim, way in self.ways.items()
             if point.extent[dim] > 1
         ]
 
+    def fronts(self, point: Point) -> pipeline.Fronts:
+        """Return what the wave pays along each dimension; its messages leave one by one."""
+        found = {}
+        links = self.links(point)
+        # processes in the middle are late by the first of the messages that they send to others
+        middle = next((link for link in links if point.extent[link.dim] > 2), None)
+        earlier: Value = 0.0  # messages of the same block that are sent first
+        for link in links:
+            processes = point.extent[link.dim]
+            messages = self.messages(point, link)
+            leaving = link.leaving(point) if ELSEWHERE in messages else 0
+            counts = {ON_NODE: processes - 1 - leaving, ELSEWHERE: leaving}
+            sending = maximum(*(one.sending for one in messages.values()))
+            hops = sum(counts[place] * one.time for place, one in messages.items())
+            hops = hops + (processes - 1) * earlier
+            late = maximum(*(one.late for one in messages.values())) if link is middle else 0.0
+            found[link.dim, link.way] = pipeline.front(
+                processes, self.blocks, self.seconds, hops, sending, late
+            )
+            earlier = earlier + maximum(*(one.port for one in messages.values()))
+        return found
+
+    def messages(self, point: Point, link: _Link) -> dict[int, _Message]:
+        """Return the message of a block by the place where it may go."""
+        where = message.traffic(link.targets, point.placement.per_node)
+        classes = point.messages.classes(where.staying, where.leaving)
+        # the messages of a block share the time until the next ones
+        meanwhile = self.seconds / (self.blocks * len(self.links(point)))
+        return {place: self._message(point, place, of, meanwhile) for place, of in classes.items()}
+
+    def _message(
+        self, point: Point, place: int, classes: Sequence[p2p.SizeClass], meanwhile: Value
+    ) -> _Message:
+        """Return a message inside a node, or between nodes."""
+        point.messages.use(place, self.bytes)
+        tier, parameters = f"net.{TIERS[place]}", point.parameters
+        time = p2p.by_size(self.bytes, classes)
+        largest = p2p.eager_threshold(parameters.get(f"{tier}.eager_threshold"))
+        waits = p2p.waits_for_receiver(self.bytes, largest)
+        busy = port = time
+        if f"{tier}.os" in parameters.profile.quantities:
+            overhead, gap = parameters.get(f"{tier}.os"), time - p2p.by_size(0, classes)
+            busy = pipeline.sending_time(time, gap, meanwhile, overhead)
+            port = minimum(time, maximum(overhead, gap))
+        else:
+            parameters.remarks.add(
+                f"the profile has no {tier}.os: each block of {self.name!r} keeps its sender busy "
+                "for a whole message"
+            )
+        return _Message(
+            time, choose(waits, time, busy), choose(waits, time, port), choose(waits, time, 0.0)
+        )
+
     def work(self, point: Point) -> Work:
         """Return the work of one sweep: the master's, and the waiting for its start."""
-        extent = [point.extent[dim] for dim in self.dims]
-        times = [
-            sending.exchanged(point, targets, self.bytes)[0] for targets in self.towards(point)
-        ]
-        slowest = maximum(*times) if times else 0.0
+        fronts = self.fronts(point)
         frequency = point.parameters.frequency(point.placement.per_node)
         return Work(
             serial=self.seconds,
-            waiting=pipeline.ideal_time(extent, self.blocks, self.seconds) - self.seconds,
+            waiting=pipeline.waiting(fronts, {}),
             serial_cycles=self.seconds * frequency,
-            transfer=pipeline.transfer_time(extent, self.blocks, slowest),
+            transfer=pipeline.transfer(fronts, {}),
             steps=1.0,
             instructions=None,
         )
 
     def most_operations(self, point: Point) -> float:  # noqa: ARG002
         """Return the operations of a process in one sweep, at most."""
-        return float(4 * len(self.dims) * self.blocks)
+        return float(3 * len(self.dims) * self.blocks)
 
     def lighter(self, part: float, point: Point) -> Self:  # noqa: ARG002
         """Return the sweep with fewer blocks of the same length."""
@@ -119,12 +201,13 @@ class Pipeline(Item):
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let every process receive a block, compute and send, block by block.
 
-        A short message keeps its sender busy as long as it takes; of several, the slowest does.
+        Messages of a block are sent one after the other. A short one keeps its sender busy for a
+        while and then is on its way; a long one holds it until it has arrived.
         """
         blocks = build.repetitions(self.blocks, self.name)
-        towards = self.towards(point)
-        costs = _slowest_busy([build.pattern(targets, self.bytes) for targets in towards])
-        steps = list(zip(towards, costs, strict=True))
+        links = self.links(point)
+        costs = list(self._costs(point, links, build))
+        steps = [(link.targets, cost) for link, cost in zip(links, costs, strict=True)]
         sources = [
             {int(targets[rank]): rank for rank in np.flatnonzero(cost.place).tolist()}
             for targets, cost in steps
@@ -146,12 +229,28 @@ class Pipeline(Item):
             for turn, rows in enumerate(sent):
                 build.wait_receive(rank, received[turn])
                 build.compute(rank, self.seconds / blocks)
-                # posted before the block is sent, so that both messages move at the same time
+                # posted before the block is sent, so that no process waits for another's sends
                 build.post(rank, received[turn + 1] if turn + 1 < blocks else [])
-                # the one that keeps the sender busy goes last, lest the others leave after it
-                mine = sorted((of[rank] for of in rows if rank in of), key=build.busy)
-                build.isend(rank, mine)
-                build.wait_send(rank, mine)
+                build.send(rank, [of[rank] for of in rows if rank in of])
+
+    def _costs(
+        self, point: Point, links: Sequence[_Link], build: OperationsBuilder
+    ) -> Iterator[Cost]:
+        """Return the cost of the message that each rank sends along each dimension."""
+        queue = np.zeros(point.placement.processes)  # of messages that the port has still to send
+        for link in links:
+            cost = build.pattern(link.targets, self.bytes)
+            busy, port = np.zeros(queue.shape), np.zeros(queue.shape)
+            for place, one in self.messages(point, link).items():
+                busy[cost.place == place] = nominal(one.sending)
+                port[cost.place == place] = nominal(one.port)
+            time = cost.time + queue - busy
+            queue += port - busy
+            yield replace(
+                cost,
+                time=np.where(cost.waits, cost.time, time),
+                busy=np.where(cost.waits, 0.0, busy),
+            )
 
     def faster(self, threads: int) -> Iterator[tuple[str, Item]]:  # noqa: ARG002
         """Send more often."""
@@ -162,20 +261,57 @@ class Pipeline(Item):
         """Say where the wavefront runs, and what it does in each block."""
         dims = words.listed([str(dim) for dim in entry["dims"]])
         noun = "dimension" if len(entry["dims"]) == 1 else "dimensions"
+        way = entry["direction"]
+        if not isinstance(way, str):
+            way = words.listed(list(way))
+        towards = "" if way == "forward" else f", {way}"
         return (
-            f"a wavefront through grid {noun} {dims}: {words.many(entry['blocks'], 'block')} per "
-            f"process, which take the master thread {words.quantity(entry['seconds'])} in total; "
+            f"a wavefront through grid {noun} {dims}{towards}: "
+            f"{words.many(entry['blocks'], 'block')} per process, "
+            f"which take the master thread {words.quantity(entry['seconds'])} in total; "
             f"{words.quantity(entry['bytes'])} to the next process after each"
         )
 
 
-def _slowest_busy(costs: Sequence[Cost]) -> list[Cost]:
-    """Let the slowest message of each sender, unless it waits, keep it busy all its time."""
-    if not costs:
-        return []
-    slowest = np.array([cost.time for cost in costs]).argmax(axis=0)
-    kept = [(slowest == index) & ~cost.waits for index, cost in enumerate(costs)]
-    return [
-        replace(cost, time=np.where(keeps, 0.0, cost.time), busy=np.where(keeps, cost.time, 0.0))
-        for cost, keeps in zip(costs, kept, strict=True)
-    ]
+@dataclass(frozen=True)
+class _Link:
+    """Where the blocks of a wavefront go along one dimension.
+
+    Attributes
+    ----------
+    dim, way : int
+        Dimension, and 1 or -1 along it.
+    targets : int64[P]
+        The next process of every rank, -1 for none.
+    """
+
+    dim: int
+    way: int
+    targets: NDArray[np.int64]
+
+    def leaving(self, point: Point) -> int:
+        """Count the messages between nodes on the way through all processes, at most."""
+        place = point.messages.places([self.targets])[0].reshape(point.extent)
+        return int((place == ELSEWHERE).sum(axis=self.dim).max())
+
+
+@dataclass(frozen=True)
+class _Message:
+    """What a message costs.
+
+    Attributes
+    ----------
+    time : value
+        From its sending until it has arrived, s.
+    sending : value
+        How long its sender cannot go on, s.
+    port : value
+        How long later it lets the next message of the block leave, s.
+    late : value
+        ``sending`` of a message which waits for its receiver, 0 for others, s.
+    """
+
+    time: Value
+    sending: Value
+    port: Value
+    late: Value

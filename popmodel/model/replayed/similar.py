@@ -74,6 +74,8 @@ def similar(signature: Signature, tree: Tree) -> Similar:
     processes = tree.point.placement.processes
     part = _largest_part(tree)
     program = _lighter(signature.program, tree.nodes, part, tree.point)
+    if part == 1 and program == signature.program:
+        return Similar(signature, tree.point, 1.0)
     each, at_once = _operations(tree, part)
     most = min(MOST_IN_STEPS / max(each, 1.0), MOST_AT_ONCE / max(at_once, 1.0), processes)
     point = tree.point if most == processes else _fewer(signature, tree.point, math.floor(most))

@@ -255,7 +255,7 @@ def _joined(
                 cursor[acting],
                 where[computes],
                 process[computes],
-                one.burst[computes],
+                one.burst[computes].astype(np.float64, copy=False),
                 one.tail if one.tail.any() else None,
             )
         )

@@ -7,7 +7,7 @@ from dataclasses import field
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value
+from popmodel.expressions.elementary import Value, minimum
 from popmodel.machine.profile import Profile
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
@@ -105,6 +105,11 @@ class Parameters:
         clock = self._by_count("core.freq", self.profile.active_counts(), active)
         meaning = f"clock with {active} active cores of a node"
         return self.named(f"f_{active}", clock, "Hz", meaning)
+
+    def overlap(self) -> str | Value:
+        """Return how a core overlaps arithmetic and transfers: a word for it, or the share."""
+        word = self.profile.word("core.overlap")
+        return minimum(self.get("core.overlap"), 1.0) if word is None else word
 
     def bandwidth(self, active: int) -> Value:
         """Return the bandwidth of a memory domain with some active cores, B/s.

@@ -14,6 +14,7 @@ from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar import amounts
 from popmodel.model.grammar.keys import Key
+from popmodel.model.grammar.machine_names import CLOCK, of_machine, path_of
 from popmodel.model.run.messages import Messages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
@@ -94,7 +95,7 @@ class Point:
         UsageError
             If the formula has no value, or one that makes no sense for this key.
         """
-        values = self.values
+        values = {**self.values, **self._of_machine(expression)}
         if key.of_ranks:
             values = {
                 **values,
@@ -105,6 +106,15 @@ class Point:
         value = amounts.evaluate(expression, values, about, {"if_fits": self._if_fits})
         amounts.check(value, key.domain, expression, values, about)
         return self._whole(value, expression, about) if key.is_whole else value
+
+    def _of_machine(self, expression: Expression) -> dict[str, Value]:
+        """Return the quantities of the machine that a formula names."""
+        return {name: self._machine(path_of(name)) for name in of_machine(expression.names)}
+
+    def _machine(self, path: str) -> Value:
+        if path == CLOCK:
+            return self.parameters.frequency(self.placement.per_node * self.placement.threads)
+        return self.parameters.get(path)
 
     def refuse(self, what: str, problem: str, hint: str) -> UsageError:
         """Return the error about a value that makes no sense at this point."""

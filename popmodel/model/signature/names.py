@@ -39,7 +39,7 @@ def derived(
     evaluate : callable
         Computes a formula.
     extents : callable or None
-        Chooses the grid; None leaves its names out.
+        Chooses the grid; None leaves its names out, and those of let that need them.
 
     Returns
     -------
@@ -48,10 +48,15 @@ def derived(
         and local cells n0...
     """
     values = dict(given)
-    for name, expression in signature.let:
-        value = evaluate(expression, values, f"{name!r} of let")
-        if value is not None:
-            values[name] = value
+
+    def define(*, with_grid: bool) -> None:
+        for name, expression in signature.let:
+            if (name in signature.of_grid) == with_grid:
+                value = evaluate(expression, values, f"{name!r} of let")
+                if value is not None:
+                    values[name] = value
+
+    define(with_grid=False)
     grid = signature.grid
     if grid is None or extents is None:
         return values
@@ -59,7 +64,9 @@ def derived(
     cells = [cell for cell in every if cell is not None]
     extent = extents(grid, cells, values)
     values |= {f"P{dim}": size for dim, size in enumerate(extent)}
-    return values | {f"n{dim}": cell / extent[dim] for dim, cell in enumerate(cells)}
+    values |= {f"n{dim}": cell / extent[dim] for dim, cell in enumerate(cells)}
+    define(with_grid=True)
+    return values
 
 
 def names(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from functools import cached_property
 
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
+from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
@@ -16,6 +18,9 @@ from popmodel.values import cut, dataclass
 MAX_DIMENSIONS = 3
 EXTENTS = frozenset(f"{letter}{dim}" for letter in "Pn" for dim in range(MAX_DIMENSIONS))
 """Names that a decomposition defines: processes and local cells along each dimension."""
+
+SET = "set for this prediction"
+"""Source of what was set instead of what the file says."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class Signature:
     params : mapping of str to Quantity
         Problem parameters with their defaults.
     let : tuple of (str, Expression)
-        Names derived from params, P and T, in the order in which they are computed.
+        Names derived from params, P, T and the grid, each after those that it needs.
     limits : Limits
         What must hold.
     grid : Grid or None
@@ -93,6 +98,15 @@ class Signature:
     program: tuple[Item, ...]
     units: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def of_grid(self) -> frozenset[str]:
+        """The names of ``let`` that need the grid, and are computed after it."""
+        found: set[str] = set()
+        for name, expression in self.let:
+            if expression.names & (EXTENTS | found):
+                found.add(name)
+        return frozenset(found)
+
     @property
     def communicates(self) -> bool:
         """Whether processes exchange messages in the program."""
@@ -115,8 +129,39 @@ class Signature:
                 )
             if not (math.isfinite(value) and value > 0):
                 raise UsageError(f"parameter {name} must be a number above 0, not {value:g}")
-            params[name] = Quantity(float(value), origin="user", source="set for this prediction")
+            params[name] = Quantity(float(value), origin="user", source=SET)
         return replace(self, params=params)
+
+    def with_imbalance(self, spreads: Mapping[str, float]) -> Signature:
+        """Return the signature with spreads that were set instead of those of ``[imbalance]``.
+
+        Parameters
+        ----------
+        spreads : mapping of str to float
+            Coefficients of variation by the words of `SPREADS`; ``reference_processes`` and
+            ``growth_exponent`` stay as they are.
+
+        Raises
+        ------
+        UsageError
+            If there is no such spread, or the value is no number of at least 0.
+        """
+        imbalance = dict(self.imbalance)
+        for name, value in spreads.items():
+            if name not in SPREADS:
+                known = f"known: {', '.join(SPREADS)}"
+                raise UsageError(
+                    f"imbalance has no part {name!r}", did_you_mean(name, SPREADS, known)
+                )
+            if not (math.isfinite(value) and value >= 0):
+                raise UsageError(f"imbalance {name} must be a number, at least 0, not {value:g}")
+            imbalance[SPREADS[name]] = Quantity(float(value), origin="user", source=SET)
+        return replace(self, imbalance=imbalance)
+
+    @property
+    def set_imbalance(self) -> dict[str, float]:
+        """The spreads that were set instead of those of the file."""
+        return {name: one.value for name, one in self.imbalance.items() if one.source == SET}
 
     def __repr__(self) -> str:
         params = " ".join(f"{name}={value.value:g}" for name, value in self.params.items())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from popmodel import shell
@@ -26,6 +27,29 @@ SCHEMA = "popmodel/signature/1"
 BASE_UNITS = ("B", "s", "1")
 
 
+def _any_grid() -> Grid:
+    """A grid that stands for one that cannot be read."""
+    every = (UNREADABLE,) * MAX_DIMENSIONS
+    return Grid(every, every, (False,) * MAX_DIMENSIONS)
+
+
+def _in_order(let: Mapping[str, Expression]) -> list[str]:
+    """Put names behind those that their formulas need; as written, if they are so already.
+
+    Raises
+    ------
+    graphlib.CycleError
+        If some need each other.
+    """
+    needs = {name: sorted(one.names & let.keys()) for name, one in let.items()}
+    before: set[str] = set()
+    for name, needed in needs.items():
+        if not before.issuperset(needed):
+            return list(TopologicalSorter(needs).static_order())
+        before.add(name)
+    return list(let)
+
+
 class SignatureReader(ProgramReader):
     """Turns the TOML document into a `Signature`."""
 
@@ -40,8 +64,10 @@ class SignatureReader(ProgramReader):
         nothing: dict[str, Any] = {}
         name = self.section(document, "app", self.application, "")
         params, units = self.section(document, "params", self.params, (nothing, nothing))
-        let = self.section(document, "let", self.let, no_entries)
+        formulas = self.section(document, "let", self.let_names, nothing)
         grid = self.any_decomposition(document)
+        let = self.let(formulas)
+        grid = self.before_the_grid(grid, let)
         limits = self.section(document, "limits", self.limits, Limits())
         imbalance = self.section(document, "imbalance", self.imbalance, nothing)
         program = self.part(lambda: self.body(document["program"], ("program",)), no_entries)
@@ -101,14 +127,45 @@ class SignatureReader(ProgramReader):
             raise self.error(where, problem, "for example cells; sizes are in B, times in s")
         return str(value)
 
+    def let_names(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Note which names ``let`` defines: they may be used before their line."""
+        for name in table:
+            self.new_name(name, ("let", name))
+        return dict(table)
+
     def let(self, table: Mapping[str, Any]) -> tuple[tuple[str, Expression], ...]:
-        found = []
+        """Read the formulas of ``let``, and put each behind those that it needs."""
+        found: dict[str, Expression] = {}
         for name, value in table.items():
-            where = ("let", name)
-            expression = self.expression(value, where, functions={})
-            self.new_name(name, where)
-            found.append((name, expression))
-        return tuple(found)
+            found[name] = self.expression(value, ("let", name), functions={})
+        while True:
+            try:
+                return tuple((name, found[name]) for name in _in_order(found))
+            except CycleError as circle:
+                names = circle.args[1][::-1]  # each needs the next one
+                needed = " needs ".join(names) if len(names) > 2 else f"{names[0]} needs itself"
+                self.note(self.error(("let", names[0]), f"let defines a name by itself: {needed}"))
+                found |= dict.fromkeys(names, UNREADABLE)
+
+    def before_the_grid(
+        self, grid: Grid | None, let: tuple[tuple[str, Expression], ...]
+    ) -> Grid | None:
+        """Refuse a grid by names that need it; put formulas in the order of their evaluation."""
+        needs = EXTENTS
+        for name, expression in let:
+            if expression.names & needs:
+                needs |= {name}
+        of_decomp = {path: one for path, one in self.formulas.items() if path[0] == "decomp"}
+        for path, expression in of_decomp.items():
+            for name in sorted(expression.names & needs):
+                problem = f"{path[1]} uses {name}, which needs the grid that it defines"
+                self.note(self.error(path, problem, "write it with parameters, P and T"))
+                of_decomp[path] = UNREADABLE
+                grid = _any_grid()
+        defined: dict[Path, Expression] = {("let", name): one for name, one in let}
+        early = {path: one for path, one in defined.items() if path[1] not in needs}
+        self.formulas = early | of_decomp | defined
+        return grid
 
     def any_decomposition(self, document: Mapping[str, Any]) -> Grid | None:
         """Read the decomposition; for one that cannot be read stands one with all its names."""
@@ -118,8 +175,7 @@ class SignatureReader(ProgramReader):
             self.note(mistake)
         self.names |= EXTENTS
         self.dimensions, self.has_cells = MAX_DIMENSIONS, True
-        every = (UNREADABLE,) * MAX_DIMENSIONS
-        return Grid(every, every, (False,) * MAX_DIMENSIONS)
+        return _any_grid()
 
     def decomposition(self, document: Mapping[str, Any]) -> Grid | None:
         if "decomp" not in document:

@@ -17,7 +17,12 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         Key("schema", "", None, "popmodel/signature/1"),
         Key("app", "", None, "table: the application"),
         Key("params", "", "none", "table: parameters of the problem, numbers above 0"),
-        Key("let", "", "none", "table: names for formulas, evaluated in order"),
+        Key(
+            "let",
+            "",
+            "none",
+            "table: names for formulas, by P, T, parameters, the grid and each other",
+        ),
         Key("limits", "", "none", "table: what a run must satisfy"),
         Key("decomp", "", "none", "table: how the cells of a grid are divided among processes"),
         Key("imbalance", "", "none", "table: how the work of the processes varies"),

@@ -58,8 +58,10 @@ def core_time(
     return CoreTime(arithmetic_cycles * scale, data_cycles * scale, overhead_cycles * scale)
 
 
-def loop_time(core: CoreTime, caches: Value, memory: Value, overlap: str) -> Value:
+def loop_time(core: CoreTime, caches: Value, memory: Value, overlap: str | Value) -> Value:
     """Combine the time in the core with that of the data transfers.
+
+    ``t = (1 - omega) t_none + omega t_full`` for a core between both forms.
 
     Parameters
     ----------
@@ -67,16 +69,17 @@ def loop_time(core: CoreTime, caches: Value, memory: Value, overlap: str) -> Val
         Time inside the core.
     caches, memory : value
         Time of the transfers between caches, and to and from memory, s.
-    overlap : {'none', 'ecm', 'full'}
-        ``none``: everything adds up (Adhianto and Chapman eq. 2), an upper bound. ``full``: the
-        slowest part hides the others (roofline), a lower bound. ``ecm``: arithmetic hides
-        transfers, loads and stores do not.
+    overlap : {'none', 'ecm', 'full'} or value
+        omega, from 0 to 1, or one of the exact forms. ``none``: everything adds up (Adhianto and
+        Chapman eq. 2), an upper bound. ``full``: the slowest part hides the others (roofline), a
+        lower bound. ``ecm``: arithmetic hides transfers, loads and stores do not.
     """
     busy = maximum(core.arithmetic, core.data) + core.overhead
-    if overlap == "none":
-        return busy + caches + memory
-    if overlap == "full":
-        return maximum(busy, caches, memory)
+    none, full = busy + caches + memory, maximum(busy, caches, memory)
+    if not isinstance(overlap, str):
+        return none - overlap * (none - full)
     if overlap == "ecm":
         return maximum(busy, core.data + caches + memory)
-    raise ValueError(f"unknown overlap {overlap!r}")
+    if overlap not in ("none", "full"):
+        raise ValueError(f"unknown overlap {overlap!r}")
+    return none if overlap == "none" else full

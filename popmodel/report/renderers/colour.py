@@ -6,16 +6,13 @@ dark terminals alike. The colour only repeats what the figure says; without colo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import IntEnum
 from itertools import pairwise
 
 _RESET = "\x1b[0m"
-COLOURS = re.compile(
-    r"(\x1b\[(?:0|30;4[123]|38;5;16;48;5;\d{2,3}|38;2;0;0;0;48;2;\d{1,3};\d{1,3};\d{1,3})m)"
-)
-"""The escape sequences that are used here."""
+COLOURS = r"(\x1b\[(?:0|30;4[123]|38;5;16;48;5;\d{2,3}|38;2;0;0;0;48;2;\d{1,3};\d{1,3};\d{1,3})m)"
+"""The escape sequences that are used here, as a pattern."""
 
 # From red over yellow to green; an efficiency of 0.8 is where a POP audit starts to worry, so the
 # middle of the scale lies there and not at one half.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -227,5 +228,5 @@ def _finding(place: str, message: str, hint: str, width: int) -> list[str]:
 def _harmless(line: str) -> str:
     if line.isprintable():
         return line
-    parts = COLOURS.split(line)  # every second one is a colour
+    parts = re.split(COLOURS, line)  # every second one is a colour
     return "".join(part if number % 2 else clean(part) for number, part in enumerate(parts))

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-_WORD = re.compile(r"""(?:\\.|[^\s'"\\]|'[^']*'|"[^"]*")+""")
+_WORD = r"""(?:\\.|[^\s'"\\]|'[^']*'|"[^"]*")+"""
 _UNITS = "%|s|ms|us|ns|B|[KMGT]i?B|[kMG]?Hz|points?|cores?"
 _HELD = re.compile(rf"(?<=\d) +(?=(?:{_UNITS})(?!\w)|x \d)|(?<=\d x) +(?=\d)")
 
@@ -87,7 +87,7 @@ def command_lines(command: str, width: int) -> list[str]:
     Lines that it has stay; words that fit nowhere stand on a line of their own.
     """
     parts = [
-        shell_lines(_WORD.findall(given), width)
+        shell_lines(re.findall(_WORD, given), width)
         for given in command.replace("\\\n", "\n").split("\n")
     ]
     return [

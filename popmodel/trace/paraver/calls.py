@@ -12,7 +12,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace.blocks import walk, walk_locations
 from popmodel.trace.calls import Calls, CollectiveArguments
 from popmodel.trace.event import Event
-from popmodel.trace.paraver.events import rows_where_type
+from popmodel.trace.paraver.events import rows_where_type, rows_where_value
 from popmodel.trace.paraver.numbers import (
     MPI_CALLS,
     MPI_TYPES,
@@ -130,15 +130,12 @@ def named_calls(
     }
     values = sorted({value for _, value in wanted})
     found = []
-    for block in walk(events.type, events.value):
-        near = rows_where_type(events.type[block], tuple(MPI_TYPES))
-        near = near[np.isin(events.value[block][near], values)] + block.start
-        for row in near.tolist():
-            key = int(events.type[row]), int(events.value[row])
-            if key in wanted:
-                location = int(np.searchsorted(events.offsets, row, side="right")) - 1
-                exit_ = _next_time(events, row, int(events.offsets[location + 1]), end)
-                found.append(NamedCall(location, wanted[key], int(events.time[row]), exit_))
+    for row in rows_where_value(events, tuple(MPI_TYPES), values).tolist():
+        key = int(events.type[row]), int(events.value[row])
+        if key in wanted:
+            location = int(np.searchsorted(events.offsets, row, side="right")) - 1
+            exit_ = _next_time(events, row, int(events.offsets[location + 1]), end)
+            found.append(NamedCall(location, wanted[key], int(events.time[row]), exit_))
     return found
 
 

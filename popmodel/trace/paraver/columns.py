@@ -31,7 +31,7 @@ SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
 TIME_ORDER = {"states": "begin", "events": "time", "messages": "physical_send"}
 """The column by which the rows of a location are ordered."""
 
-ROWS = 1 << 16
+ROWS = 1 << 14
 """Rows decoded at a time when columns go to a file."""
 BLOCK = 1 << 23
 """Bytes of spilled streams read at a time."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.units import format_time
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def lacking(
     ends = scanner.ends()
     states, events, _ = scanner.disordered()
     # There the last record in the file need not be the last in time.
-    unknown = np.union1d(states, events)
+    unknown = distinct(np.concatenate([states, events]))
     ends[unknown] = 0
     last = max(int(ends.max(initial=0)), scanner.end_elsewhere)
     if not len(unknown) and last < (1 - END_TOLERANCE) * duration:

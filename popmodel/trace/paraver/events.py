@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import alike, distinct
+from popmodel.arrays import alike, among, distinct
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import take, walk
 from popmodel.trace.instants import Instants
@@ -24,6 +24,7 @@ __all__ = [
     "instants",
     "kinds_of",
     "rows_where_type",
+    "rows_where_value",
     "select",
     "select_by_lines",
     "types_of",
@@ -46,6 +47,21 @@ def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray
     """
     low, high = _runs(types)
     found = [_kernel.rows_of_types(column[block], low, high, block.start) for block in walk(column)]
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
+def rows_where_value(
+    events: Events, types: Sequence[int], values: Sequence[int]
+) -> NDArray[np.int64]:
+    """Rows, ascending, whose type is one of some and whose value is one of a few."""
+    low, high = _runs(types)
+    wanted = np.array(values, np.int64)
+    found = [
+        _kernel.rows_of_values(
+            events.type[block], events.value[block], low, high, wanted, block.start
+        )
+        for block in walk(events.type, events.value)
+    ]
     return np.concatenate([np.empty(0, np.int64), *found])
 
 
@@ -88,7 +104,7 @@ class Selected(NamedTuple):
 
     def of(self, types: Sequence[int]) -> Selected:
         """Those of some of the types."""
-        mine = np.flatnonzero(np.isin(self.type, types))
+        mine = np.flatnonzero(among(self.type, types))
         return Selected(
             np.searchsorted(mine, self.offsets),
             self.row[mine],
@@ -125,23 +141,23 @@ def select_by_lines(events: Events, types: Sequence[int]) -> Iterator[Selected]:
         begin = end
 
 
-def instants(events: Events, types: Sequence[int]) -> Instants:
-    """Times and values of the events of some types."""
-    low, high = _runs(types)
-    counts = np.zeros(len(events.offsets) - 1, np.int64)
-    found = [np.empty((2, 0), np.int64)]
+def instants(events: Events, *types: Sequence[int]) -> list[Instants]:
+    """Times and values of the events of some types, for each of some sets of types."""
+    runs = [_runs(each) for each in types]
+    numbers = np.repeat(np.arange(len(runs), dtype=np.uint32), [run.shape[1] for run in runs])
+    low, high = np.concatenate([np.empty((2, 0), np.uint32), *runs], axis=1)
+    readings = _kernel.Readings(
+        locations=len(events.offsets) - 1,
+        events=len(events.time),
+        low=low,
+        high=high,
+        table=numbers,
+        tables=len(runs),
+    )
     for block in walk(events.time, events.type, events.value):
-        count, *told = _kernel.readings(
-            offsets=np.clip(events.offsets, block.start, block.stop) - block.start,
-            time=events.time[block],
-            type=events.type[block],
-            value=events.value[block],
-            low=low,
-            high=high,
-        )
-        counts += count
-        found.append(np.stack(told))
-    return Instants(offsets_of(counts), *np.concatenate(found, axis=1))
+        offsets = np.clip(events.offsets, block.start, block.stop) - block.start
+        readings.feed(offsets, events.time[block], events.type[block], events.value[block])
+    return [Instants(offsets_of(count), time, value) for count, time, value in readings.finish()]
 
 
 def kinds_of(
@@ -173,7 +189,7 @@ def where_nonzero(
     opening : int64[N]
         The row of `found` that opens each of them.
     """
-    rows = np.flatnonzero(np.isin(found.type, types))
+    rows = np.flatnonzero(among(found.type, types))
     offsets = np.searchsorted(rows, found.offsets)
     time, on = found.time[rows], found.value[rows] != 0
     before = np.zeros(len(on), dtype=bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ from popmodel.trace.records import CallSites, Records
 from popmodel.trace.tables import Events
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -155,14 +156,18 @@ class ParaverRecords(Records):
     def lock_waits(self) -> Instants:
         """Time waited for locks that are summed up, ns."""
         types = [NUMBERS[event] for event in _WAITED]
-        return instants(self._having(*types), types)
+        (told,) = instants(self._having(*types), types)
+        return told
 
-    def counter(self, counter: Event, locations: slice) -> Instants:
-        """Readings of a hardware counter of some locations, whatever number the trace gives it."""
+    def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
+        """Readings of hardware counters of some locations, whatever numbers the trace has."""
+        types = [self._types_of_counter(counter) for counter in counters]
+        return instants(self._having(*itertools.chain(*types)).at(locations), *types)
+
+    def _types_of_counter(self, counter: Event) -> list[int]:
         named = self.labels.event_types.items()
         types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
-        types.add(NUMBERS[counter])
-        return instants(self._having(*types).at(locations), sorted(types))
+        return sorted({*types, NUMBERS[counter]})
 
     def counter_names(self) -> list[str]:
         """All hardware counters of which there are readings."""
@@ -184,7 +189,7 @@ class ParaverRecords(Records):
         ends, events = super().ends(), self.events
         some = events.offsets[1:] > events.offsets[:-1]
         ends[some] = np.maximum(ends[some], take(events.time, events.offsets[1:][some] - 1))
-        told = instants(self._having(_APPLICATION), (_APPLICATION,))
+        (told,) = instants(self._having(_APPLICATION), (_APPLICATION,))
         over = np.flatnonzero(told.value == 0)
         ends[told.location[over]] = told.time[over]  # rows are in time order: the last one counts
         return ends

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ def batches(
 
 @dataclass(frozen=True)
 class Job:
-    """A job with its true time; with a reference for jobs that have one."""
+    """A job with its true time; with those of parts of it for jobs that have them."""
 
     name: str
     params: Mapping[str, Any]
@@ -61,6 +61,7 @@ class Job:
     reference: float | None = None
     quantile: float = 0.1
     facts: Mapping[str, Any] | None = None
+    arithmetic: float | None = None
 
 
 def launches(
@@ -82,8 +83,12 @@ def launches(
             reference = None
             if job.reference is not None:
                 reference = batches(job.reference, rng, noise, slow, job.quantile)
+            arithmetic = None
+            if job.arithmetic is not None:
+                arithmetic = batches(job.arithmetic, rng, noise, slow, job.quantile)
             facts = {"stopped": "converged", "wall": 0.1, "at": 10.0 * number, **(job.facts or {})}
-            results.append(Result(job.name, dict(job.params), seconds, reference, facts))
+            result = Result(job.name, dict(job.params), seconds, reference, facts)
+            results.append(replace(result, arithmetic=arithmetic))
         facts_ = {} if header is None else dict(header(number))
         found.append(
             Launch(

@@ -263,6 +263,41 @@ def test_a_remark(checked: Check, text: str, line: int, message: str, hint: str 
     assert found.explained is not None
 
 
+def test_formulas_of_the_machine_have_no_value_and_are_in_order(checked: Check) -> None:
+    found = checked(
+        HEAD + "[[program]]\nloop = { count = 'machine.memory.q' }\n"
+        "[[program.body]]\nserial = { trip = 5, every = 2, seconds = '9/machine.core.freq' }\n"
+    )
+    assert (found.mistakes, found.remarks) == ((), ())
+    assert found.explained is not None
+    (loop,) = found.explained["program"]
+    assert loop["count"] == {"formula": "machine.memory.q", "value": None, "unit": "1"}
+
+
+def test_what_needs_itself_is_told_with_the_other_mistakes(checked: Check) -> None:
+    text = (
+        HEAD + "[let]\na = 'b'\nb = 'c + 1'\nc = 'a'\nd = 'n0'\ne = 'e'\n"
+        "[decomp]\nglobal = ['d']\ngrid = ['f']\n[[program]]\nserial = { trip = 'a*d*e' }\n"
+    )
+    found = checked(text)
+    assert [(one.line, one.message) for one in found.mistakes] == [
+        (5, "let defines a name by itself: a needs b needs c needs a"),
+        (9, "let defines a name by itself: e needs itself"),
+        (11, "global uses d, which needs the grid that it defines"),
+        (12, "grid: unknown name 'f' in 'f'"),
+    ]
+
+
+def test_names_of_the_grid_are_explained_and_have_units(checked: Check) -> None:
+    found = checked(
+        HEAD + "[params]\nw = { value = 8, unit = 'B' }\n[let]\nws = 'w*n0'\n"
+        "[decomp]\nglobal = [64]\n[limits]\nmemory_per_rank = '2*ws'\n" + BODY
+    )
+    assert (found.mistakes, found.remarks) == ((), ())
+    assert found.explained is not None
+    assert found.explained["let"] == [{"name": "ws", "formula": "w*n0", "value": None, "unit": "B"}]
+
+
 def test_all_mistakes_come_at_once_and_in_order(checked: Check) -> None:
     text = """schema = "popmodel/signature/1"
 app = { name = "demo", titel = "x" }

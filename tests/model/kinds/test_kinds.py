@@ -239,7 +239,9 @@ def test_a_pipeline_waits_for_its_start() -> None:
     work = walk(signature, machine(), 8, 1)
     assert work.serial == pytest.approx(1e-3)
     assert work.waiting == pytest.approx(4 * 1e-4)
-    assert work.transfer == pytest.approx(13 * (5e-7 + 1000 * 1e-10 * 6 / 4))  # 6 of them at once
+    # 4 messages at once along one dimension, 6 along the other, one after the other
+    first, second = 5e-7 + 1000 * 1e-10, 5e-7 + 1000 * 1e-10 * 6 / 4
+    assert work.transfer == pytest.approx(9 * (first + second) + first + 3 * (first + second))
     found = predict(signature, machine(), 8, 1).metrics["mpi"]
     assert found["serialisation_efficiency"].value == pytest.approx(10 / 14)
     assert found["load_balance"].value == pytest.approx(1.0)

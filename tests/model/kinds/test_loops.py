@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from popmodel.model.run.point import Point
 from popmodel.model.run.work import Work
 from popmodel.model.terms import false_sharing, schedule
 from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.model.uncertainty import Draws
 
 CYCLE = 1 / 2e9
 
@@ -101,6 +103,39 @@ def test_the_profile_decides_where_a_loop_does_not() -> None:
     assert found == pytest.approx(16 / 1e10)
 
 
+def test_a_machine_may_overlap_a_share_and_one_that_does_not_say_is_in_the_middle() -> None:
+    core, memory = 2 * CYCLE, 16 / 1e10
+    costs = Costs(flops=4, bytes={"MEM": 16})
+
+    def time(overlap: Any) -> float:
+        document = copy.deepcopy(dict(machine().document))
+        del document["core"]["overlap"]
+        if overlap is not None:
+            document["core"]["overlap"] = overlap
+        here = computation(profile=from_document(document))
+        found = serial(here, 1, costs).serial
+        # a loop that says how it overlaps does not ask the machine
+        fixed = Costs(flops=4, bytes={"MEM": 16}, mode="sum")
+        assert serial(here, 1, fixed).serial == pytest.approx(core + CYCLE + memory)
+        return float(found)
+
+    slowest, sum_ = max(core + CYCLE, memory), core + CYCLE + memory
+    assert time(exact(0.25)) == pytest.approx(0.75 * sum_ + 0.25 * slowest)
+    assert time(None) == pytest.approx((sum_ + slowest) / 2)
+
+
+def test_draws_of_the_overlap_stay_a_share() -> None:
+    document = copy.deepcopy(dict(machine().document))
+    document["core"]["overlap"] = {"value": 0.9, "low": 0.7, "high": 1.0}
+    profile = from_document(document)
+    drawn = Draws(profile.quantities, count=200)
+    here = computation(profile=profile)
+    here = replace(here, parameters=replace(here.parameters, values=drawn.__getitem__))
+    times = serial(here, 1, Costs(flops=4, bytes={"MEM": 16})).serial
+    assert np.min(times) >= 16 / 1e10
+    assert np.max(times) < 3 * CYCLE + 16 / 1e10
+
+
 # -- instructions
 
 
@@ -130,7 +165,7 @@ def test_one_part_that_is_not_counted_makes_them_unknown() -> None:
 
 
 def sweep(here: Point) -> Work:
-    return Pipeline("sweep", 1.0, (0,), blocks=1, seconds=1e-3, bytes=8).work(here)
+    return Pipeline("sweep", 1.0, (0,), "forward", blocks=1, seconds=1e-3, bytes=8).work(here)
 
 
 def with_openmp() -> Profile:

@@ -138,7 +138,20 @@ collective = { op = "barrier" }
         ),
         (HEAD + "[params]\nN = { value = 1, origin = 'x' }\n" + BODY, 5, "N: origin must be one"),
         (HEAD + "[params]\nN = 1\n[let]\nN = 2\n" + BODY, 7, "N is defined twice"),
-        (HEAD + "[let]\na = 'b'\nb = '1'\n" + BODY, 5, "a: unknown name 'b' in 'b'"),
+        (HEAD + "[let]\na = 'b'\n" + BODY, 5, "a: unknown name 'b' in 'b'"),
+        (HEAD + "[let]\nx = '2'\na = 'a + x'\n" + BODY, 6, "by itself: a needs itself"),
+        (
+            HEAD + "[let]\na = 'b'\nb = 'c + P'\nc = '2*a'\n" + BODY,
+            5,
+            "let defines a name by itself: a needs b needs c needs a",
+        ),
+        (
+            HEAD + "[let]\nc = 'n0'\nb = '2*c'\n[decomp]\nglobal = [8, 'b']\n" + BODY,
+            8,
+            "global uses b, which needs the grid that it defines",
+        ),
+        (HEAD + "[let]\nb = 'n2'\n[decomp]\nglobal = [8, 8]\n" + BODY, 5, "unknown name 'n2'"),
+        (HEAD + "[let]\nb = 'n0'\n[decomp]\ngrid = ['P']\n" + BODY, 5, "unknown name 'n0'"),
         (
             HEAD + "[let]\na = 'sin(1)'\n" + BODY,
             5,
@@ -192,6 +205,21 @@ collective = { op = "barrier" }
             + "[[program]]\npipeline = { dims = [0, 0], blocks = 1, seconds = 1, bytes = 1 }",
             7,
             "dims must list grid dimensions, each once, not .0, 0.",
+        ),
+        *(
+            (
+                HEAD
+                + GRID
+                + f"[[program]]\npipeline = {{ dims = [0], direction = {direction}, blocks = 1, "
+                "seconds = 1, bytes = 1 }",
+                7,
+                problem,
+            )
+            for direction, problem in (
+                ('"up"', "direction must be forward, backward or a list of them, not 'up'"),
+                ('["up"]', "direction must be forward, backward or a list of them, not .'up'."),
+                ('["forward", "backward"]', "direction has 2 entries, dims has 1"),
+            )
         ),
         (
             HEAD + "[[program]]\nparallel = { trip = 1, critical = 3 }",

@@ -35,6 +35,18 @@ def test_overlap_only_ever_helps(a: float, d: float, o: float, c: float, m: floa
     assert times[1] <= times[2] * (1 + 1e-12)
 
 
+@given(positive, positive, positive, positive, positive, st.floats(0, 1))
+def test_a_share_of_overlap_is_between_both_forms(
+    a: float, d: float, o: float, c: float, m: float, share: float
+) -> None:
+    core = compute.CoreTime(a, d, o)
+    full, none, between = (compute.loop_time(core, c, m, form) for form in ("full", "none", share))
+    assert between == pytest.approx((1 - share) * none + share * full)
+    assert compute.loop_time(core, c, m, 0.0) == none
+    assert compute.loop_time(core, c, m, 1.0) == pytest.approx(full)
+    assert compute.loop_time(core, 0.0, 0.0, share) == max(a, d) + o  # without rounding
+
+
 def test_core_time_is_cycles_over_clock() -> None:
     core = compute.core_time(
         100.0, arithmetic_cycles=0.25, data_cycles=0.5, overhead_cycles=1.0, frequency=2.0

@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.kernel import _kernel
 from popmodel.trace import blocks
 from popmodel.trace.paraver.events import (
+    instants,
     kinds_of,
     rows_where_type,
+    rows_where_value,
     select,
     types_of,
     where_nonzero,
@@ -33,6 +36,63 @@ def test_rows_of_some_types(types: list[int], wanted: set[int]) -> None:
     column = np.array(types, dtype=np.uint32)
     expected = [i for i, type_ in enumerate(types) if type_ in wanted]
     assert rows_where_type(column, [*wanted, *wanted]).tolist() == expected
+
+
+def events_of(told: list[list[tuple[int, int]]]) -> Events:
+    """Events of locations from their types and values; each at the time of its row."""
+    flat = [each for mine in told for each in mine]
+    return Events(
+        np.cumsum([0] + [len(mine) for mine in told]),
+        np.arange(len(flat), dtype=np.int64),
+        np.array([type_ for type_, _ in flat], dtype=np.uint32),
+        np.array([value for _, value in flat], dtype=np.int64),
+    )
+
+
+TOLD = st.lists(
+    st.lists(
+        st.tuples(
+            st.integers(5, 12) | st.sampled_from([0, 2**32 - 1]),
+            st.integers(-2, 2) | st.sampled_from([-(2**63), 2**63 - 1]),
+        ),
+        max_size=12,
+    ),
+    min_size=LOCATIONS,
+    max_size=LOCATIONS,
+)
+
+
+@given(TOLD, st.sets(st.integers(5, 12), min_size=1), st.sets(st.integers(-2, 2)))
+def test_rows_of_some_types_and_values(
+    told: list[list[tuple[int, int]]], types: set[int], values: set[int]
+) -> None:
+    flat = [each for mine in told for each in mine]
+    expected = [i for i, (type_, value) in enumerate(flat) if type_ in types and value in values]
+    assert rows_where_value(events_of(told), [*types], [*values]).tolist() == expected
+
+
+@given(TOLD, st.lists(st.sets(st.integers(5, 12) | st.just(0), min_size=1), max_size=3))
+def test_what_events_tell_of_several_sets_of_types(
+    told: list[list[tuple[int, int]]], sets: list[set[int]]
+) -> None:
+    flat = [(place, *each) for place, mine in enumerate(told) for each in mine]
+    for found, types in zip(instants(events_of(told), *map(list, sets)), sets, strict=True):
+        expected = [
+            (place, i, value) for i, (place, type_, value) in enumerate(flat) if type_ in types
+        ]
+        assert len(found.offsets) == LOCATIONS + 1
+        assert [*zip(found.location, found.time, found.value, strict=True)] == expected
+
+
+def test_readings_of_what_does_not_fit_are_refused() -> None:
+    types = np.array([5], np.uint32)
+    with pytest.raises(ValueError, match="a table that is not there"):
+        _kernel.Readings(locations=1, events=1, low=types, high=types, table=types, tables=1)
+    first = np.zeros(1, np.uint32)
+    readings = _kernel.Readings(locations=2, events=1, low=types, high=types, table=first, tables=1)
+    one = np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match="offsets of other locations"):
+        readings.feed(np.array([0, 1]), one, types, one)
 
 
 @given(

@@ -1,0 +1,218 @@
+"""How far transfers hide behind arithmetic: one factor, fitted to loops of both.
+
+A loop is measured three times: with its arithmetic and its transfers (``t``), with its transfers
+alone (``m``) and with its arithmetic alone, in the first-level cache (``a``). The factor is what
+the model makes of them: ``t = (1 - omega) (a + m) + omega max(a, m)``, 0 where one comes after the
+other, 1 where the longer one hides the shorter (the roofline). It shows best where both are of the
+same length; where one is much shorter, their sum and the longer one hardly differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.arrays import quantile
+from popmodel.bench.calibration.intervals import LEVEL
+from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.series import p10
+from popmodel.bench.samples import Result
+from popmodel.values import dataclass
+
+Array = NDArray[np.float64]
+
+_TOLD = 0.25
+"""Shorter over longer part, from which on a loop tells the factor."""
+_FEWEST = 5
+"""Batches of a loop in a launch, fewer of which are chance."""
+_DIGITS = 4
+_ROUGH = 0.1
+"""Part of a loop's time that the form misses in the median, from which on it is remarked."""
+_SLOW = 0.5
+"""Part of the peak below which the arithmetic is not what it is meant to be."""
+_LONG = 16
+"""Multiply-adds of an element from which on a loop should run near the peak."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop that was measured in several launches.
+
+    Attributes
+    ----------
+    level : str
+        What its data comes from: a cache, such as ``L2``, or ``MEM``.
+    threads : int
+        Cores that ran it at the same time.
+    seconds, transfer, arithmetic : ndarray of float64, shape (launches,)
+        Time of an operation as it is, and of its parts alone, s.
+    """
+
+    level: str
+    threads: int
+    seconds: Array
+    transfer: Array
+    arithmetic: Array
+
+    @property
+    def shares(self) -> Array:
+        """The factor in every launch, within 0 and 1: what is beyond is the error of the times."""
+        together = self.transfer + self.arithmetic
+        shorter = np.minimum(self.transfer, self.arithmetic)
+        shares: Array = np.clip((together - self.seconds) / shorter, 0.0, 1.0)
+        return shares
+
+    def misfit(self, share: float) -> float:
+        """Time by the form with a factor over the measured one, less 1; median of the launches."""
+        longer = np.maximum(self.transfer, self.arithmetic)
+        form = (1 - share) * (self.transfer + self.arithmetic) + share * longer
+        return float(np.median(form / self.seconds - 1))
+
+
+def calibrate(
+    measured: Measured, topology: Mapping[str, Any], core: Mapping[str, Any]
+) -> tuple[dict[str, Any] | None, dict[str, Any], list[str]]:
+    """Return ``core.overlap``, how well its form fits, and what is to be said of both.
+
+    Parameters
+    ----------
+    measured : Measured
+        Results.
+    topology : mapping
+        Table of the profile: the caches.
+    core : mapping
+        Section of the profile: clock and peak, with which the arithmetic is compared.
+
+    Returns
+    -------
+    quantity : dict or None
+        Median of the loops; the interval holds 90 % of all loops and launches, for one factor
+        stands for all of them. None if nothing was measured that tells it.
+    fit : dict
+        ``residual`` and ``worst``: median and largest part of a loop's time that the form with the
+        value misses; ``loops``: the loops, each with its factor.
+    remarks : list of str
+        What makes it doubtful.
+    """
+    results = [one for one in measured.results("mixed") if _is_telling(one)]
+    loops = list(_loops(results, topology))
+    if not loops:
+        return None, {}, []
+    shares = [float(np.mean(loop.shares)) for loop in loops]
+    value = float(np.median(shares))
+    every = np.concatenate([loop.shares for loop in loops])
+    low, high = (quantile(every, share) for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    misfits = [loop.misfit(value) for loop in loops]
+    residual, worst = float(np.median(np.abs(misfits))), float(np.max(np.abs(misfits)))
+    levels = ", ".join(dict.fromkeys(loop.level for loop in loops))
+    quantity = {
+        "value": _rounded(value),
+        "low": _rounded(min(low, value)),
+        "high": _rounded(max(high, value)),
+        "origin": "measured",
+        "n": sum(result.seconds.size for result in results),
+        "source": f"median of {len(loops)} loops with arithmetic and transfers ({levels}); the "
+        f"interval holds the loops; their times are met to {100 * residual:.1f} % (median)",
+    }
+    fit = {
+        "residual": _rounded(residual),
+        "worst": _rounded(worst),
+        "loops": [
+            {
+                "level": loop.level,
+                "threads": loop.threads,
+                "arithmetic": _rounded(float(np.median(loop.arithmetic / loop.transfer))),
+                "overlap": _rounded(share),
+                "misfit": _rounded(misfit),
+            }
+            for loop, share, misfit in zip(loops, shares, misfits, strict=True)
+        ],
+    }
+    return quantity, fit, [*_rough(residual, worst), *_slow(results, core)]
+
+
+def _is_telling(result: Result) -> bool:
+    """Whether both parts of a loop are of like length, and each was taken often enough."""
+    transfer, arithmetic = _transfer(result), _arithmetic(result)
+    assert result.arithmetic is not None
+    batches = min(result.seconds.size, result.arithmetic.size)
+    return batches >= _FEWEST and _TOLD <= arithmetic / transfer <= 1 / _TOLD
+
+
+def _transfer(result: Result) -> float:
+    assert result.reference is not None  # `samples` has checked it
+    return p10(result.reference)
+
+
+def _arithmetic(result: Result) -> float:
+    assert result.arithmetic is not None
+    return p10(result.arithmetic)
+
+
+def _loops(results: list[Result], topology: Mapping[str, Any]) -> Iterator[Loop]:
+    """The loops by level, cores and arithmetic, each with the launches that measured it."""
+    alike: dict[tuple[int, int, int], list[Result]] = {}
+    for result in results:
+        params = result.params
+        key = params["threads"], params["bytes"], params["arithmetic"]
+        alike.setdefault(key, []).append(result)
+    for (threads, size, _), found in sorted(alike.items()):
+        yield Loop(
+            level=level_of(size, threads, topology),
+            threads=threads,
+            seconds=np.array([p10(result.seconds) for result in found]),
+            transfer=np.array([_transfer(result) for result in found]),
+            arithmetic=np.array([_arithmetic(result) for result in found]),
+        )
+
+
+def level_of(size: int, threads: int, topology: Mapping[str, Any]) -> str:
+    """Name the innermost cache of which a working set fills half at most, or ``MEM``.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of all cores together.
+    threads : int
+        Cores, of which every one has an equal part.
+    topology : mapping
+        Table of a profile.
+    """
+    for cache in topology.get("caches", ()):
+        if size / threads <= cache["bytes"] / 2 / min(threads, cache["shared_by"]):
+            return str(cache["level"])
+    return "MEM"
+
+
+def _rough(residual: float, worst: float) -> Iterator[str]:
+    if residual > _ROUGH:
+        yield (
+            f"core.overlap: one factor meets the times of the measured loops to "
+            f"{100 * residual:.0f} % only (median; {100 * worst:.0f} % at worst)"
+        )
+
+
+def _slow(results: list[Result], core: Mapping[str, Any]) -> Iterator[str]:
+    """Doubt arithmetic that is far from the peak: then it is something else that was measured."""
+    if "flop_per_cycle" not in core or "freq" not in core:
+        return
+    clocks = {int(count): entry["value"] for count, entry in core["freq"].items()}
+    shares = []
+    for result in results:
+        threads = result.params["threads"]
+        clock = clocks[min(clocks, key=lambda count: abs(count - threads))]
+        peak = core["flop_per_cycle"]["value"] * clock * threads
+        if result.facts["work"] / result.facts["moved"] * 24 >= 2 * _LONG:
+            shares.append(result.facts["work"] / _arithmetic(result) / peak)
+    if shares and (share := float(np.median(shares))) < _SLOW:
+        yield (
+            f"core.overlap: the arithmetic of the measured loops ran at {100 * share:.0f} % of the "
+            "peak of the cores"
+        )
+
+
+def _rounded(number: float) -> float:
+    return round(number, _DIGITS)

@@ -1,0 +1,144 @@
+"""Jobs of memory: working sets from the caches, threads and pairs from the memory domains."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from popmodel.bench.jobs import Job, job
+from popmodel.machine.topology import Topology
+
+KIB, MIB = 1 << 10, 1 << 20
+LARGEST_ARRAY = 256 * MIB
+"""Bytes of an array in memory at most: more takes longer than the answer is worth."""
+BEYOND_CACHE = 4
+"""Arrays of this many times the last-level caches find next to nothing in them: STREAM's rule."""
+
+_SHARES = (50, 100, 200)  # % of a loop's transfers that its arithmetic takes
+_MORE_SHARES = (70, 140)
+_CLEAR = 2  # times the cache below, so that next to nothing of a loop is found there
+_FEW_DOMAINS = 4  # all pairs of more are too many
+
+
+def counts_up_to(largest: int, *extra: int) -> list[int]:
+    """1, 2, 4 ... up to a number, that number, and others that lie below it; rising."""
+    powers = [1 << power for power in range(max(largest, 1).bit_length())]
+    return sorted({count for count in [*powers, *extra, largest] if 1 <= count <= largest})
+
+
+def array_bytes(topology: Topology) -> int:
+    """Bytes of an array that should come from memory, as far as time and memory allow.
+
+    Four times the last-level caches that the cores of a memory domain use, as STREAM's rules ask
+    (J. D. McCalpin). Three arrays of that size take a quarter of the node's memory at most.
+    """
+    last = topology.last_level_bytes or 64 * MIB
+    wanted = min(math.ceil(BEYOND_CACHE * last / (64 * KIB)) * 64 * KIB, LARGEST_ARRAY)
+    if topology.memory_per_node is not None:
+        wanted = min(wanted, topology.memory_per_node // 12)
+    return max(wanted // (64 * KIB), 1) * 64 * KIB
+
+
+def working_sets(topology: Topology) -> list[int]:
+    """One working set inside every level of cache: half of it, near its lower end if it is large.
+
+    Half of a cache leaves room for what else lies there; a set that the level below nearly holds
+    would measure that one.
+    """
+    sets: list[int] = []
+    below = 0
+    for cache in topology.caches:
+        size = cache.bytes // 2 if not below else min(cache.bytes // 2, 8 * below)
+        sets.append(max(size, below + below // 2) // KIB * KIB)
+        below = cache.bytes
+    return sets
+
+
+def loop_sets(topology: Topology, threads: int) -> list[int]:
+    """Bytes that loops of several cores go over: within every level that has room, and in memory.
+
+    Every core has an equal part. In its share of a cache it must be clear of the cache below, which
+    it is not where there are many cores for a cache that is hardly larger than theirs.
+
+    Parameters
+    ----------
+    topology : Topology
+        The node.
+    threads : int
+        Cores of one memory domain.
+    """
+    sets: list[int] = []
+    below = 0.0
+    for cache in topology.caches:
+        own = cache.bytes / min(threads, cache.shared_by)
+        size = min(own / 2, 8 * below)
+        if below and size >= _CLEAR * below:
+            sets.append(int(size) // KIB * KIB * threads)
+        below = own
+    memory = array_bytes(topology)
+    return [*(size for size in sets if size < memory), memory]
+
+
+def loop_jobs(topology: Topology, *, full: bool) -> list[Job]:
+    """Jobs of loops with arithmetic and transfers, on one core and on those of a domain."""
+    cores = topology.cores_per_domain
+    counts = {1, cores, *((math.ceil(cores / 2),) if full else ())}
+    shares = sorted((*_SHARES, *_MORE_SHARES)) if full else _SHARES
+    return [
+        job("mixed", threads=count, bytes=size, arithmetic=share)
+        for count in sorted(counts)
+        for size in loop_sets(topology, count)
+        for share in shares
+    ]
+
+
+def domain_pairs(topology: Topology, *, full: bool) -> list[tuple[int, int]]:
+    """Memory domains of threads and of their data, that differ.
+
+    All pairs of few domains; of more, one in the same socket and one in another: neighbours have
+    neighbouring numbers.
+    """
+    domains, sockets = topology.domains, topology.sockets
+    if domains == 2 or (full and domains <= _FEW_DOMAINS):
+        return list(itertools.permutations(range(domains), 2))
+    if full:
+        return [(0, other) for other in range(1, domains)]
+    pairs = [(0, 1)] if domains > sockets else []
+    return pairs + ([(0, domains - 1)] if sockets > 1 else [])
+
+
+def _remote_jobs(topology: Topology, size: int, *, full: bool) -> Iterator[Job]:
+    """Each pair, and the threads of its first domain with data of their own to compare with."""
+    pairs = domain_pairs(topology, full=full)
+    for on, data in [*((on, on) for on in sorted({on for on, _ in pairs})), *pairs]:
+        for count in sorted({1, topology.cores_per_domain}):
+            yield job("remote_triad", threads=count, bytes=size, on=on, data=data)
+        yield job("remote_chase", bytes=size, on=on, data=data)
+
+
+def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]]:
+    """Jobs of bandwidth, latency and sharing: those that are soon done, and sweeps of memory."""
+    memory = array_bytes(topology)
+    in_domain = topology.cores_per_domain
+    extra = (3, in_domain * 3 // 4, *([in_domain // 4 * 3 // 2, 6] if full else []))
+    long = [job("triad", threads=count, bytes=memory) for count in counts_up_to(in_domain, *extra)]
+    long += [job("copy", threads=1, bytes=memory), *_remote_jobs(topology, memory, full=full)]
+    sets = {size for size in working_sets(topology) if size < memory}
+    last = topology.caches[-1].bytes if topology.caches else 0
+    # Around the end of the last cache bandwidth falls, over a range that tells its usable share.
+    steps = (0.5, 0.75, 1.0, 1.5, 2.0) if full else (0.5, 1.0, 1.5)
+    sets |= {size for step in steps if 0 < (size := int(last * step) // KIB * KIB) < memory}
+    short: list[Job] = []
+    for size in sorted(sets | {memory}):
+        where = short if size <= 4 * MIB else long
+        where += [job("load", threads=1, bytes=size), job("chase", bytes=size)]
+    cores = topology.cores_per_node
+    if cores > 1:
+        short += [job("line_transfer", threads=2, distance=far) for far in ("near", "far")]
+        short += [
+            job("false_sharing", threads=count, padded=padded)
+            for count in (counts_up_to(cores)[1:] if full else sorted({2, cores}))
+            for padded in (0, 1)
+        ]
+    return short, long

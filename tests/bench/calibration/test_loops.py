@@ -1,0 +1,145 @@
+"""How far transfers hide behind arithmetic: the factor that was put in comes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from bench.calibration.synthetic import QUIET, Job, Noise, launches, measured
+
+from popmodel.bench.calibration import calibrate, loops
+from popmodel.bench.calibration.measured import Measured
+from popmodel.machine import profile
+
+TOPOLOGY: dict[str, Any] = {
+    "cores_per_node": 4,
+    "caches": [
+        {"level": "L1", "bytes": 1 << 15, "shared_by": 1},
+        {"level": "L2", "bytes": 1 << 20, "shared_by": 1},
+        {"level": "L3", "bytes": 1 << 24, "shared_by": 4},
+    ],
+}
+SIZES = {"L2": 1 << 18, "L3": 1 << 22, "MEM": 1 << 28}
+CORE = {"freq": {"1": {"value": 2e9}}, "flop_per_cycle": {"value": 8.0}}
+
+
+def loop(
+    omega: float, *, level: str = "MEM", share: int = 100, threads: int = 1, rate: float = 1.6e10
+) -> Job:
+    """A loop that follows the form exactly; its arithmetic runs at a rate, flop/s."""
+    transfer = 1e-6 if level == "L2" else 1e-5
+    arithmetic = transfer * share / 100
+    both = (1 - omega) * (transfer + arithmetic) + omega * max(transfer, arithmetic)
+    return Job(
+        "mixed",
+        {"threads": threads, "bytes": SIZES[level], "arithmetic": share},
+        both,
+        transfer,
+        facts={"moved": 12288.0, "work": rate * arithmetic * threads},
+        arithmetic=arithmetic,
+    )
+
+
+def all_loops(omega: float) -> list[Job]:
+    return [loop(omega, level=level, share=share) for level in SIZES for share in (50, 100, 200)]
+
+
+@pytest.mark.parametrize("omega", [0.0, 0.3, 0.8, 1.0])
+def test_the_factor_of_loops_that_follow_the_form_is_found(omega: float) -> None:
+    quantity, fit, remarks = loops.calibrate(measured(all_loops(omega)), TOPOLOGY, CORE)
+    assert quantity is not None
+    for key in ("value", "low", "high"):
+        assert quantity[key] == pytest.approx(omega, abs=1e-4)
+    assert (fit["residual"], fit["worst"]) == pytest.approx((0, 0), abs=1e-4)
+    assert quantity["origin"] == "measured"
+    assert quantity["n"] == 9 * 3 * 60
+    assert quantity["source"].startswith(
+        "median of 9 loops with arithmetic and transfers (L2, L3, MEM);"
+    )
+    assert remarks == []
+
+
+def test_the_interval_holds_loops_that_differ() -> None:
+    jobs = [loop(0.9, level="L2"), loop(0.7, level="L3"), loop(0.4, level="MEM")]
+    quantity, fit, _ = loops.calibrate(measured(jobs), TOPOLOGY, CORE)
+    assert quantity is not None
+    assert (quantity["low"], quantity["value"], quantity["high"]) == pytest.approx((0.4, 0.7, 0.9))
+    assert {one["level"]: one["overlap"] for one in fit["loops"]} == pytest.approx(
+        {"L2": 0.9, "L3": 0.7, "MEM": 0.4}
+    )
+    # by the form with 0.7: 1.3 instead of 1.1, 1.3, 1.6
+    assert [one["misfit"] for one in fit["loops"]] == pytest.approx(
+        [1.3 / 1.1 - 1, 0, 1.3 / 1.6 - 1], abs=1e-4
+    )
+    assert fit["worst"] == pytest.approx(1 - 1.3 / 1.6, abs=1e-4)
+
+
+def test_noise_of_batches_and_launches_stays_within_the_interval() -> None:
+    inside = 0
+    for seed in range(40):
+        found = launches(
+            all_loops(0.6), 5, np.random.default_rng(seed), Noise(launch=0.02, batch=0.03)
+        )
+        quantity, _, _ = loops.calibrate(Measured(found), TOPOLOGY, CORE)
+        assert quantity is not None
+        assert quantity["value"] == pytest.approx(0.6, abs=0.06)
+        inside += quantity["low"] <= 0.6 <= quantity["high"]
+    assert inside >= 36  # it holds loops and launches, which differ more than their median
+
+
+def test_a_factor_that_is_beyond_by_the_error_of_times_is_cut() -> None:
+    (job,) = [loop(1.0)]
+    faster = Job(
+        job.name, job.params, 0.95 * job.seconds, job.reference, 0.1, job.facts, job.arithmetic
+    )
+    quantity, fit, _ = loops.calibrate(measured([faster], 3, QUIET), TOPOLOGY, CORE)
+    assert quantity is not None
+    assert (quantity["value"], quantity["high"]) == (1, 1)
+    assert fit["residual"] == pytest.approx(1 / 0.95 - 1, abs=1e-4)
+
+
+def test_loops_in_which_one_part_is_nothing_tell_nothing() -> None:
+    assert loops.calibrate(measured([loop(0.5, share=5)]), TOPOLOGY, CORE) == (None, {}, [])
+    assert loops.calibrate(measured([]), TOPOLOGY, CORE) == (None, {}, [])
+
+
+def test_a_form_that_fits_badly_is_remarked() -> None:
+    jobs = [loop(omega, level=level) for omega, level in ((1.0, "L2"), (0.0, "MEM"))]
+    _, fit, remarks = loops.calibrate(measured(jobs), TOPOLOGY, CORE)
+    assert fit["residual"] == pytest.approx((0.5 + 0.25) / 2, abs=1e-3)
+    assert remarks == [
+        "core.overlap: one factor meets the times of the measured loops to 38 % only (median; "
+        "50 % at worst)"
+    ]
+
+
+def test_arithmetic_that_is_slower_than_the_core_is_remarked() -> None:
+    _, _, remarks = loops.calibrate(measured([loop(0.5, rate=4e9)]), TOPOLOGY, CORE)
+    assert remarks == [
+        "core.overlap: the arithmetic of the measured loops ran at 25 % of the peak of the cores"
+    ]
+    assert loops.calibrate(measured([loop(0.5, rate=4e9)]), TOPOLOGY, {})[2] == []
+    # short loops are limited by their loads and stores
+    _, _, remarks = loops.calibrate(measured([loop(0.5, level="L2", share=50, rate=4e9)]), {}, CORE)
+    assert remarks == []
+
+
+def test_many_cores_are_compared_with_their_peak() -> None:
+    _, fit, remarks = loops.calibrate(measured([loop(0.5, threads=4)]), TOPOLOGY, CORE)
+    assert remarks == []
+    assert fit["loops"][0]["threads"] == 4
+
+
+def test_factor_and_fit_are_in_the_profile() -> None:
+    files = {
+        "affinity": "0-3",
+        "/proc/meminfo": "MemTotal:       16000000 kB\n",
+        "/sys/devices/system/cpu/online": "0-3",
+    }
+    found = launches(all_loops(0.6), 3, np.random.default_rng(0), QUIET, lambda _: {"files": files})
+    document = calibrate(found, "lab")
+    loaded = profile.from_document(document)
+    assert loaded.quantities["core.overlap"].value == pytest.approx(0.6, abs=1e-4)
+    assert document["quality"]["core"]["overlap"]["residual"] == pytest.approx(0, abs=1e-4)
+    assert document["quality"]["core"]["jobs"] == 9

@@ -1,0 +1,111 @@
+"""Jobs of memory: working sets, loops, pairs of memory domains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from bench.test_plan import GIB, KIB, LARGE, MIB, SMALL
+
+from popmodel.bench import memory_jobs
+from popmodel.bench.calibration.loops import level_of
+from popmodel.machine.topology import Cache, Topology
+
+
+def test_counts_are_powers_of_two_and_what_else_is_asked_for() -> None:
+    assert memory_jobs.counts_up_to(1) == [1]
+    assert memory_jobs.counts_up_to(6, 3, 9) == [1, 2, 3, 4, 6]
+
+
+def test_arrays_exceed_the_last_cache_four_times_up_to_256_mib() -> None:
+    assert memory_jobs.array_bytes(LARGE) == 128 * MIB
+    assert memory_jobs.array_bytes(SMALL) == 256 * MIB
+    assert memory_jobs.array_bytes(replace(LARGE, memory_per_node=GIB)) <= GIB // 12
+    assert memory_jobs.array_bytes(replace(LARGE, caches=())) == 256 * MIB
+
+
+@pytest.mark.parametrize(
+    ("cache", "shared_by", "cores", "array"),
+    [(128 * MIB, 64, 64, 256), (32 * MIB, 6, 48, 256), (96 * MIB, 8, 96, 256), (MIB, 1, 48, 192)],
+)
+def test_arrays_exceed_all_last_caches_of_a_domain(
+    cache: int, shared_by: int, cores: int, array: int
+) -> None:
+    caches = (Cache("L3", cache, shared_by),)
+    node = replace(LARGE, cores_per_node=cores, domains=1, caches=caches)
+    assert memory_jobs.array_bytes(node) == array * MIB
+
+
+def test_working_sets_lie_inside_their_cache_and_clear_of_the_one_below() -> None:
+    for topology in (SMALL, LARGE):
+        below = 0
+        for cache, size in zip(topology.caches, memory_jobs.working_sets(topology), strict=True):
+            assert 1.4 * below < size <= cache.bytes * 0.76
+            below = cache.bytes
+
+
+def levels(topology: Topology, threads: int) -> list[str]:
+    """What the loops of some cores go over, as their results are named."""
+    caches = [
+        {"level": cache.level, "bytes": cache.bytes, "shared_by": cache.shared_by}
+        for cache in topology.caches
+    ]
+    return [
+        level_of(size, threads, {"caches": caches})
+        for size in memory_jobs.loop_sets(topology, threads)
+    ]
+
+
+def test_loops_go_over_every_level_beyond_the_first() -> None:
+    assert levels(SMALL, 1) == levels(SMALL, 2) == ["L2", "L3", "MEM"]
+    assert levels(LARGE, 1) == levels(LARGE, 6) == ["L2", "L3", "MEM"]
+    assert memory_jobs.loop_sets(SMALL, 1) == [384 * KIB, 16 * MIB, 256 * MIB]
+    assert memory_jobs.loop_sets(SMALL, 2) == [768 * KIB, 32 * MIB, 256 * MIB]
+
+
+def test_a_cache_that_is_shared_until_nothing_is_left_of_it_has_no_loop() -> None:
+    caches = (Cache("L1", 32 * KIB, 1), Cache("L2", 2 * MIB, 1), Cache("L3", 64 * MIB, 32))
+    shared = replace(LARGE, cores_per_node=32, domains=1, caches=caches)
+    assert levels(shared, 1) == ["L2", "L3", "MEM"]
+    assert levels(shared, 32) == ["L2", "MEM"]
+    assert levels(replace(shared, caches=()), 4) == ["MEM"]
+
+
+def test_loops_are_measured_on_one_core_and_on_those_of_a_domain() -> None:
+    quick, full = (memory_jobs.loop_jobs(LARGE, full=full) for full in (False, True))
+    assert {one.get("threads") for one in quick} == {1, 6}
+    assert {one.get("threads") for one in full} == {1, 3, 6}
+    assert {one.get("arithmetic") for one in quick} == {50, 100, 200}
+    assert len(full) > len(quick) == len(set(quick)) == 18
+
+
+@pytest.mark.parametrize(
+    ("domains", "sockets", "quick", "full"),
+    [
+        (1, 1, [], []),
+        (2, 1, [(0, 1), (1, 0)], [(0, 1), (1, 0)]),
+        (2, 2, [(0, 1), (1, 0)], [(0, 1), (1, 0)]),
+        (4, 4, [(0, 3)], [(i, j) for i in range(4) for j in range(4) if i != j]),
+        (4, 1, [(0, 1)], [(i, j) for i in range(4) for j in range(4) if i != j]),
+        (8, 2, [(0, 1), (0, 7)], [(0, other) for other in range(1, 8)]),
+    ],
+)
+def test_pairs_of_domains_are_all_of_few_and_one_of_each_kind_of_many(
+    domains: int, sockets: int, quick: list[tuple[int, int]], full: list[tuple[int, int]]
+) -> None:
+    node = replace(LARGE, domains=domains, sockets=sockets)
+    assert memory_jobs.domain_pairs(node, full=False) == quick
+    assert memory_jobs.domain_pairs(node, full=True) == full
+
+
+def test_remote_memory_is_measured_beside_local_memory() -> None:
+    node = replace(LARGE, domains=2)
+    _, jobs = memory_jobs.memory_jobs(node, full=False)
+    triads = {
+        (one.get("threads"), one.get("on"), one.get("data"))
+        for one in jobs
+        if one.name == "remote_triad"
+    }
+    assert triads == {(n, on, data) for n in (1, 24) for on in (0, 1) for data in (0, 1)}
+    chases = {(one.get("on"), one.get("data")) for one in jobs if one.name == "remote_chase"}
+    assert chases == {(on, data) for on in (0, 1) for data in (0, 1)}

@@ -1,0 +1,122 @@
+"""What a node does with loops: arithmetic beside transfers, and memory of another domain."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from microbench.node_program import Line, build, check_result, median, two_cpus
+from patience import GENEROUS, measuring
+
+MIB = 1024 * 1024
+CHUNK = 512  # elements of a thread in one operation
+
+
+@pytest.fixture(scope="module")
+def divided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that takes two processors for two memory domains."""
+    domains = tmp_path_factory.mktemp("domains")
+    for number in range(2):
+        (domains / f"node{number}").mkdir()
+        (domains / f"node{number}" / "cpulist").write_text(f"{number}\n", encoding="ascii")
+    where = f"-DDOMAINS='\"{domains}\"'"
+    return build(tmp_path_factory.mktemp("divided"), f"CFLAGS=-O2 -Werror {where}")
+
+
+def divided_lines(program: Path, *jobs: str) -> list[Line]:
+    limits = ("--budget", "0.1", "--least", "5", "--most", "50")
+    done = subprocess.run(
+        [program, *limits, *jobs], capture_output=True, text=True, check=True, timeout=GENEROUS
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()][1:-1]
+
+
+@measuring()
+def test_arithmetic_transfers_and_both(measure: Callable[..., list[Line]]) -> None:
+    (line,) = measure(f"mixed threads=1 bytes={MIB} arithmetic=100")
+    check_result(line)
+    assert all(seconds > 0 for seconds in line["arithmetic"])
+    assert line["moved"] == 3 * 8 * CHUNK
+    of_an_element = line["work"] / 2 / CHUNK
+    assert of_an_element % 4 == 1  # that of the triad, and fours
+    transfer, arithmetic = (statistics.median(line[key]) for key in ("reference", "arithmetic"))
+    # neither is left out, nor done one after the other with time to spare
+    assert max(transfer, arithmetic) / 1.5 < median(line) < 1.5 * (transfer + arithmetic)
+
+
+@measuring()
+def test_arithmetic_runs_at_the_rate_of_a_core(measure: Callable[..., list[Line]]) -> None:
+    fma, mixed = measure("fma threads=1", f"mixed threads=1 bytes={MIB} arithmetic=1000")
+    peak = fma["work"] / min(fma["seconds"])
+    rate = mixed["work"] / min(mixed["arithmetic"])
+    assert 0.4 * peak < rate < 1.2 * peak
+
+
+@measuring()
+def test_more_arithmetic_is_more_work_of_the_same_transfer(
+    measure: Callable[..., list[Line]],
+) -> None:
+    few, many = measure(*(f"mixed threads=1 bytes={MIB} arithmetic={p}" for p in (50, 1000)))
+    assert many["work"] > 2 * few["work"]
+    assert many["moved"] == few["moved"]
+    assert min(many["arithmetic"]) > 2 * min(few["arithmetic"])
+
+
+@two_cpus
+@measuring()
+def test_arithmetic_beside_transfers_of_two_threads(measure: Callable[..., list[Line]]) -> None:
+    one, two = measure(*(f"mixed threads={n} bytes={n * MIB} arithmetic=100" for n in (1, 2)))
+    check_result(two)
+    assert two["moved"] == 2 * one["moved"]
+
+
+@two_cpus
+@measuring()
+def test_memory_of_a_domain_is_used_from_another(divided: Path) -> None:
+    pairs = ("on=0 data=0", "on=0 data=1", "on=1 data=0")
+    size = f"bytes={8 * MIB}"
+    triads = divided_lines(divided, *(f"remote_triad threads=1 {size} {pair}" for pair in pairs))
+    chases = divided_lines(divided, *(f"remote_chase {size} {pair}" for pair in pairs))
+    for line in triads:
+        assert line["moved"] == 3 * 8 * MIB
+        # the same memory, whatever it is called, but for what else the machine does
+        assert 0.2 < min(line["seconds"]) / min(triads[0]["seconds"]) < 5
+    for line in chases:
+        assert 0.2 < min(line["seconds"]) / min(chases[0]["seconds"]) < 5
+
+
+def test_absent_says_why(measure: Callable[..., list[Line]]) -> None:
+    job = "mixed threads=1 bytes=4096 arithmetic=100"
+    (line,) = measure(job)
+    assert line["absent"] == "4096 bytes are too few for 1 threads of at least 24576 bytes each"
+
+
+@two_cpus
+def test_a_domain_that_is_not_there_is_absent(divided: Path) -> None:
+    third, crowd = divided_lines(
+        divided,
+        f"remote_chase bytes={MIB} on=0 data=2",
+        f"remote_triad threads=2 bytes={MIB} on=1 data=0",
+    )
+    assert third["absent"] == "this process may use no processor of a memory domain 2"
+    assert crowd["absent"] == "2 threads, but memory domain 1 has 1 core that this process may use"
+
+
+@two_cpus
+def test_data_is_touched_from_one_domain_and_used_from_the_other(divided: Path) -> None:
+    command = [divided, "--budget", "0.5", "--least", "9999", "--most", "9999"]
+    job = f"remote_chase bytes={64 * MIB} on=1 data=0"
+    allowed: list[str] = []
+    with subprocess.Popen([*command, job], stdout=subprocess.DEVNULL) as program:
+        status = Path(f"/proc/{program.pid}/status")
+        while program.poll() is None:
+            allowed += re.findall(r"^Cpus_allowed_list:\s*(.*)$", status.read_text(), re.MULTILINE)
+            time.sleep(0.002)
+    assert "0" in allowed
+    assert "1" in allowed[allowed.index("0") :]
