@@ -19,6 +19,7 @@ from popmodel.model.form import Form, disturbed, form
 from popmodel.model.laws import WAITING
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
+from popmodel.model.replayed.similar import similar
 from popmodel.model.replayed.simulate import simulate
 from popmodel.model.run import measured, remote
 from popmodel.model.run import nearest as choices
@@ -375,14 +376,23 @@ class Study:
         best = self.sources(draws=0)
         run = self.run(placement, best)
         spread = self.spread(placement, best)
-        found = simulate(run.tree, spread, self.seed)
-        closed = Course(*(nominal(value) for value in vars(run.course).values()))
+        small = similar(self.signature, run.tree)
+        processes, tree = small.point.placement.processes, run.tree
+        if small.signature is not self.signature:
+            tree = Model(small.signature, small.point).work()
+        found = simulate(tree, spread, self.seed)
+        closed = closed_form(tree.total, processes, spread, has_mpi=True)
+        changed = correction(
+            tree.total, delays(tree.total, closed), delays(tree.total, found.course)
+        )
+        replayed = corrected(run.work, delays(run.work, run.course), changed)
         return Agreement(
             nominal(run.modelled.aggregates["useful_mean"]),
-            closed,
-            found.course,
-            correction(run.work, delays(run.work, closed), delays(run.work, found.course)),
-            found.part,
+            run.course.nominal(),
+            replayed.nominal(),
+            changed,
+            processes,
+            found.part * small.share,
             found.repeats,
             found.operations,
             self.seed,

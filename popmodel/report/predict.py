@@ -147,16 +147,18 @@ def _results(document: Document) -> tuple[tuple[str, str], ...]:
         ("runtime", text),
         ("validity", reach),
         *([("overlap", bracket)] if full != none else []),
-        ("method", _method(document["replay"])),
+        ("method", _method(document["replay"], document["processes"])),
     )
 
 
-def _method(found: Mapping[str, Any]) -> str:
-    """Whether the run was replayed, and what the closed form gives."""
+def _method(found: Mapping[str, Any], processes: int) -> str:
+    """Whether the run was replayed, or one like it, and what the closed form gives."""
     if "why" in found:
         return f"closed form, no replay: {found['why']}"
     closed, replay = (found[side]["runtime"] for side in ("closed_form", "replay"))
     part = "" if found["part"] == 1 else f" of {percent(found['part'], 0)} % of the steps"
+    if found["processes"] < processes:
+        part = f" of {count(found['processes'])} processes that stand for {count(processes)}"
     return (
         f"replay{part}, {count(found['operations'])} MPI operations; closed form: "
         f"{format_time(closed)} ({_change(closed / replay - 1)})"

@@ -21,6 +21,7 @@ from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.changes import WHAT_IF, factors_of
+from popmodel.model.replayed import similar
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import expand
@@ -378,7 +379,8 @@ def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
     all_of_them = sweep(STENCIL, PRESET, [64], draws=20)
     assert all_of_them.checks[0].source == "replay"
     assert {one.source for one in all_of_them.candidates} == {"replay"}
-    monkeypatch.setattr("popmodel.model.replayed.script.MOST_AT_ONCE", 1000)
+    monkeypatch.setattr(similar, "MOST_AT_ONCE", 1000)
+    monkeypatch.setattr(similar, "FEWEST", 64)
     some = sweep(STENCIL, PRESET, [64], draws=20)
     (checked,) = some.checks
     assert list(checked.not_replayed) == [(64, 1)]
@@ -390,7 +392,7 @@ def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
             assert (one.probability_best, one.probability_tied, one.regret) == (None, None, None)
         else:
             assert (one.source, one.runtime) == ("replay", other.runtime)
-    monkeypatch.setattr("popmodel.model.replayed.script.MOST_AT_ONCE", 1)
+    monkeypatch.setattr(similar, "MOST_AT_ONCE", 1)
     none = sweep(STENCIL, PRESET, [64], draws=20)
     assert none.checks[0].source == "closed form"
 

@@ -49,6 +49,8 @@ class Point:
         number of processes; 1 where nothing is said.
     first_touch : {'threads', 'master', 'interleaved'}
         Who touched the data of loops first that do not say it.
+    ranked : mapping of str to value
+        Names that formulas of ranks take instead, where fewer processes are looked at than run.
     """
 
     application: str
@@ -60,6 +62,7 @@ class Point:
     overlap: str | None = None
     growth: Mapping[str, Value] = field(default_factory=dict)
     first_touch: str = "threads"
+    ranked: Mapping[str, Value] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
@@ -102,7 +105,11 @@ class Point:
         """
         values = {**self.values, **self._of_machine(expression)}
         if key.of_ranks:
-            values = {**values, "rank": np.arange(self.placement.processes, dtype=np.float64)}
+            values = {
+                **values,
+                **self.ranked,
+                "rank": np.arange(self.placement.processes, dtype=np.float64),
+            }
         about = f"{self.application}: {what}"
         value = amounts.evaluate(expression, values, about, {"if_fits": self._if_fits})
         amounts.check(value, key.domain, expression, values, about)
