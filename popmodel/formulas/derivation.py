@@ -356,7 +356,7 @@ def _named(correction: Correction, notebook: Notebook) -> Correction:
             )
         return Change(factor, seconds)
 
-    return Correction(*(symbols(delay) for delay in _DELAYS))
+    return Correction(symbols("waiting"), symbols("transfer"))
 
 
 def _metric(family: Family, id: str, aggregates: Mapping[str, Value], notebook: Notebook) -> Traced:

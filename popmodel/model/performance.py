@@ -114,5 +114,5 @@ def prepare(
     values, extent = names(signature, placement.processes, placement.threads, params)
     periodic = () if signature.grid is None else signature.grid.periodic
     where = (signature.name, placement, parameters, values, extent, periodic, overlap)
-    point = Point(*where, growth or {})
+    point = Point(*where, growth or {}, signature.first_touch)
     return Model(signature, point)

@@ -15,10 +15,13 @@ from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
 from popmodel.model.changes import SPREADS
+from popmodel.model.form import Form, disturbed, form
+from popmodel.model.laws import WAITING
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
+from popmodel.model.replayed.similar import similar
 from popmodel.model.replayed.simulate import simulate
-from popmodel.model.run import measured
+from popmodel.model.run import measured, remote
 from popmodel.model.run import nearest as choices
 from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import Modelled, observe
@@ -32,12 +35,13 @@ from popmodel.model.run.placement import (
     place,
     remarks,
 )
+from popmodel.model.run.reach import measured_ranges, reaches
 from popmodel.model.run.work import Work
 from popmodel.model.signature.names import check_requirements
 from popmodel.model.signature.program import Signature, items
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.tree import Tree
-from popmodel.model.uncertainty import Array, Draws, Estimate, estimate, group, nominal
+from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, group, nominal
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
 
@@ -57,7 +61,11 @@ class Evaluation:
     Attributes
     ----------
     tree : Tree
-        The works of the program's items.
+        The works of the program's items, as the laws give them.
+    form : Form
+        Factors of the laws: how far they may be off here.
+    work : Work
+        What an average process does, with these factors.
     course : Course
         How long the run takes.
     modelled : Modelled
@@ -67,14 +75,11 @@ class Evaluation:
     """
 
     tree: Tree
+    form: Form
+    work: Work
     course: Course
     modelled: Modelled
     memory: float | None
-
-    @property
-    def work(self) -> Work:
-        """What an average process does."""
-        return self.tree.total
 
     @property
     def extent(self) -> tuple[int, ...]:
@@ -147,14 +152,31 @@ class Study:
         self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
             **profile.assumed,
-            **profile.quantities,
+            **disturbed(profile.quantities, profile.noisy),
             measured.LAW: measured.CARRIED,
+            remote.LAW: remote.UNBOUND,
             **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
             **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},
         }
         self.factors = expand(factors or {}, self.quantities)
         self.has_mpi = signature.communicates
+        self._measured = measured_ranges(profile)
+
+    @property
+    def included(self) -> tuple[str, ...]:
+        """What intervals include: ``parameters``, ``laws``, and ``overlap`` and ``noise`` if any.
+
+        Nothing without draws.
+        """
+        is_open = any(path in self.quantities for path in FORMS)
+        cases = {
+            "parameters": True,
+            "overlap": is_open,
+            "laws": True,
+            "noise": bool(self.profile.noisy),
+        }
+        return tuple(name for name, holds in cases.items() if holds and self.draws)
 
     @property
     def values(self) -> dict[str, float]:
@@ -292,10 +314,16 @@ class Study:
         model = self.model(placement, drawn, overlap)
         tree = model.work()
         spread = tree.spread(self.spread(placement, drawn))
-        course = closed_form(tree.total, placement.processes, spread, has_mpi=self.has_mpi)
-        modelled = observe(tree.total, placement, course, has_mpi=self.has_mpi)
+        reach = reaches(self._measured, tree.point.parameters.used, placement.nodes)
+        split = f"{placement.processes} x {placement.threads}"
+        laws = form(split, tree.total, spread.values(), reach, drawn)
+        work, wait = laws.applied(tree.total), laws.factor(WAITING.path)
+        spread = {name: value * wait for name, value in spread.items()}
+        course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
+        modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()
-        run = Evaluation(tree, course, modelled, None if limit is None else nominal(limit))
+        memory = None if limit is None else nominal(limit)
+        run = Evaluation(tree, laws, work, course, modelled, memory)
         return run if agreement is None else self.as_replayed(placement, run, agreement)
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
@@ -348,14 +376,23 @@ class Study:
         best = self.sources(draws=0)
         run = self.run(placement, best)
         spread = self.spread(placement, best)
-        found = simulate(run.tree, spread, self.seed)
-        closed = Course(*(nominal(value) for value in vars(run.course).values()))
+        small = similar(self.signature, run.tree)
+        processes, tree = small.point.placement.processes, run.tree
+        if small.signature is not self.signature:
+            tree = Model(small.signature, small.point).work()
+        found = simulate(tree, spread, self.seed)
+        closed = closed_form(tree.total, processes, tree.spread(spread), has_mpi=True)
+        changed = correction(
+            tree.total, delays(tree.total, closed), delays(tree.total, found.course)
+        )
+        replayed = corrected(run.work, delays(run.work, run.course), changed)
         return Agreement(
             nominal(run.modelled.aggregates["useful_mean"]),
-            closed,
-            found.course,
-            correction(run.work, delays(run.work, closed), delays(run.work, found.course)),
-            found.part,
+            run.course.nominal(),
+            replayed.nominal(),
+            changed,
+            processes,
+            found.part * small.share,
             found.repeats,
             found.operations,
             self.seed,
@@ -390,7 +427,10 @@ class Study:
         )
 
     def scores(self, drawn: Draws) -> dict[str, Array]:
-        """Return the normal scores of every group of uncertain quantities that was used."""
+        """Return the normal scores of every group of uncertain quantities that was used.
+
+        Those of the laws depend on the split: `Form.scores`.
+        """
         if not self.draws:
             return {}
         uncertain = (path for path in drawn.used if self.quantities[path].is_uncertain)

@@ -174,7 +174,7 @@ class Parallel(Item):
         queueing: Value = 0.0
         if self.critical is not None:
             inside, queueing = self.critical.times(point, share)
-        single_thread, _ = self.costs.alone(point, iterations)
+        single_thread, _ = self.costs.alone(point, iterations, "master")
         entered = {
             construct: count * parameters.overhead(construct, threads)
             for construct, count in self.constructs.items()

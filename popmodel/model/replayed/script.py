@@ -10,14 +10,12 @@ from popmodel.expressions.elementary import Value
 from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.course import computation
-from popmodel.model.run.operations import NotUnrolled, Operations, OperationsBuilder, repetitions
+from popmodel.model.run.operations import Operations, OperationsBuilder, repetitions
 from popmodel.model.run.point import Point
 from popmodel.model.run.work import Work
 from popmodel.model.tree import Node, Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
-
-MOST_AT_ONCE = 200_000  # operations of one communication, which are described one by one
 
 Place: TypeAlias = tuple[int, ...]
 """Where a part of a program is: its position in every body around it, the outermost first."""
@@ -242,8 +240,5 @@ def _part(point: Point, node: Node, place: Place, common: Common) -> Part:
     if not item.communicates:
         return Part(place, every, compute)
     build = OperationsBuilder(point.messages)
-    largest = point.placement.processes * item.most_operations(point, build)
-    if largest > MOST_AT_ONCE:
-        raise NotUnrolled(f"too large to replay: {item.name} alone has {largest:,.0f} operations")
     item.operations(point, build)
     return Part(place, every, compute, Meeting(place, build.build()))

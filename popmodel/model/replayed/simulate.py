@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.model.kinds.loop import LEAST_STEPS
 from popmodel.model.replayed.script import Part, Place, Script
 from popmodel.model.replayed.unroll import Array, Outline, carry_out, outline
 from popmodel.model.run.course import Course, closed_form, computation
@@ -30,9 +31,6 @@ MOST_OPERATIONS = 400_000
 """Operations of all processes that replays carry out at most: some tenths of a second."""
 MOST_REPEATS = 8
 """Random programs at most: the mean of their runtimes is within a part in a thousand or so."""
-LEAST_STEPS = 20
-"""Iterations of a loop that say at least how long the others take."""
-_TOO_MANY = 5  # times as many as wanted are more than anybody waits for
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
     Raises
     ------
     NotUnrolled
-        If the program cannot be carried out, or is too large.
+        If nothing is sent in it.
     """
     script = Script.of(tree, spread)
     total = script.operations({})
@@ -80,8 +78,6 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
         raise NotUnrolled("no messages between processes")
     counts = _shortened(script, MOST_OPERATIONS / total) if total > MOST_OPERATIONS else {}
     done = script.operations(counts)
-    if done > _TOO_MANY * MOST_OPERATIONS:
-        raise NotUnrolled(f"too large to replay: {done:,.0f} operations in {LEAST_STEPS} steps")
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
     if not any(nominal(value) for value in tree.spread(spread).values()):
         repeats = 1  # nothing is random
@@ -121,8 +117,7 @@ def _course(
         found += times * (shown - _carried(half, spread, seed))
     ideal, runtime, slowest = found.tolist()
     work, processes = tree.total, long.program.processes
-    course = closed_form(work, processes, tree.spread(spread), has_mpi=True)
-    closed = Course(*map(nominal, vars(course).values()))
+    closed = closed_form(work, processes, tree.spread(spread), has_mpi=True).nominal()
     average, waiting = nominal(computation(work)), nominal(work.waiting)
     overhead = nominal(work.overhead)
     longest = slowest - average + waiting

@@ -87,6 +87,14 @@ def test_the_printed_formula_gives_the_predicted_value(own: str, common: str) ->
     assert found.equations[0].value == pytest.approx(alone.runtime.value, rel=1e-12)
 
 
+def test_replay_and_closed_form_agree_where_all_wait_in_every_step() -> None:
+    for own in (", persistent_cv = 0.1", ", transient_cv = 0.1"):
+        study = Study(halves(own), machine(), {}, 0, 0)
+        agreement = study.replay(study.admit(16, 1))
+        assert agreement.gap == pytest.approx(0.0, abs=0.002)
+        assert agreement.replay.ideal == pytest.approx(agreement.closed_form.ideal, rel=0.002)
+
+
 def test_an_uncertain_spread_makes_an_interval() -> None:
     cv = "c = { value = 0.05, low = 0.02, high = 0.1 }"
     one = halves(", persistent_cv = 'c'", params=cv)

@@ -331,38 +331,10 @@ def test_what_is_left_of_a_loop_is_not_measured_by_the_chance_in_another() -> No
     assert found.course.runtime == pytest.approx(closed.runtime, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ('collective = { op = "barrier" }', "the count of step is 2.5, not a whole number"),
-    ],
-)
-def test_what_cannot_be_carried_out_says_why(body: str, reason: str) -> None:
-    text = f'[[program]]\nloop = {{ name = "step", count = 2.5 }}\n[[program.body]]\n{body}\n'
-    with pytest.raises(NotUnrolled, match=reason):
-        carried_out(program(text), 4)
-
-
 def test_a_program_that_ends_before_it_communicates_is_not_carried_out() -> None:
     text = "[[program]]\nloop = { count = 4 }\n[[program.body]]\n"
     with pytest.raises(NotUnrolled, match="no messages in so few steps"):
         carried_out(program(f'{text}collective = {{ op = "barrier", every = 5 }}\n'), 4)
-
-
-def test_too_large_programs_are_not_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulating, "MOST_OPERATIONS", 10)
-    with pytest.raises(NotUnrolled, match=r"too large to replay: [\d,]+ operations in 20 steps"):
-        carried_out(steps(GLOBAL, 400, ""), 64)
-    one = """
-[params]
-N = 64
-[decomp]
-global = ["N", "N", "N"]
-[[program]]
-pipeline = { dims = [0], blocks = 100000, seconds = 1, bytes = 8 }
-"""
-    with pytest.raises(NotUnrolled, match=r"pipeline alone has 2,400,000 operations"):
-        carried_out(program(one), 8)
 
 
 # -- what a prediction says of it
