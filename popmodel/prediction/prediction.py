@@ -12,7 +12,7 @@ from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.launch import launch_line, mpirun_line
 from popmodel.model.run.placement import Placement
 from popmodel.model.signature.program import Signature
-from popmodel.model.uncertainty import Estimate
+from popmodel.model.uncertainty import LEVEL, Estimate
 from popmodel.plain import document, fields_of
 from popmodel.prediction.subject import subject
 from popmodel.prediction.validity import Validity
@@ -153,6 +153,8 @@ class Prediction:
         Quantities that the profile does not know and whose effect is not in the prediction.
     notes : tuple of str
         Remarks for the reader.
+    included : tuple of str
+        What the intervals include, `Study.included`; empty if there are none.
     draws, seed : int
         Number of draws behind the intervals, and the seed.
     """
@@ -185,6 +187,7 @@ class Prediction:
     inputs: dict[str, Quantity] = field(repr=False)
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+    included: tuple[str, ...]
     draws: int
     seed: int
 
@@ -202,7 +205,8 @@ class Prediction:
         """Return the same prediction with best estimates only."""
         return replace(
             self,
-            **{one.name: _without_intervals(getattr(self, one.name), why) for one in fields(self)},
+            **{one.name: _without_intervals(getattr(self, one.name), why) for one in fields(self)}
+            | {"included": ()},
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -224,7 +228,9 @@ class Prediction:
             e_mp=_optional(self.message_passing_ratio, self.message_passing_absent),
             launch=self.launch,
             launch_mpirun=self.launch_mpirun,
-            **fields_of(self, "inputs", "left_out", "notes", "draws", "seed"),
+            **fields_of(self, "inputs", "left_out", "notes"),
+            intervals={"level": LEVEL, "include": self.included},
+            **fields_of(self, "draws", "seed"),
         )
 
 

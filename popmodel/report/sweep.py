@@ -26,7 +26,7 @@ from popmodel.report.splits import cores as split_cores
 from popmodel.report.splits import name as split_name
 from popmodel.report.sweep_advice import advice, command, growth, largest, percentage
 from popmodel.report.sweep_plot import picture
-from popmodel.report.uncertainty import PARAMETERS_ONLY, measuring
+from popmodel.report.uncertainty import INCLUDED, measuring
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import format_size, plural
 
@@ -165,7 +165,7 @@ def _remarks(document: Document) -> list[str]:
     """What the column of probabilities, the intervals and the marks mean."""
     texts = []
     if any(one["runtime"]["low"] is not None for one in document["candidates"]):
-        texts.append(f"best: probability of being the fastest; {PARAMETERS_ONLY}")
+        texts.append(f"best: probability of being the fastest; {INCLUDED}")
     reasons = {
         tuple(one["split"]): one["why"]
         for choice in document["choices"]

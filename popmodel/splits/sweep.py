@@ -14,7 +14,7 @@ from popmodel.model.changes import factors_of
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
 from popmodel.plain import document
 from popmodel.prediction.subject import subject
 from popmodel.splits import tuning
@@ -61,8 +61,10 @@ class Sweep:
         Why this number of cores, if it was searched.
     tuned : tuple of Tuned
         Best value of a parameter for each of the choices; empty if none was asked for.
+    included : tuple of str
+        What the intervals and probabilities include, `Study.included`.
     draws, seed : int
-        Draws behind the intervals and probabilities.
+        Draws behind them.
     """
 
     signature: Signature
@@ -77,6 +79,7 @@ class Sweep:
     checks: tuple[Check, ...]
     largest: Largest | None
     tuned: tuple[Tuned, ...]
+    included: tuple[str, ...]
     draws: int
     seed: int
 
@@ -101,6 +104,7 @@ class Sweep:
             growth=growth(self.choices),
             largest=self.largest,
             tuned=self.tuned,
+            intervals={"level": LEVEL, "include": self.included},
             draws=self.draws,
             seed=self.seed,
         )
@@ -216,6 +220,7 @@ def sweep(
         tuple(checks),
         largest,
         tuned,
+        study.included,
         draws,
         seed,
     )
