@@ -20,7 +20,6 @@ from popmodel.model.replayed.script import Part, Place, Script
 from popmodel.model.replayed.unroll import Array, Outline, carry_out, outline
 from popmodel.model.run.course import Course, closed_form, computation
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.run.work import Work
 from popmodel.model.tree import Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.charges import Charges
@@ -64,7 +63,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
     tree : Tree
         The works of the program's items; numbers, not draws.
     spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv``; those missing are 0.
+        ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
     seed : int
         Decides which processes are slow, and when.
 
@@ -73,14 +72,14 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
     NotUnrolled
         If nothing is sent in it.
     """
-    script = Script.of(tree)
+    script = Script.of(tree, spread)
     total = script.operations({})
     if not total:
         raise NotUnrolled("no messages between processes")
     counts = _shortened(script, MOST_OPERATIONS / total) if total > MOST_OPERATIONS else {}
     done = script.operations(counts)
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
-    if not any(nominal(value) for value in spread.values()):
+    if not any(nominal(value) for value in tree.spread(spread).values()):
         repeats = 1  # nothing is random
     long = outline(script, counts)
     missing = [
@@ -90,7 +89,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
         for half in [counts[loop.place] // 2]
     ]
     courses = [
-        _course(long, missing, tree.total, spread, seed * MOST_REPEATS + repeat)
+        _course(long, missing, tree, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
     times = zip(*(vars(course).values() for course in courses), strict=True)
@@ -101,7 +100,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
 def _course(
     long: Outline,
     missing: Sequence[tuple[Outline, float]],
-    work: Work,
+    tree: Tree,
     spread: Mapping[str, Any],
     seed: int,
 ) -> Course:
@@ -117,7 +116,8 @@ def _course(
     for half, times in missing:
         found += times * (shown - _carried(half, spread, seed))
     ideal, runtime, slowest = found.tolist()
-    closed = closed_form(work, long.program.processes, spread, has_mpi=True).nominal()
+    work, processes = tree.total, long.program.processes
+    closed = closed_form(work, processes, tree.spread(spread), has_mpi=True).nominal()
     average, waiting = nominal(computation(work)), nominal(work.waiting)
     overhead = nominal(work.overhead)
     longest = slowest - average + waiting
