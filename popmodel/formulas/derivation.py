@@ -311,7 +311,7 @@ def _aggregates(
         name: notebook.define(
             f"sigma_{name[0]}", value, "1", f"{SYMBOLS[f'imbalance.{name}'].meaning}", "run"
         )
-        for name, value in study.spread(traced, notebook).items()
+        for name, value in named.spread(study.spread(traced, notebook)).items()
     }
     if agreement is None:
         course = closed_form(work, traced.processes, spread, has_mpi=study.has_mpi)

@@ -14,12 +14,13 @@ from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
+from popmodel.model.changes import SPREADS
 from popmodel.model.form import Form, disturbed, form
 from popmodel.model.laws import WAITING
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
 from popmodel.model.replayed.simulate import simulate
-from popmodel.model.run import measured
+from popmodel.model.run import measured, remote
 from popmodel.model.run import nearest as choices
 from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import Modelled, observe
@@ -36,12 +37,14 @@ from popmodel.model.run.placement import (
 from popmodel.model.run.reach import measured_ranges, reaches
 from popmodel.model.run.work import Work
 from popmodel.model.signature.names import check_requirements
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.program import Signature, items
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.tree import Tree
 from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, group, nominal
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
+
+_GROWTH = {"reference_processes", "growth_exponent"}
 
 
 class Values(Protocol):
@@ -150,9 +153,10 @@ class Study:
             **profile.assumed,
             **disturbed(profile.quantities, profile.noisy),
             measured.LAW: measured.CARRIED,
+            remote.LAW: remote.UNBOUND,
             **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
-            **{f"imbalance.{name}": value for name, value in signature.imbalance.items()},
+            **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},
         }
         self.factors = expand(factors or {}, self.quantities)
         self.has_mpi = signature.communicates
@@ -308,7 +312,7 @@ class Study:
         """
         model = self.model(placement, drawn, overlap)
         tree = model.work()
-        spread = self.spread(placement, drawn)
+        spread = tree.spread(self.spread(placement, drawn))
         reach = reaches(self._measured, tree.point.parameters.used, placement.nodes)
         split = f"{placement.processes} x {placement.threads}"
         laws = form(split, tree.total, spread.values(), reach, drawn)
@@ -330,7 +334,11 @@ class Study:
             unchanged=drawn.unchanged if drawn.factors else None,
         )
         params = {name: drawn[f"params.{name}"] for name in self.params}
-        return prepare(self.signature, placement, parameters, params, overlap)
+        growth = {
+            name: self._at(placement, drawn, drawn.factor(f"imbalance.{name}"))
+            for name in _own_spreads(self.signature)
+        }
+        return prepare(self.signature, placement, parameters, params, overlap, growth)
 
     def outcome(self, placement: Placement, drawn: Draws) -> Outcome:
         """Evaluate a run as predictions show it.
@@ -389,15 +397,24 @@ class Study:
         return replace(run, course=course, modelled=modelled)
 
     def spread(self, placement: Placement, drawn: Values) -> dict[str, Value]:
-        """Return the spread of work at this number of processes, by its kind."""
-        known = {name: drawn[f"imbalance.{name}"] for name in self.signature.imbalance}
-        reference = known.get("reference_processes", 1.0)
-        exponent = known.get("growth_exponent", 0.0)
-        return {
-            name: imbalance.spread_at(known[name], placement.processes, reference, exponent)
-            for name in ("persistent_cv", "transient_cv")
-            if name in known
+        """Return the spread of work at this number of processes, by its kind.
+
+        That of items without their own: `popmodel.model.tree.Tree.spread` has that of all.
+        """
+        known = [name for name in SPREADS.values() if f"imbalance.{name}" in self.quantities]
+        return {name: self._at(placement, drawn, drawn[f"imbalance.{name}"]) for name in known}
+
+    def _at(self, placement: Placement, drawn: Values, cv: Value) -> Value:
+        """A spread at this number of processes."""
+        given = {
+            name: drawn[f"imbalance.{name}"] for name in _GROWTH & self.signature.imbalance.keys()
         }
+        return imbalance.spread_at(
+            cv,
+            placement.processes,
+            given.get("reference_processes", 1.0),
+            given.get("growth_exponent", 0.0),
+        )
 
     def scores(self, drawn: Draws) -> dict[str, Array]:
         """Return the normal scores of every group of uncertain quantities that was used.
@@ -445,6 +462,16 @@ class Study:
                 "as if they shared a core"
             )
         return notes
+
+
+def _own_spreads(signature: Signature) -> set[str]:
+    """The spreads that items of a program state instead of ``[imbalance]``."""
+    return {name for item in items(signature.program) for name in item.own_spread}
+
+
+def _spreads(signature: Signature) -> dict[str, Quantity]:
+    """The quantities of ``[imbalance]``, those that items state among them: factors act on both."""
+    return {**dict.fromkeys(sorted(_own_spreads(signature)), Quantity(0.0)), **signature.imbalance}
 
 
 def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> dict[str, Value]:

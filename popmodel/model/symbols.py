@@ -74,6 +74,12 @@ _TABLE = (
         "1",
         "model",
     ),
+    Symbol(
+        "law.unbound",
+        "share of its local memory that a thread loses if nothing binds it to cores",
+        "1",
+        "model",
+    ),
     Symbol("lambda_T", "stretch of a parallel loop by uneven shares", "1", "model"),
     Symbol("q(n)", "expected maximum of n standard normal values", "1", "model"),
 )

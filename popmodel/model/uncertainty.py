@@ -83,7 +83,7 @@ class Draws:
     def __getitem__(self, path: str) -> Value:
         """Return a quantity: a float if it is exact, else an array of shape (FIRST + count,)."""
         if path not in self._values:
-            self._values[path] = self.unchanged(path) * self._factor(path)
+            self._values[path] = self.unchanged(path) * self.factor(path)
         return self._values[path]
 
     def unchanged(self, path: str) -> Value:
@@ -117,7 +117,8 @@ class Draws:
             self._scores[name] = np.concatenate([[0.0], ends, drawn])
         return self._scores[name]
 
-    def _factor(self, path: str) -> Value:
+    def factor(self, path: str) -> Value:
+        """Return the what-if factor on a quantity."""
         matching = [prefix for prefix in self.factors if acts_on(prefix, path)]
         return self.factors[max(matching, key=len)] if matching else 1.0
 

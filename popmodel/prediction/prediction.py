@@ -9,7 +9,8 @@ from popmodel.efficiency.scaling import Mode
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.replayed.agreement import Agreement
-from popmodel.model.run.placement import Placement, launch_line, mpirun_line
+from popmodel.model.run.launch import launch_line, mpirun_line
+from popmodel.model.run.placement import Placement
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import LEVEL, Estimate
 from popmodel.plain import document, fields_of
@@ -218,6 +219,7 @@ class Prediction:
                 "nodes": self.placement.nodes,
                 "processes_per_node": self.placement.per_node,
                 "grid": self.grid,
+                **fields_of(self.placement, *_LAYOUT),
             },
             **fields_of(self, *_BEFORE_REPLAY),
             model_form=dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
@@ -232,6 +234,11 @@ class Prediction:
         )
 
 
+_LAYOUT = (
+    *("bind", "cores_per_process", "active", "active_serial"),
+    *("sockets_spanned", "domains_spanned"),
+)
+"""Fields of the placement that documents have as they are, in this order."""
 _BEFORE_REPLAY = (
     *("memory_per_process", "validity", "runtime", "source", "metrics", "absent", "reference"),
     *("limits", "causes", "time", "remedies", "elasticities", "doubtful", "measure"),

@@ -31,7 +31,7 @@ from popmodel.report.blocks import (
     titled,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import application, machine
+from popmodel.report.heading import BOUND, application, machine
 from popmodel.report.predict_plot import picture
 from popmodel.report.predict_trees import trees
 from popmodel.report.reasons import Reasons
@@ -119,6 +119,7 @@ def _setting(document: Document) -> tuple[tuple[str, str], ...]:
     )
     if placement["grid"]:
         place += f", grid {'x'.join(str(extent) for extent in placement['grid'])}"
+    place += BOUND[placement["bind"]]
     facts = [("machine", machine(document)), ("place", place)]
     memory = document["memory_per_process"]
     if memory is not None:

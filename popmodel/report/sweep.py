@@ -20,7 +20,7 @@ from popmodel.report.blocks import (
     notes,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import application, machine
+from popmodel.report.heading import BOUND, application, machine
 from popmodel.report.splits import Entry, ordered, runs
 from popmodel.report.splits import cores as split_cores
 from popmodel.report.splits import name as split_name
@@ -105,7 +105,8 @@ def _cores(document: Document) -> str:
 
 def _machine(document: Document) -> str:
     cores = document["machine"]["cores_per_node"]
-    return f"{machine(document)}, {plural(cores, 'core')} per node"
+    bound = BOUND[document["bind"]]
+    return f"{machine(document)}, {plural(cores, 'core')} per node{bound}"
 
 
 def _what_if(document: Document) -> str:

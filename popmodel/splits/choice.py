@@ -16,7 +16,7 @@ from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
 from popmodel.machine.topology import Topology
 from popmodel.model.form import contrast
-from popmodel.model.run.placement import launch_line, mpirun_line
+from popmodel.model.run.launch import launch_line, mpirun_line
 from popmodel.model.uncertainty import Estimate, shares
 from popmodel.plain import fields_of
 from popmodel.splits.candidate import WITHIN, Array, Candidate, compared_draws, ratio

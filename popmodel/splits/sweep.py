@@ -43,6 +43,8 @@ class Sweep:
         Program and machine.
     settings : mapping of str to float
         Value of every parameter of the application.
+    bind : {'close', 'spread', 'none'}
+        Where the threads of a process are.
     what_if : mapping of str to float
         Factors that were applied.
     candidates : tuple of Candidate
@@ -68,6 +70,7 @@ class Sweep:
     signature: Signature
     profile: Profile
     settings: Mapping[str, float]
+    bind: str
     what_if: Mapping[str, float]
     candidates: tuple[Candidate, ...]
     refused: tuple[Refused, ...]
@@ -88,6 +91,7 @@ class Sweep:
         return document(
             SCHEMA,
             **about,
+            bind=self.bind,
             what_if=self.what_if,
             candidates=self.candidates,
             refused=self.refused,
@@ -207,6 +211,7 @@ def sweep(
         signature,
         profile,
         study.values,
+        allocation.bind,
         changes,
         tuple(one for mine in candidates for one in mine),
         tuple(refused),

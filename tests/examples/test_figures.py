@@ -58,7 +58,7 @@ def test_the_first_validation_is_as_far_off_as_its_readme_says() -> None:
     rows = compare(list(made.values()), runs)
     for size, least, most in (
         ((1, 1), -0.18, -0.165),
-        ((1, 2), -0.22, -0.205),
+        ((1, 2), -0.23, -0.21),
         ((2, 1), -0.24, -0.225),
     ):
         off = [row.difference for row in rows if (row.processes, row.threads) == size]

@@ -64,7 +64,17 @@ def test_everything_a_report_needs_is_there(cannon_run: Prediction) -> None:
     assert result["application"]["settings"] == {"N": 4096, "w": 8}
     assert result["machine"]["preset"]
     assert result["machine"]["origin"] == "preset"
-    assert result["placement"] == {"nodes": 4, "processes_per_node": 4, "grid": [4, 4]}
+    assert result["placement"] == {
+        "nodes": 4,
+        "processes_per_node": 4,
+        "grid": [4, 4],
+        "bind": "close",
+        "cores_per_process": 4,
+        "active": 8,
+        "active_serial": 2,
+        "sockets_spanned": 1,
+        "domains_spanned": 1,
+    }
     assert result["memory_per_process"] == 5 * 8 * 1024**2
     assert result["runtime"]["low"] < result["runtime"]["value"] < result["runtime"]["high"]
     assert set(result["metrics"]) == set(load_families())
@@ -320,10 +330,13 @@ def test_imbalance_is_load_balance_or_serialisation() -> None:
 
 def test_threads_without_speed_up_are_noted() -> None:
     # one core fills the memory interface of its domain, and each process has one domain
-    heavy = program("[[program]]\nparallel = { trip = 800, inner = 1000, bytes.MEM = 64 }\n")
+    heavy = program("[[program]]\nparallel = { trip = 800, inner = 1000, bytes.MEM = 640 }\n")
     run = predict(heavy, machine(memory__bsat=1.0001e10), 2, 4)
     assert run.multithreading_efficiency is not None
-    assert run.multithreading_efficiency.value == pytest.approx(0.25, abs=0.015)
+    # what a core does beside its transfers is hidden while it waits for the memory
+    iteration = 640 / 1e10
+    expected = (iteration + 1 / 2e9) / (4 * iteration)
+    assert run.multithreading_efficiency.value == pytest.approx(expected, rel=0.01)
     assert any("the threads bring no speed-up" in note for note in run.notes)
 
 

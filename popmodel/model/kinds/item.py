@@ -192,6 +192,11 @@ class Item(Table):
         return {"name": name, "every": every, **super().values(reading, table, where)}
 
     @property
+    def own_spread(self) -> Mapping[str, Amount]:
+        """``persistent_cv`` and ``transient_cv`` of its work, those that the program's are not."""
+        return {}
+
+    @property
     def inside(self) -> tuple[Item, ...]:
         """The items of its body, if it has one."""
         return ()

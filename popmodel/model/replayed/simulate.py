@@ -19,7 +19,6 @@ from popmodel.model.replayed.script import Part, Place, Script
 from popmodel.model.replayed.unroll import Array, Outline, carry_out, outline
 from popmodel.model.run.course import Course, closed_form, computation
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.run.work import Work
 from popmodel.model.tree import Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.charges import Charges
@@ -66,7 +65,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
     tree : Tree
         The works of the program's items; numbers, not draws.
     spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv``; those missing are 0.
+        ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
     seed : int
         Decides which processes are slow, and when.
 
@@ -75,7 +74,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
     NotUnrolled
         If the program cannot be carried out, or is too large.
     """
-    script = Script.of(tree)
+    script = Script.of(tree, spread)
     total = script.operations({})
     if not total:
         raise NotUnrolled("no messages between processes")
@@ -84,7 +83,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
     if done > _TOO_MANY * MOST_OPERATIONS:
         raise NotUnrolled(f"too large to replay: {done:,.0f} operations in {LEAST_STEPS} steps")
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
-    if not any(nominal(value) for value in spread.values()):
+    if not any(nominal(value) for value in tree.spread(spread).values()):
         repeats = 1  # nothing is random
     long = outline(script, counts)
     missing = [
@@ -94,7 +93,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
         for half in [counts[loop.place] // 2]
     ]
     courses = [
-        _course(long, missing, tree.total, spread, seed * MOST_REPEATS + repeat)
+        _course(long, missing, tree, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
     times = zip(*(vars(course).values() for course in courses), strict=True)
@@ -105,7 +104,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
 def _course(
     long: Outline,
     missing: Sequence[tuple[Outline, float]],
-    work: Work,
+    tree: Tree,
     spread: Mapping[str, Any],
     seed: int,
 ) -> Course:
@@ -121,11 +120,9 @@ def _course(
     for half, times in missing:
         found += times * (shown - _carried(half, spread, seed))
     ideal, runtime, slowest = found.tolist()
-    closed = Course(
-        *map(
-            nominal, vars(closed_form(work, long.program.processes, spread, has_mpi=True)).values()
-        )
-    )
+    work, processes = tree.total, long.program.processes
+    course = closed_form(work, processes, tree.spread(spread), has_mpi=True)
+    closed = Course(*map(nominal, vars(course).values()))
     average, waiting = nominal(computation(work)), nominal(work.waiting)
     overhead = nominal(work.overhead)
     longest = slowest - average + waiting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -43,6 +44,11 @@ class Point:
         grid.
     overlap : {'none', 'ecm', 'full'} or None
         How all loops overlap arithmetic and transfers; None is as loops and machine say.
+    growth : mapping of str to value
+        What the spreads of items, ``persistent_cv`` and ``transient_cv``, are multiplied by at this
+        number of processes; 1 where nothing is said.
+    first_touch : {'threads', 'master', 'interleaved'}
+        Who touched the data of loops first that do not say it.
     """
 
     application: str
@@ -52,6 +58,8 @@ class Point:
     extent: tuple[int, ...] = ()
     periodic: tuple[bool, ...] = ()
     overlap: str | None = None
+    growth: Mapping[str, Value] = field(default_factory=dict)
+    first_touch: str = "threads"
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
@@ -127,9 +135,8 @@ class Point:
         cache = profile.topology.last_level_cache
         if cache is None:
             raise profile.missing("topology.caches")
-        sharing = profile.topology.processes_per_cache(
-            cache, self.placement.per_node, self.placement.threads
-        )
+        at = self.placement
+        sharing = profile.topology.processes_per_cache(cache, at.per_node, at.threads, at.reach)
         kappa = self.parameters.get("memory.kappa")
         capacity = memory.cache_capacity(kappa, cache.bytes, sharing)
         self._remark_threshold(working_set, capacity)
