@@ -61,6 +61,8 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
     ("parallel", "seconds"): ('"1*x*y"', "each takes 1*x*y = 1.5 s, as measured"),
     ("serial", "mode"): ('"roofline"', "arithmetic and transfers overlap (roofline)"),
     ("parallel", "mode"): ('"sum"', "no overlap (sum)"),
+    ("serial", "first_touch"): ('"threads"', "data where the threads touched it first"),
+    ("parallel", "first_touch"): ('"master"', "data where the master touched it first"),
     ("halo", "mode"): ('"blocking"', "one message after the other (blocking)"),
     ("halo", "pack"): ('"none"', "nothing is packed"),
     ("halo", "overlap"): ('"x/y"', "a share of x/y = 0.166667 is hidden"),
