@@ -6,12 +6,13 @@ anew (`popmodel.model.terms.pipeline`): what is before it, in its loop and aroun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from operator import is_
 from typing import TypeAlias
 
 from popmodel.expressions.elementary import Value, maximum, minimum, numbers
+from popmodel.model.kinds.item import Item
 from popmodel.model.terms import pipeline
 from popmodel.model.terms.pipeline import Fronts
 from popmodel.model.tree import Node, Tree
@@ -23,10 +24,18 @@ _Execute: TypeAlias = Callable[[Fronts], tuple[_Nodes, Fronts]]
 
 def following(tree: Tree) -> Tree:
     """Return the tree with the works of waves where they stand, on average over all iterations."""
-    fronts = {id(item): item.fronts(tree.point) for item, _ in tree.leaves()}
+    fronts = {id(item): item.fronts(tree.point) for item in _leaves(tree.nodes)}
     if not any(fronts.values()):
         return tree
     return replace(tree, nodes=_body(tree.nodes, fronts, {})[0])
+
+
+def _leaves(nodes: _Nodes) -> Iterator[Item]:
+    for node in nodes:
+        if node.inside:
+            yield from _leaves(node.inside)
+        else:
+            yield node.item
 
 
 def _body(

@@ -11,6 +11,15 @@ from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op, Program
 
 FLOPS = 1e9  # of a host of the reference platforms, per second
+# Latency, s, and bandwidth, B/s, between the hosts of the platforms without contention.
+NETWORKS = {
+    "net1us_10G_flat": (1e-6, 10e9),
+    "net10us_1G_flat": (10e-6, 1e9),
+    "netideal": (0.0, 1e18),
+}
+HEADER = 16  # bytes that SMPI adds to every message
+EAGER = 65536  # bytes from which a send waits for its receiver
+TO_ITSELF = 10e9  # B/s of the messages of a process to itself
 BYTES = {"0": 8, "1": 4, "23": 4}  # of the datatypes that occur
 
 
@@ -122,9 +131,14 @@ class _Reader:
             raise ValueError(action)
 
 
+def lines_of(path: Path) -> list[list[str]]:
+    """Words of every line of a trace: rank, action, what belongs to it."""
+    return [line.split() for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+
+
 def read(path: Path, recursive_doubling: bool) -> Program:
     """Program of a trace; `recursive_doubling` selects SMPI's algorithms ``rdb``."""
-    lines = [line.split() for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+    lines = lines_of(path)
     reader = _Reader(1 + max(int(line[0]) for line in lines), recursive_doubling)
     reader.sizes(lines)
     for rank, action, *rest in lines:

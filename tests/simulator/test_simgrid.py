@@ -14,30 +14,21 @@ from popmodel.simulator.engine import ends
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
 ROWS = json.loads((DATA / "reference.json").read_text())
-# Seconds and bytes per second.
-NETWORKS = {
-    "net1us_10G_flat": (1e-6, 10e9),
-    "net10us_1G_flat": (10e-6, 1e9),
-    "netideal": (0.0, 1e18),
-}
-HEADER = 16  # bytes that SMPI adds to every message
-EAGER = 65536
-TO_ITSELF = 10e9  # B/s
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r['app']}-{r['network']}-{r['collectives']}")
 def test_every_rank_ends_when_smpi_says(row: dict) -> None:
     program = smpi.read(DATA / f"{row['app']}.ti.txt.gz", row["collectives"] == "rdb")
-    latency, bandwidth = NETWORKS[row["network"]]
+    latency, bandwidth = smpi.NETWORKS[row["network"]]
     messages = program.messages
-    size = messages.size + HEADER
+    size = messages.size + smpi.HEADER
     transfer = np.where(
-        messages.sender == messages.receiver, size / TO_ITSELF, latency + size / bandwidth
+        messages.sender == messages.receiver, size / smpi.TO_ITSELF, latency + size / bandwidth
     )
     nothing = np.zeros(len(messages))
     charges = Charges(
         transfer=transfer * 1e9,
-        rendezvous=(messages.size >= EAGER).astype(np.uint8),
+        rendezvous=(messages.size >= smpi.EAGER).astype(np.uint8),
         send_overhead=nothing,
         receive_before=nothing,
         sender_waits_for_transfer=True,

@@ -242,6 +242,21 @@ def test_only_hops_between_nodes_pay_for_them(dims: tuple[int, int], hops: int) 
         assert course.runtime - course.ideal == pytest.approx(hops * 1e-3, abs=2e-5)
 
 
+def test_a_profile_that_does_not_say_what_sending_costs() -> None:
+    signature = looped((5,), [pipe(SWEEP, name="wave")])
+    known, unknown = (
+        model_of(signature, 5, network(1e-3, 1e-3, overhead)).work() for overhead in (1e-4, None)
+    )
+    assert known.point.parameters.remarks == set()
+    assert unknown.point.parameters.remarks == {
+        "the profile has no net.intra.os: each block of 'wave' keeps its sender busy for a whole "
+        "message"
+    }
+    # three further blocks
+    extra = unknown.total.transfer - known.total.transfer
+    assert extra == pytest.approx(3 * (2e-3 - 1e-4))
+
+
 def test_one_process_or_one_line_pays_nothing() -> None:
     tree = model_of(looped((1, 4), [pipe(replace(SWEEP, ways=(1, 0)))]), 4, NETWORK).work()
     assert (tree.total.waiting, tree.total.transfer) == (0.0, 0.0)
