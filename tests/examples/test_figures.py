@@ -63,7 +63,8 @@ def test_the_first_validation_is_as_far_off_as_its_readme_says() -> None:
     ):
         off = [row.difference for row in rows if (row.processes, row.threads) == size]
         assert least < min(off) <= max(off) < most
-    assert summary(rows)["runtime"]["covered"] == len(rows) == 9
+    assert summary(rows)["runtime"]["covered"] == 8
+    assert len(rows) == 9
     # 1 x 2 and 2 x 1 are near each other, predicted and measured
     for times in (
         [made[size].runtime.value for size in ((1, 2), (2, 1))],

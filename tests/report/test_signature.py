@@ -59,6 +59,8 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
     ),
     ("serial", "seconds"): ('"1*x*y"', "each takes 1*x*y = 1.5 s, as measured"),
     ("parallel", "seconds"): ('"1*x*y"', "each takes 1*x*y = 1.5 s, as measured"),
+    ("serial", "first_touch"): ('"interleaved"', "data interleaved over memory domains"),
+    ("parallel", "first_touch"): ('"master"', "data where the master touched it first"),
     ("serial", "mode"): ('"roofline"', "arithmetic and transfers overlap (roofline)"),
     ("parallel", "mode"): ('"sum"', "no overlap (sum)"),
     ("serial", "first_touch"): ('"threads"', "data where the threads touched it first"),
