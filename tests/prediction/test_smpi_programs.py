@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,6 +72,7 @@ by_row = pytest.mark.parametrize(
 )
 
 
+@cache
 def signature(app: str) -> Signature:
     case = CASES[app]
     constants = case.constants(TRACES / f"{case.trace}.ti.txt.gz", **case.known)
