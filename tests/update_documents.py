@@ -2,8 +2,8 @@
 
 Runs every ``$ popmodel`` command of the documents (README, pages, READMEs of the examples), or of
 those that are named, in the root of the repository and writes what it prints below it. Writes the
-pages that follow from data: the metrics of the families, the keys of signatures, and the units of
-machine parameters.
+pages that follow from data: the metrics of the families, the keys of signatures, the units of
+machine parameters, and the errors of laws.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import grammar_page
+import laws_page
 import metrics_page
 import parameters_page
 from console import ROOT, documents, updated
@@ -23,6 +24,7 @@ def main(names: list[str]) -> int:
         metrics_page.PAGE: lambda _: metrics_page.page(),
         grammar_page.PAGE: lambda _: grammar_page.page(),
         parameters_page.PAGE: parameters_page.with_parameters,
+        laws_page.PAGE: laws_page.with_laws,
     }
     for document in [Path(name).resolve() for name in names] or dict.fromkeys(
         [*written, *documents()]

@@ -100,14 +100,23 @@ def profile_of(machine: ProfileLike | None) -> Profile:
     return profile.load(_path("machine", machine, "a path, a name or a loaded profile"))
 
 
-def allocation_of(nodes: int | None, cores_per_node: int | None) -> Allocation:
-    """The nodes and cores that may be used."""
-    from popmodel.model.run.placement import Allocation
+def allocation_of(nodes: int | None, cores_per_node: int | None, bind: str = "close") -> Allocation:
+    """The nodes and cores that may be used, and how threads are bound to them.
+
+    Raises
+    ------
+    UsageError
+        If a number is not a whole one, or the binding is none of those that there are.
+    """
+    from popmodel.model.run.placement import BINDS, Allocation
 
     for name, number in (("nodes", nodes), ("cores_per_node", cores_per_node)):
         if number is not None:
             whole_number(name, number)
-    return Allocation(nodes, cores_per_node)
+    if bind not in BINDS:
+        hint = did_you_mean(str(bind), BINDS, f"choices: {', '.join(BINDS)}")
+        raise UsageError(f"bind: unknown choice {bind!r}", hint)
+    return Allocation(nodes, cores_per_node, bind)
 
 
 def whole_number(name: str, number: Any, least: int = 1) -> int:

@@ -76,6 +76,7 @@ def predict(
     *,
     nodes: int | None = None,
     cores_per_node: int | None = None,
+    bind: str = "close",
     imbalance: Mapping[str, float] | None = None,
     reference: Reference | None = None,
     draws: int = DEFAULT_COUNT,
@@ -98,6 +99,9 @@ def predict(
         Parameters of the application that replace those of the signature.
     nodes, cores_per_node : int, optional
         Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
+    bind : {'close', 'spread', 'none'}, optional
+        Where the threads of a process are: next to each other, as far apart as the cores of the
+        process allow, or wherever the system puts them.
     imbalance : mapping of str to float, optional
         Spreads of the work of processes that replace those of the signature: ``persistent`` (the
         same process is slow in every step) and ``transient`` (another one in every step), as
@@ -145,7 +149,7 @@ def predict(
         whole_number("threads", threads),
         numbers("settings", settings),
         reference=None if reference is None else _reference(reference),
-        allocation=allocation_of(nodes, cores_per_node),
+        allocation=allocation_of(nodes, cores_per_node, bind),
         draws=whole_number("draws", draws, 0),
         seed=whole_number("seed", seed, 0),
     )

@@ -36,6 +36,7 @@ def formula(
     *,
     nodes: int | None = None,
     cores_per_node: int | None = None,
+    bind: str = "close",
     imbalance: Mapping[str, float] | None = None,
 ) -> Formula:
     """Derive the formula of a metric, or of the runtime; other arguments as for `predict`."""
@@ -48,5 +49,5 @@ def formula(
         threads,
         metric,
         settings,
-        allocation=allocation_of(nodes, cores_per_node),
+        allocation=allocation_of(nodes, cores_per_node, bind),
     )

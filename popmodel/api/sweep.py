@@ -76,6 +76,7 @@ def sweep(
     what_if: Mapping[str, float] | None = None,
     nodes: int | None = None,
     cores_per_node: int | None = None,
+    bind: str = "close",
     max_memory: float | str | None = None,
     efficiency: float | None = None,
     tune: str | None = None,
@@ -104,6 +105,9 @@ def sweep(
         Factors on ``latency``, ``bandwidth``, ``memory``, ``clock``, ``openmp``, ``imbalance``.
     nodes, cores_per_node : int, optional
         Nodes to use, and cores to use on each; default: as few nodes as possible, all their cores.
+    bind : {'close', 'spread', 'none'}, optional
+        Where the threads of a process are: next to each other, as far apart as the cores of the
+        process allow, or wherever the system puts them.
     max_memory : float or str, optional
         Memory limit per process: bytes, or text such as ``"2GiB"``.
     efficiency : float, optional
@@ -165,7 +169,7 @@ def sweep(
         counts,
         numbers("settings", settings),
         what_if=changes,
-        allocation=allocation_of(nodes, cores_per_node),
+        allocation=allocation_of(nodes, cores_per_node, bind),
         max_memory=limit,
         efficiency=efficiency,
         tune=tune,

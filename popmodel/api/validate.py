@@ -135,6 +135,7 @@ def validate(
     settings: Mapping[str, float] | None = None,
     nodes: int | None = None,
     cores_per_node: int | None = None,
+    bind: str = "close",
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
@@ -156,6 +157,9 @@ def validate(
         Parameters of the application.
     nodes, cores_per_node : int, optional
         Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
+    bind : {'close', 'spread', 'none'}, optional
+        Where the threads of a process are: next to each other, as far apart as the cores of the
+        process allow, or wherever the system puts them.
     window : str or pair, optional
         Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
         trace; an omitted end, or None, means that of the trace.
@@ -200,7 +204,7 @@ def validate(
             "leave them out, or name a trace",
         )
     changes = numbers("settings", settings)
-    about = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node))
+    about = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node, bind))
     runs: list[Measurement] = []
     tables: list[RunTimes] = []
     for one in given:
@@ -283,7 +287,7 @@ def _refuse_changes(
     """Refuse what a prediction that was made has settled."""
     if machine is not None or changes or allocation != WHOLE:
         raise UsageError(
-            "machine, parameters, nodes and cores per node do not go with a saved prediction",
+            "machine, parameters, nodes, cores and binding do not go with a saved prediction",
             "name the application instead, to predict anew",
         )
 

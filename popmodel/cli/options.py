@@ -126,6 +126,14 @@ CoresPerNodeOption: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="C", help="Use at most C cores of each node. Default: all."),
 ]
+BindOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="close|spread|none",
+        help="Where the threads of a process are: next to each other, as far apart as its cores "
+        "allow, or bound to nothing.",
+    ),
+]
 PredictedFamilyOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -149,6 +157,13 @@ def choice(option: str, text: str, choices: Sequence[str]) -> str:
         return text
     hint = did_you_mean(text, choices, f"choose one of {', '.join(choices)}")
     raise UsageError(f"{option}: unknown value '{text}'", hint)
+
+
+def binding(text: str) -> str:
+    """Return how threads are bound, one of `BINDS`; raises as `choice`."""
+    from popmodel.model.run.placement import BINDS
+
+    return choice("--bind", text, BINDS)
 
 
 def whole_number(option: str, text: str, least: int = 1) -> int:

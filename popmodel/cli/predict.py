@@ -8,6 +8,7 @@ import typer
 
 from popmodel.cli.options import (
     AppArgument,
+    BindOption,
     CoresPerNodeOption,
     ForceOption,
     FormatOption,
@@ -17,6 +18,7 @@ from popmodel.cli.options import (
     OutputOption,
     PredictedFamilyOption,
     SetOption,
+    binding,
     families,
     optional_number,
     settings,
@@ -46,6 +48,7 @@ def command(
     machine: MachineOption = None,
     nodes: NodesOption = None,
     cores_per_node: CoresPerNodeOption = None,
+    bind: BindOption = "close",
     set_: SetOption = None,
     imbalance: ImbalanceOption = None,
     family: PredictedFamilyOption = None,
@@ -87,6 +90,7 @@ def command(
     per_process = whole_number("--threads", threads)
     on_nodes = optional_number("--nodes", nodes)
     on_cores = optional_number("--cores-per-node", cores_per_node)
+    bound = binding(bind)
     changed = settings(set_ or [])
     spread = spreads(imbalance)
     if formula is not None:
@@ -105,6 +109,7 @@ def command(
             changed,
             nodes=on_nodes,
             cores_per_node=on_cores,
+            bind=bound,
             imbalance=spread,
         )
         goal.write(derived.to_dict(), VIEWS, (derived.signature.path, derived.profile.path))
@@ -118,6 +123,7 @@ def command(
         changed,
         nodes=on_nodes,
         cores_per_node=on_cores,
+        bind=bound,
         imbalance=spread,
         reference=None if reference is None else split_and_settings("--reference", reference),
     )

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from popmodel.cli.options import (
+    BindOption,
     CacheOption,
     CoresPerNodeOption,
     ForceOption,
@@ -19,6 +20,7 @@ from popmodel.cli.options import (
     RegionOption,
     SetOption,
     WindowOption,
+    binding,
     families,
     optional_number,
     settings,
@@ -53,6 +55,7 @@ def command(
     machine: MachineOption = None,
     nodes: NodesOption = None,
     cores_per_node: CoresPerNodeOption = None,
+    bind: BindOption = "close",
     set_: SetOption = None,
     family: PredictedFamilyOption = None,
     fail_over: Annotated[
@@ -111,6 +114,7 @@ def command(
         settings=settings(set_ or []),
         nodes=optional_number("--nodes", nodes),
         cores_per_node=optional_number("--cores-per-node", cores_per_node),
+        bind=binding(bind),
         window=window,
         region=region,
         from_start=from_start,

@@ -311,7 +311,7 @@ def _aggregates(
         name: notebook.define(
             f"sigma_{name[0]}", value, "1", f"{SYMBOLS[f'imbalance.{name}'].meaning}", "run"
         )
-        for name, value in study.spread(traced, notebook).items()
+        for name, value in named.spread(study.spread(traced, notebook)).items()
     }
     if agreement is None:
         course = closed_form(work, traced.processes, spread, has_mpi=study.has_mpi)
@@ -356,7 +356,7 @@ def _named(correction: Correction, notebook: Notebook) -> Correction:
             )
         return Change(factor, seconds)
 
-    return Correction(*(symbols(delay) for delay in _DELAYS))
+    return Correction(symbols("waiting"), symbols("transfer"))
 
 
 def _metric(family: Family, id: str, aggregates: Mapping[str, Value], notebook: Notebook) -> Traced:

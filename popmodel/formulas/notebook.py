@@ -33,6 +33,7 @@ WORK: Mapping[str, tuple[str, str, str]] = {
     "single_thread": ("t_single", "s", "parallel loops with one thread"),
     "waiting": ("t_waiting", "s", "waiting that no network removes"),
     "transfer": ("t_transfer", "s", "messages and collectives"),
+    "measured": ("t_measured", "s", "collectives by their measured times"),
     "steps": ("n_meet", "1", "how often processes meet"),
     "serial_cycles": ("c_serial", "cycle", "cycles of the master outside parallel regions"),
     "region_cycles": ("c_region", "cycle", "cycles of a thread in parallel regions"),

@@ -15,7 +15,6 @@ from popmodel.machine.quantity import Quantity
 _TRAFFIC = "predictions of loops with traffic to memory"
 _LOGGP = "LogGP; messages cost alpha + beta m"
 _FOR_COMPARISON = "kept for comparison with the fit"
-_REMOTE = "remote memory is not modelled"
 _CONSTRUCT = "overhead of an OpenMP construct at T threads"
 
 REGISTER: tuple[Parameter, ...] = (
@@ -168,7 +167,9 @@ REGISTER: tuple[Parameter, ...] = (
         "memory",
         "memory bandwidth of one core with data of another domain, over that with local data",
         short="r_remote",
-        unused=_REMOTE,
+        assumed=Quantity(
+            0.6, 0.35, 0.9, "assumed", source="two-socket nodes have 0.5 to 0.8, parts of one more"
+        ),
         shown="remote bandwidth, 1 core, domains {}",
     ),
     Parameter(
@@ -177,7 +178,9 @@ REGISTER: tuple[Parameter, ...] = (
         "memory",
         "the same of all cores of a domain",
         short="r_remote_sat",
-        unused=_REMOTE,
+        assumed=Quantity(
+            0.45, 0.2, 0.9, "assumed", source="connections of sockets carry 0.3 to 0.7 of a domain"
+        ),
         shown="remote bandwidth, all cores, domains {}",
     ),
     Parameter(
@@ -186,7 +189,7 @@ REGISTER: tuple[Parameter, ...] = (
         "memory",
         "latency of the memory of another domain",
         short="l_remote",
-        unused=_REMOTE,
+        unused="latencies of memory and caches",
         shown="remote latency, domains {}",
     ),
     Parameter("memory.line", "B", "memory", "size of a cache line", plain=True),

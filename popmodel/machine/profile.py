@@ -28,7 +28,12 @@ from popmodel.machine.topology import Cache, Topology
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
-_ASSUMED = {one.path: one.assumed for one in REGISTER if one.assumed is not None}
+ANY_PAIR = "any"
+"""Stands for all pairs of memory domains in the paths of what is assumed of them."""
+
+_ASSUMED = {
+    one.path.replace("PAIR", ANY_PAIR): one.assumed for one in REGISTER if one.assumed is not None
+}
 
 DEFAULT_PRESET = "sandybridge-fdr"
 
@@ -145,8 +150,51 @@ class Profile:
         return {
             path: quantity
             for path, quantity in _ASSUMED.items()
-            if path not in self.quantities and self.word(path) is None
+            if path not in self.quantities and self.word(path) is None and self._is_asked(path)
         }
+
+    def _is_asked(self, path: str) -> bool:
+        """Whether the model may need what is assumed: of no pair of domains if it knows one."""
+        stem, is_of_pairs, key = path.partition(f".{ANY_PAIR}.")
+        return not is_of_pairs or (self.topology.domains > 1 and not self._pairs(stem, key))
+
+    def _pairs(self, stem: str, key: str) -> dict[tuple[int, int], str]:
+        """Paths of a quantity by the pairs of memory domains for which it is known."""
+        beginning, ending = f"{stem}.", f".{key}"
+        names = {
+            path.removeprefix(beginning).removesuffix(ending): path
+            for path in self.quantities
+            if path.startswith(beginning) and path.endswith(ending)
+        }
+        return {
+            (int(on), int(data)): path
+            for name, path in names.items()
+            for on, _, data in [name.partition("-")]
+        }
+
+    def remote(self, on: int, data: int, key: str) -> str:
+        """Return the path of what is known of memory in another domain than the core.
+
+        That of the pair, or of the pair the other way round; else the lowest of a pair that is as
+        near (on one socket, or on two), of any pair, or what is assumed.
+
+        Parameters
+        ----------
+        on, data : int
+            Memory domain of the core, and that of the data.
+        key : {'bandwidth', 'saturated'}
+            What of it.
+        """
+        known = self._pairs("memory.remote", key)
+        for pair in ((on, data), (data, on)):
+            if pair in known:
+                return known[pair]
+        near = self.topology.share_socket(on, data)
+        alike = {p for p in known if self.topology.share_socket(*p) == near} or set(known)
+        paths = [known[pair] for pair in alike]
+        if paths:
+            return min(paths, key=lambda path: (self.quantities[path].value, path))
+        return f"memory.remote.{ANY_PAIR}.{key}"
 
     def word(self, path: str) -> str | None:
         """Return the word in the place of a quantity; None if there is none.
@@ -235,7 +283,7 @@ def load(source: str | os.PathLike[str]) -> Profile:
     >>> import popmodel
     >>> machine = popmodel.load_machine("sandybridge-fdr")
     >>> machine
-    <Profile sandybridge-fdr: 64 nodes of 16 cores, 35 parameters, preset>
+    <Profile sandybridge-fdr: 64 nodes of 16 cores, 36 parameters, preset>
     >>> machine.get("memory.bsat").value  # B/s
     39400000000.0
     """

@@ -8,6 +8,7 @@ between nodes needs a job on two nodes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,12 @@ def command(profile: Profile, path: str) -> str | None:
         return shell.join(["popmodel", "bench", *longer, *nodes, "-o", _argument(new)])
     words = ["popmodel", "bench", *longer, "--only", part, "-o", _argument(file), "--force"]
     return shell.join(words)
+
+
+def first_command(profile: Profile, paths: Iterable[str]) -> str | None:
+    """Return the command for the first quantity that a benchmark measures, or None."""
+    found = (command(profile, path) for path in paths)
+    return next((one for one in found if one is not None), None)
 
 
 def first(path: str) -> str | None:

@@ -61,6 +61,11 @@ class Topology:
         """Cores of a socket."""
         return math.ceil(self.cores_per_node / self.sockets)
 
+    def share_socket(self, domain: int, other: int) -> bool:
+        """Tell whether two memory domains of a node are on the same socket."""
+        per_socket = max(1, self.domains // self.sockets)
+        return domain // per_socket == other // per_socket
+
     @property
     def last_level_cache(self) -> Cache | None:
         """The outermost cache; None where no cache is known."""
@@ -74,7 +79,9 @@ class Topology:
             return 0
         return last_level_bytes(last.bytes, last.shared_by, self.cores_per_domain)
 
-    def processes_per_cache(self, cache: Cache, processes: int, threads: int) -> int:
+    def processes_per_cache(
+        self, cache: Cache, processes: int, threads: int, reach: int | None = None
+    ) -> int:
         """Return how many processes of a node share one instance of a cache.
 
         Parameters
@@ -82,11 +89,12 @@ class Topology:
         cache : Cache
             One of this machine.
         processes, threads : int
-            Processes of the node and threads of each; processes are spread over the caches, the
-            threads of a process stay together.
+            Processes of the node and threads of each; processes are spread over the caches.
+        reach : int, optional
+            Neighbouring cores that the threads of a process are on; as many as threads by default.
         """
         instances = max(1, self.cores_per_node // cache.shared_by)
-        spanned = math.ceil(threads / cache.shared_by)
+        spanned = min(threads, math.ceil((reach or threads) / cache.shared_by))
         return max(1, math.ceil(processes * spanned / instances))
 
 

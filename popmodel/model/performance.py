@@ -96,6 +96,7 @@ def prepare(
     parameters: Parameters,
     params: Mapping[str, Value],
     overlap: str | None = None,
+    growth: Mapping[str, Value] | None = None,
 ) -> Model:
     """Evaluate the names of a signature and make the model.
 
@@ -107,8 +108,11 @@ def prepare(
         A value for every parameter of the signature.
     overlap : str, optional
         Of all loops, instead of what they and the machine profile say.
+    growth : mapping of str to value, optional
+        What the spreads that items state are multiplied by, by name.
     """
     values, extent = names(signature, placement.processes, placement.threads, params)
     periodic = () if signature.grid is None else signature.grid.periodic
-    point = Point(signature.name, placement, parameters, values, extent, periodic, overlap)
+    where = (signature.name, placement, parameters, values, extent, periodic, overlap)
+    point = Point(*where, growth or {}, signature.first_touch)
     return Model(signature, point)

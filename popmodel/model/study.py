@@ -14,10 +14,14 @@ from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
+from popmodel.model.changes import SPREADS
+from popmodel.model.form import Form, disturbed, form
+from popmodel.model.laws import WAITING
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
+from popmodel.model.replayed.similar import similar
 from popmodel.model.replayed.simulate import simulate
-from popmodel.model.run import measured
+from popmodel.model.run import measured, remote
 from popmodel.model.run import nearest as choices
 from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import Modelled, observe
@@ -31,14 +35,17 @@ from popmodel.model.run.placement import (
     place,
     remarks,
 )
+from popmodel.model.run.reach import measured_ranges, reaches
 from popmodel.model.run.work import Work
 from popmodel.model.signature.names import check_requirements
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.program import Signature, items
 from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.tree import Tree
-from popmodel.model.uncertainty import Array, Draws, Estimate, estimate, group, nominal
+from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, group, nominal
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
+
+_GROWTH = {"reference_processes", "growth_exponent"}
 
 
 class Values(Protocol):
@@ -54,7 +61,11 @@ class Evaluation:
     Attributes
     ----------
     tree : Tree
-        The works of the program's items.
+        The works of the program's items, as the laws give them.
+    form : Form
+        Factors of the laws: how far they may be off here.
+    work : Work
+        What an average process does, with these factors.
     course : Course
         How long the run takes.
     modelled : Modelled
@@ -64,14 +75,11 @@ class Evaluation:
     """
 
     tree: Tree
+    form: Form
+    work: Work
     course: Course
     modelled: Modelled
     memory: float | None
-
-    @property
-    def work(self) -> Work:
-        """What an average process does."""
-        return self.tree.total
 
     @property
     def extent(self) -> tuple[int, ...]:
@@ -144,14 +152,31 @@ class Study:
         self.params = signature.with_settings(settings).params
         self.quantities: dict[str, Quantity] = {
             **profile.assumed,
-            **profile.quantities,
+            **disturbed(profile.quantities, profile.noisy),
             measured.LAW: measured.CARRIED,
+            remote.LAW: remote.UNBOUND,
             **profile.plain,
             **{f"params.{name}": value for name, value in self.params.items()},
-            **{f"imbalance.{name}": value for name, value in signature.imbalance.items()},
+            **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},
         }
         self.factors = expand(factors or {}, self.quantities)
         self.has_mpi = signature.communicates
+        self._measured = measured_ranges(profile)
+
+    @property
+    def included(self) -> tuple[str, ...]:
+        """What intervals include: ``parameters``, ``laws``, and ``overlap`` and ``noise`` if any.
+
+        Nothing without draws.
+        """
+        is_open = any(path in self.quantities for path in FORMS)
+        cases = {
+            "parameters": True,
+            "overlap": is_open,
+            "laws": True,
+            "noise": bool(self.profile.noisy),
+        }
+        return tuple(name for name, holds in cases.items() if holds and self.draws)
 
     @property
     def values(self) -> dict[str, float]:
@@ -288,11 +313,17 @@ class Study:
         """
         model = self.model(placement, drawn, overlap)
         tree = model.work()
-        spread = self.spread(placement, drawn)
-        course = closed_form(tree.total, placement.processes, spread, has_mpi=self.has_mpi)
-        modelled = observe(tree.total, placement, course, has_mpi=self.has_mpi)
+        spread = tree.spread(self.spread(placement, drawn))
+        reach = reaches(self._measured, tree.point.parameters.used, placement.nodes)
+        split = f"{placement.processes} x {placement.threads}"
+        laws = form(split, tree.total, spread.values(), reach, drawn)
+        work, wait = laws.applied(tree.total), laws.factor(WAITING.path)
+        spread = {name: value * wait for name, value in spread.items()}
+        course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
+        modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()
-        run = Evaluation(tree, course, modelled, None if limit is None else nominal(limit))
+        memory = None if limit is None else nominal(limit)
+        run = Evaluation(tree, laws, work, course, modelled, memory)
         return run if agreement is None else self.as_replayed(placement, run, agreement)
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
@@ -304,7 +335,11 @@ class Study:
             unchanged=drawn.unchanged if drawn.factors else None,
         )
         params = {name: drawn[f"params.{name}"] for name in self.params}
-        return prepare(self.signature, placement, parameters, params, overlap)
+        growth = {
+            name: self._at(placement, drawn, drawn.factor(f"imbalance.{name}"))
+            for name in _own_spreads(self.signature)
+        }
+        return prepare(self.signature, placement, parameters, params, overlap, growth)
 
     def outcome(self, placement: Placement, drawn: Draws) -> Outcome:
         """Evaluate a run as predictions show it.
@@ -341,14 +376,23 @@ class Study:
         best = self.sources(draws=0)
         run = self.run(placement, best)
         spread = self.spread(placement, best)
-        found = simulate(run.tree, spread, self.seed)
-        closed = Course(*(nominal(value) for value in vars(run.course).values()))
+        small = similar(self.signature, run.tree)
+        processes, tree = small.point.placement.processes, run.tree
+        if small.signature is not self.signature:
+            tree = Model(small.signature, small.point).work()
+        found = simulate(tree, spread, self.seed)
+        closed = closed_form(tree.total, processes, spread, has_mpi=True)
+        changed = correction(
+            tree.total, delays(tree.total, closed), delays(tree.total, found.course)
+        )
+        replayed = corrected(run.work, delays(run.work, run.course), changed)
         return Agreement(
             nominal(run.modelled.aggregates["useful_mean"]),
-            closed,
-            found.course,
-            correction(run.work, delays(run.work, closed), delays(run.work, found.course)),
-            found.part,
+            run.course.nominal(),
+            replayed.nominal(),
+            changed,
+            processes,
+            found.part * small.share,
             found.repeats,
             found.operations,
             self.seed,
@@ -363,18 +407,30 @@ class Study:
         return replace(run, course=course, modelled=modelled)
 
     def spread(self, placement: Placement, drawn: Values) -> dict[str, Value]:
-        """Return the spread of work at this number of processes, by its kind."""
-        known = {name: drawn[f"imbalance.{name}"] for name in self.signature.imbalance}
-        reference = known.get("reference_processes", 1.0)
-        exponent = known.get("growth_exponent", 0.0)
-        return {
-            name: imbalance.spread_at(known[name], placement.processes, reference, exponent)
-            for name in ("persistent_cv", "transient_cv")
-            if name in known
+        """Return the spread of work at this number of processes, by its kind.
+
+        That of items without their own: `popmodel.model.tree.Tree.spread` has that of all.
+        """
+        known = [name for name in SPREADS.values() if f"imbalance.{name}" in self.quantities]
+        return {name: self._at(placement, drawn, drawn[f"imbalance.{name}"]) for name in known}
+
+    def _at(self, placement: Placement, drawn: Values, cv: Value) -> Value:
+        """A spread at this number of processes."""
+        given = {
+            name: drawn[f"imbalance.{name}"] for name in _GROWTH & self.signature.imbalance.keys()
         }
+        return imbalance.spread_at(
+            cv,
+            placement.processes,
+            given.get("reference_processes", 1.0),
+            given.get("growth_exponent", 0.0),
+        )
 
     def scores(self, drawn: Draws) -> dict[str, Array]:
-        """Return the normal scores of every group of uncertain quantities that was used."""
+        """Return the normal scores of every group of uncertain quantities that was used.
+
+        Those of the laws depend on the split: `Form.scores`.
+        """
         if not self.draws:
             return {}
         uncertain = (path for path in drawn.used if self.quantities[path].is_uncertain)
@@ -416,6 +472,16 @@ class Study:
                 "as if they shared a core"
             )
         return notes
+
+
+def _own_spreads(signature: Signature) -> set[str]:
+    """The spreads that items of a program state instead of ``[imbalance]``."""
+    return {name for item in items(signature.program) for name in item.own_spread}
+
+
+def _spreads(signature: Signature) -> dict[str, Quantity]:
+    """The quantities of ``[imbalance]``, those that items state among them: factors act on both."""
+    return {**dict.fromkeys(sorted(_own_spreads(signature)), Quantity(0.0)), **signature.imbalance}
 
 
 def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> dict[str, Value]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from popmodel.machine import register
 from popmodel.machine.parameter import TIERS, Parameter
 from popmodel.machine.parameters import REGISTER
+from popmodel.model.laws import LAWS
 from popmodel.values import dataclass
 
 
@@ -66,9 +67,16 @@ _TABLE = (
         Symbol(f"imbalance.{name}", meaning, "1", "signature")
         for name, (_, meaning) in _IMBALANCE.items()
     ),
+    *(Symbol(law.path, law.meaning, "1", "model") for law in LAWS.values()),
     Symbol(
         "law.collectives",
         "what a measured collective may be off by when its formula carries it over one doubling",
+        "1",
+        "model",
+    ),
+    Symbol(
+        "law.unbound",
+        "share of its local memory that a thread loses if nothing binds it to cores",
         "1",
         "model",
     ),

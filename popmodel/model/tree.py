@@ -5,14 +5,16 @@ Totals, causes, names in formulas and the replay all read this tree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, maximum
+from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
+from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
+from popmodel.model.run.course import computation
 from popmodel.model.run.point import Point
 from popmodel.model.run.work import Work
 from popmodel.values import dataclass
@@ -92,6 +94,58 @@ class Tree:
     def total(self) -> Work:
         """What an average process does in the whole program."""
         return total(self.nodes)
+
+    def spread(self, common: Mapping[str, Value]) -> Mapping[str, Value]:
+        """Return the spread of the computation of a process, by its kind.
+
+        The same processes are slow in all items, in every step or in this one. So what items of a
+        step have more to do adds up; and where steps differ, those of one loop and of another, the
+        transient part is such that they last as long together, ``sqrt(sigma_p**2 + sigma_t**2)``
+        on average (`popmodel.model.terms.imbalance.slowest_per_step`).
+
+        Parameters
+        ----------
+        common : mapping of str to value
+            ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
+        """
+        whole = computation(self.total)
+        if not any(item.own_spread for item, _ in self.leaves()) or not np.all(numbers(whole) > 0):
+            return common
+        steps = [
+            [
+                sum(
+                    computation(work) * item.own_spread.get(name, common.get(name, 0.0))
+                    for item, work in step
+                )
+                for name in SPREADS.values()
+            ]
+            for step in self._steps()
+        ]
+        persistent, transient = (sum(parts) / whole for parts in zip(*steps, strict=True))
+        if len(steps) > 1:
+            longest = sum(sqrt(lasting**2 + turns**2) for lasting, turns in steps) / whole
+            transient = sqrt(maximum(longest**2 - persistent**2, 0.0))
+        return dict(zip(SPREADS.values(), (persistent, transient), strict=True))
+
+    def _steps(self) -> list[list[tuple[Item, Work]]]:
+        """Return the items by the steps that they are in, with their work in the whole program.
+
+        Those of the innermost loop in which processes meet are in its steps.
+        """
+        found: list[list[tuple[Item, Work]]] = []
+
+        def collect(nodes: tuple[Node, ...], times: Value) -> None:
+            mine: list[tuple[Item, Work]] = []
+            for node in nodes:
+                if node.inside and node.communicates:
+                    collect(node.inside, times * node.item.repeats / node.item.every)
+                else:
+                    mine += [(item, work.times(times)) for item, work in node.leaves()]
+            if any(np.any(numbers(computation(work))) for _, work in mine):
+                found.append(mine)
+
+        collect(self.nodes, 1.0)
+        return found
 
     def mapped(self, work: Callable[[Node], Work]) -> Tree:
         """Return the tree with other works of its leaves; the totals follow."""

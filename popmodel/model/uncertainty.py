@@ -4,13 +4,19 @@ A quantity with an interval is drawn from a two-piece log-normal distribution wh
 value and whose 5 % and 95 % quantiles are the interval's ends. Ratios, such as efficiencies, are
 then computed inside each draw, so every identity between them holds in every draw; formulas for
 the propagation of errors would break them.
+
+An array over the draws begins with `FIRST` entries that are none: the best estimate, and the best
+estimate under either end of what forms the model may take (`FORMS`). They bound every interval, so
+that none is narrower than the difference between forms that nobody has decided.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -27,15 +33,20 @@ from popmodel.values import dataclass
 Array = NDArray[np.float64]
 
 DEFAULT_COUNT = 400
+FORMS = ("core.overlap",)
+"""Quantities that stand for forms of the model between two extremes, their low and high ends."""
+FIRST = 3
+"""Entries before the draws: the best estimate; with all `FORMS` at their low, their high ends."""
 _BINS = 10
 _SMALLEST_SHARE = 0.03  # three standard deviations of what chance gives with 400 draws
 # Quantiles of the standard normal distribution, written out: `statistics` takes long to import.
 _END = 1.6448536269514715  # 95 %: where low and high lie, in standard deviations
+_THIRD = 0.43072729929545733  # a third of the distribution lies within so many deviations
 _REACH = 2.3263478740408408  # 99 %: draws beyond are cut: intervals say nothing about tails
 
 
 class Draws:
-    """Values of named quantities, as arrays over the draws; draw 0 is the best estimate.
+    """Values of named quantities, as arrays over the draws; entry 0 is the best estimate.
 
     Entries of one table or list (``openmp.parallel_for.seconds[3]``, ``core.freq.16``) vary
     together: they come from the same measurement, and what makes one of them large makes the
@@ -46,7 +57,7 @@ class Draws:
     quantities : mapping of str to Quantity
         By path.
     count : int
-        Number of draws besides the best estimate.
+        Number of draws; 0 for the best estimates only.
     seed : int
         Seed; a quantity's draws depend on it and on the quantity's name only.
     factors : mapping of str to value, optional
@@ -66,12 +77,13 @@ class Draws:
         self.seed = seed
         self.factors = dict(factors or {})
         self._values: dict[str, Value] = {}
+        self._scores: dict[str, Array] = {}
         self._unchanged: dict[str, Value] = {}
 
     def __getitem__(self, path: str) -> Value:
-        """Return a quantity: a float if it is exact, else an array of shape (count + 1,)."""
+        """Return a quantity: a float if it is exact, else an array of shape (FIRST + count,)."""
         if path not in self._values:
-            self._values[path] = self.unchanged(path) * self._factor(path)
+            self._values[path] = self.unchanged(path) * self.factor(path)
         return self._values[path]
 
     def unchanged(self, path: str) -> Value:
@@ -80,7 +92,7 @@ class Draws:
             quantity = self.quantities[path]
             value: Value = quantity.value
             if quantity.is_uncertain and self.count:
-                value = _spread(quantity, self.scores(group(path)))
+                value = spread(quantity, self.scores(group(path)))
             self._unchanged[path] = value
         return self._unchanged[path]
 
@@ -93,12 +105,20 @@ class Draws:
         """Return the standard normal scores of a group of quantities, 0 for the best estimate.
 
         One value from each of ``count`` equally likely strata (Latin hypercube), so that few draws
-        give steady quantiles.
+        give steady quantiles. A form of the model lies between its ends, which draws do not leave;
+        where nothing is known of it, either end and all that is between are equally likely.
         """
-        rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
-        return np.concatenate([[0.0], rng.permutation(_strata(self.count))])
+        if name not in self._scores:
+            rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+            drawn, ends = rng.permutation(_strata(self.count)), [0.0, 0.0]
+            if name in FORMS:
+                wide = _END / _THIRD if self.quantities[name].origin == "assumed" else 1.0
+                drawn, ends = np.clip(wide * drawn, -_END, _END), [-_END, _END]
+            self._scores[name] = np.concatenate([[0.0], ends, drawn])
+        return self._scores[name]
 
-    def _factor(self, path: str) -> Value:
+    def factor(self, path: str) -> Value:
+        """Return the what-if factor on a quantity."""
         matching = [prefix for prefix in self.factors if acts_on(prefix, path)]
         return self.factors[max(matching, key=len)] if matching else 1.0
 
@@ -122,7 +142,29 @@ def group(path: str) -> str:
     return table if table in BY_CORES else without_index
 
 
-def _spread(quantity: Quantity, scores: Array) -> Array:
+def around(value: float, deviation: float) -> tuple[float, float]:
+    """Return the ends of the interval of a quantity whose logarithm has a standard deviation."""
+    factor = math.exp(_END * deviation)
+    return value / factor, value * factor
+
+
+def widened(quantity: Quantity, deviation: float) -> Quantity:
+    """Return a quantity with an independent standard deviation of its logarithm added.
+
+    Where it reaches down to 0, which has no logarithm, the upper end moves only.
+    """
+    value, least, most = quantity.value, *around(quantity.value, deviation)
+    low = value if quantity.low is None else quantity.low
+    high = value if quantity.high is None else quantity.high
+    if low <= 0:
+        return replace(quantity, low=low, high=value + math.hypot(high - value, most - value))
+    below = math.hypot(math.log(value / low), math.log(value / least))
+    above = math.hypot(math.log(high / value), math.log(most / value))
+    return replace(quantity, low=value * math.exp(-below), high=value * math.exp(above))
+
+
+def spread(quantity: Quantity, scores: Array) -> Array:
+    """Return the values of an uncertain quantity at standard normal scores."""
     assert quantity.low is not None and quantity.high is not None
     relative = scores / _END
     if quantity.low <= 0 or quantity.value <= 0:  # no logarithm of 0
@@ -137,25 +179,31 @@ def _spread(quantity: Quantity, scores: Array) -> Array:
 
 
 def nominal(value: Value) -> float:
-    """Return the best estimate, which is draw 0, of a value with or without draws."""
+    """Return the best estimate, which is entry 0, of a value with or without draws."""
     return float(numbers(value).flat[0])
 
 
+def drawn_only(values: Array) -> Array:
+    """Drop the entries along the last axis that are no draws."""
+    return values[..., FIRST:]
+
+
 LEVEL = 0.90
-"""Probability that an interval contains the value, as far as the parameters are concerned."""
+"""Probability that an interval contains the value, by what is known of its inputs and laws."""
 
 
 def interval(values: Value, level: float = LEVEL) -> tuple[float | None, float | None]:
     """Return the central interval of draws, (None, None) if they do not differ.
 
-    The interval is widened to the best estimate (draw 0) where a threshold in the model, such as a
-    working set that just fits a cache, puts it outside.
+    The interval is widened to the best estimate, which a threshold in the model, such as a working
+    set that just fits a cache, may put outside, and to the ends of the `FORMS`.
     """
     array = numbers(values)
-    if array.size < 2 or float(np.ptp(array)) == 0.0:
+    if array.size <= FIRST or float(np.ptp(array)) == 0.0:
         return None, None
-    low, high = (quantile(array[1:], share) for share in ((1 - level) / 2, (1 + level) / 2))
-    return min(low, float(array[0])), max(high, float(array[0]))
+    drawn = drawn_only(array)
+    low, high = (quantile(drawn, share) for share in ((1 - level) / 2, (1 + level) / 2))
+    return min(low, float(array[:FIRST].min())), max(high, float(array[:FIRST].max()))
 
 
 @dataclass(frozen=True)
@@ -167,7 +215,8 @@ class Estimate:
     value : float
         Best estimate.
     low, high : float or None
-        5 % and 95 % quantiles over the uncertain inputs; None if there is no interval.
+        5 % and 95 % quantiles over the uncertain inputs and laws, or the ends of the `FORMS` if
+        they lie farther apart; None if there is no interval.
     why : str
         Why there is none, then.
     """
@@ -200,9 +249,9 @@ def shares(scores: Mapping[str, Array], result: Value) -> dict[str, float]:
 
     Parameters
     ----------
-    scores : mapping of str to array of shape (n + 1,)
-        By group, entry 0 for the best estimate.
-    result : array of shape (n + 1,)
+    scores : mapping of str to array of shape (FIRST + n,)
+        By group.
+    result : array of shape (FIRST + n,)
         Positive values of the result.
 
     Returns
@@ -210,13 +259,13 @@ def shares(scores: Mapping[str, Array], result: Value) -> dict[str, float]:
     dict of str to float
         Shares above `_SMALLEST_SHARE`, largest first; empty if the result does not vary.
     """
-    array = np.log(numbers(result)[1:])
+    array = np.log(drawn_only(numbers(result)))
     total = float(np.var(array)) if array.size else 0.0
     if array.size < 4 * _BINS or total <= 1e-24:
         return {}
     found = {}
     for name, values in scores.items():
-        classes = np.array_split(array[np.argsort(values[1:], kind="stable")], _BINS)
+        classes = np.array_split(array[np.argsort(drawn_only(values), kind="stable")], _BINS)
         between = sum(part.size * (part.mean() - array.mean()) ** 2 for part in classes)
         within = sum(((part - part.mean()) ** 2).sum() for part in classes)
         chance = within / (array.size - _BINS) * (_BINS - 1)

@@ -70,8 +70,7 @@ def predict(
     e_mp, e_mp_absent = study.message_passing(placement, run)
     validity = assess(profile, placement, run.machine.used)
     lost = causes(study, placement, run)
-    doubtful = shares(study.scores(drawn), run.modelled.runtime)
-    first = next(iter(doubtful), None)
+    doubtful = shares({**study.scores(drawn), **run.form.scores}, run.modelled.runtime)
     prediction = Prediction(
         signature=signature,
         profile=profile,
@@ -91,16 +90,18 @@ def predict(
         remedies=remedies(study, placement, lost, agreement),
         elasticities=elasticities(study, placement, agreement=agreement),
         doubtful=doubtful,
-        measure=None if first is None else remeasure.command(profile, first),
+        measure=remeasure.first_command(profile, doubtful),
         model_form=study.model_form(placement, agreement),
         agreement=agreement,
         not_replayed=outcome.why_not,
         multithreading_efficiency=multithreading(run.work, placement),
         message_passing_ratio=e_mp,
         message_passing_absent=e_mp_absent,
-        inputs={path: study.quantities[path] for path in sorted({*drawn.used, *compared.inputs})},
+        inputs={path: study.quantities[path] for path in sorted({*drawn.used, *compared.inputs})}
+        | dict(run.form.quantities),
         left_out=tuple(sorted(run.machine.left_out)),
         notes=(*notes, *study.notes(placement, run)),
+        included=study.included,
         draws=draws,
         seed=seed,
     )

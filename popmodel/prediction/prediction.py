@@ -9,9 +9,10 @@ from popmodel.efficiency.scaling import Mode
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.replayed.agreement import Agreement
-from popmodel.model.run.placement import Placement, launch_line, mpirun_line
+from popmodel.model.run.launch import launch_line, mpirun_line
+from popmodel.model.run.placement import Placement
 from popmodel.model.signature.program import Signature
-from popmodel.model.uncertainty import Estimate
+from popmodel.model.uncertainty import LEVEL, Estimate
 from popmodel.plain import document, fields_of
 from popmodel.prediction.subject import subject
 from popmodel.prediction.validity import Validity
@@ -152,6 +153,8 @@ class Prediction:
         Quantities that the profile does not know and whose effect is not in the prediction.
     notes : tuple of str
         Remarks for the reader.
+    included : tuple of str
+        What the intervals include, `Study.included`; empty if there are none.
     draws, seed : int
         Number of draws behind the intervals, and the seed.
     """
@@ -184,6 +187,7 @@ class Prediction:
     inputs: dict[str, Quantity] = field(repr=False)
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+    included: tuple[str, ...]
     draws: int
     seed: int
 
@@ -201,7 +205,8 @@ class Prediction:
         """Return the same prediction with best estimates only."""
         return replace(
             self,
-            **{one.name: _without_intervals(getattr(self, one.name), why) for one in fields(self)},
+            **{one.name: _without_intervals(getattr(self, one.name), why) for one in fields(self)}
+            | {"included": ()},
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -214,6 +219,7 @@ class Prediction:
                 "nodes": self.placement.nodes,
                 "processes_per_node": self.placement.per_node,
                 "grid": self.grid,
+                **fields_of(self.placement, *_LAYOUT),
             },
             **fields_of(self, *_BEFORE_REPLAY),
             model_form=dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
@@ -222,10 +228,17 @@ class Prediction:
             e_mp=_optional(self.message_passing_ratio, self.message_passing_absent),
             launch=self.launch,
             launch_mpirun=self.launch_mpirun,
-            **fields_of(self, "inputs", "left_out", "notes", "draws", "seed"),
+            **fields_of(self, "inputs", "left_out", "notes"),
+            intervals={"level": LEVEL, "include": self.included},
+            **fields_of(self, "draws", "seed"),
         )
 
 
+_LAYOUT = (
+    *("bind", "cores_per_process", "active", "active_serial"),
+    *("sockets_spanned", "domains_spanned"),
+)
+"""Fields of the placement that documents have as they are, in this order."""
 _BEFORE_REPLAY = (
     *("memory_per_process", "validity", "runtime", "source", "metrics", "absent", "reference"),
     *("limits", "causes", "time", "remedies", "elasticities", "doubtful", "measure"),

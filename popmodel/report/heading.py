@@ -14,6 +14,10 @@ def application(document: Document) -> str:
     return f"{one['name']}{bundled}  {settings}".rstrip()
 
 
+BOUND = {"close": "", "spread": ", threads spread", "none": ", threads not bound"}
+"""What headings say of the binding."""
+
+
 def machine(document: Document) -> str:
     """Name of the machine, and how far its values were measured."""
     one = document["machine"]

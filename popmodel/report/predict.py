@@ -9,6 +9,7 @@ from typing import Any
 
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.model.laws import OF_MODEL
 from popmodel.model.symbols import not_modelled
 from popmodel.model.uncertainty import group
 from popmodel.prediction.prediction import DEFAULT_REFERENCE
@@ -30,11 +31,11 @@ from popmodel.report.blocks import (
     titled,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import application, machine
+from popmodel.report.heading import BOUND, application, machine
 from popmodel.report.predict_plot import picture
 from popmodel.report.predict_trees import trees
 from popmodel.report.reasons import Reasons
-from popmodel.report.uncertainty import PARAMETERS_ONLY, measuring, named
+from popmodel.report.uncertainty import INCLUDED, about, main_inputs, measuring, named
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_size, format_time, plural
 
@@ -118,6 +119,7 @@ def _setting(document: Document) -> tuple[tuple[str, str], ...]:
     )
     if placement["grid"]:
         place += f", grid {'x'.join(str(extent) for extent in placement['grid'])}"
+    place += BOUND[placement["bind"]]
     facts = [("machine", machine(document)), ("place", place)]
     memory = document["memory_per_process"]
     if memory is not None:
@@ -145,16 +147,18 @@ def _results(document: Document) -> tuple[tuple[str, str], ...]:
         ("runtime", text),
         ("validity", reach),
         *([("overlap", bracket)] if full != none else []),
-        ("method", _method(document["replay"])),
+        ("method", _method(document["replay"], document["processes"])),
     )
 
 
-def _method(found: Mapping[str, Any]) -> str:
-    """Whether the run was replayed, and what the closed form gives."""
+def _method(found: Mapping[str, Any], processes: int) -> str:
+    """Whether the run was replayed, or one like it, and what the closed form gives."""
     if "why" in found:
         return f"closed form, no replay: {found['why']}"
     closed, replay = (found[side]["runtime"] for side in ("closed_form", "replay"))
     part = "" if found["part"] == 1 else f" of {percent(found['part'], 0)} % of the steps"
+    if found["processes"] < processes:
+        part = f" of {count(found['processes'])} processes that stand for {count(processes)}"
     return (
         f"replay{part}, {count(found['operations'])} MPI operations; closed form: "
         f"{format_time(closed)} ({_change(closed / replay - 1)})"
@@ -223,12 +227,22 @@ def _change(fraction: float) -> str:
 
 def _uncertainty(document: Document) -> Section:
     """The input with the largest share of the interval; nothing if nothing is uncertain."""
-    if not document["doubtful"]:
+    shares = document["doubtful"]
+    if not shares:
         return ()
-    name, share = next(iter(document["doubtful"].items()))
-    origins = {value["origin"] for path, value in document["inputs"].items() if group(path) == name}
-    told = Note(f"main uncertainty: {named(name, share, origins)}", Role.HANGING)
-    return (told, *measuring(document["measure"], document["machine"]))
+
+    def told(words: str, name: str) -> Note:
+        inputs = document["inputs"].items()
+        origins = {value["origin"] for path, value in inputs if group(path) == name} - {OF_MODEL}
+        return Note(f"{words}: {named(name, shares[name], origins)}", Role.HANGING)
+
+    first, measured = main_inputs(shares)
+    return (
+        told("main uncertainty", first),
+        *notes(about(first), Role.REMARK),
+        *([told("largest that a benchmark measures", measured)] if measured else []),
+        *measuring(document["measure"], document["machine"]),
+    )
 
 
 def _notes(document: Document) -> list[str]:
@@ -244,7 +258,7 @@ def _notes(document: Document) -> list[str]:
     if document["left_out"]:
         notes.append(not_modelled(document["left_out"]))
     if document["runtime"]["low"] is not None:
-        notes.append(PARAMETERS_ONLY)
+        notes.append(INCLUDED)
     return notes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from popmodel.report.figures import percent
 from popmodel.report.heading import application
 from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
 from popmodel.units import format_time
 
@@ -35,5 +36,5 @@ def picture(document: Document) -> Picture:
             f"machine {machine['name']} ({machine['origin']})",
         ],
         Bars([""], lines),
-        ["Intervals: 90 %, reflecting parameter uncertainty, not model error."],
+        [f"90 %: {INCLUDED}."],
     )

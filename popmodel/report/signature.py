@@ -96,6 +96,12 @@ def _bare(finding: Entry) -> Record:
 
 # -- the parts before the program
 
+_MEMORY: dict[str, list[str]] = {
+    "threads": [],  # the default of OpenMP programs
+    "master": ["the data of a process lies where its master thread touched it first"],
+    "interleaved": ["the data of a process is interleaved over memory domains"],
+}
+
 
 def _sections(explained: Entry) -> Iterator[tuple[str, list[str]]]:
     """Titles and lines of what stands before the program; none of what is not there."""
@@ -105,6 +111,7 @@ def _sections(explained: Entry) -> Iterator[tuple[str, list[str]]]:
         ("decomposition", _decomposition(explained["decomposition"])),
         ("limits", _limits(explained["limits"])),
         ("imbalance", _imbalance(explained["imbalance"])),
+        ("memory", _MEMORY[explained["first_touch"]]),
     ):
         if entries:
             yield title, entries

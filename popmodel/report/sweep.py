@@ -20,13 +20,13 @@ from popmodel.report.blocks import (
     notes,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import application, machine
+from popmodel.report.heading import BOUND, application, machine
 from popmodel.report.splits import Entry, ordered, runs
 from popmodel.report.splits import cores as split_cores
 from popmodel.report.splits import name as split_name
 from popmodel.report.sweep_advice import advice, command, growth, largest, percentage
 from popmodel.report.sweep_plot import picture
-from popmodel.report.uncertainty import PARAMETERS_ONLY, measuring
+from popmodel.report.uncertainty import INCLUDED, measuring
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import format_size, plural
 
@@ -105,7 +105,8 @@ def _cores(document: Document) -> str:
 
 def _machine(document: Document) -> str:
     cores = document["machine"]["cores_per_node"]
-    return f"{machine(document)}, {plural(cores, 'core')} per node"
+    bound = BOUND[document["bind"]]
+    return f"{machine(document)}, {plural(cores, 'core')} per node{bound}"
 
 
 def _what_if(document: Document) -> str:
@@ -164,7 +165,7 @@ def _remarks(document: Document) -> list[str]:
     """What the column of probabilities, the intervals and the marks mean."""
     texts = []
     if any(one["runtime"]["low"] is not None for one in document["candidates"]):
-        texts.append(f"best: probability of being the fastest; {PARAMETERS_ONLY}")
+        texts.append(f"best: probability of being the fastest; {INCLUDED}")
     reasons = {
         tuple(one["split"]): one["why"]
         for choice in document["choices"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from popmodel.report.figures import percent
 from popmodel.report.splits import Entry
 from popmodel.report.splits import name as split_name
-from popmodel.report.uncertainty import named
+from popmodel.report.uncertainty import main_inputs, named
 from popmodel.report.views import Document
 from popmodel.splits.candidate import WITHIN
 from popmodel.splits.choice import SURE
@@ -46,7 +46,8 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
         ("tuned", _tuned(one)) for one in document["tuned"] if one["cores"] == choice["cores"]
     ]
     lines.append(("replay", _replayed(choice["checked"])))
-    if not choice["indifferent"] and len(_compared(choice, document)) > 1:
+    matters = choice["doubt"] is not None or not choice["indifferent"]
+    if matters and len(_compared(choice, document)) > 1:
         lines.append(("uncertainty", _uncertainty(choice, by_split[tuple(choice["take"])])))
     return lines
 
@@ -68,17 +69,23 @@ def _compared(choice: Entry, document: Document) -> list[Entry]:
 
 def _recommended(choice: Entry, document: Document) -> str:
     taken = split_name(choice["take"])
+    loss = f"expected loss {percent(choice['regret'], 1)} %"
     possible = _compared(choice, document)
     if choice["indifferent"]:
         usual = [one["name"] for one in choice["defaults"] if one["split"] == choice["take"]]
         why = usual[0] if usual else "the fewest threads"
         which = "both" if len(possible) == 2 else f"all {len(possible)}"
-        return f"{taken}, the simplest ({why}): the split does not matter, {which} are {_EQUAL}"
+        if choice["doubt"] is None:
+            return f"{taken}, the simplest ({why}): the split does not matter, {which} are {_EQUAL}"
+        return (
+            f"{taken}, the simplest ({why}): none stands out, {which} are predicted within "
+            f"{100 * WITHIN:g} %; {loss}"
+        )
     if len(possible) == 1:
         every = [one for one in document["candidates"] if one["cores"] == choice["cores"]]
         what = "is possible" if len(every) == 1 else "could be replayed"
         return f"{taken}, the only split that {what}"
-    return f"{taken}, expected loss {percent(choice['regret'], 2)} %"
+    return f"{taken}, {loss}"
 
 
 def _default(default: Entry, choice: Entry, by_split: dict[tuple[int, int], Entry]) -> str:
@@ -129,9 +136,14 @@ def _uncertainty(choice: Entry, taken: Entry) -> str:
     if doubt is None:
         sure = percentage(taken["probability_best"])
         return f"none that matters: {split_name(choice['take'])} is the best in {sure} of the draws"
-    name = next(iter(doubt["inputs"]), None)
-    what = "no input stands out" if name is None else named(name, doubt["inputs"][name])
-    return f"{what}; measure a run of {split_name(doubt['measure'])} to decide"
+    shares, run = doubt["inputs"], f"measure a run of {split_name(doubt['measure'])} to decide"
+    if not shares:
+        return f"no input stands out; {run}"
+    first, measured = main_inputs(shares)
+    told = f"{named(first, shares[first])}; {run}"
+    if measured is not None:
+        told += f"; largest that a benchmark measures: {named(measured, shares[measured])}"
+    return told
 
 
 def largest(document: Document) -> str:

@@ -8,6 +8,7 @@ from popmodel.report.figures import percent
 from popmodel.report.heading import application
 from popmodel.report.pictures import Band, Mark, Panel, Picture, Point, Points
 from popmodel.report.splits import Entry, cores, name, ordered, runs
+from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
 from popmodel.units import plural
 
@@ -42,8 +43,8 @@ def picture(document: Document) -> Picture:
         facts,
         Points(legend, bands),
         [
-            "Bars: 90 % intervals; they reflect parameter uncertainty, not model error. Much of it "
-            "is common to all splits, which are compared draw by draw. Axes do not start at 0."
+            f"Bars: 90 %, {INCLUDED}. Much of it is common to all splits, which are compared draw "
+            "by draw. Axes do not start at 0."
         ],
     )
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from popmodel.machine.register import part_of
 from popmodel.machine.remeasure import file_of
+from popmodel.model.laws import LAWS
 from popmodel.model.symbols import label
 from popmodel.report.blocks import Command, Note, Role, Section
 from popmodel.report.figures import percent
 
-PARAMETERS_ONLY = "intervals reflect parameter uncertainty, not model error"
+INCLUDED = "intervals include the uncertainty of parameters and of the model's laws"
+TO_COMPARE = "no benchmark measures a law: compare with measured runs (popmodel validate)"
 
 
 def named(path: str, share: float, origins: Iterable[str] = ()) -> str:
@@ -29,6 +32,24 @@ def named(path: str, share: float, origins: Iterable[str] = ()) -> str:
     name = label(path)
     text = f"{name} ({inside})" if name == path else name.replace(f"({path})", f"({inside})")
     return f"{text}, {percent(share, 0)} % of the variance"
+
+
+def main_inputs(shares: Mapping[str, float]) -> tuple[str, str | None]:
+    """The input with the largest share, and the largest that a benchmark measures if that differs.
+
+    Parameters
+    ----------
+    shares : mapping of str to float
+        Of the variance, by input, the largest first; at least one.
+    """
+    first = next(iter(shares))
+    measured = next((path for path in shares if part_of(path)), first)
+    return first, measured if measured != first else None
+
+
+def about(path: str) -> list[str]:
+    """What can be done about a law; nothing for other inputs."""
+    return [TO_COMPARE] if path in LAWS else []
 
 
 def how_to(command: str, machine: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ from popmodel.report.names import run_names
 from popmodel.report.splits import described, varied
 from popmodel.report.splits import name as split_name
 from popmodel.report.trees import lifted, tree_rows
+from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.validate_plot import is_outside, picture
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural
@@ -196,8 +197,7 @@ def _legend(document: Document, families: Sequence[str]) -> list[tuple[str, str]
     if any(split["runs"] > 1 for split in splits):
         legend.append(("+-", "standard deviation of the runs"))
     if any(split["runtime"]["low"] is not None for split in splits):
-        parameters = "uncertainty of the machine's parameters only, not of the model"
-        legend += [("90 %", parameters), ("inside", "runs within this interval")]
+        legend += [("90 %", INCLUDED), ("inside", "runs within this interval")]
     shown = [
         one
         for split in splits

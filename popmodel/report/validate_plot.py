@@ -7,6 +7,7 @@ from typing import Any
 
 from popmodel.report.pictures import Bar, Bars, Line, Picture
 from popmodel.report.splits import described, varied
+from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
 from popmodel.units import format_time, plural
 
@@ -33,7 +34,7 @@ def picture(document: Document) -> Picture:
         ),
         [
             "Orange: the measured runtime is outside the interval.",
-            "Intervals: 90 %, reflecting parameter uncertainty, not model error.",
+            f"90 %: {INCLUDED}.",
         ],
     )
 

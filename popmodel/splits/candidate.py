@@ -1,13 +1,15 @@
 """The splits of one number of cores, compared draw by draw.
 
 Every split is judged in the same draws of the uncertain inputs, so that what is common to all
-(a memory that may be faster than assumed) does not blur which is best. A split is judged by its
-expected loss: how much longer it takes than the best of each draw, on average.
+(a memory that may be faster than assumed) does not blur which is best. Of the errors of the laws a
+part is each split's own (`popmodel.model.form`): two splits whose best estimates differ by less may
+be the other way round. A split is judged by its expected loss: how much longer it takes than the
+best of each draw, on average.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.placement import Placement
-from popmodel.model.uncertainty import Estimate, estimate
+from popmodel.model.uncertainty import FIRST, Estimate, drawn_only, estimate
 from popmodel.plain import fields_of
 from popmodel.prediction.validity import Validity
 from popmodel.values import dataclass
@@ -41,13 +43,15 @@ class Evaluated:
     memory : float or None
         Bytes of a process, if the signature tells.
     runtime, efficiency : value
-        Runtime, s, and parallel efficiency in every draw; draw 0 is the best estimate.
+        Runtime, s, and parallel efficiency in every draw; entry 0 is the best estimate.
     validity : Validity
         How far the split goes beyond what was measured of the machine.
     gap : float or None
         Parallel efficiency of the replay less that of the closed form; None without a replay.
     not_replayed : str or None
         Why there is no replay.
+    laws : mapping of str to array of shape (FIRST + n,)
+        Standard normal scores of the laws, `Form.scores`.
     """
 
     placement: Placement
@@ -58,6 +62,7 @@ class Evaluated:
     validity: Validity
     gap: float | None = None
     not_replayed: str | None = None
+    laws: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def split(self) -> tuple[int, int]:
@@ -85,8 +90,10 @@ class Candidate:
         slower than the fastest; None if it is not compared.
     regret : float or None
         Expected loss: expected time above the best of each draw, relative.
-    draws : array of shape (n + 1,)
+    draws : array of shape (FIRST + n,)
         Runtime in every draw, s; entry 0 is the best estimate.
+    laws : mapping of str to array of shape (FIRST + n,)
+        As in `Evaluated`.
     """
 
     placement: Placement
@@ -100,6 +107,7 @@ class Candidate:
     validity: Validity
     source: str
     draws: Array = field(repr=False, compare=False)
+    laws: Mapping[str, Array] = field(repr=False, compare=False)
 
     @property
     def split(self) -> tuple[int, int]:
@@ -114,7 +122,7 @@ class Candidate:
             "cores": self.placement.cores,
             "nodes": self.placement.nodes,
             "processes_per_node": self.placement.per_node,
-            **fields_of(self, without=("placement", "draws")),
+            **fields_of(self, without=("placement", "draws", "laws")),
         }
 
 
@@ -139,7 +147,7 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
     size = max(one.size for one in drawn_times)
     times = np.array([np.broadcast_to(one, size) for one in drawn_times])
     compared = [index for index, one in enumerate(found) if is_compared(one, found)]
-    drawn = drawn_only(times[compared])
+    drawn = compared_draws(times[compared])
     best = drawn.min(axis=0)
     winners = np.bincount(drawn.argmin(axis=0), minlength=len(compared)) / drawn.shape[1]
     tied = (drawn <= best * (1 + WITHIN)).mean(axis=1)
@@ -161,6 +169,7 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
             one.validity,
             one.source,
             times[index],
+            one.laws,
         )
         for index, one in enumerate(found)
     ]
@@ -185,6 +194,6 @@ def ratio(one: Candidate, other: Candidate, *, less: float = 0) -> Estimate:
     return estimated(one.draws / other.draws - less, beyond)
 
 
-def drawn_only(times: Array) -> Array:
-    """Drop the best estimate, which is no draw; keep it where nothing was drawn."""
-    return times[:, 1:] if times.shape[1] > 1 else times
+def compared_draws(times: Array) -> Array:
+    """Return the draws by which splits are compared: the best estimate where nothing was drawn."""
+    return drawn_only(times) if times.shape[-1] > FIRST else times[..., :1]

@@ -15,10 +15,11 @@ import numpy as np
 from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
 from popmodel.machine.topology import Topology
-from popmodel.model.run.placement import launch_line, mpirun_line
+from popmodel.model.form import contrast
+from popmodel.model.run.launch import launch_line, mpirun_line
 from popmodel.model.uncertainty import Estimate, shares
 from popmodel.plain import fields_of
-from popmodel.splits.candidate import WITHIN, Array, Candidate, drawn_only, ratio
+from popmodel.splits.candidate import WITHIN, Array, Candidate, compared_draws, ratio
 from popmodel.values import dataclass
 
 LIKELY = 0.1
@@ -67,10 +68,8 @@ class Doubt:
     measure: tuple[int, int]
 
     def facts(self, profile: Profile) -> dict[str, Any]:
-        """Return what a document has of it, with the command that measures the first input."""
-        first = next(iter(self.inputs), None)
-        command = None if first is None else remeasure.command(profile, first)
-        return {**fields_of(self), "command": command}
+        """Return what a document has of it, with the command that measures an input."""
+        return {**fields_of(self), "command": remeasure.first_command(profile, self.inputs)}
 
 
 @dataclass(frozen=True)
@@ -87,13 +86,13 @@ class Choice:
     tied : tuple of Candidate
         Splits that are likely as good as the best, by expected loss; `taken` comes first.
     indifferent : bool
-        Whether the split does not matter: there are several, and whichever is taken costs at most
-        `WITHIN`, at the best estimate and on average over the draws.
+        Whether none of several splits stands out: whichever is taken costs at most `WITHIN` more
+        than another, at the best estimate and on average over the draws.
     defaults : tuple of Default
         Usual choices.
     doubt : Doubt or None
-        None if the split does not matter, if `taken` is the best with a probability of at least
-        `SURE`, or if its expected loss is below `WORTH`.
+        None if `taken` is the best with a probability of at least `SURE`, or if the least
+        expected loss is below `WORTH`.
     """
 
     cores: int
@@ -129,7 +128,7 @@ def choose(
         All possible splits of one number of cores, from `judge`.
     topology : Topology
         Of the machine; the usual defaults follow from it.
-    scores : mapping of str to array of shape (n + 1,)
+    scores : mapping of str to array of shape (FIRST + n,)
         Standard normal scores of every uncertain input, from `Draws.scores`.
     """
     compared = [
@@ -147,15 +146,15 @@ def choose(
         tied,
         indifferent,
         tuple(_defaults(cores, taken, candidates, topology)),
-        None if indifferent else _doubt(ranked, tied, scores),
+        _doubt(taken, ranked, tied, scores),
     )
 
 
 def _are_equal(candidates: Sequence[Candidate]) -> bool:
-    """Whether all are equally good."""
+    """Whether all are equally good, as far as the model can tell."""
     times = [one.runtime.value for one in candidates]
     losses = [one.regret or 0.0 for one in candidates]
-    return max(times) <= min(times) * (1 + WITHIN) and max(losses) <= WITHIN
+    return max(times) <= min(times) * (1 + WITHIN) and max(losses) <= min(losses) + WITHIN
 
 
 def _simplest(candidates: Sequence[Candidate], topology: Topology) -> Candidate:
@@ -197,19 +196,22 @@ def _defaults(
 
 
 def _doubt(
-    ranked: Sequence[Candidate], tied: Sequence[Candidate], scores: Mapping[str, Array]
+    taken: Candidate,
+    ranked: Sequence[Candidate],
+    tied: Sequence[Candidate],
+    scores: Mapping[str, Array],
 ) -> Doubt | None:
     """What decides between the first and the second choice, and what to measure."""
-    taken = ranked[0]
     if len(ranked) == 1 or (taken.probability_best or 0) >= SURE:
         return None
-    if taken.regret is not None and taken.regret < WORTH:
+    if (ranked[0].regret or 0) < WORTH:
         return None
-    second = ranked[1]
+    second = next(one for one in ranked if one is not taken)
     rivals = tied if len(tied) > 1 else (taken, second)
     values = [_value_of_measuring(one, ranked) for one in rivals]
     measure = rivals[int(np.argmax(values))]
-    return Doubt(shares(scores, second.draws / taken.draws), measure.split)
+    inputs = {**scores, **contrast(taken.laws, second.laws)}
+    return Doubt(shares(inputs, second.draws / taken.draws), measure.split)
 
 
 def _value_of_measuring(one: Candidate, candidates: Sequence[Candidate]) -> float:
@@ -220,9 +222,9 @@ def _value_of_measuring(one: Candidate, candidates: Sequence[Candidate]) -> floa
     draws (M. Strong, J. E. Oakley, Med. Decis. Making 33 (2013) 755). What chance adds is the same
     for all splits, so only their order counts.
     """
-    drawn = drawn_only(np.array([each.draws for each in candidates]))
+    drawn = compared_draws(np.array([each.draws for each in candidates]))
     regret = drawn / drawn.min(axis=0) - 1
-    order = np.argsort(drawn_only(one.draws[np.newaxis])[0], kind="stable")
+    order = np.argsort(compared_draws(one.draws), kind="stable")
     classes = [part for part in np.array_split(order, _BINS) if part.size]
     informed = sum(regret[:, part].sum(axis=1).min() for part in classes) / order.size
     return float(regret.mean(axis=1).min() - informed)

@@ -156,6 +156,7 @@ def evaluate(
         assess(study.profile, placement, run.machine.used),
         None if agreement is None else agreement.gap,
         outcome.why_not,
+        run.form.scores,
     )
 
 

@@ -14,7 +14,7 @@ from popmodel.model.changes import factors_of
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
 from popmodel.plain import document
 from popmodel.prediction.subject import subject
 from popmodel.splits import tuning
@@ -43,6 +43,8 @@ class Sweep:
         Program and machine.
     settings : mapping of str to float
         Value of every parameter of the application.
+    bind : {'close', 'spread', 'none'}
+        Where the threads of a process are.
     what_if : mapping of str to float
         Factors that were applied.
     candidates : tuple of Candidate
@@ -59,13 +61,16 @@ class Sweep:
         Why this number of cores, if it was searched.
     tuned : tuple of Tuned
         Best value of a parameter for each of the choices; empty if none was asked for.
+    included : tuple of str
+        What the intervals and probabilities include, `Study.included`.
     draws, seed : int
-        Draws behind the intervals and probabilities.
+        Draws behind them.
     """
 
     signature: Signature
     profile: Profile
     settings: Mapping[str, float]
+    bind: str
     what_if: Mapping[str, float]
     candidates: tuple[Candidate, ...]
     refused: tuple[Refused, ...]
@@ -74,6 +79,7 @@ class Sweep:
     checks: tuple[Check, ...]
     largest: Largest | None
     tuned: tuple[Tuned, ...]
+    included: tuple[str, ...]
     draws: int
     seed: int
 
@@ -85,6 +91,7 @@ class Sweep:
         return document(
             SCHEMA,
             **about,
+            bind=self.bind,
             what_if=self.what_if,
             candidates=self.candidates,
             refused=self.refused,
@@ -97,6 +104,7 @@ class Sweep:
             growth=growth(self.choices),
             largest=self.largest,
             tuned=self.tuned,
+            intervals={"level": LEVEL, "include": self.included},
             draws=self.draws,
             seed=self.seed,
         )
@@ -203,6 +211,7 @@ def sweep(
         signature,
         profile,
         study.values,
+        allocation.bind,
         changes,
         tuple(one for mine in candidates for one in mine),
         tuple(refused),
@@ -211,6 +220,7 @@ def sweep(
         tuple(checks),
         largest,
         tuned,
+        study.included,
         draws,
         seed,
     )

@@ -83,7 +83,7 @@ def tune(
     Values around the one now are tried, evenly spaced on a logarithmic scale; between the
     neighbours of the best one the minimum is searched (golden section and parabolas). A parameter
     whose value is a whole number gets a whole number. Runtimes are those that predictions show;
-    values that are too large for a replay are not tried where the value now has one.
+    values of which nothing can be replayed are not tried where the value now has a replay.
 
     Parameters
     ----------

@@ -52,7 +52,8 @@ def signature(path: Path, name: str, item: str = "work") -> Path:
 @settings(max_examples=200)
 def test_a_name_becomes_one_word_or_is_refused(name: str) -> None:
     from popmodel.machine.topology import Topology
-    from popmodel.model.run.placement import launch_line, mpirun_line, place
+    from popmodel.model.run.launch import launch_line, mpirun_line
+    from popmodel.model.run.placement import place
 
     where = place(2, 2, Topology(1, 4, 1, 1, (), None))
     try:

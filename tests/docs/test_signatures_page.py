@@ -37,6 +37,7 @@ def test_rates_of_the_arithmetic_are_those_of_the_machine() -> None:
         ("core.load_per_cycle", "3.89"),
         ("core.store_per_cycle", "1.93"),
         ("net.reduce_gamma", "190e-12"),
+        ("core.overlap", "0.7"),
     ):
         assert machine.get(path).value == pytest.approx(float(shown))
         assert shown in ARITHMETIC

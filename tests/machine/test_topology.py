@@ -28,3 +28,12 @@ def test_cores() -> None:
 )
 def test_processes_that_share_a_cache(processes: int, threads: int, sharing: int) -> None:
     assert NODE.processes_per_cache(NODE.caches[-1], processes, threads) == sharing
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "reach", "sharing"), [(1, 2, 9, 1), (2, 4, 16, 2), (2, 4, 8, 1)]
+)
+def test_threads_that_are_apart_use_several_caches(
+    processes: int, threads: int, reach: int, sharing: int
+) -> None:
+    assert NODE.processes_per_cache(NODE.caches[-1], processes, threads, reach) == sharing

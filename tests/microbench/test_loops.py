@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -14,25 +15,31 @@ import pytest
 from microbench.node_program import Line, build, check_result, median, two_cpus
 from patience import GENEROUS, measuring
 
+from popmodel.bench import memory_jobs, samples
+from popmodel.bench.calibration import calibrate
+from popmodel.machine import profile
+from popmodel.machine.topology import Topology
+
 MIB = 1024 * 1024
 CHUNK = 512  # elements of a thread in one operation
+TWO = sorted(os.sched_getaffinity(0))[:2]
+LIMITS = ("--budget", "0.1", "--least", "5", "--most", "50")
 
 
 @pytest.fixture(scope="module")
 def divided(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program that takes two processors for two memory domains."""
     domains = tmp_path_factory.mktemp("domains")
-    for number in range(2):
+    for number, cpu in enumerate(TWO):
         (domains / f"node{number}").mkdir()
-        (domains / f"node{number}" / "cpulist").write_text(f"{number}\n", encoding="ascii")
+        (domains / f"node{number}" / "cpulist").write_text(f"{cpu}\n", encoding="ascii")
     where = f"-DDOMAINS='\"{domains}\"'"
     return build(tmp_path_factory.mktemp("divided"), f"CFLAGS=-O2 -Werror {where}")
 
 
 def divided_lines(program: Path, *jobs: str) -> list[Line]:
-    limits = ("--budget", "0.1", "--least", "5", "--most", "50")
     done = subprocess.run(
-        [program, *limits, *jobs], capture_output=True, text=True, check=True, timeout=GENEROUS
+        [program, *LIMITS, *jobs], capture_output=True, text=True, check=True, timeout=GENEROUS
     )
     return [json.loads(line) for line in done.stdout.splitlines()][1:-1]
 
@@ -118,5 +125,34 @@ def test_data_is_touched_from_one_domain_and_used_from_the_other(divided: Path) 
         while program.poll() is None:
             allowed += re.findall(r"^Cpus_allowed_list:\s*(.*)$", status.read_text(), re.MULTILINE)
             time.sleep(0.002)
-    assert "0" in allowed
-    assert "1" in allowed[allowed.index("0") :]
+    first, second = map(str, TWO)
+    assert first in allowed
+    assert second in allowed[allowed.index(first) :]
+
+
+@two_cpus
+@measuring()
+def test_remote_memory_of_a_divided_machine_is_in_its_profile(
+    divided: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_jobs, "LARGEST_ARRAY", 4 * MIB)
+    node = Topology(nodes=1, cores_per_node=2, sockets=1, domains=2, caches=())
+    _, jobs = memory_jobs.memory_jobs(node, full=False)
+    remote = [job.line for job in jobs if job.name.startswith("remote_")]
+    nodes = {f"/sys/devices/system/node/node{i}/cpulist": f"{cpu}" for i, cpu in enumerate(TWO)}
+    paths = [tmp_path / f"{launch}.jsonl" for launch in (1, 2)]
+    for launch, path in enumerate(paths, 1):
+        command = [divided, *LIMITS, "-n", f"{launch}", "-o", path, *remote]
+        subprocess.run(command, check=True, timeout=GENEROUS)
+        header, *lines = path.read_text().splitlines()
+        told = json.loads(header)
+        told["files"] |= nodes
+        path.write_text("\n".join([json.dumps(told), *lines, ""]))
+    document = calibrate(samples.read(paths), "divided")
+    loaded = profile.from_document(document)
+    assert loaded.topology.domains == 2
+    for pair in ("0-1", "1-0"):
+        # one and the same memory, but for what else the machine does
+        assert 0.2 < loaded.quantities[f"memory.remote.{pair}.bandwidth"].value < 5
+        assert 1e-9 < loaded.quantities[f"memory.remote.{pair}.latency"].value < 1e-5
+    assert document["quality"]["memory"]["launches"] == 2

@@ -14,6 +14,7 @@ from popmodel.model.signature.program import Signature
 count = st.integers(1, 2000)
 size = st.sampled_from([1, 8, 1000, 1e5, 1e7])
 few = st.sampled_from([0, 1, 4])
+spread = st.sampled_from([0.0, 0.02, 0.1])
 duration = st.sampled_from([1e-7, 1e-5, 1e-3])
 
 
@@ -34,6 +35,8 @@ def parallel(draw: st.DrawFn) -> str:
         text += f", constructs = {{ parallel_for = {draw(few)}, barrier = {draw(few)} }}"
     if draw(st.booleans()):
         text += f", critical = {{ entries = {draw(count)}, seconds = {draw(duration)} }}"
+    if draw(st.booleans()):
+        text += f", persistent_cv = {draw(spread)}, transient_cv = {draw(spread)}"
     return f"parallel = {{ {text} }}"
 
 

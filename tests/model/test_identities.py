@@ -18,7 +18,7 @@ from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import nominal
+from popmodel.model.uncertainty import FIRST, nominal
 from popmodel.prediction.scaling import ReferenceRun, compare
 
 DRAWS = 20
@@ -65,7 +65,7 @@ def test_metrics_of_any_prediction_fit_together_in_every_draw(
     placement = place(processes, threads, profile.topology)
     run = study.run(placement, study.sources())
     modelled = compare(study, placement, run, reference).modelled
-    assert np.shape(modelled.runtime) == (DRAWS + 1,)
+    assert np.shape(modelled.runtime) == (FIRST + DRAWS,)
     check_everything(modelled)
 
 

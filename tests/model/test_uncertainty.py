@@ -9,7 +9,17 @@ import pytest
 
 from popmodel.machine.quantity import Quantity
 from popmodel.model import uncertainty
-from popmodel.model.uncertainty import Draws, group, interval, shares
+from popmodel.model.uncertainty import (
+    FIRST,
+    FORMS,
+    Draws,
+    around,
+    drawn_only,
+    group,
+    interval,
+    shares,
+    widened,
+)
 
 QUANTITIES = {
     "a": Quantity(2.0, 1.0, 8.0),
@@ -23,7 +33,7 @@ QUANTITIES = {
 def test_median_and_ends_are_those_of_the_quantity() -> None:
     values = Draws(QUANTITIES, 2000)["a"]
     assert values[0] == 2.0
-    quantiles = np.quantile(values[1:], [0.05, 0.5, 0.95])
+    quantiles = np.quantile(drawn_only(values), [0.05, 0.5, 0.95])
     np.testing.assert_allclose(quantiles, [1.0, 2.0, 8.0], rtol=0.01)
 
 
@@ -41,7 +51,7 @@ def test_an_interval_that_begins_at_zero() -> None:
 def test_the_same_seed_gives_the_same_draws_in_any_order() -> None:
     one, two = Draws(QUANTITIES, 50, seed=3), Draws(QUANTITIES, 50, seed=3)
     first = one["a"]
-    assert two["c[0].alpha"].shape == (51,)
+    assert two["c[0].alpha"].shape == (FIRST + 50,)
     np.testing.assert_array_equal(first, two["a"])
     assert not np.array_equal(first, Draws(QUANTITIES, 50, seed=4)["a"])
 
@@ -78,10 +88,52 @@ def test_groups() -> None:
 def test_interval() -> None:
     assert interval(3.0) == (None, None)
     assert interval(np.full(5, 2.0)) == (None, None)
-    low, high = interval(np.concatenate([[50.0], np.arange(101.0)]))
+    low, high = interval(np.concatenate([[50.0, 40.0, 60.0], np.arange(101.0)]))
     assert (low, high) == pytest.approx((5.0, 95.0))
-    low, high = interval(np.concatenate([[200.0], np.arange(101.0)]))
-    assert (low, high) == pytest.approx((5.0, 200.0))
+
+
+@pytest.mark.parametrize("entry", range(FIRST))
+def test_an_interval_reaches_the_best_estimate_and_the_ends_of_the_forms(entry: int) -> None:
+    entries = np.full(FIRST, 50.0)
+    entries[entry] = 200.0
+    assert interval(np.concatenate([entries, np.arange(101.0)])) == pytest.approx((5.0, 200.0))
+    entries[entry] = -1.0
+    assert interval(np.concatenate([entries, np.arange(101.0)])) == pytest.approx((-1.0, 95.0))
+
+
+def test_a_form_of_the_model_is_drawn_between_its_ends() -> None:
+    (form,) = FORMS
+    known = Quantity(0.5, 0.0, 1.0, "measured")
+    draws = Draws({form: known, "a": Quantity(2.0, 1.0, 8.0)}, 200)
+    assert list(draws[form][:FIRST]) == [0.5, 0.0, 1.0]
+    assert (draws[form].min(), draws[form].max()) == (0.0, 1.0)
+    assert np.mean(np.abs(drawn_only(draws[form]) - 0.5) == 0.5) == pytest.approx(0.1, abs=0.02)
+    assert list(draws["a"][:FIRST]) == [2.0] * FIRST
+
+
+def test_a_form_of_which_nothing_is_known_is_either_extreme_or_between_with_equal_chance() -> None:
+    (form,) = FORMS
+    drawn = drawn_only(Draws({form: Quantity(0.5, 0.0, 1.0, "assumed")}, 300)[form])
+    for least, most in ((0, 0), (0.01, 0.99), (1, 1)):
+        assert np.mean((drawn >= least) & (drawn <= most)) == pytest.approx(1 / 3, abs=0.01)
+
+
+def test_widening_adds_variances() -> None:
+    low, high = around(3.0, 0.4)
+    half_width = 0.4 * NormalDist().inv_cdf(0.95)
+    assert (low, high) == pytest.approx((3 * np.exp(-half_width), 3 * np.exp(half_width)))
+    both = widened(Quantity(3.0, *around(3.0, 0.3), origin="measured"), 0.4)
+    assert (both.low, both.high) == pytest.approx(around(3.0, 0.5))
+    assert both.origin == "measured"
+    alone = widened(Quantity(3.0), 0.4)
+    assert (alone.low, alone.high) == pytest.approx((low, high))
+
+
+def test_what_reaches_down_to_0_is_widened_upwards_only() -> None:
+    one = widened(Quantity(1.0, 0.0, 2.0), 0.4)
+    assert one.low == 0.0
+    assert one.high == pytest.approx(1 + np.hypot(1, around(1.0, 0.4)[1] - 1))
+    assert not widened(Quantity(0.0), 0.4).is_uncertain
 
 
 def test_shares_of_variance() -> None:
@@ -94,10 +146,11 @@ def test_shares_of_variance() -> None:
     assert found["b"] == pytest.approx(0.2, abs=0.04)
     threshold = shares(scores, np.where(scores["c"] > 1, 1.0, 10.0))
     assert threshold["c"] > 0.8
-    assert shares(scores, np.ones(2001)) == {}
+    assert shares(scores, np.ones(FIRST + 2000)) == {}
     assert shares(scores, 3.0) == {}
 
 
 def test_quantiles_are_those_of_the_normal_distribution() -> None:
     normal = NormalDist()
     assert (normal.inv_cdf(0.95), normal.inv_cdf(0.99)) == (uncertainty._END, uncertainty._REACH)
+    assert normal.inv_cdf(2 / 3) == uncertainty._THIRD

@@ -16,10 +16,11 @@ from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Allocation, place
+from popmodel.model.run.reach import LIMITS, measured_ranges
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
 from popmodel.prediction.predict import predict
-from popmodel.prediction.validity import LIMITS, Validity, assess, ranges
+from popmodel.prediction.validity import Validity, assess
 from popmodel.report.predict import blocks
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style
@@ -68,7 +69,7 @@ def measured(**changes: Any) -> Profile:
 
 
 def test_the_stored_profile_says_what_it_measured() -> None:
-    found = ranges(TWO_CORES)
+    found = measured_ranges(TWO_CORES)
     assert found["core.freq", "cores"] == (1, 2)
     assert found["memory.by_cores", "cores"] == (1, 2)
     assert found["openmp.reduction", "threads"] == (1, 2)

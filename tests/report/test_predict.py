@@ -66,6 +66,27 @@ def test_the_main_uncertainty_has_its_words_its_path_and_its_origin(
     assert f"main uncertainty: {words}, 50 % of the variance" in lines
 
 
+def test_a_law_is_compared_with_runs_and_the_next_input_is_measured(document: Document) -> None:
+    shares = {"law.loops": 0.6, "params.N": 0.2, "memory.bsat": 0.1}
+    lines = shown({**document, "doubtful": shares, "measure": MEASURE}, width=120)
+    first = lines.index("main uncertainty: law of parallel loops (law.loops), 60 % of the variance")
+    assert lines[first + 1 : first + 4] == [
+        " no benchmark measures a law: compare with measured runs (popmodel validate)",
+        "largest that a benchmark measures: saturated memory bandwidth (memory.bsat, preset), "
+        "10 % of the variance",
+        " measure, then add --machine 'my machine.json':",
+    ]
+    alone = shown({**document, "doubtful": {"law.loops": 0.6}, "measure": None}, width=120)
+    assert not any("largest that" in line for line in alone)
+
+
+def test_what_intervals_include_is_told(document: Document) -> None:
+    told = " - intervals include the uncertainty of parameters and of the model's laws"
+    assert told not in shown(document, width=120)
+    runtime = document["runtime"] | {"low": 1.0, "high": 2.0}
+    assert told in shown({**document, "runtime": runtime}, width=120)
+
+
 @pytest.mark.parametrize("width", [40, 60, 120])
 def test_the_command_that_measures_can_be_pasted(document: Document, width: int) -> None:
     lines = shown({**document, "doubtful": {"memory.bsat": 0.5}, "measure": MEASURE}, width=width)

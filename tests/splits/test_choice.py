@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from popmodel.machine.topology import Topology
 from popmodel.model.run.placement import place
+from popmodel.model.uncertainty import FIRST
 from popmodel.prediction.validity import Validity
 from popmodel.splits.candidate import Candidate, Evaluated, judge
 from popmodel.splits.choice import SURE, WORTH, choose
@@ -26,11 +27,11 @@ def evaluated(threads: int, runtime: float | NDArray[np.float64], cores: int = 1
 
 
 def with_nominal(draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.concatenate([[float(np.median(draws))], draws])
+    return np.concatenate([np.full(FIRST, float(np.median(draws))), draws])
 
 
 def scores(seed: int) -> NDArray[np.float64]:
-    return np.concatenate([[0.0], np.random.default_rng(seed).standard_normal(DRAWS)])
+    return np.concatenate([np.zeros(FIRST), np.random.default_rng(seed).standard_normal(DRAWS)])
 
 
 def candidates(*runtimes: float | NDArray[np.float64]) -> list[Candidate]:
@@ -47,18 +48,21 @@ def test_probabilities_are_shares_of_the_draws() -> None:
     assert other.regret == pytest.approx((0 + 0.01 + 0.01 + 1.0) / 4)
 
 
-def test_the_best_estimate_is_no_draw() -> None:
-    """It lies in the middle of the draws and would count twice."""
-    one, other = candidates(np.array([5.0, 1.0, 1.0]), np.array([1.0, 2.0, 2.0]))
+def test_the_best_estimate_and_the_ends_of_the_forms_are_no_draws() -> None:
+    """They bound the intervals and would count twice."""
+    one, other = candidates(
+        np.array([5.0, 4.0, 6.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0, 2.0, 2.0])
+    )
     assert (one.probability_best, other.probability_best) == (1.0, 0.0)
     assert one.runtime.value == 5.0
+    assert one.runtime.high == 6.0
 
 
 def test_exact_runtimes_beside_drawn_ones() -> None:
     one, other = candidates(1.5, with_nominal(np.array([1.0, 2.0])))
     assert one.probability_best == other.probability_best == 0.5
     assert one.runtime.low is None
-    assert one.draws.shape == other.draws.shape == (3,)
+    assert one.draws.shape == other.draws.shape == (FIRST + 2,)
 
 
 def test_nothing_is_doubtful_about_a_sure_choice() -> None:
@@ -71,7 +75,7 @@ def test_nothing_is_doubtful_about_a_sure_choice() -> None:
 
 def test_a_small_expected_loss_is_not_worth_a_measurement() -> None:
     varied = 1 + 0.004 * scores(1)
-    choice = choose(candidates(varied, 2 - varied, np.full(DRAWS + 1, 2.0)), TOPOLOGY, {})
+    choice = choose(candidates(varied, 2 - varied, np.full(FIRST + DRAWS, 2.0)), TOPOLOGY, {})
     assert (choice.taken.probability_best or 0) < SURE
     assert choice.taken.regret is not None
     assert 0 < choice.taken.regret < WORTH
@@ -96,7 +100,7 @@ def test_the_deciding_input_is_that_of_the_difference_and_not_of_the_runtime() -
 
 def test_the_split_to_measure_is_the_one_that_tells_which_is_better() -> None:
     """The runtime of the first is known already; only that of the second is in doubt."""
-    known = np.full(DRAWS + 1, 1.0)
+    known = np.full(FIRST + DRAWS, 1.0)
     doubtful = np.exp(0.05 * scores(3))
     slow = 1.01 * np.exp(0.001 * scores(4))
     for runtimes in ((known, doubtful, slow), (slow, doubtful, known)):
@@ -173,8 +177,21 @@ def test_one_slower_split_makes_the_choice_matter(slow: float) -> None:
 
 def test_a_split_that_loses_in_many_draws_makes_the_choice_matter() -> None:
     """As good as the other at the best estimate only."""
-    wide = np.concatenate([[1.0], np.exp(0.2 * scores(1)[1:])])
-    assert not choose(candidates(1.0, wide), TOPOLOGY, {"x": scores(1)}).indifferent
+    slower = np.exp(0.2 * np.abs(scores(1)))
+    assert not choose(candidates(1.0, slower), TOPOLOGY, {"x": scores(1)}).indifferent
+
+
+def test_splits_that_may_be_either_way_round_do_not_stand_out_but_are_worth_a_measurement() -> None:
+    choice = choose(
+        candidates(np.exp(0.05 * scores(1)), np.exp(0.05 * scores(2))),
+        TOPOLOGY,
+        {"x": scores(1), "y": scores(2)},
+    )
+    assert choice.indifferent
+    assert choice.taken.split == (16, 1)
+    assert choice.taken.regret is not None and choice.taken.regret > WORTH
+    assert choice.doubt is not None
+    assert set(choice.doubt.inputs) == {"x", "y"}
 
 
 def test_a_single_split_is_no_question() -> None:

@@ -21,9 +21,11 @@ from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.changes import WHAT_IF, factors_of
+from popmodel.model.replayed import similar
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import expand
+from popmodel.model.uncertainty import FIRST
 from popmodel.prediction.predict import predict
 from popmodel.splits.splits import divisors
 from popmodel.splits.sweep import Sweep, sweep
@@ -120,13 +122,24 @@ def test_a_sweep_of_any_program_says_what_predict_says(
     check_order(found)
 
 
+def test_splits_are_not_told_apart_by_less_than_the_laws_are_sure_of() -> None:
+    """Three splits of the bundled stencil are within 1 % of each other."""
+    found = sweep(STENCIL, PRESET, [64])
+    fastest = min(one.runtime.value for one in found.candidates)
+    near = [one for one in found.candidates if one.runtime.value < 1.01 * fastest]
+    assert len(near) >= 2
+    assert all((one.probability_best or 0) < 0.6 for one in near)
+    assert all(one.split in [each.split for each in found.choices[0].tied] for one in near)
+    assert 0.01 < (found.choices[0].taken.regret or 0) < 0.06
+
+
 def check_order(found: Sweep) -> None:
     """What is recommended follows from the runtimes that are shown."""
     for choice in found.choices:
         mine = [one for one in found.candidates if one.regret is not None]
         times = np.array([one.draws for one in mine])
         assert [one.runtime.value for one in mine] == list(times[:, 0])
-        drawn = times[:, 1:] if times.shape[1] > 1 else times
+        drawn = times[:, FIRST:] if times.shape[1] > 1 else times
         regrets = (drawn / drawn.min(axis=0) - 1).mean(axis=1)
         assert [one.regret for one in mine] == pytest.approx(list(regrets))
         assert choice.taken in mine
@@ -315,7 +328,9 @@ def test_more_cores_are_compared_with_fewer() -> None:
     }
     assert grown["cores"] == [64, 128]
     assert grown["speedup"]["value"] == runtimes[64] / runtimes[128]
-    assert 1 < grown["speedup"]["low"] <= grown["speedup"]["high"] < 2
+    # the laws of either split may be off on their own, so that more than 2 is possible
+    low, value, high = (grown["speedup"][key] for key in ("low", "value", "high"))
+    assert 1 < low < value < 2 < high < 2 * value / low
 
 
 @pytest.mark.parametrize("name", sorted(WHAT_IF))
@@ -364,7 +379,8 @@ def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
     all_of_them = sweep(STENCIL, PRESET, [64], draws=20)
     assert all_of_them.checks[0].source == "replay"
     assert {one.source for one in all_of_them.candidates} == {"replay"}
-    monkeypatch.setattr("popmodel.model.replayed.script.MOST_AT_ONCE", 1000)
+    monkeypatch.setattr(similar, "MOST_AT_ONCE", 1000)
+    monkeypatch.setattr(similar, "FEWEST", 64)
     some = sweep(STENCIL, PRESET, [64], draws=20)
     (checked,) = some.checks
     assert list(checked.not_replayed) == [(64, 1)]
@@ -372,11 +388,11 @@ def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
     for one, other in zip(some.candidates, all_of_them.candidates, strict=True):
         if one.split == (64, 1):
             assert one.source == "closed form"
-            assert one.runtime.value == pytest.approx(1.458, abs=0.01)
+            assert one.runtime.value == pytest.approx(1.302, abs=0.01)
             assert (one.probability_best, one.probability_tied, one.regret) == (None, None, None)
         else:
             assert (one.source, one.runtime) == ("replay", other.runtime)
-    monkeypatch.setattr("popmodel.model.replayed.script.MOST_AT_ONCE", 1)
+    monkeypatch.setattr(similar, "MOST_AT_ONCE", 1)
     none = sweep(STENCIL, PRESET, [64], draws=20)
     assert none.checks[0].source == "closed form"
 

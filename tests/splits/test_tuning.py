@@ -11,6 +11,7 @@ from model.demo import LINE, PIPELINE, SOLITARY, machine, program
 from popmodel.errors import UsageError
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
+from popmodel.model.replayed import similar
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.predict import predict
 from popmodel.prediction.prediction import Prediction
@@ -86,7 +87,7 @@ def test_a_parameter_that_changes_the_work_is_refused() -> None:
     assert "number of blocks" in caught.value.hint
 
 
-def test_values_too_large_for_a_replay_are_not_compared_with_replays(
+def test_values_too_large_for_a_replay_are_judged_by_like_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wave = program(
@@ -95,14 +96,14 @@ def test_values_too_large_for_a_replay_are_not_compared_with_replays(
         limits='require = ["T == 1"]',
         **LINE,
     )
-    monkeypatch.setattr("popmodel.model.replayed.simulate.MOST_OPERATIONS", 10_000)
+    monkeypatch.setattr(similar, "MOST_IN_STEPS", 20_000)
     found = tuned(wave, "blocks")
     assert found.source == "replay"
     now, best = (predict(wave, machine(), 8, 1, {"blocks": n}) for n in (2, found.best))
     assert now.source == best.source == "replay"
     assert best.runtime.value < now.runtime.value
-    assert found.tried[1] < 200  # of 2000
-    monkeypatch.setattr("popmodel.model.replayed.simulate.MOST_OPERATIONS", 1)
+    assert found.tried[1] == 2000
+    monkeypatch.setattr(similar, "MOST_IN_STEPS", 1)
     closed = tuned(wave, "blocks")
     assert (closed.source, closed.tried[1]) == ("closed form", 2000)
 

@@ -28,6 +28,7 @@ _TOLD = 0.25
 """Shorter over longer part, from which on a loop tells the factor."""
 _FEWEST = 5
 """Batches of a loop in a launch, fewer of which are chance."""
+_NOTHING_TOLD = "no measured loop had enough batches, and arithmetic and transfers of like length"
 _DIGITS = 4
 _ROUGH = 0.1
 """Part of a loop's time that the form misses in the median, from which on it is remarked."""
@@ -73,7 +74,10 @@ class Loop:
 
 
 def calibrate(
-    measured: Measured, topology: Mapping[str, Any], core: Mapping[str, Any]
+    measured: Measured,
+    topology: Mapping[str, Any],
+    core: Mapping[str, Any],
+    absent: dict[str, str],
 ) -> tuple[dict[str, Any] | None, dict[str, Any], list[str]]:
     """Return ``core.overlap``, how well its form fits, and what is to be said of both.
 
@@ -85,6 +89,8 @@ def calibrate(
         Table of the profile: the caches.
     core : mapping
         Section of the profile: clock and peak, with which the arithmetic is compared.
+    absent : dict of str to str
+        Takes the reason why ``core.overlap`` is not there although it was tried.
 
     Returns
     -------
@@ -100,6 +106,9 @@ def calibrate(
     results = [one for one in measured.results("mixed") if _is_telling(one)]
     loops = list(_loops(results, topology))
     if not loops:
+        if tried := measured.all_of("mixed"):
+            reasons = (one.absent for one in tried if one.absent is not None)
+            absent["core.overlap"] = next(reasons, _NOTHING_TOLD)
         return None, {}, []
     shares = [float(np.mean(loop.shares)) for loop in loops]
     value = float(np.median(shares))

@@ -57,6 +57,7 @@ def described(
             "excludes": not bool(runs.allowed.all()),
         },
         "imbalance": {name: one.to_dict() for name, one in signature.imbalance.items()},
+        "first_touch": signature.first_touch,
         "program": [writer.item(item) for item in signature.program],
         "depends": {name: writer.depending(name) for name in "PT"},
     }

@@ -136,7 +136,10 @@ class Collective(Item):
 
     def work(self, point: Point) -> Work:
         """Return the work of one operation in all communicators."""
-        return Work(transfer=point.teams.collective(self.op, self.bytes, self.comm), steps=1.0)
+        asked = self.op, self.bytes, self.comm
+        time = point.teams.collective(*asked)
+        is_measured = point.teams.is_measured(*asked)
+        return Work(transfer=time, measured=time if is_measured else 0.0, steps=1.0)
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let the processes of each communicator meet."""

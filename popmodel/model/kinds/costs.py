@@ -14,6 +14,7 @@ from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Table
+from popmodel.model.run.remote import FIRST_TOUCH, demand
 from popmodel.model.run.work import Work
 from popmodel.model.terms import compute, memory
 from popmodel.values import dataclass
@@ -25,6 +26,11 @@ MEMORY_LEVEL = "MEM"
 
 # how a signature calls the combinations of `terms.compute.loop_time`
 _OVERLAP = {"sum": "none", "ecm": "ecm", "roofline": "full"}
+_TOUCH_WORDS = {
+    "threads": "data where the threads touched it first",
+    "master": "data where the master touched it first",
+    "interleaved": "data interleaved over memory domains",
+}
 _OVERLAP_WORDS = {
     "sum": "no overlap (sum)",
     "ecm": "arithmetic and transfers overlap partly (ecm)",
@@ -42,6 +48,9 @@ class Costs(Table):
         Instructions; None where nobody counted them.
     mode : {'sum', 'ecm', 'roofline'} or None
         How arithmetic and transfers overlap in this loop; None is as the machine profile says.
+    first_touch : {'threads', 'master', 'interleaved'} or None
+        Who touched the data first, so in whose memory domain it lies; None is as the signature says
+        of all loops.
     seconds : formula, number or None
         Measured time of the iteration on one core, s, in place of all of these but instructions;
         None where the time follows from them.
@@ -77,6 +86,14 @@ class Costs(Table):
             choices=("sum", "ecm", "roofline"),
         ),
         Key(
+            "first_touch",
+            "",
+            "from the table memory",
+            "who touched the data of this loop first, threads, master or interleaved: see the "
+            "table memory",
+            choices=FIRST_TOUCH,
+        ),
+        Key(
             "seconds",
             "s",
             "none",
@@ -93,6 +110,7 @@ class Costs(Table):
     chain: Amount = 0.0
     instructions: Amount | None = None
     mode: str | None = None
+    first_touch: str | None = None
     seconds: Amount | None = None
 
     @classmethod
@@ -119,14 +137,27 @@ class Costs(Table):
             instructions=None if self.instructions is None else iterations * self.instructions,
         )
 
-    def alone(self, point: Point, iterations: Value) -> tuple[Value, Value]:
-        """Return the time of the master of every process while other threads idle; the clock."""
+    def alone(
+        self, point: Point, iterations: Value, first_touch: str | None = None
+    ) -> tuple[Value, Value]:
+        """Return the time of the master of every process while other threads idle; the clock.
+
+        With ``first_touch`` of another one than `time` takes: ``master`` for data of its own.
+        """
         busy = point.placement.per_node
         frequency = point.parameters.frequency(busy)
-        return self.time(point, iterations, busy, frequency), frequency
+        time = self.time(point, iterations, busy, frequency, first_touch=first_touch)
+        return time, frequency
 
     def time(
-        self, point: Point, iterations: Value, busy: int, frequency: Value, stretch: Value = 1
+        self,
+        point: Point,
+        iterations: Value,
+        busy: int,
+        frequency: Value,
+        stretch: Value = 1,
+        *,
+        first_touch: str | None = None,
     ) -> Value:
         """Return the time of a core for ``stretch`` times the average iterations of a core, s.
 
@@ -142,9 +173,43 @@ class Costs(Table):
             Their clock, Hz.
         stretch : value, optional
             Iterations of this core over those of an average one.
+        first_touch : {'threads', 'master', 'interleaved'}, optional
+            Who touched the data first; by default as loop and signature say.
         """
+        parameters, placement = point.parameters, point.placement
+        traffic = iterations * self.bytes.get(MEMORY_LEVEL, 0.0)
+        if not np.any(traffic):  # a machine whose memory is unknown will do
+            return self._one_core(point, iterations, frequency, 0.0) * stretch
+        asked = demand(
+            placement,
+            parameters,
+            first_touch or self.first_touch or point.first_touch,
+            masters_only=busy == placement.per_node,
+        )
+        transfers = traffic / parameters.bandwidth(1) * asked.slowdown
+        if asked.is_local and asked.served == 1:
+            return self._one_core(point, iterations, frequency, transfers) * stretch
+        # data in one domain may be asked for by more cores than a domain has
+        active = max(1, min(asked.served, parameters.profile.topology.cores_per_domain))
+        contended = traffic * (asked.served / parameters.bandwidth(active))
+        if not asked.is_local:
+            contended = maximum(contended, traffic * asked.connections)
+        named = parameters.named
+        moving = "data of a core to and from memory"
+        transfers = named("t_data", transfers, "s", f"{moving}, one core at it")
+        contended = named("t_full", contended, "s", f"{moving}, {asked.served:g} cores at it")
+        alone = self._one_core(point, iterations, frequency, transfers)
+        alone = named("t_alone", alone, "s", "loop on one core, the others idle")
+        sharpness = memory.sharpness(alone, transfers, parameters.get("memory.q"))
+        sharpness = named("p_sat", sharpness, "1", "sharpness of the saturation for a loop")
+        return memory.shared_time(alone, transfers, contended, sharpness, stretch)
+
+    def _one_core(
+        self, point: Point, iterations: Value, frequency: Value, transfers: Value
+    ) -> Value:
+        """Time of iterations on a core that has the memory for itself, s."""
         if self.seconds is not None:
-            time: Value = iterations * stretch * self.seconds
+            time: Value = iterations * self.seconds
             return time
         parameters = point.parameters
 
@@ -152,41 +217,27 @@ class Costs(Table):
             some = numbers(operations).any()
             return operations / parameters.get(f"core.{rate}") if some else 0.0
 
-        def loop_cycles() -> Value:
-            known = parameters.optional("core.loop_cycles")
-            return 0.0 if known is None else known
-
+        known = parameters.optional("core.loop_cycles")
         core = compute.core_time(
             iterations,
             arithmetic_cycles=maximum(cycles(self.flops, "flop_per_cycle"), self.chain),
             data_cycles=maximum(
                 cycles(self.loads, "load_per_cycle"), cycles(self.stores, "store_per_cycle")
             ),
-            overhead_cycles=loop_cycles(),
+            overhead_cycles=0.0 if known is None else known,
             frequency=frequency,
-        ).scaled(stretch)
+        )
         caches: Value = 0.0
         for level, traffic in self.bytes.items():
             if level != MEMORY_LEVEL:
                 rate = parameters.get(f"memory.cache_bw.{level}")
-                caches = caches + iterations * stretch * traffic / rate
-        traffic = iterations * self.bytes.get(MEMORY_LEVEL, 0.0)
+                caches = caches + iterations * traffic / rate
+        if not np.any(caches + transfers):
+            return compute.loop_time(core, 0.0, 0.0, "none")  # nothing to overlap
         overlap = point.overlap or (
             parameters.overlap() if self.mode is None else _OVERLAP[self.mode]
         )
-        if not np.any(traffic):  # a machine whose memory is unknown will do
-            return compute.loop_time(core, caches, 0.0, overlap)
-        placement = point.placement
-        masters_only = busy == placement.per_node
-        active = placement.active_serial if masters_only else placement.active
-        transfer = memory.transfer_time(
-            traffic,
-            traffic * stretch,
-            active,
-            parameters.bandwidth(1),
-            parameters.bandwidth(active),
-        )
-        return compute.loop_time(core, caches, transfer, overlap)
+        return compute.loop_time(core, caches, transfers, overlap)
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:
@@ -211,4 +262,6 @@ class Costs(Table):
             parts.append(words.many(counted, "instruction"))
         if entry["mode"] is not None:
             parts.append(_OVERLAP_WORDS[entry["mode"]])
+        if entry["first_touch"] is not None:
+            parts.append(_TOUCH_WORDS[entry["first_touch"]])
         return f"each: {', '.join(parts)}" if parts else "loop control only"

@@ -95,7 +95,7 @@ class Halo(sending.Sending):
         copied = halo.packing_bytes(sizes, counts)
         return exposed.plus(copying(point, copied, bandwidth, shared=self.pack == "parallel"))
 
-    def most_operations(self, point: Point, build: OperationsBuilder) -> float:  # noqa: ARG002
+    def most_operations(self, point: Point) -> float:
         """Return the operations of a process in one exchange, at most."""
         return 8 * len(point.extent)
 

@@ -192,6 +192,11 @@ class Item(Table):
         return {"name": name, "every": every, **super().values(reading, table, where)}
 
     @property
+    def own_spread(self) -> Mapping[str, Amount]:
+        """``persistent_cv`` and ``transient_cv`` of its work, those that the program's are not."""
+        return {}
+
+    @property
     def inside(self) -> tuple[Item, ...]:
         """The items of its body, if it has one."""
         return ()
@@ -230,9 +235,23 @@ class Item(Table):
         """
         return None if self.communicates else {}
 
-    def most_operations(self, point: Point, build: OperationsBuilder) -> float:  # noqa: ARG002
+    def most_operations(self, point: Point) -> float:  # noqa: ARG002
         """Return the operations of a process in one execution, at most; `self` has numbers."""
         return 3
+
+    def lighter(self, part: float, point: Point) -> Self:  # noqa: ARG002
+        """Return the item with about a part of what it only repeats, whole numbers of it.
+
+        It stands for the item in a replay of a run that is too large; `self` has numbers.
+
+        Parameters
+        ----------
+        part : float
+            0 to 1; 1 rounds only. At least as much stays as shows how the rest goes on.
+        point : Point
+            With numbers for its values, not draws.
+        """
+        return self
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Describe what all processes do in one execution, for the replay; `self` has numbers.

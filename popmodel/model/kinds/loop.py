@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
 from popmodel.model.grammar.reading import Reading
@@ -12,6 +12,12 @@ from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Item
 from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.point import Point
+
+LEAST_STEPS = 20
+"""Iterations of a loop that say at least how long the others take."""
 
 
 def _body(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[Item, ...]:
@@ -42,6 +48,12 @@ class Loop(Item):
     def around(self, inside: tuple[Item, ...]) -> Loop:
         """Return the loop with another body."""
         return replace(self, body=inside)
+
+    def lighter(self, part: float, point: Point) -> Self:  # noqa: ARG002
+        """Return the loop with fewer iterations, but as many as tell how long the others take."""
+        least = min(round(self.count), LEAST_STEPS)
+        count = max(round(part * self.count), least, 1)
+        return self if count == self.count else replace(self, count=count)
 
     @property
     def repeats(self) -> Amount:

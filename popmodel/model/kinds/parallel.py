@@ -13,6 +13,7 @@ from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, Key
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import Costs
 from popmodel.model.kinds.item import Amount, Item, Table
+from popmodel.model.kinds.spread import Spread
 from popmodel.model.run.work import Work
 from popmodel.model.terms import critical, false_sharing, openmp, schedule
 from popmodel.values import dataclass
@@ -127,7 +128,7 @@ class Parallel(Item):
             table=SharedWrites,
         ),
     )
-    parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs}
+    parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs, "spread": Spread}
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
         "critical": ("no critical section in {}", "The threads do not wait for each other's turn."),
         "lines": ("no false sharing in {}", "Threads write to different cache lines."),
@@ -144,6 +145,12 @@ class Parallel(Item):
     iteration_cv: Amount = 0.0
     critical: Critical | None = None
     shared_writes: SharedWrites | None = None
+    spread: Spread = Spread()
+
+    @property
+    def own_spread(self) -> Mapping[str, Value]:
+        """Those of its spreads that are given."""
+        return self.spread.known()
 
     def work(self, point: Point) -> Work:
         """Return the work of one execution."""
@@ -167,7 +174,7 @@ class Parallel(Item):
         queueing: Value = 0.0
         if self.critical is not None:
             inside, queueing = self.critical.times(point, share)
-        single_thread, _ = self.costs.alone(point, iterations)
+        single_thread, _ = self.costs.alone(point, iterations, "master")
         entered = {
             construct: count * parameters.overhead(construct, threads)
             for construct, count in self.constructs.items()
@@ -238,4 +245,4 @@ class Parallel(Item):
                 f"{words.quantity(writes['bytes'])} in cache lines shared by threads, "
                 f"{words.symbol(writes['chunk'])} adjacent elements by the same thread"
             )
-        return text
+        return text + Spread.sentence(entry)

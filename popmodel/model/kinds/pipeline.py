@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 DIRECTIONS = {"forward": 1, "backward": -1}
 """Ways along a dimension of the grid."""
+LEAST_BLOCKS = 16
+"""Blocks that say at least how long the others take."""
 
 
 def _dimensions(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[int, ...]:
@@ -184,9 +186,17 @@ class Pipeline(Item):
             instructions=None,
         )
 
-    def most_operations(self, point: Point, build: OperationsBuilder) -> float:  # noqa: ARG002
+    def most_operations(self, point: Point) -> float:  # noqa: ARG002
         """Return the operations of a process in one sweep, at most."""
-        return 3 * len(self.dims) * build.repetitions(self.blocks, self.name)
+        return float(3 * len(self.dims) * self.blocks)
+
+    def lighter(self, part: float, point: Point) -> Self:  # noqa: ARG002
+        """Return the sweep with fewer blocks of the same length."""
+        least = min(round(self.blocks), LEAST_BLOCKS)
+        blocks = max(round(part * self.blocks), least, 1)
+        if blocks == self.blocks:
+            return self
+        return replace(self, blocks=blocks, seconds=self.seconds * blocks / self.blocks)
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let every process receive a block, compute and send, block by block.

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from popmodel.expressions import parse
+from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import Costs
 from popmodel.model.kinds.item import Amount, Item, Table
 from popmodel.model.kinds.parallel import Parallel
+from popmodel.model.kinds.spread import Spread
 from popmodel.model.run.work import Work
 from popmodel.values import dataclass
 
@@ -27,13 +29,19 @@ class Serial(Item):
     own: ClassVar[tuple[Key, ...]] = (
         Key("trip", "1", None, "iterations, executed by the master thread", NOT_NEGATIVE, POSITIVE),
     )
-    parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs}
+    parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs, "spread": Spread}
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
         "share": ("parallelise {}", "The threads share the serial part as a parallel loop.")
     }
 
     trip: Amount
     costs: Costs
+    spread: Spread = Spread()
+
+    @property
+    def own_spread(self) -> Mapping[str, Value]:
+        """Those of its spreads that are given."""
+        return self.spread.known()
 
     def work(self, point: Point) -> Work:
         """Return the work of one execution."""
@@ -54,6 +62,7 @@ class Serial(Item):
                     self.costs,
                     {"parallel_for": one},
                     iteration_cv=nothing,
+                    spread=self.spread,
                 ),
             )
 
@@ -61,4 +70,5 @@ class Serial(Item):
     def sentence(entry: words.Entry) -> str:
         """Say how many iterations there are, and what each does."""
         iterations = words.many(entry["trip"], "iteration")
-        return f"the master thread executes {iterations}; {Costs.sentence(entry)}"
+        text = f"the master thread executes {iterations}; {Costs.sentence(entry)}"
+        return text + Spread.sentence(entry)

@@ -29,6 +29,8 @@ class Agreement:
         Numbers.
     correction : Correction
         How the replay changes the delays of the closed form.
+    processes : int
+        Processes that were replayed: fewer than those of the run if that is too large.
     part : float
         Part of the program that was replayed, 0 to 1.
     repeats : int
@@ -43,6 +45,7 @@ class Agreement:
     closed_form: Course
     replay: Course
     correction: Correction
+    processes: int
     part: float
     repeats: int
     operations: int
@@ -67,5 +70,5 @@ class Agreement:
             "replay": side(self.replay),
             "closed_form": side(self.closed_form),
             "gap": self.gap,
-            **fields_of(self, "part", "repeats", "operations", "seed"),
+            **fields_of(self, "processes", "part", "repeats", "operations", "seed"),
         }

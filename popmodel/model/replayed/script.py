@@ -4,29 +4,64 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from popmodel.expressions.elementary import Value
+from popmodel.model.changes import SPREADS
+from popmodel.model.kinds.item import Item
 from popmodel.model.run.course import computation
-from popmodel.model.run.operations import NotUnrolled, Operations, OperationsBuilder, repetitions
+from popmodel.model.run.operations import Operations, OperationsBuilder, repetitions
 from popmodel.model.run.point import Point
+from popmodel.model.run.work import Work
 from popmodel.model.tree import Node, Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
-
-MOST_AT_ONCE = 200_000  # operations of one communication, which are described one by one
 
 Place: TypeAlias = tuple[int, ...]
 """Where a part of a program is: its position in every body around it, the outermost first."""
 Counts: TypeAlias = Mapping[Place, int]
 """Iterations to carry out instead of all, by the place of the loop."""
+Common: TypeAlias = Mapping[str, Value]
+"""Spread of the work of items without their own, ``persistent_cv`` and ``transient_cv``."""
+
+
+class Own(NamedTuple):
+    """Computation of an average process in items with a spread of their own, s.
+
+    With the seconds by which a process is slower per standard deviation: in every step, and in
+    this one.
+    """
+
+    work: float = 0.0
+    lasting: float = 0.0
+    turns: float = 0.0
+
+    def plus(self, other: Own) -> Own:
+        """Return both together: the same processes are slow in all items."""
+        return Own(*(one + more for one, more in zip(self, other, strict=True)))
+
+    def times(self, factor: float) -> Own:
+        """Return it so many times, or in another unit."""
+        return Own(*(one * factor for one in self))
 
 
 @dataclass(frozen=True)
 class Compute:
-    """Computation of an average process: the part that grows with its work, and the rest, s."""
+    """Computation of an average process, s.
+
+    Attributes
+    ----------
+    work : float
+        The part that grows with its work, of items without a spread of their own.
+    overhead : float
+        What is the same for all processes.
+    own : Own
+        The part that grows with its work, of the other items.
+    """
 
     work: float
     overhead: float
+    own: Own = Own()
 
 
 @dataclass(frozen=True)
@@ -104,20 +139,22 @@ class Script:
     parts: tuple[Part, ...]
 
     @staticmethod
-    def of(tree: Tree) -> Script:
+    def of(tree: Tree, common: Common) -> Script:
         """Work out every part of a program once.
 
         Parameters
         ----------
         tree : Tree
             The works of its items; numbers, not draws.
+        common : mapping of str to value
+            Spread of the work of items without their own.
 
         Raises
         ------
         NotUnrolled
             If an item cannot be carried out.
         """
-        return Script(tree.point, _parts(tree.point, tree.nodes, ()))
+        return Script(tree.point, _parts(tree.point, tree.nodes, (), common))
 
     def operations(self, counts: Counts) -> float:
         """Count the operations of all processes."""
@@ -159,29 +196,49 @@ def _once(part: Part) -> Iterator[Event]:
     if part.meeting is None:
         yield part.compute
         return
-    half = Compute(part.compute.work / 2, part.compute.overhead / 2)
+    half = Compute(part.compute.work / 2, part.compute.overhead / 2, part.compute.own.times(0.5))
     yield half  # packing before, unpacking after
     yield part.meeting
     yield half
 
 
-def _parts(point: Point, nodes: tuple[Node, ...], around: Place) -> tuple[Part, ...]:
-    return tuple(_part(point, node, (*around, index)) for index, node in enumerate(nodes))
+def _parts(
+    point: Point, nodes: tuple[Node, ...], around: Place, common: Common
+) -> tuple[Part, ...]:
+    return tuple(_part(point, node, (*around, index), common) for index, node in enumerate(nodes))
 
 
-def _part(point: Point, node: Node, place: Place) -> Part:
+def _own(node: Node, common: Common) -> Own:
+    """Computation in items with a spread of their own, in one execution of a node."""
+    if not node.inside:
+        return _own_of(node.item, node.work, common)
+    found = Own()
+    for inner in node.inside:
+        for item, work in inner.leaves():
+            found = found.plus(_own_of(item, work.times(node.item.repeats), common))
+    return found
+
+
+def _own_of(item: Item, work: Work, common: Common) -> Own:
+    if not item.own_spread:
+        return Own()
+    seconds = nominal(computation(work))
+    cv = {name: nominal(value) for name, value in {**common, **item.own_spread}.items()}
+    return Own(*(seconds * one for one in (1.0, *(cv.get(name, 0.0) for name in SPREADS.values()))))
+
+
+def _part(point: Point, node: Node, place: Place, common: Common) -> Part:
     item = node.item
     every = nominal(item.every)
     if node.inside and node.communicates:
         count = repetitions(item.repeats, item.name)
-        return Part(place, every, Compute(0.0, 0.0), None, count, _parts(point, node.inside, place))
+        inside = _parts(point, node.inside, place, common)
+        return Part(place, every, Compute(0.0, 0.0), None, count, inside)
     work = 0.0 if item.computes_between else nominal(computation(node.work))
-    compute = Compute(work, nominal(node.work.overhead))
+    own = _own(node, common)
+    compute = Compute(work - own.work, nominal(node.work.overhead), own)
     if not item.communicates:
         return Part(place, every, compute)
     build = OperationsBuilder(point.messages)
-    largest = point.placement.processes * item.most_operations(point, build)
-    if largest > MOST_AT_ONCE:
-        raise NotUnrolled(f"too large to replay: {item.name} alone has {largest:,.0f} operations")
     item.operations(point, build)
     return Part(place, every, compute, Meeting(place, build.build()))

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.model.kinds.loop import LEAST_STEPS
 from popmodel.model.replayed.script import Part, Place, Script
 from popmodel.model.replayed.unroll import Array, Outline, carry_out, outline
 from popmodel.model.run.course import Course, closed_form, computation
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.run.work import Work
 from popmodel.model.tree import Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.charges import Charges
@@ -31,9 +31,6 @@ MOST_OPERATIONS = 400_000
 """Operations of all processes that replays carry out at most: some tenths of a second."""
 MOST_REPEATS = 8
 """Random programs at most: the mean of their runtimes is within a part in a thousand or so."""
-LEAST_STEPS = 20
-"""Iterations of a loop that say at least how long the others take."""
-_TOO_MANY = 5  # times as many as wanted are more than anybody waits for
 
 
 @dataclass(frozen=True)
@@ -66,25 +63,23 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
     tree : Tree
         The works of the program's items; numbers, not draws.
     spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv``; those missing are 0.
+        ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
     seed : int
         Decides which processes are slow, and when.
 
     Raises
     ------
     NotUnrolled
-        If the program cannot be carried out, or is too large.
+        If nothing is sent in it.
     """
-    script = Script.of(tree)
+    script = Script.of(tree, spread)
     total = script.operations({})
     if not total:
         raise NotUnrolled("no messages between processes")
     counts = _shortened(script, MOST_OPERATIONS / total) if total > MOST_OPERATIONS else {}
     done = script.operations(counts)
-    if done > _TOO_MANY * MOST_OPERATIONS:
-        raise NotUnrolled(f"too large to replay: {done:,.0f} operations in {LEAST_STEPS} steps")
     repeats = max(1, min(MOST_REPEATS, int(MOST_OPERATIONS / done)))
-    if not any(nominal(value) for value in spread.values()):
+    if not any(nominal(value) for value in tree.spread(spread).values()):
         repeats = 1  # nothing is random
     long = outline(script, counts)
     missing = [
@@ -94,7 +89,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
         for half in [counts[loop.place] // 2]
     ]
     courses = [
-        _course(long, missing, tree.total, spread, seed * MOST_REPEATS + repeat)
+        _course(long, missing, tree, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
     times = zip(*(vars(course).values() for course in courses), strict=True)
@@ -105,7 +100,7 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
 def _course(
     long: Outline,
     missing: Sequence[tuple[Outline, float]],
-    work: Work,
+    tree: Tree,
     spread: Mapping[str, Any],
     seed: int,
 ) -> Course:
@@ -121,11 +116,8 @@ def _course(
     for half, times in missing:
         found += times * (shown - _carried(half, spread, seed))
     ideal, runtime, slowest = found.tolist()
-    closed = Course(
-        *map(
-            nominal, vars(closed_form(work, long.program.processes, spread, has_mpi=True)).values()
-        )
-    )
+    work, processes = tree.total, long.program.processes
+    closed = closed_form(work, processes, tree.spread(spread), has_mpi=True).nominal()
     average, waiting = nominal(computation(work)), nominal(work.waiting)
     overhead = nominal(work.overhead)
     longest = slowest - average + waiting

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.replayed.script import Compute, Counts, Meeting, NewStep, Script
+from popmodel.model.replayed.script import Compute, Counts, Meeting, NewStep, Own, Script
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
@@ -69,6 +69,8 @@ class Outline:
     work : tuple of dict of int to float
         Before each part and after the last one: by step, computation that grows with the work of a
         process, ns.
+    own : tuple of dict of int to Own
+        The same of items with a spread of their own, ns.
     overhead : tuple of float
         The rest of what is computed there, ns.
     inside : float64[steps, P]
@@ -81,6 +83,7 @@ class Outline:
     charges: Charges
     parts: tuple[Part, ...]
     work: tuple[dict[int, float], ...]
+    own: tuple[dict[int, Own], ...]
     overhead: tuple[float, ...]
     inside: Array
     loops: tuple[int, ...]
@@ -91,7 +94,10 @@ class Outline:
         return len(self.inside)
 
     def in_step(self) -> Array:
-        """Computation of an average process in every step, ns, shape (steps, P)."""
+        """Computation of an average process in every step, ns, shape (steps, P).
+
+        That of items with a spread of their own left out.
+        """
         found = self.inside.copy()
         for steps in self.work:
             for step, work in steps.items():
@@ -154,6 +160,7 @@ def outline(script: Script, counts: Counts) -> Outline:
     placement = script.point.placement
     meetings: list[tuple[Meeting, int]] = []  # what is done, and in which step
     work: list[dict[int, float]] = [{}]  # before each of them and after the last, by step
+    own: list[dict[int, Own]] = [{}]
     overhead = [0.0]
     step = -1
     loops: list[int] = []
@@ -164,10 +171,13 @@ def outline(script: Script, counts: Counts) -> Outline:
                 loops.append(event.loop)
             case Compute():
                 work[-1][step] = work[-1].get(step, 0.0) + event.work * _NS
+                if event.own.work:
+                    own[-1][step] = own[-1].get(step, Own()).plus(event.own.times(_NS))
                 overhead[-1] += event.overhead * _NS
             case Meeting():
                 meetings.append((event, step))
                 work.append({})
+                own.append({})
                 overhead.append(0.0)
     if not meetings:  # such as what is done every 5th time in a loop of 4
         raise NotUnrolled("no messages in so few steps")
@@ -175,7 +185,8 @@ def outline(script: Script, counts: Counts) -> Outline:
     for event, when in meetings:
         inside[when] += event.operations.program.compute()
     program, charges, parts = _joined(meetings, placement.per_node)
-    return Outline(program, charges, parts, tuple(work), tuple(overhead), inside, tuple(loops))
+    before = tuple(work), tuple(own), tuple(overhead)
+    return Outline(program, charges, parts, *before, inside, tuple(loops))
 
 
 def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried:
@@ -186,7 +197,7 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     outline : Outline
         The program of average processes.
     spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv``; those missing are 0.
+        ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
     seed : int
         Decides which processes are slow, and when.
     """
@@ -196,24 +207,32 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     persistent, transient = (
         nominal(spread.get(name, 0.0)) for name in ("persistent_cv", "transient_cv")
     )
-    lasting = persistent * persistent_scores(processes, rng)
+    scores = persistent_scores(processes, rng)
     turns = np.zeros((outline.steps, processes))
-    if transient:
+    if transient or any(one.turns for steps in outline.own for one in steps.values()):
         # loops draw from streams of their own: fewer iterations of one change no other
         streams = {
             loop: np.random.default_rng([seed, processes, 1, loop]) for loop in set(outline.loops)
         }
-        turns = transient * np.array(
-            [transient_scores(processes, streams[loop]) for loop in outline.loops]
-        )
-    factors = np.maximum(1 + lasting + turns, 0.0)  # nobody has less than nothing to do
+        turns = np.array([transient_scores(processes, streams[loop]) for loop in outline.loops])
+    # nobody has less than nothing to do
+    factors = np.maximum(1 + persistent * scores + transient * turns, 0.0)
+
+    def of_own(one: Own, step: int) -> Array:
+        mine: Array = np.maximum(one.work + one.lasting * scores + one.turns * turns[step], 0.0)
+        return mine
+
     burst, pending = np.zeros(program.operations), np.zeros(processes)
-    slowest = float((outline.in_step() * factors).max(axis=1).sum()) / _NS
-    for part, steps, rest in zip(
-        (*outline.parts, None), outline.work, outline.overhead, strict=True
+    in_step = outline.in_step() * factors
+    for part, steps, owned, rest in zip(
+        (*outline.parts, None), outline.work, outline.own, outline.overhead, strict=True
     ):
         for step, work in steps.items():
             pending += work * factors[step]
+        for step, one in owned.items():
+            mine = of_own(one, step)
+            pending += mine
+            in_step[step] += mine
         pending += rest
         if part is None:
             break
@@ -223,6 +242,7 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         pending[part.acting] = 0.0
         if part.tail is not None:
             pending += part.tail * factors[part.step]
+    slowest = float(in_step.max(axis=1).sum()) / _NS
     return Carried(replace(program, burst=burst, tail=pending), slowest)
 
 

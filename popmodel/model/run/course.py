@@ -36,6 +36,10 @@ class Course:
     ideal: Value
     runtime: Value
 
+    def nominal(self) -> Course:
+        """Return the best estimates."""
+        return Course(nominal(self.computing), nominal(self.ideal), nominal(self.runtime))
+
 
 @dataclass(frozen=True)
 class Delays:
@@ -125,9 +129,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Correction:
-    """How a replay changes the delays of the closed form; made by `correction`."""
+    """How a replay changes the delays of the closed form; made by `correction`.
 
-    unequal: Change = Change()
+    It has nothing to say of unequal work, which no message changes.
+    """
+
     waiting: Change = Change()
     transfer: Change = Change()
 
@@ -151,8 +157,10 @@ def correction(work: Work, closed: Delays, replayed: Delays) -> Correction:
             return Change(seconds=after - before)
         return Change(after / before)
 
-    pairs = zip(vars(closed).values(), vars(replayed).values(), strict=True)
-    return Correction(*(change(nominal(before), nominal(after)) for before, after in pairs))
+    return Correction(
+        change(nominal(closed.waiting), nominal(replayed.waiting)),
+        change(nominal(closed.transfer), nominal(replayed.transfer)),
+    )
 
 
 def corrected(work: Work, found: Delays, correction: Correction) -> Course:
@@ -168,7 +176,7 @@ def corrected(work: Work, found: Delays, correction: Correction) -> Course:
     correction : Correction
         From the best estimate.
     """
-    computing = computation(work) + _changed(found.unequal, correction.unequal)
+    computing = computation(work) + found.unequal
     ideal = computing + work.overhead + _changed(found.waiting, correction.waiting)
     return Course(computing, ideal, ideal + _changed(found.transfer, correction.transfer))
 

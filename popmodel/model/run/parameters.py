@@ -111,7 +111,7 @@ class Parameters:
         word = self.profile.word("core.overlap")
         return minimum(self.get("core.overlap"), 1.0) if word is None else word
 
-    def bandwidth(self, active: int) -> Value:
+    def bandwidth(self, active: float) -> Value:
         """Return the bandwidth of a memory domain with some active cores, B/s.
 
         By the law of saturation if the machine shows one, else linear between measured counts.
@@ -126,10 +126,35 @@ class Parameters:
             if not counts[0] <= active <= counts[-1]:
                 raise self.profile.missing(f"memory.bsat (bandwidth of {active} cores)")
             found = self._by_count("memory.by_cores", counts, active)
-        meaning = f"memory bandwidth of {active} active cores of a domain"
-        return self.named(f"b_{active}", found, "B/s", meaning)
+        meaning = f"memory bandwidth of {active:g} active cores of a domain"
+        return self.named(f"b_{active:g}", found, "B/s", meaning)
 
-    def _by_count(self, table: str, counts: list[int], active: int) -> Value:
+    def domain_bandwidth(self) -> Value:
+        """Return the bandwidth of a memory domain with as many active cores as are known, B/s."""
+        cores = self.profile.topology.cores_per_domain
+        if "memory.bsat" in self.profile.quantities:
+            return self.bandwidth(cores)
+        return self.bandwidth(min(cores, self.profile.bandwidth_counts()[-1]))
+
+    def remote(self, on: int, data: int, key: str) -> Value:
+        """Return the bandwidth for data of another memory domain over that for local data.
+
+        Parameters
+        ----------
+        on, data : int
+            Memory domain of the core, and that of the data.
+        key : {'bandwidth', 'saturated'}
+            Of one core alone, or of all cores of the domain.
+        """
+        path = self.profile.remote(on, data, key)
+        if path not in self.profile.quantities:
+            self.remarks.add(
+                "the profile does not know the memory of other domains: assumed to give one core "
+                "0.35 to 0.9 of the local bandwidth"
+            )
+        return minimum(self.get(path), 1.0)
+
+    def _by_count(self, table: str, counts: list[int], active: float) -> Value:
         nearest = min(max(active, counts[0]), counts[-1])
         upper = next(count for count in counts if count >= nearest)
         at_upper = self.get(f"{table}.{upper}")

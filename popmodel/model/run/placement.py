@@ -1,27 +1,29 @@
 """Where processes and threads go: on which nodes, and on which cores of a node.
 
-Consecutive ranks share a node. On a node every process owns the same number of neighbouring cores,
-and its threads sit next to each other on the first of them, as ``OMP_PROC_BIND=close`` puts them.
-Processes, not the threads of one process, are scattered over a node that is not full: threads that
-share data stay near each other, processes get as much memory bandwidth as there is. Only threads
-that one socket has no room for are shared out evenly between sockets. The launch lines ask for this
-very layout, so a run that follows them is the run that was predicted.
+Consecutive ranks share a node. On a node every process owns the same number of neighbouring cores.
+With ``close`` its threads sit next to each other on the first of them: processes, not the threads
+of one process, are scattered over a node that is not full, so threads that share data stay near
+each other, and processes get as much memory bandwidth as there is. Only threads that one socket has
+no room for are shared out evenly between sockets. With ``spread`` the threads of a process are as
+far apart as its cores allow, and processes own all cores of the node. With ``none`` nothing binds
+them: the system is taken to keep all memory domains equally busy, and the masters of processes as
+well. Launch lines (`popmodel.model.run.launch`) ask for this very layout, so a run that follows
+them is the run that was predicted.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 
-import numpy as np
-from numpy.typing import NDArray
-
-from popmodel import shell
 from popmodel.errors import UsageError
 from popmodel.machine.topology import Topology
+from popmodel.model.run import layout
 from popmodel.units import plural
 from popmodel.values import dataclass
 
-Cores = NDArray[np.int64]
+BINDS = ("close", "spread", "none")
+"""How the threads of a process are bound to cores."""
 
 MOST_PROCESSES = 2**20
 """Processes that a placement is made for: patterns of messages are arrays over all ranks."""
@@ -43,7 +45,7 @@ class ImpossibleSplit(UsageError):
 
 @dataclass(frozen=True)
 class Allocation:
-    """What a run may use of a machine.
+    """What a run may use of a machine, and how it is bound to it.
 
     Attributes
     ----------
@@ -52,10 +54,13 @@ class Allocation:
         as are needed of those that the profile knows.
     cores_per_node : int or None
         Cores to use of a node at most; None for all.
+    bind : {'close', 'spread', 'none'}
+        Where the threads of a process are.
     """
 
     nodes: int | None = None
     cores_per_node: int | None = None
+    bind: str = "close"
 
     def available(self, topology: Topology) -> tuple[int, int]:
         """Return the nodes, and cores of each, that there are to use."""
@@ -63,6 +68,26 @@ class Allocation:
 
 
 WHOLE = Allocation()
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where processes of a full node are that share its memory domains in the same way.
+
+    Attributes
+    ----------
+    master : int
+        Memory domain of the master thread.
+    threads : tuple of float
+        Threads of a process in each memory domain of the node; expected ones if nothing binds
+        them.
+    processes : float
+        Number of these processes.
+    """
+
+    master: int
+    threads: tuple[float, ...]
+    processes: float
 
 
 @dataclass(frozen=True)
@@ -77,31 +102,41 @@ class Placement:
         Processes of a full node.
     nodes : int
         Nodes used; the last one may have fewer processes.
+    bind : {'close', 'spread', 'none'}
+        Where the threads of a process are.
     cores_per_process : int
         Neighbouring cores that a process owns; at least T, more on a node that is not full.
     per_socket : int or None
         Processes of a socket where each socket has as many, next to each other from its first core
         on; None where the processes of a node are next to each other from its first core on.
-    spread : bool
-        Whether the threads of a process are shared out evenly between the sockets that it owns.
+    places : {'cores', 'sockets'}
+        What OpenMP binds threads to: ``sockets`` where those of a process are shared out evenly
+        between the sockets that it owns.
     active, active_serial : int
         Busy cores of the fullest memory domain while all threads work, and while only the master of
         every process does.
     sockets_spanned, domains_spanned : int
         Sockets, and memory domains, that the threads of one process are on at most.
+    reach : int
+        Neighbouring cores from the first to the last thread of a process at most.
+    seats : tuple of Seat
+        Where the processes of a full node are.
     """
 
     processes: int
     threads: int
     per_node: int
     nodes: int
+    bind: str
     cores_per_process: int
     per_socket: int | None
-    spread: bool
+    places: str
     active: int
     active_serial: int
     sockets_spanned: int
     domains_spanned: int
+    reach: int
+    seats: tuple[Seat, ...]
 
     @property
     def cores(self) -> int:
@@ -164,7 +199,9 @@ def place(
     else:
         nodes = allocation.nodes
         per_node = _even(processes, threads, nodes, room)
-    return _on_nodes(processes, threads, per_node, nodes, topology)
+    if allocation.bind == "none":
+        return _unbound(processes, threads, per_node, nodes, topology)
+    return _bound(processes, threads, per_node, nodes, topology, allocation.bind)
 
 
 def _usable_cores(topology: Topology, allocation: Allocation) -> int:
@@ -205,97 +242,67 @@ def _even(processes: int, threads: int, nodes: int, room: int) -> int:
     return per_node
 
 
-def _on_nodes(
+def _bound(
+    processes: int, threads: int, per_node: int, nodes: int, topology: Topology, bind: str
+) -> Placement:
+    """Put every thread on a core."""
+    laid_out = {"close": layout.close, "spread": layout.spread}[bind]
+    found = laid_out(per_node, threads, topology)
+    size = topology.cores_per_domain
+    alike = Counter(map(tuple, found.parts(size).tolist()))
+    return Placement(
+        processes,
+        threads,
+        per_node,
+        nodes,
+        bind,
+        cores_per_process=found.size,
+        per_socket=found.per_socket,
+        places=found.places,
+        active=found.fullest(size),
+        active_serial=found.fullest(size, 1),
+        sockets_spanned=int(found.spanned(topology.cores_per_socket).max()),
+        domains_spanned=int(found.spanned(size).max()),
+        reach=int(found.cores[0, -1] - found.cores[0, 0]) + 1,
+        seats=tuple(
+            Seat(where[0], tuple(map(where.count, range(topology.domains))), count)
+            for where, count in alike.items()
+        ),
+    )
+
+
+def _unbound(
     processes: int, threads: int, per_node: int, nodes: int, topology: Topology
 ) -> Placement:
-    """Choose the cores that a process owns, of layouts that launchers can be asked for.
-
-    The threads of as few processes as possible are on several sockets, then on several memory
-    domains; then the fullest domain is as empty as possible.
-    """
-
-    def laid_out(
-        size: int, per_socket: int | None = None, *, spread: bool = False
-    ) -> tuple[tuple[int, ...], Placement]:
-        """A placement whose processes own ``size`` cores each; less is better."""
-        first, last, busy = _cores(per_node, threads, size, per_socket, topology, spread=spread)
-        sockets = last // topology.cores_per_socket - first // topology.cores_per_socket + 1
-        domains = last // topology.cores_per_domain - first // topology.cores_per_domain + 1
-        active, active_serial = (
-            int(np.bincount(cores // topology.cores_per_domain).max()) for cores in (busy, first)
-        )
-        where = Placement(
-            processes,
-            threads,
-            per_node,
-            nodes,
-            cores_per_process=size,
-            per_socket=per_socket,
-            spread=spread,
-            active=active,
-            active_serial=active_serial,
-            sockets_spanned=int(sockets.max()),
-            domains_spanned=int(domains.max()),
-        )
-        apart = int(sockets.sum()), int(domains.sum())
-        return (*apart, active, active_serial, int(per_socket is not None), size), where
-
-    most = topology.cores_per_node // per_node
-    whole = math.ceil(threads / topology.cores_per_socket) * topology.cores_per_socket
-    if topology.cores_per_socket < threads < whole <= most:
-        return laid_out(whole, spread=True)[1]
-    # sizes that make the processes of a socket or domain, or all, own it evenly
-    per_socket, per_domain = (
-        size // math.ceil(per_node / parts)
-        for size, parts in (
-            (topology.cores_per_socket, topology.sockets),
-            (topology.cores_per_domain, topology.domains),
-        )
+    """Let all memory domains be equally busy, and every thread be in any of them."""
+    domains = topology.domains
+    anywhere = (threads / domains,) * domains
+    return Placement(
+        processes,
+        threads,
+        per_node,
+        nodes,
+        "none",
+        cores_per_process=topology.cores_per_node // per_node,
+        per_socket=None,
+        places="cores",
+        active=min(topology.cores_per_domain, math.ceil(per_node * threads / domains)),
+        active_serial=math.ceil(per_node / domains),
+        sockets_spanned=min(threads, topology.sockets),
+        domains_spanned=min(threads, domains),
+        reach=topology.cores_per_node,
+        seats=tuple(Seat(domain, anywhere, per_node / domains) for domain in range(domains)),
     )
-    sizes = {size for size in (threads, per_domain, per_socket, most) if threads <= size <= most}
-    layouts = [laid_out(size) for size in sizes]
-    share, rest = divmod(per_node, topology.sockets)
-    if rest == 0 and threads <= per_socket:
-        by_socket = {size for size in (threads, per_domain, per_socket) if threads <= size}
-        layouts += [
-            laid_out(size, share) for size in by_socket if share * size <= topology.cores_per_socket
-        ]
-    elif threads <= topology.cores_per_socket and any(
-        one.sockets_spanned > 1 for _, one in layouts
-    ):
-        layouts = [laid_out(size) for size in range(threads, most + 1)]
-    return min(layouts, key=lambda layout: layout[0])[1]
-
-
-def _cores(
-    per_node: int,
-    threads: int,
-    size: int,
-    per_socket: int | None,
-    topology: Topology,
-    *,
-    spread: bool,
-) -> tuple[Cores, Cores, Cores]:
-    """First and last core of each process of a full node, and all that are busy."""
-    ranks = np.arange(per_node)
-    first = ranks * size
-    if per_socket is not None:
-        first = ranks // per_socket * topology.cores_per_socket + ranks % per_socket * size
-    offsets = np.arange(threads)
-    if spread:  # the system keeps the threads of a socket apart
-        sockets_owned = size // topology.cores_per_socket
-        shares = np.diff(np.arange(sockets_owned + 1) * threads // sockets_owned)
-        offsets = np.concatenate(
-            [
-                (socket * share + np.arange(share)) * topology.cores_per_socket // share
-                for socket, share in enumerate(shares)
-            ]
-        )
-    return first, first + offsets[-1], (first[:, None] + offsets).ravel()
 
 
 def remarks(placement: Placement, topology: Topology) -> list[str]:
     """Say where threads of a process are apart, or together while memory domains are idle."""
+    if placement.bind == "none":
+        parts = "" if topology.domains == 1 else f" over {topology.domains} memory domains"
+        return [
+            f"nothing binds threads to cores: taken to be shared out evenly{parts}; what moving "
+            "between cores costs is not modelled"
+        ]
     for parts, spanned, room in (
         ("sockets", placement.sockets_spanned, topology.cores_per_socket),
         ("memory domains", placement.domains_spanned, topology.cores_per_domain),
@@ -304,6 +311,8 @@ def remarks(placement: Placement, topology: Topology) -> list[str]:
             why = (
                 f"each has {plural(room, 'core')}"
                 if placement.threads > room
+                else "they are bound to be apart (spread)"
+                if placement.bind == "spread"
                 else f"{placement.per_node} processes of {plural(placement.threads, 'thread')} "
                 "on a node do not fit otherwise"
             )
@@ -311,60 +320,7 @@ def remarks(placement: Placement, topology: Topology) -> list[str]:
     if placement.threads > 1 and placement.per_node < topology.domains:
         return [
             f"{placement.per_node} of {topology.domains} memory domains of a node in use: the "
-            "threads of a process stay together; more processes with fewer threads use all"
+            "threads of a process stay together; more processes with fewer threads use all, as "
+            "does --bind spread"
         ]
     return []
-
-
-def launch_line(placement: Placement, program: str) -> str:
-    """Return the commands that start a program in this placement, for Slurm.
-
-    Parameters
-    ----------
-    placement : Placement
-        Where to run.
-    program : str
-        What to run; quoted if a shell would read it as more than one word.
-
-    Returns
-    -------
-    str
-        Settings of OpenMP and the command, on two lines joined by a backslash.
-
-    Raises
-    ------
-    UsageError
-        The program's name holds characters that are not to be seen.
-    """
-    # else ranks would take turns between the sockets, and a process might get cores of two
-    on_sockets = "block" if placement.per_socket is None else "cyclic"
-    words = [
-        f"srun -N {placement.nodes} -n {placement.processes} -c {placement.cores_per_process}",
-        f"--ntasks-per-node={placement.per_node}",
-        f"--distribution=block:{on_sockets}" if placement.per_node > 1 else "",
-        f"--cpu-bind=cores {_word(program)}",
-    ]
-    return f"{_environment(placement)} \\\n" + " ".join(word for word in words if word)
-
-
-def mpirun_line(placement: Placement, program: str) -> str:
-    """Return the same as `launch_line` for Open MPI without a batch system."""
-    where = f"{placement.per_node}:node"
-    if placement.per_socket is not None:
-        where = f"{placement.per_socket}:socket"
-    # its own variables are the only ones that Open MPI takes to other nodes by itself
-    exported = "-x OMP_NUM_THREADS -x OMP_PLACES -x OMP_PROC_BIND"
-    return f"{_environment(placement)} \\\n" + (
-        f"mpirun -np {placement.processes} {exported} "
-        f"--map-by ppr:{where}:PE={placement.cores_per_process} "
-        f"--bind-to core {_word(program)}"
-    )
-
-
-def _word(program: str) -> str:
-    return shell.quote(shell.plain(program, "the name of the program"))
-
-
-def _environment(placement: Placement) -> str:
-    where = "sockets OMP_PROC_BIND=spread" if placement.spread else "cores OMP_PROC_BIND=close"
-    return f"OMP_NUM_THREADS={placement.threads} OMP_PLACES={where}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +20,7 @@ from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.teams import Teams
 from popmodel.model.terms import memory
+from popmodel.model.uncertainty import drawn_only
 from popmodel.units import format_size
 from popmodel.values import dataclass
 
@@ -42,6 +44,13 @@ class Point:
         grid.
     overlap : {'none', 'ecm', 'full'} or None
         How all loops overlap arithmetic and transfers; None is as loops and machine say.
+    growth : mapping of str to value
+        What the spreads of items, ``persistent_cv`` and ``transient_cv``, are multiplied by at this
+        number of processes; 1 where nothing is said.
+    first_touch : {'threads', 'master', 'interleaved'}
+        Who touched the data of loops first that do not say it.
+    ranked : mapping of str to value
+        Names that formulas of ranks take instead, where fewer processes are looked at than run.
     """
 
     application: str
@@ -51,6 +60,9 @@ class Point:
     extent: tuple[int, ...] = ()
     periodic: tuple[bool, ...] = ()
     overlap: str | None = None
+    growth: Mapping[str, Value] = field(default_factory=dict)
+    first_touch: str = "threads"
+    ranked: Mapping[str, Value] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
@@ -93,7 +105,11 @@ class Point:
         """
         values = {**self.values, **self._of_machine(expression)}
         if key.of_ranks:
-            values = {**values, "rank": np.arange(self.placement.processes, dtype=np.float64)}
+            values = {
+                **values,
+                **self.ranked,
+                "rank": np.arange(self.placement.processes, dtype=np.float64),
+            }
         about = f"{self.application}: {what}"
         value = amounts.evaluate(expression, values, about, {"if_fits": self._if_fits})
         amounts.check(value, key.domain, expression, values, about)
@@ -126,9 +142,8 @@ class Point:
         cache = profile.topology.last_level_cache
         if cache is None:
             raise profile.missing("topology.caches")
-        sharing = profile.topology.processes_per_cache(
-            cache, self.placement.per_node, self.placement.threads
-        )
+        at = self.placement
+        sharing = profile.topology.processes_per_cache(cache, at.per_node, at.threads, at.reach)
         kappa = self.parameters.get("memory.kappa")
         capacity = memory.cache_capacity(kappa, cache.bytes, sharing)
         self._remark_threshold(working_set, capacity)
@@ -136,10 +151,10 @@ class Point:
 
     def _remark_threshold(self, working_set: Value, capacity: Value) -> None:
         """Say so if the draws do not agree whether a working set stays in the cache."""
-        fits = np.ravel(working_set <= capacity)
+        fits = drawn_only(np.ravel(working_set <= capacity))
         if fits.any() and not fits.all():
             size = format_size(numbers(working_set)[0], digits=3)
             self.parameters.remarks.add(
-                f"a working set of {size} fits the cache in {100 * fits[1:].mean():.0f} % of the "
+                f"a working set of {size} fits the cache in {100 * fits.mean():.0f} % of the "
                 "draws: intervals span both cases"
             )

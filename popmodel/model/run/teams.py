@@ -82,6 +82,12 @@ class Teams:
         times = list(dict(self._by_shape(op, size, comm)).values())
         return maximum(*times) if times else 0.0
 
+    def is_measured(self, op: str, size: Value, comm: Communicator = "world") -> bool:
+        """Whether the time of a collective follows from a measured one in all communicators."""
+        profile = self.messages.parameters.profile
+        shapes = {self._team(ranks).shape for ranks in self.members(comm)}
+        return all(measured.shares(profile, op, one, size) for one in shapes if one.size > 1)
+
     def in_teams(
         self, op: str, size: Value, comm: Communicator = "world"
     ) -> list[tuple[NDArray[np.int64], Value]]:

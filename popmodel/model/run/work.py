@@ -31,6 +31,8 @@ class Work:
         Waiting for other processes that no network removes, such as the start of a pipeline.
     transfer : value
         Messages and collectives, no waiting included.
+    measured : value
+        The part of ``transfer`` that follows from measured times, not from those of messages.
     steps : value
         How often processes meet in communication.
     serial_cycles, region_cycles : value
@@ -49,6 +51,7 @@ class Work:
     single_thread: Value = 0.0
     waiting: Value = 0.0
     transfer: Value = 0.0
+    measured: Value = 0.0
     steps: Value = 0.0
     serial_cycles: Value = 0.0
     region_cycles: Value = 0.0

@@ -85,6 +85,8 @@ class Signature:
         The region tree.
     units : mapping of str to str
         Units that were stated for parameters: ``B``, ``s``, ``1`` or what is counted.
+    first_touch : {'threads', 'master', 'interleaved'}
+        Who touched the data of loops first that do not say it.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Signature:
     imbalance: Mapping[str, Quantity]
     program: tuple[Item, ...]
     units: Mapping[str, str] = field(default_factory=dict)
+    first_touch: str = "threads"
 
     @cached_property
     def of_grid(self) -> frozenset[str]:

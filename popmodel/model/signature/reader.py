@@ -70,10 +70,10 @@ class SignatureReader(ProgramReader):
         grid = self.before_the_grid(grid, let)
         limits = self.section(document, "limits", self.limits, Limits())
         imbalance = self.section(document, "imbalance", self.imbalance, nothing)
+        first_touch = self.section(document, "memory", self.first_touch, "threads")
         program = self.part(lambda: self.body(document["program"], ("program",)), no_entries)
-        return Signature(
-            name, self.path, is_bundled, params, let, limits, grid, imbalance, program, units
-        )
+        before = (name, self.path, is_bundled, params, let, limits, grid, imbalance)
+        return Signature(*before, program, units, first_touch)
 
     def section(
         self,
@@ -227,6 +227,10 @@ class SignatureReader(ProgramReader):
                 read = partial(self.spread, key, table[key.name])
                 found[key.name] = self.part(read, Quantity(0.0))
         return found
+
+    def first_touch(self, table: Mapping[str, Any]) -> str:
+        where = ("memory", "first_touch")
+        return self.choice(key_of(*where), table, where)
 
     def spread(self, key: Key, value: object) -> Quantity:
         """Read a number of ``imbalance``."""

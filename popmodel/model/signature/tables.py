@@ -11,6 +11,7 @@ from popmodel.model.grammar.keys import EXPONENT, NOT_NEGATIVE, ONE_OR_MORE, POS
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.item import Table
+from popmodel.model.run.remote import FIRST_TOUCH
 
 _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
     "": (
@@ -26,6 +27,7 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         Key("limits", "", "none", "table: what a run must satisfy"),
         Key("decomp", "", "none", "table: how the cells of a grid are divided among processes"),
         Key("imbalance", "", "none", "table: how the work of the processes varies"),
+        Key("memory", "", "none", "table: in which memory domains the data of a process lies"),
         Key("program", "", None, "list of items, executed in order"),
     ),
     "app": (
@@ -76,6 +78,17 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
             POSITIVE,
         ),
         Key("growth_exponent", "1", "0", "H: both grow as (P/reference_processes)**H", EXPONENT),
+    ),
+    "memory": (
+        Key(
+            "first_touch",
+            "",
+            "threads",
+            "who touched the data first, in whose memory domain it lies: threads, those that use "
+            "it; master, the master thread of the process; interleaved, an equal share in every "
+            "domain that the threads of the process are on",
+            choices=FIRST_TOUCH,
+        ),
     ),
 }
 _INSIDE: tuple[type[Table], ...] = tuple(

@@ -30,10 +30,6 @@ class CoreTime:
     data: Value
     overhead: Value
 
-    def scaled(self, factor: Value) -> CoreTime:
-        """Return ``factor`` times as much of the same work."""
-        return CoreTime(self.arithmetic * factor, self.data * factor, self.overhead * factor)
-
 
 def core_time(
     iterations: Value,
@@ -77,7 +73,7 @@ def loop_time(core: CoreTime, caches: Value, memory: Value, overlap: str | Value
     busy = maximum(core.arithmetic, core.data) + core.overhead
     none, full = busy + caches + memory, maximum(busy, caches, memory)
     if not isinstance(overlap, str):
-        return none - overlap * (none - full)
+        return full + (1 - overlap) * (none - full)
     if overlap == "ecm":
         return maximum(busy, core.data + caches + memory)
     if overlap not in ("none", "full"):

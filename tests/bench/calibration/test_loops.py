@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.calibration.synthetic import QUIET, Job, Noise, launches, measured
+from bench.calibration.synthetic import QUIET, Job, Noise, absent, launches, measured
 
 from popmodel.bench.calibration import calibrate, loops
 from popmodel.bench.calibration.measured import Measured
@@ -47,7 +47,7 @@ def all_loops(omega: float) -> list[Job]:
 
 @pytest.mark.parametrize("omega", [0.0, 0.3, 0.8, 1.0])
 def test_the_factor_of_loops_that_follow_the_form_is_found(omega: float) -> None:
-    quantity, fit, remarks = loops.calibrate(measured(all_loops(omega)), TOPOLOGY, CORE)
+    quantity, fit, remarks = loops.calibrate(measured(all_loops(omega)), TOPOLOGY, CORE, {})
     assert quantity is not None
     for key in ("value", "low", "high"):
         assert quantity[key] == pytest.approx(omega, abs=1e-4)
@@ -62,7 +62,7 @@ def test_the_factor_of_loops_that_follow_the_form_is_found(omega: float) -> None
 
 def test_the_interval_holds_loops_that_differ() -> None:
     jobs = [loop(0.9, level="L2"), loop(0.7, level="L3"), loop(0.4, level="MEM")]
-    quantity, fit, _ = loops.calibrate(measured(jobs), TOPOLOGY, CORE)
+    quantity, fit, _ = loops.calibrate(measured(jobs), TOPOLOGY, CORE, {})
     assert quantity is not None
     assert (quantity["low"], quantity["value"], quantity["high"]) == pytest.approx((0.4, 0.7, 0.9))
     assert {one["level"]: one["overlap"] for one in fit["loops"]} == pytest.approx(
@@ -81,7 +81,7 @@ def test_noise_of_batches_and_launches_stays_within_the_interval() -> None:
         found = launches(
             all_loops(0.6), 5, np.random.default_rng(seed), Noise(launch=0.02, batch=0.03)
         )
-        quantity, _, _ = loops.calibrate(Measured(found), TOPOLOGY, CORE)
+        quantity, _, _ = loops.calibrate(Measured(found), TOPOLOGY, CORE, {})
         assert quantity is not None
         assert quantity["value"] == pytest.approx(0.6, abs=0.06)
         inside += quantity["low"] <= 0.6 <= quantity["high"]
@@ -93,20 +93,38 @@ def test_a_factor_that_is_beyond_by_the_error_of_times_is_cut() -> None:
     faster = Job(
         job.name, job.params, 0.95 * job.seconds, job.reference, 0.1, job.facts, job.arithmetic
     )
-    quantity, fit, _ = loops.calibrate(measured([faster], 3, QUIET), TOPOLOGY, CORE)
+    quantity, fit, _ = loops.calibrate(measured([faster], 3, QUIET), TOPOLOGY, CORE, {})
     assert quantity is not None
     assert (quantity["value"], quantity["high"]) == (1, 1)
     assert fit["residual"] == pytest.approx(1 / 0.95 - 1, abs=1e-4)
 
 
 def test_loops_in_which_one_part_is_nothing_tell_nothing() -> None:
-    assert loops.calibrate(measured([loop(0.5, share=5)]), TOPOLOGY, CORE) == (None, {}, [])
-    assert loops.calibrate(measured([]), TOPOLOGY, CORE) == (None, {}, [])
+    reasons: dict[str, str] = {}
+    found = loops.calibrate(measured([loop(0.5, share=5)]), TOPOLOGY, CORE, reasons)
+    assert found == (None, {}, [])
+    assert reasons == {
+        "core.overlap": "no measured loop had enough batches, and arithmetic and transfers of like "
+        "length"
+    }
+
+
+def test_a_loop_that_could_not_be_measured_says_why() -> None:
+    reasons: dict[str, str] = {}
+    gone = absent("mixed", "not enough memory", threads=1, bytes=1 << 28, arithmetic=100)
+    assert loops.calibrate(Measured([gone]), TOPOLOGY, CORE, reasons) == (None, {}, [])
+    assert reasons == {"core.overlap": "not enough memory"}
+
+
+def test_where_no_loop_was_asked_for_nothing_is_absent() -> None:
+    reasons: dict[str, str] = {}
+    assert loops.calibrate(measured([]), TOPOLOGY, CORE, reasons) == (None, {}, [])
+    assert reasons == {}
 
 
 def test_a_form_that_fits_badly_is_remarked() -> None:
     jobs = [loop(omega, level=level) for omega, level in ((1.0, "L2"), (0.0, "MEM"))]
-    _, fit, remarks = loops.calibrate(measured(jobs), TOPOLOGY, CORE)
+    _, fit, remarks = loops.calibrate(measured(jobs), TOPOLOGY, CORE, {})
     assert fit["residual"] == pytest.approx((0.5 + 0.25) / 2, abs=1e-3)
     assert remarks == [
         "core.overlap: one factor meets the times of the measured loops to 38 % only (median; "
@@ -115,18 +133,20 @@ def test_a_form_that_fits_badly_is_remarked() -> None:
 
 
 def test_arithmetic_that_is_slower_than_the_core_is_remarked() -> None:
-    _, _, remarks = loops.calibrate(measured([loop(0.5, rate=4e9)]), TOPOLOGY, CORE)
+    _, _, remarks = loops.calibrate(measured([loop(0.5, rate=4e9)]), TOPOLOGY, CORE, {})
     assert remarks == [
         "core.overlap: the arithmetic of the measured loops ran at 25 % of the peak of the cores"
     ]
-    assert loops.calibrate(measured([loop(0.5, rate=4e9)]), TOPOLOGY, {})[2] == []
+    assert loops.calibrate(measured([loop(0.5, rate=4e9)]), TOPOLOGY, {}, {})[2] == []
     # short loops are limited by their loads and stores
-    _, _, remarks = loops.calibrate(measured([loop(0.5, level="L2", share=50, rate=4e9)]), {}, CORE)
+    _, _, remarks = loops.calibrate(
+        measured([loop(0.5, level="L2", share=50, rate=4e9)]), {}, CORE, {}
+    )
     assert remarks == []
 
 
 def test_many_cores_are_compared_with_their_peak() -> None:
-    _, fit, remarks = loops.calibrate(measured([loop(0.5, threads=4)]), TOPOLOGY, CORE)
+    _, fit, remarks = loops.calibrate(measured([loop(0.5, threads=4)]), TOPOLOGY, CORE, {})
     assert remarks == []
     assert fit["loops"][0]["threads"] == 4
 

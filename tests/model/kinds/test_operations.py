@@ -177,7 +177,7 @@ def test_every_third_time() -> None:
     signature = steps('collective = { op = "allreduce", bytes = 8, every = 3 }', 9, grid="")
     assert_same(*both(signature, 16))
     model = model_of(signature, 16, 1)
-    program_ = outline(Script.of(model.work()), {}).program
+    program_ = outline(Script.of(model.work(), {}), {}).program
     assert program_.operations == 3 * 16
     assert set(program_.kind.tolist()) == {Op.COLLECTIVE}
 

@@ -20,7 +20,7 @@ from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 from popmodel.model.run.teams import Teams
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import interval
+from popmodel.model.uncertainty import interval, nominal
 from popmodel.prediction.elasticity import elasticities
 from popmodel.prediction.predict import predict
 
@@ -204,7 +204,7 @@ def test_another_network_changes_a_measured_time_as_the_formula_says() -> None:
         ratio = [runtime(plain, 8, 512, **changed) for changed in (factors, {})]
         found = [runtime(profile, 8, 512, **changed)[0] for changed in (factors, {})]
         assert found[1] == pytest.approx(seconds(8, 512))
-        assert found[0] / found[1] == pytest.approx(float(ratio[0] / ratio[1]))
+        assert found[0] / found[1] == pytest.approx(nominal(ratio[0]) / nominal(ratio[1]))
 
 
 def test_the_interval_is_that_of_the_measurement_and_wider_beyond() -> None:

@@ -13,14 +13,7 @@ from popmodel.errors import UsageError
 from popmodel.machine.topology import Cache, Topology
 from popmodel.model import signatures as signature
 from popmodel.model.run.grid import best_grid, divisors
-from popmodel.model.run.placement import (
-    Allocation,
-    ImpossibleSplit,
-    launch_line,
-    mpirun_line,
-    place,
-    remarks,
-)
+from popmodel.model.run.placement import Allocation, ImpossibleSplit, place, remarks
 from popmodel.model.signature.names import check_requirements, names
 
 NODES = Topology(4, 16, 2, 2, (Cache("L3", 2**24, 8),))
@@ -183,7 +176,7 @@ def test_a_placement_is_possible_on_the_machine(
     owned = [range(core, core + placement.cores_per_process) for core in first]
     assert max(cores[-1] for cores in owned) < topology.cores_per_node
     used = [cores[:threads] for cores in owned]
-    if placement.spread:
+    if placement.places == "sockets":
         assert placement.cores_per_process % (split * size) == 0
         turns = range(placement.cores_per_process // (split * size))
         used = [spread_out(cores, threads, len(turns)) for cores in owned]
@@ -218,44 +211,49 @@ def test_threads_that_are_apart_are_noted() -> None:
     ]
 
 
+def test_what_binding_does_is_noted() -> None:
+    spread = Allocation(bind="spread")
+    assert remarks(place(1, 4, NODES, spread), NODES) == [
+        "the threads of a process span 2 sockets: they are bound to be apart (spread)"
+    ]
+    assert remarks(place(2, 4, NODES, spread), NODES) == []
+    loose = place(1, 4, NODES, Allocation(bind="none"))
+    assert remarks(loose, NODES) == [
+        "nothing binds threads to cores: taken to be shared out evenly over 2 memory domains; what "
+        "moving between cores costs is not modelled"
+    ]
+    one = Topology(1, 16, 1, 1, ())
+    assert "evenly; what" in remarks(place(1, 4, one, Allocation(bind="none")), one)[0]
+
+
+def test_threads_that_nothing_binds_are_shared_out_evenly() -> None:
+    loose = Allocation(nodes=1, bind="none")
+    found = place(3, 3, NODES, loose)
+    assert (found.active, found.active_serial) == (5, 2)  # 9 threads, 3 masters on 2 domains
+    assert (found.sockets_spanned, found.domains_spanned, found.reach) == (2, 2, 16)
+    assert sum(seat.processes for seat in found.seats) == found.per_node
+    assert all(sum(seat.threads) == pytest.approx(3) for seat in found.seats)
+    single = place(16, 1, NODES, loose)
+    assert (single.active, single.active_serial, single.domains_spanned) == (8, 8, 1)
+
+
+def test_seats_count_the_threads_of_processes_by_domain() -> None:
+    found = place(3, 5, NODES, Allocation(nodes=1))
+    assert [(seat.master, seat.threads, seat.processes) for seat in found.seats] == [
+        (0, (5, 0), 1),
+        (0, (3, 2), 1),
+        (1, (0, 5), 1),
+    ]
+    assert [seat.processes for seat in place(16, 1, NODES).seats] == [8, 8]
+
+
 def test_idle_memory_domains_are_noted_where_threads_could_use_them() -> None:
     assert remarks(place(1, 8, NODES), NODES) == [
         "1 of 2 memory domains of a node in use: the threads of a process stay together; more "
-        "processes with fewer threads use all"
+        "processes with fewer threads use all, as does --bind spread"
     ]
     assert remarks(place(2, 4, NODES), NODES) == []
     assert remarks(place(1, 1, NODES), NODES) == []
-
-
-def test_launch_lines() -> None:
-    placement = place(16, 4, NODES)
-    assert launch_line(placement, "./a") == (
-        "OMP_NUM_THREADS=4 OMP_PLACES=cores OMP_PROC_BIND=close \\\n"
-        "srun -N 4 -n 16 -c 4 --ntasks-per-node=4 --distribution=block:block --cpu-bind=cores ./a"
-    )
-    assert mpirun_line(placement, "./a").endswith(
-        "mpirun -np 16 -x OMP_NUM_THREADS -x OMP_PLACES -x OMP_PROC_BIND "
-        "--map-by ppr:4:node:PE=4 --bind-to core ./a"
-    )
-
-
-def test_launch_lines_scatter_processes_over_a_node_that_is_not_full() -> None:
-    placement = place(8, 2, NODES, Allocation(nodes=4))
-    assert "OMP_NUM_THREADS=2 " in launch_line(placement, "./a")
-    assert "srun -N 4 -n 8 -c 8 --ntasks-per-node=2 " in launch_line(placement, "./a")
-    assert " --map-by ppr:2:node:PE=8 " in mpirun_line(placement, "./a")
-    wide = place(1, 12, NODES)
-    assert "OMP_PLACES=sockets OMP_PROC_BIND=spread " in launch_line(wide, "./a")
-    assert "srun -N 1 -n 1 -c 16 " in launch_line(wide, "./a")
-    assert " --map-by ppr:1:node:PE=16 " in mpirun_line(wide, "./a")
-    alone = place(1, 4, NODES)
-    assert "srun -N 1 -n 1 -c 4 --ntasks-per-node=1 --cpu-bind" in launch_line(alone, "./a")
-
-
-def test_a_program_is_one_word_of_the_shell() -> None:
-    placement = place(16, 4, NODES)
-    for line in (launch_line(placement, "./a b; c $D"), mpirun_line(placement, "./a b; c $D")):
-        assert line.endswith(" './a b; c $D'")
 
 
 @pytest.mark.parametrize(("processes", "active"), [(2, 1), (6, 3), (10, 5), (12, 6), (14, 7)])
@@ -273,8 +271,6 @@ def test_processes_that_would_straddle_sockets_are_shared_out_by_socket() -> Non
     wide = Topology(4, 36, 2, 2, ())
     placement = place(8, 4, wide)
     assert (placement.per_socket, placement.sockets_spanned, placement.active) == (4, 1, 16)
-    assert " --distribution=block:cyclic " in launch_line(placement, "./a")
-    assert " --map-by ppr:4:socket:PE=4 " in mpirun_line(placement, "./a")
     uneven = place(5, 4, wide)  # six cores each, three of them on the first socket
     assert (uneven.per_socket, uneven.cores_per_process, uneven.sockets_spanned) == (None, 6, 1)
 

@@ -1,0 +1,101 @@
+"""``--bind`` of predict, sweep and validate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import popmodel as package
+from popmodel.errors import UsageError
+
+Call = Callable[..., tuple[int, str, str]]
+RUN = ("predict", "--procs", "2", "--threads", "4", "--nodes", "1")
+ONE = ("predict", "--procs", "1", "--threads", "4", "--nodes", "1")
+
+
+def predicted(popmodel: Call, *words: str) -> Any:
+    return json.loads(popmodel(*words, "--format", "json")[1])
+
+
+def test_the_layout_is_in_the_document(popmodel: Call) -> None:
+    close, spread, loose = (
+        predicted(popmodel, *ONE, "--bind", bind)["placement"]
+        for bind in ("close", "spread", "none")
+    )
+    assert close == {
+        "nodes": 1,
+        "processes_per_node": 1,
+        "grid": [1, 1, 1],
+        "bind": "close",
+        "cores_per_process": 4,
+        "active": 4,
+        "active_serial": 1,
+        "sockets_spanned": 1,
+        "domains_spanned": 1,
+    }
+    assert spread == {
+        **close,
+        "bind": "spread",
+        "cores_per_process": 16,
+        "active": 2,
+        "sockets_spanned": 2,
+        "domains_spanned": 2,
+    }
+    assert loose == {**spread, "bind": "none"}
+
+
+def test_close_is_the_default(popmodel: Call) -> None:
+    runtimes = [predicted(popmodel, *RUN, *more)["runtime"] for more in ((), ("--bind", "close"))]
+    assert runtimes[0] == runtimes[1]
+
+
+def test_the_screen_and_the_launch_lines_say_what_binds_threads(popmodel: Call) -> None:
+    out = popmodel(*RUN, "--bind", "none")[1]
+    assert "grid 1x1x2, threads not bound" in out
+    assert "OMP_PROC_BIND=false" in out
+    assert "nothing binds threads to cores" in " ".join(out.split())
+    assert ", threads spread\n" in popmodel(*RUN, "--bind", "spread")[1]
+    assert "thread" not in popmodel(*RUN)[1].splitlines()[2]
+
+
+def test_sweep_places_all_splits_so(popmodel: Call) -> None:
+    words = ("sweep", "--cores", "4", "--bind", "spread")
+    document = predicted(popmodel, *words)
+    assert document["bind"] == "spread"
+    assert "OMP_PROC_BIND=spread" in document["choices"][0]["launch"]
+    assert ", threads spread " in " ".join(popmodel(*words)[1].split())
+
+
+def test_measured_runs_are_compared_with_runs_that_nothing_binds(
+    popmodel: Call, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs.csv"
+    runs.write_text("processes,threads,runtime\n2,4,1.0\n")
+    words = ("validate", "stencil3d", str(runs), "--nodes", "1", "--bind", "none")
+    (split,) = json.loads(popmodel(*words, "--format", "json")[1])["splits"]
+    runtime = predicted(popmodel, *RUN, "--bind", "none")["runtime"]
+    assert split["runtime"]["predicted"] == pytest.approx(runtime["value"])
+
+
+def test_an_unknown_binding_is_refused(popmodel: Call) -> None:
+    status, out, err = popmodel(*RUN, "--bind", "spred")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[:2] == [
+        "popmodel: error: --bind: unknown value 'spred'",
+        "hint: did you mean spread?",
+    ]
+    with pytest.raises(UsageError, match="bind: unknown choice 'far'") as caught:
+        package.predict("stencil3d", procs=2, bind="far")
+    assert caught.value.hint == "choices: close, spread, none"
+
+
+def test_formulas_are_those_of_the_layout(popmodel: Call) -> None:
+    words = (*ONE, "--formula", "runtime")
+    assert "memory bandwidth of 4 active cores of a domain" in popmodel(*words)[1]
+    assert (
+        "memory bandwidth of 2 active cores of a domain" in popmodel(*words, "--bind", "spread")[1]
+    )

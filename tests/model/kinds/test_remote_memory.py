@@ -1,0 +1,129 @@
+"""Loops whose data lies in other memory domains: never faster than with data of their own."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from model.two_sockets import machine, ratios
+
+from popmodel.errors import PopmodelError
+from popmodel.machine import profile
+from popmodel.machine.profile import Profile
+from popmodel.model import signatures
+from popmodel.model.run.placement import Allocation
+from popmodel.model.study import Study, multithreading
+from popmodel.model.uncertainty import nominal
+
+TWO = machine(2, 2, {"0-1": ratios(0.5, 0.25), "1-0": ratios(0.5, 0.25)})
+LOOP = "trip = 16000000, bytes.MEM = 24, flops = {flops}"
+HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
+
+
+def signature(kind: str, touch: str, flops: float = 0, table: str = "") -> str:
+    key = f', first_touch = "{touch}"' if touch else ""
+    loop = LOOP.format(flops=flops)
+    constructs = ", constructs = {}" if kind == "parallel" else ""
+    return f"{HEAD}{table}[[program]]\n{kind} = {{ {loop}{key}{constructs} }}\n"
+
+
+def study(text: str, known: Profile = TWO, bind: str = "close") -> Study:
+    document = dict(known.document)
+    document["core"] = {
+        "freq": {str(n): {"value": 2e9, "origin": "user"} for n in (1, 16)},
+        "flop_per_cycle": {"value": 4.0, "origin": "user"},
+        "overlap": "none",
+    }
+    full = profile.from_document(document)
+    allocation = Allocation(nodes=1, bind=bind)
+    return Study(signatures.from_text(text), full, {}, 0, 0, allocation=allocation)
+
+
+def runtime(text: str, split: tuple[int, int], known: Profile = TWO, bind: str = "close") -> float:
+    one = study(text, known, bind)
+    return nominal(one.run(one.admit(*split), one.sources()).modelled.runtime)
+
+
+def test_streams_of_a_full_node() -> None:
+    """384 MB by 16 cores: 40 GB/s of each domain, of one domain, 10 GB/s of the connection."""
+    times = {
+        touch: runtime(signature("parallel", touch), (1, 16))
+        for touch in ("threads", "interleaved", "master")
+    }
+    assert times["threads"] == pytest.approx(384e6 / 80e9, rel=1e-3)
+    # a quarter of the bytes crosses each way, at 10 GB/s; half of them come to the master's cores
+    assert times["interleaved"] == pytest.approx(96e6 / 10e9, rel=1e-3)
+    assert times["master"] == pytest.approx(192e6 / 10e9, rel=1e-3)
+
+
+def test_serial_parts_use_what_the_threads_touched() -> None:
+    """384 MB at 20 GB/s, half of them at half the bandwidth."""
+    serial = runtime(signature("serial", ""), (1, 16))
+    assert serial == pytest.approx((192e6 + 2 * 192e6) / 20e9, rel=1e-3)
+    assert runtime(signature("serial", "master"), (1, 16)) == pytest.approx(384e6 / 20e9, rel=1e-3)
+    assert runtime(signature("serial", ""), (2, 8)) == pytest.approx(384e6 / 20e9, rel=1e-3)
+
+
+def test_the_signature_says_it_of_all_loops_that_do_not() -> None:
+    table = '[memory]\nfirst_touch = "master"\n'
+    split = (1, 16)
+    master = runtime(signature("parallel", "master"), split)
+    assert runtime(signature("parallel", "", table=table), split) == master
+    own = runtime(signature("parallel", "threads", table=table), split)
+    assert own == runtime(signature("parallel", ""), split) < master
+
+
+@given(
+    st.sampled_from(["parallel", "serial"]),
+    st.integers(0, 3).map(lambda power: (2**power, 16 // 2**power)),
+    st.sampled_from(["close", "spread", "none"]),
+    st.floats(0, 200),
+    st.floats(0.05, 1),
+    st.floats(0.05, 1),
+)
+def test_remote_is_never_faster(
+    kind: str, split: tuple[int, int], bind: str, flops: float, one: float, all_: float
+) -> None:
+    known = machine(2, 2, {"0-1": ratios(one, all_)})
+    local, shared, master = (
+        runtime(signature(kind, touch, flops), split, known, bind)
+        for touch in ("threads", "interleaved", "master")
+    )
+    if kind == "parallel" and bind != "none":
+        assert local <= shared * (1 + 1e-9)
+        assert shared <= master * (1 + 1e-9)
+    if kind == "serial":
+        assert master <= shared * (1 + 1e-9)
+    closer = machine(2, 2, {"0-1": ratios((1 + one) / 2, (1 + all_) / 2)})
+    for touch in ("threads", "interleaved", "master"):
+        nearer = runtime(signature(kind, touch, flops), split, closer, bind)
+        assert nearer <= runtime(signature(kind, touch, flops), split, known, bind) * (1 + 1e-9)
+
+
+@given(st.sampled_from([(1, 16), (4, 4), (16, 1)]), st.floats(0, 200))
+def test_one_domain_knows_no_difference(split: tuple[int, int], flops: float) -> None:
+    known = machine(1, 1)
+    found = {
+        runtime(signature("parallel", touch, flops), split, known, bind)
+        for touch in ("threads", "interleaved", "master")
+        for bind in ("close", "spread", "none")
+    }
+    assert len(found) == 1
+
+
+def test_remote_data_is_a_loss_of_the_threads() -> None:
+    """e_mt compares with one thread, whose data is its own."""
+    one = study(signature("parallel", "master"))
+    where = one.admit(1, 16)
+    e_mt = multithreading(one.run(where, one.sources()).work, where)
+    assert e_mt is not None
+    assert e_mt.value == pytest.approx(384e6 / 20e9 / 16 / (192e6 / 10e9), rel=1e-3)
+
+
+def test_an_unknown_place_of_data_is_refused() -> None:
+    for text in (
+        signature("parallel", "chance"),
+        signature("serial", "", table='[memory]\nfirst_touch = "chance"\n'),
+    ):
+        with pytest.raises(PopmodelError, match="threads, master or interleaved, not 'chance'"):
+            signatures.from_text(text)

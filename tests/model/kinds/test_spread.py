@@ -1,0 +1,117 @@
+"""Items whose work differs between processes by a spread of their own."""
+
+from __future__ import annotations
+
+import pytest
+from model.demo import machine, program
+
+from popmodel.formulas.derivation import formula
+from popmodel.model.changes import factors_of
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature.program import Signature
+from popmodel.model.study import Study
+from popmodel.model.terms.imbalance import expected_maximum
+from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import Prediction
+
+HALVES = """
+[[program]]
+loop = {{ count = 100 }}
+[[program.body]]
+parallel = {{ name = "uneven", trip = 64, inner = 1000, flops = 2{} }}
+[[program.body]]
+parallel = {{ name = "even", trip = 64, inner = 1000, flops = 2 }}
+[[program.body]]
+collective = {{ op = "barrier" }}
+"""
+
+
+def halves(own: str, **sections: str) -> Signature:
+    return program(HALVES.format(own), **sections)
+
+
+def balance(signature: Signature, processes: int = 16) -> float:
+    return of_metric(predict(signature, machine(), processes, 1, draws=0), "process_load_balance")
+
+
+def of_metric(found: Prediction, metric: str) -> float:
+    return found.metrics["hybrid-additive"][metric].value
+
+
+def test_a_region_that_is_half_the_work_counts_half() -> None:
+    own = halves(", persistent_cv = 0.1")
+    everywhere = halves("", imbalance="persistent_cv = 0.05")
+    assert balance(own) == pytest.approx(balance(everywhere), rel=1e-3)
+    assert balance(own) < balance(halves("")) == 1.0
+
+
+def test_it_stands_in_place_of_that_of_the_program() -> None:
+    common = {"imbalance": "persistent_cv = 0.1"}
+    assert balance(halves(", persistent_cv = 0", **common)) == pytest.approx(
+        balance(halves("", imbalance="persistent_cv = 0.05")), rel=1e-3
+    )
+    # the other kind of spread stays that of the program
+    assert balance(halves(", transient_cv = 0", **common)) == balance(halves("", **common))
+
+
+def test_it_grows_with_processes_as_that_of_the_program() -> None:
+    growth = "reference_processes = 4\ngrowth_exponent = 0.5"
+    for processes in (4, 16, 64):
+        own = balance(halves(", persistent_cv = 0.1", imbalance=growth), processes)
+        cv = 0.05 * (processes / 4) ** 0.5
+        expected = balance(halves("", imbalance=f"persistent_cv = {cv}"), processes)
+        assert own == pytest.approx(expected, rel=1e-3)
+
+
+def test_what_if_changes_it_as_well() -> None:
+    def unequal(**what_if: float) -> float:
+        study = Study(halves(", persistent_cv = 0.1"), machine(), {}, 0, 0, factors_of(what_if))
+        run = study.run(study.admit(16, 1), study.sources())
+        computing = float(run.work.share)
+        return float(run.course.computing) / computing - 1
+
+    assert unequal() == pytest.approx(0.05 * expected_maximum(16))
+    assert unequal(imbalance=0.5) == pytest.approx(0.5 * unequal())
+    found = predict(halves(", persistent_cv = 0.1"), machine(), 16, 1, draws=0)
+    assert "half the imbalance" in found.remedies
+    assert any(one.label == "persistent imbalance" for one in found.elasticities)
+
+
+@pytest.mark.parametrize("own", [", persistent_cv = 0.1", ", transient_cv = 'c*P/16'"])
+@pytest.mark.parametrize("common", ["", "persistent_cv = 0.02\ntransient_cv = 0.03"])
+def test_the_printed_formula_gives_the_predicted_value(own: str, common: str) -> None:
+    one = halves(own, params="c = { value = 0.05, low = 0.04, high = 0.06 }", imbalance=common)
+    found = formula(one, machine(), 16, 1)  # checks what it prints
+    alone = predict(one, machine(), 16, 1, draws=0)
+    assert found.equations[0].value == pytest.approx(alone.runtime.value, rel=1e-12)
+
+
+def test_an_uncertain_spread_makes_an_interval() -> None:
+    cv = "c = { value = 0.05, low = 0.02, high = 0.1 }"
+    one = halves(", persistent_cv = 'c'", params=cv)
+    found = predict(one, machine(), 16, 1).metrics["hybrid-additive"]["process_load_balance"]
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.value - 0.02 < found.value + 0.01 < found.high
+
+
+def test_threads_that_share_a_serial_loop_leave_its_spread() -> None:
+    text = HALVES.format("").replace(
+        'parallel = { name = "even", trip = 64, inner = 1000, flops = 2 }',
+        'serial = { name = "alone", trip = 64000, flops = 2, persistent_cv = 0.2 }',
+    )
+    found = predict(program(text), machine(), 4, 4, draws=0)
+    assert "parallelise alone" in found.remedies
+    assert of_metric(found, "process_load_balance") < 1
+
+
+@pytest.mark.parametrize(
+    ("own", "problem"),
+    [
+        (", persistent_cv = -0.1", "persistent_cv must be at least 0, not -0.1"),
+        (", transient_cv = 'x'", "transient_cv: unknown name 'x'"),
+    ],
+)
+def test_a_spread_that_makes_no_sense_is_refused(own: str, problem: str) -> None:
+    with pytest.raises(SignatureError, match=problem):
+        halves(own)

@@ -1,0 +1,231 @@
+"""Traffic to memory: layer conditions, bandwidth, and loops that share a memory domain.
+
+The law of sharing is held against references that share no code with it: a closed queue by mean
+value analysis, a simulation of cores that take turns at the memory, and the published recursion.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from popmodel.model.terms import memory
+
+Array = NDArray[np.float64]
+
+CORES = np.array([1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64])
+ALONE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
+STREAMING = (2.0, 2.5, 4.0, 8.0)
+"""Time alone of loops, and of those that only move data, in transfers of a full domain."""
+
+positive = st.floats(1e-3, 1e3)
+
+
+@given(st.floats(1e9, 2e10), st.floats(1.5, 8.0), st.floats(2.0, 20.0))
+def test_bandwidth_is_linear_at_first_and_saturates(b1: float, factor: float, q: float) -> None:
+    bsat = b1 * factor
+    values = [memory.bandwidth(cores, b1, bsat, q) for cores in (1, 2, 4, 8, 64, 4096)]
+    assert values[0] == pytest.approx(b1)
+    assert all(b >= a * (1 - 1e-12) for a, b in itertools.pairwise(values))
+    assert all(v <= bsat * (1 + 1e-12) for v in values)
+    assert values[-1] == pytest.approx(bsat, rel=0.02)
+
+
+def test_layer_condition() -> None:
+    capacity = memory.cache_capacity(0.5, 100.0, 2)
+    assert capacity == 25.0
+    assert memory.if_fits(25.0, capacity, 1.0, 8.0) == 1.0
+    assert memory.if_fits(25.1, capacity, 1.0, 8.0) == 8.0
+
+
+# -- references: time of a loop on some cores, in transfers of a full domain
+
+
+def recursion(alone: float) -> Array:
+    """H. Stengel et al., ICS 2015: half a transfer of waiting for every other busy core."""
+    utilisation, found = 0.0, []
+    for n in range(1, CORES[-1] + 1):
+        utilisation = min(1.0, n / (alone + utilisation * (n - 1) / 2))
+        found.append(n / utilisation)
+    return np.array(found)[CORES - 1]
+
+
+def mean_values(alone: float) -> Array:
+    """Closed network of cores and one server that they share, whatever the times' distribution."""
+    waiting, found = 0.0, []
+    for n in range(1, CORES[-1] + 1):
+        at_server = 1 + waiting
+        waiting = n / (alone - 1 + at_server) * at_server
+        found.append(alone - 1 + at_server)
+    return np.array(found)[CORES - 1]
+
+
+def turns(alone: float, cv: float) -> Array:
+    """Cores compute, queue for the memory in order and move data, all for random times."""
+    return np.array([alone if n == 1 else in_order(alone, int(n), cv) for n in CORES])
+
+
+def in_order(alone: float, cores: int, cv: float, events: int = 6000) -> float:
+    rng = np.random.default_rng([cores, round(8 * alone)])
+    count = max(events, 150 * cores)
+    moving, computing = (
+        rng.gamma(1 / cv**2, mean * cv**2, count) if mean else np.zeros(count)
+        for mean in (1.0, alone - 1)
+    )
+    moving *= count / moving.sum()  # the same work in every experiment
+    asks = [(start, core) for core, start in enumerate(rng.uniform(0, alone, cores))]
+    heapq.heapify(asks)
+    free, ends = 0.0, []
+    for move, compute in zip(moving, computing, strict=True):
+        asked, core = heapq.heappop(asks)
+        free = max(asked, free) + move
+        ends.append(free)
+        heapq.heappush(asks, (free + compute, core))
+    warm = count // 4
+    return cores * (ends[-1] - ends[warm]) / (count - 1 - warm)
+
+
+REFERENCES: dict[str, Callable[[float], Array]] = {
+    "shared": functools.cache(mean_values),
+    "turns .5": functools.cache(functools.partial(turns, cv=0.5)),
+    "turns .25": functools.cache(functools.partial(turns, cv=0.25)),
+    "recursion": functools.cache(recursion),
+}
+
+
+def law(alone: float, streaming: float, q: float, *, sharper: bool = True) -> Array:
+    """The law for a loop with one transfer, where one core alone moves data in ``streaming``."""
+    contended = CORES / np.asarray(memory.bandwidth(CORES, 1 / streaming, 1.0, q))
+    p = memory.sharpness(alone, streaming, q) if sharper else q
+    return np.asarray(memory.shared_time(alone, streaming, contended, p))
+
+
+def fitted(reference: Callable[[float], Array], streaming: float) -> float:
+    """Sharpness that a bandwidth by cores would give: that of the smallest largest error."""
+    candidates = np.geomspace(2, 12, 60)
+    errors = [
+        np.max(np.abs(law(streaming, streaming, q) / reference(streaming) - 1)) for q in candidates
+    ]
+    return float(candidates[int(np.argmin(errors))])
+
+
+@pytest.mark.parametrize(
+    ("name", "longest", "sharpness", "most", "median", "constant"),
+    [
+        ("shared", 64, (2.95, 3.6), 0.055, 0.008, 0.16),
+        ("turns .5", 64, (3.85, 4.6), 0.055, 0.008, 0.12),
+        ("turns .25", 64, (4.75, 7.2), 0.06, 0.006, 0.095),
+        ("recursion", 8, (2.95, 6.5), 0.175, 0.013, 0.15),
+        ("recursion", 64, (2.95, 6.5), 0.225, 0.019, 0.18),
+    ],
+)
+def test_error_of_the_law_over_the_whole_range_of_demand(
+    name: str,
+    longest: float,
+    sharpness: tuple[float, float],
+    most: float,
+    median: float,
+    constant: float,
+) -> None:
+    reference = REFERENCES[name]
+    largest, plain, medians = [], [], []
+    for streaming in STREAMING:
+        q = fitted(reference, streaming)
+        assert sharpness[0] <= q <= sharpness[1]
+        loops = [alone for alone in ALONE if streaming <= alone <= longest]
+        errors, errors_of_q = (
+            np.abs(
+                [
+                    law(alone, streaming, q, sharper=sharper) / reference(alone) - 1
+                    for alone in loops
+                ]
+            )
+            for sharper in (True, False)
+        )
+        largest.append(np.max(errors))
+        plain.append(np.max(errors_of_q))
+        medians.append(np.median(errors))
+    assert max(largest) < most
+    assert max(medians) < median
+    assert max(plain) < constant
+
+
+def test_the_hard_maximum_is_further_off() -> None:
+    for name, least in (("shared", 0.2), ("turns .25", 0.1)):
+        errors = [np.abs(np.maximum(a, CORES) / REFERENCES[name](a) - 1) for a in ALONE]
+        assert np.max(errors) > least
+
+
+# -- limits
+
+
+@given(positive, positive, st.floats(1.0, 1e4), st.floats(1.0, 500.0))
+def test_limits_of_a_shared_domain(data: float, rest: float, slower: float, q: float) -> None:
+    contended = data * slower
+    p = memory.sharpness(data + rest, data, q)
+    time = memory.shared_time(data + rest, data, contended, p)
+    assert time >= max(data + rest, contended) * (1 - 1e-9)
+    assert time <= (rest + contended) * (1 + 1e-9)  # a wait is no longer than without overlap
+    streaming = memory.shared_time(data, data, contended, memory.sharpness(data, data, q))
+    assert streaming == pytest.approx(contended)
+    assert memory.shared_time(data + rest, data, data, p) == pytest.approx(data + rest)
+
+
+@given(positive, positive, st.floats(1.0, 100.0), st.floats(2.0, 20.0), st.floats(1.0, 4.0))
+def test_less_bandwidth_never_makes_a_loop_faster(
+    data: float, rest: float, slower: float, q: float, factor: float
+) -> None:
+    def time(one: float, many: float) -> float:
+        p = memory.sharpness(rest + one, one, q)
+        return float(memory.shared_time(rest + one, one, many, p))
+
+    assert time(data * factor, data * slower * factor) >= time(data, data * slower) * (1 - 1e-9)
+    assert time(data, data * slower * factor) >= time(data, data * slower) * (1 - 1e-9)
+
+
+def test_a_loop_of_low_demand_does_not_wait() -> None:
+    """29 % of the domain's bandwidth on 8 cores: the time of one core, not that of b(8)."""
+    alone, streaming = 8 / 0.29, 4.0
+    for q in (2.5, 3.0, 6.0):
+        contended = 8 / memory.bandwidth(8, 1 / streaming, 1.0, q)
+        p = memory.sharpness(alone, streaming, q)
+        assert memory.shared_time(alone, streaming, contended, p) == pytest.approx(alone, rel=0.01)
+
+
+def test_the_busiest_core_ends_alone() -> None:
+    p, contended = 4.0, 40.0
+    assert memory.shared_time(10.0, 10.0, contended, p) == pytest.approx(contended)
+    assert memory.shared_time(10.0, 10.0, contended, p, 1.5) == pytest.approx(contended + 5.0)
+    assert memory.shared_time(10.0, 10.0, 10.0, p, 1.5) == pytest.approx(15.0)
+    assert memory.shared_time(10.0, 1.0, 1.0, p, 1.5) == pytest.approx(15.0)
+
+
+def test_loops_without_traffic_or_work_in_some_draws() -> None:
+    alone, data = np.array([1.0, 1.0, 0.0]), np.array([0.5, 0.0, 0.0])
+    with np.errstate(all="raise", under="ignore"):
+        p = memory.sharpness(alone, data, 3.0)
+        times = np.asarray(memory.shared_time(alone, data, 8 * data, p))
+    assert times[1:].tolist() == [1.0, 0.0]
+    assert 4.0 < times[0] < 4.5
+
+
+def test_stated_times_below_that_of_their_traffic_are_taken_at_their_word() -> None:
+    assert memory.sharpness(1.0, 2.0, 3.0) == 3.0
+    assert memory.shared_time(1.0, 2.0, 2.0, 3.0) == pytest.approx(1.0)
+    assert memory.shared_time(1.0, 2.0, 16.0, 3.0) == pytest.approx(16.0, rel=0.01)
+
+
+def test_large_sharpness_does_not_overflow() -> None:
+    for q in (1e2, 1e4, 1e30):
+        p = memory.sharpness(1e-6, 1e-7, q)
+        with np.errstate(over="raise", invalid="raise"):
+            assert memory.shared_time(1e-6, 1e-7, 64e-7, p) == pytest.approx(64e-7)
+            assert memory.shared_time(1e-6, 1e-7, 4e-7, p) == pytest.approx(1e-6)
