@@ -51,6 +51,7 @@ class Form:
         """Return the factor of a law; 1 without draws, and where it gives nothing."""
         return self._at(path, self.scores)
 
+    @np.errstate(over="ignore", invalid="ignore")  # `observe` looks at what came of it
     def applied(self, work: Work) -> Work:
         """Return the work of a process with the factors of the laws of its parts."""
         if not self.scores:
@@ -63,7 +64,7 @@ class Form:
             work,
             serial=master,
             stated=work.stated * loops,
-            serial_cycles=work.serial_cycles * master / maximum(work.serial, _TINY),
+            serial_cycles=work.serial_cycles * (master / maximum(work.serial, _TINY)),
             share=work.share * loops,
             stretched=work.stretched * loops,
             region_cycles=work.region_cycles * loops,

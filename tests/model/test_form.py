@@ -105,6 +105,11 @@ def test_a_measured_collective_has_no_error_of_the_law_of_messages() -> None:
     assert MESSAGES.path not in of("4 x 2", work=measured_only).quantities
 
 
+def test_times_that_are_too_large_are_no_warning() -> None:
+    applied = of("4 x 2").applied(replace(WORK, serial_cycles=1.7e308, region_cycles=1.7e308))
+    assert not np.isfinite(applied.region_cycles).all()
+
+
 def test_without_draws_nothing_is_changed() -> None:
     one = of("4 x 2", count=0)
     assert one.applied(WORK) == WORK
