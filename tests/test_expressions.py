@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from symbolic import symbolic
 
 from popmodel.errors import PopmodelError
-from popmodel.expressions import MAX_LENGTH, ExpressionError, parse
+from popmodel.expressions import MAX_LENGTH, ExpressionError, Takes, parse
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,24 @@ def test_names_that_sympy_knows_stay_symbols() -> None:
 
 
 def test_extra_functions_get_their_meaning_from_the_caller() -> None:
-    expression = parse("if_fits(ws, 1, 2)", functions={"if_fits": 3})
+    expression = parse("if_fits(ws, 1, 2)", functions={"if_fits": Takes(3)})
     fits = {"if_fits": lambda ws, hit, miss: hit if ws < 10 else miss}
     assert expression.evaluate({"ws": 5}, functions=fits) == 1
     assert expression.evaluate({"ws": 50}, functions=fits) == 2
     with pytest.raises(ExpressionError, match="function 'if_fits' is not defined"):
         expression.evaluate({"ws": 5})
+
+
+def test_a_function_may_take_a_word_behind_its_numbers() -> None:
+    functions = {"if_fits": Takes(3, ("L1", "L2"))}
+    given = {"if_fits": lambda ws, hit, miss, level="none": {"none": hit, "L2": miss}[level] + ws}
+    assert parse("if_fits(a, 10, 20)", functions).evaluate({"a": 1}, given) == 11
+    assert parse("if_fits(a, 10, 20, 'L2')", functions).evaluate({"a": 1}, given) == 21
+    for text in ("if_fits(a, 1, 2, 'L9')", "if_fits(a, 1, 2, 3)", "if_fits(a, 1, 2, L2)"):
+        with pytest.raises(ExpressionError, match="of if_fits is one of 'L1', 'L2', in quotes"):
+            parse(text, functions)
+    with pytest.raises(ExpressionError, match="'L1' is not a number"):
+        parse("if_fits('L1', 1, 2, 'L2')", functions)
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ from popmodel.expressions.algebra import (
     TracedAlgebra,
     walk,
 )
-from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, read_tree
+from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, Takes, read_tree
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["MAX_LENGTH", "Expression", "ExpressionError", "parse"]
+__all__ = ["MAX_LENGTH", "Expression", "ExpressionError", "Takes", "parse"]
 
 MAX_EXPONENT = 64  # of a constant power: exact arithmetic on 9**9**9 would never end
 
@@ -125,7 +125,7 @@ class Expression:
         return self.text
 
 
-def parse(text: str, functions: Mapping[str, int] | None = None, root: str = "") -> Expression:
+def parse(text: str, functions: Mapping[str, Takes] | None = None, root: str = "") -> Expression:
     """Read an expression.
 
     Allowed are numbers, names, ``+ - * / ** % //``, comparisons, ``and``, ``or``, ``not``,
@@ -136,8 +136,8 @@ def parse(text: str, functions: Mapping[str, int] | None = None, root: str = "")
     ----------
     text : str
         The expression, at most `MAX_LENGTH` characters.
-    functions : mapping of str to int, optional
-        Further functions by name, with the number of their arguments.
+    functions : mapping of str to Takes, optional
+        Further functions by name, with their arguments.
     root : str, optional
         What names with dots begin with: ``machine`` allows ``machine.memory.line``, a name as any
         other. Nothing is ever looked up as an attribute.

@@ -212,6 +212,8 @@ def walk(node: ast.expr, values: Mapping[str, Any], algebra: Algebra) -> Any:
     match node:
         case ast.Constant(value=int() | float() as value):
             return algebra.number(value)
+        case ast.Constant(value=str() as word):
+            return word
         case ast.Name(id=name):
             return values[name]
         case ast.Attribute():

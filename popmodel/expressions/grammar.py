@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 
 from popmodel.errors import PopmodelError, did_you_mean
+from popmodel.values import dataclass
 
 MAX_LENGTH = 2000  # characters; the longest formula anybody should want to read is far shorter
 _WITH_UNIT = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?\s*[a-zA-Z]+(?:/[a-zA-Z]+)?")
@@ -27,6 +28,22 @@ FUNCTIONS: Mapping[str, tuple[int, int | None]] = {
     "floor": (1, 1),
     "is_square": (1, 1),
 }
+
+
+@dataclass(frozen=True)
+class Takes:
+    """What a function beyond `FUNCTIONS` takes.
+
+    Attributes
+    ----------
+    numbers : int
+        Number of its arguments that are numbers.
+    words : tuple of str
+        One of them, in quotes, may stand behind the numbers.
+    """
+
+    numbers: int
+    words: tuple[str, ...] = ()
 
 
 class ExpressionError(PopmodelError):
@@ -77,7 +94,7 @@ _REFUSED: Mapping[type[ast.AST], str] = {
 
 
 def read_tree(
-    text: str, functions: Mapping[str, int], root: str = ""
+    text: str, functions: Mapping[str, Takes], root: str = ""
 ) -> tuple[ast.expr, set[str], set[str]]:
     """Parse a text and check it against the grammar.
 
@@ -85,8 +102,8 @@ def read_tree(
     ----------
     text : str
         The expression.
-    functions : mapping of str to int
-        Functions beyond `FUNCTIONS`, with the number of their arguments.
+    functions : mapping of str to Takes
+        Functions beyond `FUNCTIONS`, with their arguments.
     root : str
         What names with dots (``a.b``) begin with; without it there are none.
 
@@ -129,10 +146,14 @@ def read_tree(
         raise ExpressionError(text, f"syntax error ({problem})", column=column, hint=hint) from None
     except (MemoryError, RecursionError):
         raise ExpressionError(text, "is nested too deeply") from None
-    known = dict(FUNCTIONS) | {name: (n, n) for name, n in functions.items()}
+    known = dict(FUNCTIONS) | {
+        name: (takes.numbers, takes.numbers + bool(takes.words))
+        for name, takes in functions.items()
+    }
+    words = {name: takes for name, takes in functions.items() if takes.words}
     names: set[str] = set()
     calls: set[str] = set()
-    _check(tree, 0, leading, text, known, root, names, calls)
+    _check(tree, 0, leading, text, known, words, root, names, calls)
     return tree, names, calls
 
 
@@ -142,6 +163,7 @@ def _check(
     leading: int,
     text: str,
     known: Mapping[str, tuple[int, int | None]],
+    words: Mapping[str, Takes],
     root: str,
     names: set[str],
     calls: set[str],
@@ -200,12 +222,18 @@ def _check(
                 raise refuse(f"{name} takes {_count(least, most)} arguments, not {len(args)}")
             calls.add(name)
             children = args
+            if name in words and len(args) > words[name].numbers:
+                *children, last = args
+                offered = words[name].words
+                if not (isinstance(last, ast.Constant) and last.value in offered):
+                    listed = ", ".join(map(repr, offered))
+                    raise refuse(f"the last argument of {name} is one of {listed}, in quotes")
         case ast.Call():
             raise refuse("only functions can be called, by name")
         case _:
             raise refuse(_REFUSED.get(type(node), f"{type(node).__name__} is not allowed"))
     for child in children:
-        _check(child, depth + 1, leading, text, known, root, names, calls)
+        _check(child, depth + 1, leading, text, known, words, root, names, calls)
 
 
 def dotted_name(node: ast.expr) -> str:

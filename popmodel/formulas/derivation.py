@@ -20,7 +20,7 @@ from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.expressions import parse
+from popmodel.expressions import Takes, parse
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced
 from popmodel.formulas.notebook import FUNCTIONS, KINDS, Equation, Given, Notebook
@@ -59,7 +59,7 @@ _DELAYS: Mapping[str, str] = {
     "waiting": "waiting that no network removes",
     "transfer": "messages and collectives",
 }
-_ARGUMENTS: Mapping[str, int] = {"q": 1, "mva": 3}
+_ARGUMENTS: Mapping[str, Takes] = {"q": Takes(1), "mva": Takes(3)}
 
 
 class FormulaError(AssertionError):

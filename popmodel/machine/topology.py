@@ -94,8 +94,34 @@ class Topology:
             Neighbouring cores that the threads of a process are on; as many as threads by default.
         """
         instances = max(1, self.cores_per_node // cache.shared_by)
-        spanned = min(threads, math.ceil((reach or threads) / cache.shared_by))
-        return max(1, math.ceil(processes * spanned / instances))
+        return max(1, math.ceil(processes * _spanned(cache, threads, reach) / instances))
+
+    def threads_per_cache(
+        self, cache: Cache, processes: int, threads: int, reach: int | None = None
+    ) -> int:
+        """Return how many threads of a node share one instance of a cache; arguments as above."""
+        of_one = math.ceil(threads / _spanned(cache, threads, reach))
+        return min(
+            cache.shared_by, of_one * self.processes_per_cache(cache, processes, threads, reach)
+        )
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Names of the caches, from the innermost outwards."""
+        return tuple(cache.level for cache in self.caches)
+
+    def cache_within(self, level: str) -> Cache | None:
+        """Return a level of cache, or where the machine lacks it the largest below; None if none.
+
+        Data that do not stay in the levels below stay in no level that is not there.
+        """
+        below = [cache for cache in self.caches if cache.level <= level]
+        return below[-1] if below else None
+
+
+def _spanned(cache: Cache, threads: int, reach: int | None) -> int:
+    """Return how many instances of a cache the threads of a process are on."""
+    return min(threads, math.ceil((reach or threads) / cache.shared_by))
 
 
 def last_level_bytes(size: int, shared_by: int, cores: int) -> int:

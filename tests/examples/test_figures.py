@@ -57,20 +57,17 @@ def test_the_first_validation_is_as_far_off_as_its_readme_says() -> None:
     made = {(one.processes, one.threads): one for one in made_for(runs, stencil, machine)}
     rows = compare(list(made.values()), runs)
     for size, least, most in (
-        ((1, 1), -0.18, -0.165),
-        ((1, 2), -0.23, -0.21),
-        ((2, 1), -0.24, -0.225),
+        ((1, 1), -0.2, -0.18),
+        ((1, 2), -0.26, -0.24),
+        ((2, 1), -0.36, -0.335),
     ):
         off = [row.difference for row in rows if (row.processes, row.threads) == size]
         assert least < min(off) <= max(off) < most
-    assert summary(rows)["runtime"]["covered"] == 8
-    assert len(rows) == 9
-    # 1 x 2 and 2 x 1 are near each other, predicted and measured
-    for times in (
-        [made[size].runtime.value for size in ((1, 2), (2, 1))],
-        [run.runtime for run in runs if (run.processes, run.threads) in ((1, 2), (2, 1))],
-    ):
-        assert max(times) / min(times) < 1.03
+    assert summary(rows)["runtime"]["covered"] == len(rows) == 9
+    # 1 x 2 and 2 x 1 are near each other as measured, not as predicted
+    times = [run.runtime for run in runs if (run.processes, run.threads) in ((1, 2), (2, 1))]
+    assert max(times) / min(times) < 1.03
+    assert 1.1 < made[1, 2].runtime.value / made[2, 1].runtime.value < 1.2
 
 
 @pytest.mark.parametrize("table", sorted(EXAMPLES.glob("*/*.csv")), ids=lambda path: path.stem)

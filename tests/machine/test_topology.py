@@ -31,6 +31,18 @@ def test_processes_that_share_a_cache(processes: int, threads: int, sharing: int
 
 
 @pytest.mark.parametrize(
+    ("processes", "threads", "reach", "sharing"),
+    [(1, 1, None, 1), (4, 4, None, 8), (16, 1, None, 8), (1, 16, None, 8), (1, 4, 16, 2)],
+)
+def test_threads_that_share_a_cache(
+    processes: int, threads: int, reach: int | None, sharing: int
+) -> None:
+    assert NODE.threads_per_cache(NODE.caches[-1], processes, threads, reach) == sharing
+    private = Cache("L2", 2**20, 1)
+    assert NODE.threads_per_cache(private, processes, threads, reach) == 1
+
+
+@pytest.mark.parametrize(
     ("processes", "threads", "reach", "sharing"), [(1, 2, 9, 1), (2, 4, 16, 2), (2, 4, 8, 1)]
 )
 def test_threads_that_are_apart_use_several_caches(

@@ -30,7 +30,7 @@ def walk(
 
 SERIAL = """
 [[program]]
-serial = { trip = 1e6, flops = 4, loads = 6, stores = 1, bytes = { L3 = 8, MEM = 16 } }
+serial = { trip = 1e6, flops = 4, loads = 6, stores = 1, bytes = { L3 = 24, MEM = 16 } }
 """
 
 
@@ -121,8 +121,8 @@ def test_what_the_machine_does_not_know_is_named() -> None:
         MissingQuantity, match=r"has no value for openmp\.reduction \(needed by '\w+'\)\n"
     ):
         walk(program(reduction), machine(), 1, 1)
-    level = SERIAL.replace("L3", "L2")
-    with pytest.raises(MissingQuantity, match=r"has no value for memory\.cache_bw\.L2"):
+    level = SERIAL.replace("L3", "LLC")
+    with pytest.raises(MissingQuantity, match=r"has no value for memory\.cache_bw\.LLC"):
         walk(program(level), machine(), 1, 1)
 
 

@@ -33,12 +33,12 @@ _COUNTS = 4  # busy cores for which bandwidth has to be known before a law is fi
 _SATURATED = 0.8  # of the bandwidth that as many single cores would have
 _USABLE_SHARE = {
     "value": 0.5,
-    "low": 0.35,
+    "low": 0.1,  # other guests of a virtual machine's processor use its cache as well
     "high": 1.0,
     "origin": "preset",
     "source": "half of a cache as the safe working set (H. Stengel et al., ICS 2015, layer "
-    "conditions); the interval is assumed. Not measured: the working sets used do not show where "
-    "the last-level cache ends",
+    "conditions); the interval is assumed: others may use a shared cache. "
+    "Not measured: the working sets used do not show where the last-level cache ends",
 }
 _LARGE = 4.0  # times the level below: few accesses of such a working set still find it there
 _CACHED = 2.0  # working sets of fewer last-level caches than this may be served by it

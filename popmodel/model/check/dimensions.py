@@ -330,7 +330,7 @@ class _UnitAlgebra(Algebra):
 
             return function
 
-        def if_fits(working_set: _Form, hit: _Form, miss: _Form) -> _Form:
+        def if_fits(working_set: _Form, hit: _Form, miss: _Form, *_level: str) -> _Form:
             size = self.equations.known(BYTE)
             self.equations.equal(working_set, size, "gives if_fits {0}, not {1}")
             self.equations.equal(hit, miss, "chooses between {0} and {1}")

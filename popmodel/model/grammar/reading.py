@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from popmodel.errors import FileError, did_you_mean
-from popmodel.expressions import Expression, ExpressionError, parse
+from popmodel.expressions import Expression, ExpressionError, Takes, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
 from popmodel.model.grammar import machine_names, toml_lines
@@ -21,7 +21,9 @@ from popmodel.model.symbols import RESERVED
 from popmodel.values import dataclass
 
 ORIGINS = ("user", "static", "trace", "fit")
-EXTRA_FUNCTIONS = {"if_fits": 3}
+LEVELS = ("L1", "L2", "L3", "L4")
+LAST_LEVEL = "last"
+EXTRA_FUNCTIONS = {"if_fits": Takes(3, (*LEVELS, LAST_LEVEL))}
 
 Part = TypeVar("Part")
 UNREADABLE = parse("1")  # stands for a formula with a mistake while others are looked for
@@ -210,7 +212,7 @@ class Reading(ABC):
         value: object,
         where: Path,
         extra: Iterable[str] = (),
-        functions: Mapping[str, int] = EXTRA_FUNCTIONS,
+        functions: Mapping[str, Takes] = EXTRA_FUNCTIONS,
     ) -> Expression:
         """Read a formula; what holds whatever the machine is gets none of its `functions`."""
         read = partial(self._formula, value, where, self.names | set(extra), functions)
@@ -218,7 +220,7 @@ class Reading(ABC):
         return self.formulas[where]
 
     def _formula(
-        self, value: object, where: Path, known: set[str], functions: Mapping[str, int]
+        self, value: object, where: Path, known: set[str], functions: Mapping[str, Takes]
     ) -> Expression:
         key = next(part for part in reversed(where) if isinstance(part, str))
         if isinstance(value, bool) or not isinstance(value, str | int | float):

@@ -10,7 +10,7 @@ import numpy as np
 
 from popmodel.expressions.elementary import Value, maximum, numbers
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
-from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.reading import LEVELS, Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Table
@@ -20,6 +20,7 @@ from popmodel.model.terms import compute, memory
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.model.run.parameters import Parameters
     from popmodel.model.run.point import Point
 
 MEMORY_LEVEL = "MEM"
@@ -229,17 +230,28 @@ class Costs(Table):
             overhead_cycles=0.0 if known is None else known,
             frequency=frequency,
         )
-        caches: Value = 0.0
-        for level, traffic in self.bytes.items():
-            if level != MEMORY_LEVEL:
-                rate = parameters.get(f"memory.cache_bw.{level}")
-                caches = caches + iterations * traffic / rate
+        caches = iterations * self._in_caches(parameters)
         if not np.any(caches + transfers):
             return compute.loop_time(core, 0.0, 0.0, "none")  # nothing to overlap
         overlap = point.overlap or (
             parameters.overlap() if self.mode is None else _OVERLAP[self.mode]
         )
         return compute.loop_time(core, caches, transfers, overlap)
+
+    def _in_caches(self, parameters: Parameters) -> Value:
+        """Time of an iteration for what caches serve, s."""
+        there = parameters.profile.topology.levels
+        lacking = set(LEVELS) - set(there) if there else set()  # the next level serves theirs
+        levels = [level for level in sorted(self.bytes) if level not in lacking]  # MEM is last
+        time: Value = 0.0
+        for level, traffic in memory.served({name: self.bytes[name] for name in levels}).items():
+            if level == MEMORY_LEVEL or not numbers(traffic).any():
+                continue
+            path = f"memory.cache_bw.{level}"
+            rate = parameters.optional(path) if level in there else parameters.get(path)
+            if rate is not None:
+                time = time + traffic / rate
+        return time
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:

@@ -15,6 +15,7 @@ from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar import amounts
 from popmodel.model.grammar.keys import Key
 from popmodel.model.grammar.machine_names import CLOCK, of_machine, path_of
+from popmodel.model.grammar.reading import LAST_LEVEL
 from popmodel.model.run.messages import Messages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
@@ -137,24 +138,31 @@ class Point:
             )
         return int(numbers[0])
 
-    def _if_fits(self, working_set: Value, hit: Value, miss: Value) -> Value:
-        profile = self.parameters.profile
-        cache = profile.topology.last_level_cache
-        if cache is None:
+    def _if_fits(
+        self, working_set: Value, hit: Value, miss: Value, level: str | None = None
+    ) -> Value:
+        """Choose by the share of a process in the last cache, or of a thread in a given one."""
+        profile, at = self.parameters.profile, self.placement
+        topology = profile.topology
+        last = topology.last_level_cache
+        if last is None:
             raise profile.missing("topology.caches")
-        at = self.placement
-        sharing = profile.topology.processes_per_cache(cache, at.per_node, at.threads, at.reach)
+        cache = last if level in (None, LAST_LEVEL) else topology.cache_within(level)
+        if cache is None:
+            return miss
+        shared = topology.processes_per_cache if level is None else topology.threads_per_cache
+        sharing = shared(cache, at.per_node, at.threads, at.reach)
         kappa = self.parameters.get("memory.kappa")
         capacity = memory.cache_capacity(kappa, cache.bytes, sharing)
-        self._remark_threshold(working_set, capacity)
+        self._remark_threshold(working_set, capacity, cache.level)
         return memory.if_fits(working_set, capacity, hit, miss)
 
-    def _remark_threshold(self, working_set: Value, capacity: Value) -> None:
+    def _remark_threshold(self, working_set: Value, capacity: Value, level: str) -> None:
         """Say so if the draws do not agree whether a working set stays in the cache."""
         fits = drawn_only(np.ravel(working_set <= capacity))
         if fits.any() and not fits.all():
             size = format_size(numbers(working_set)[0], digits=3)
             self.parameters.remarks.add(
-                f"a working set of {size} fits the cache in {100 * fits.mean():.0f} % of the "
+                f"a working set of {size} fits {level} in {100 * fits.mean():.0f} % of the "
                 "draws: intervals span both cases"
             )

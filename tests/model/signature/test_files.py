@@ -44,7 +44,8 @@ def test_cannon_is_read_as_written() -> None:
     multiply, shift_a, shift_b = loop.body
     assert isinstance(multiply, Parallel)
     assert multiply.trip.text == "nb"
-    assert multiply.costs.bytes["MEM"].text == "if_fits(w*nb**2, 3*w/nb, w)"
+    memory = "if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb, w))"
+    assert multiply.costs.bytes["MEM"].text == memory
     assert multiply.constructs["parallel_for"].text == "1"
     assert isinstance(shift_a, Shift)
     assert isinstance(shift_b, Shift)

@@ -43,7 +43,9 @@ def test_layer_condition() -> None:
     capacity = memory.cache_capacity(0.5, 100.0, 2)
     assert capacity == 25.0
     assert memory.if_fits(25.0, capacity, 1.0, 8.0) == 1.0
-    assert memory.if_fits(25.1, capacity, 1.0, 8.0) == 8.0
+    assert memory.if_fits(50.0, capacity, 1.0, 8.0) == 4.5  # half of it stays
+    assert memory.if_fits(2.5e6, capacity, 1.0, 8.0) == pytest.approx(8.0, rel=1e-4)
+    assert memory.if_fits(0.0, 0.0, 1.0, 8.0) == 1.0
 
 
 # -- references: time of a loop on some cores, in transfers of a full domain

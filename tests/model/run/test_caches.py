@@ -1,0 +1,96 @@
+"""Which cache a working set stays in, and what traffic through caches costs."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from model.demo import exact, machine, program
+
+from popmodel.machine.profile import Profile, from_document
+from popmodel.model.performance import prepare
+from popmodel.model.run.parameters import Parameters
+from popmodel.model.run.placement import place
+from popmodel.model.run.work import Work
+
+KIB = 1024
+
+
+def levels(*caches: tuple[str, int, int], **rates: float) -> Profile:
+    """The round machine with caches (level, KiB, cores that share it) and their rates."""
+    document: dict[str, Any] = copy.deepcopy(dict(machine().document))
+    document["topology"]["caches"] = [
+        {"level": level, "bytes": size * KIB, "shared_by": shared} for level, size, shared in caches
+    ]
+    document["memory"]["cache_bw"] = {level: exact(rate) for level, rate in rates.items()}
+    return from_document(document)
+
+
+def walk(text: str, profile: Profile, threads: int = 1) -> tuple[Work, Parameters]:
+    placement = place(1, threads, profile.topology)
+    parameters = Parameters(profile, lambda path: profile.get(path).value)
+    signature = program(f"[[program]]\n{text}\n")
+    return prepare(signature, placement, parameters, {}).work().total, parameters
+
+
+def traffic(formula: str, profile: Profile, threads: int = 1) -> float:
+    """What a formula of bytes gives."""
+    text = f'serial = {{ trip = 1, bytes.MEM = "{formula}" }}'
+    return float(walk(text, profile, threads)[0].memory_bytes)
+
+
+PRIVATE = (("L1", 32, 1), ("L2", 256, 1), ("L3", 4096, 4))
+
+
+@pytest.mark.parametrize(
+    ("level", "most"),  # half of a cache is of use
+    [("L1", 16), ("L2", 128), ("L3", 2048), ("last", 2048), ("L4", 2048)],
+)
+def test_a_thread_alone_has_a_cache_for_itself(level: str, most: int) -> None:
+    there = levels(*PRIVATE)
+    assert traffic(f"if_fits({most * KIB}, 1, 8, '{level}')", there) == 1
+    assert traffic(f"if_fits({2 * most * KIB}, 1, 8, '{level}')", there) == 4.5
+
+
+def test_threads_share_what_is_shared_only() -> None:
+    there = levels(*PRIVATE)
+    for level, most in (("L2", 128), ("L3", 512)):  # 4 cores share L3
+        assert traffic(f"if_fits({most * KIB}, 1, 8, '{level}')", there, threads=4) == 1
+        assert traffic(f"if_fits({2 * most * KIB}, 1, 8, '{level}')", there, threads=4) == 4.5
+    assert traffic(f"if_fits({2048 * KIB}, 1, 8)", there, threads=4) == 1  # of the process
+
+
+def test_a_level_that_is_not_there_holds_what_the_one_below_does() -> None:
+    there = levels(("L1", 32, 1), ("L3", 4096, 4))
+    assert traffic(f"if_fits({16 * KIB}, 1, 8, 'L2')", there) == 1
+    assert traffic(f"if_fits({32 * KIB}, 1, 8, 'L2')", there) == 4.5
+    only_last = levels(("L3", 4096, 4))
+    assert traffic("if_fits(1, 1, 8, 'L2')", only_last) == 8
+
+
+def loop(counts: str, profile: Profile) -> tuple[float, Parameters]:
+    """Time of an iteration beside that of its control, and what was asked for."""
+    work, asked = walk(f"serial = {{ trip = 1, bytes = {{ {counts} }} }}", profile)
+    return float(work.serial) - 1 / 2e9, asked
+
+
+def test_a_level_is_charged_for_what_no_level_behind_it_serves() -> None:
+    there = levels(*PRIVATE, L2=1e11, L3=4e10)
+    assert loop("L2 = 80, L3 = 80, MEM = 80", there)[0] == pytest.approx(80 / 1e10)
+    assert loop("L2 = 80, L3 = 80", there)[0] == pytest.approx(80 / 4e10)
+    mixed = loop("MEM = 10, L3 = 30, L2 = 80", there)[0]
+    assert mixed == pytest.approx(50 / 1e11 + 20 / 4e10 + 10 / 1e10)
+    # written to memory past the caches
+    assert loop("L2 = 8, MEM = 24", there)[0] == pytest.approx(24 / 1e10)
+
+
+def test_a_level_that_the_machine_lacks_is_passed() -> None:
+    there = levels(("L1", 32, 1), ("L2", 256, 1), L2=1e11)
+    assert loop("L2 = 80, L3 = 60, MEM = 60", there)[0] == pytest.approx(20 / 1e11 + 60 / 1e10)
+
+
+def test_a_cache_without_a_rate_is_left_out_and_named() -> None:
+    seconds, asked = loop("L2 = 80, L3 = 60, MEM = 10", levels(*PRIVATE, L3=4e10))
+    assert seconds == pytest.approx(50 / 4e10 + 10 / 1e10)
+    assert asked.left_out == {"memory.cache_bw.L2"}
