@@ -175,7 +175,7 @@ def test_what_to_measure_is_told_where_the_choice_may_cost_much(popmodel: Call) 
     """A run tells which split is better; a benchmark the largest input that it measures."""
     out = " ".join(popmodel("sweep", "--cores", "512")[1].split())
     assert re.search(
-        r"uncertainty law of parallel loops \(law\.loops\), \d\d % of the variance; "
+        r"uncertainty law of [a-z ]+ \(law\.\w+\), \d\d % of the variance; "
         r"measure a run of \d+ x \d to decide; "
         r"largest that a benchmark measures: [a-z ]+ \((?!law)[\w.]+\), \d+ % of the variance "
         r"measure, then add --machine machine\.json: popmodel bench ",

@@ -63,8 +63,6 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
     ("parallel", "first_touch"): ('"master"', "data where the master touched it first"),
     ("serial", "mode"): ('"roofline"', "arithmetic and transfers overlap (roofline)"),
     ("parallel", "mode"): ('"sum"', "no overlap (sum)"),
-    ("serial", "first_touch"): ('"threads"', "data where the threads touched it first"),
-    ("parallel", "first_touch"): ('"master"', "data where the master touched it first"),
     ("halo", "mode"): ('"blocking"', "one message after the other (blocking)"),
     ("halo", "pack"): ('"none"', "nothing is packed"),
     ("halo", "overlap"): ('"x/y"', "a share of x/y = 0.166667 is hidden"),
