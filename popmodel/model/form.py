@@ -51,6 +51,7 @@ class Form:
         """Return the factor of a law; 1 without draws, and where it gives nothing."""
         return self._at(path, self.scores)
 
+    @np.errstate(over="ignore")  # numbers that are too large are refused as such later
     def applied(self, work: Work) -> Work:
         """Return the work of a process with the factors of the laws of its parts."""
         if not self.scores:
@@ -59,23 +60,22 @@ class Form:
         openmp = self.factor(OPENMP.path)
         # a stated time is carried from where it was measured to here, as that of a loop is
         master = (work.serial - work.stated) * serial + work.stated * loops
-        with np.errstate(over="ignore"):  # numbers that are too large are refused as such later
-            return replace(
-                work,
-                serial=master,
-                stated=work.stated * loops,
-                serial_cycles=work.serial_cycles * master / maximum(work.serial, _TINY),
-                share=work.share * loops,
-                stretched=work.stretched * loops,
-                region_cycles=work.region_cycles * loops,
-                # one thread is another split: only the common part of the error is the same there
-                single_thread=work.single_thread * self._at(LOOPS.path, self.common),
-                overhead=work.overhead * openmp,
-                synchronising=work.synchronising * openmp,
-                waiting=work.waiting * self.factor(WAITING.path),
-                # what is carried far from a measured collective has a factor of its own
-                transfer=work.measured + (work.transfer - work.measured) * self.factor(MESSAGES.path),
-            )
+        return replace(
+            work,
+            serial=master,
+            stated=work.stated * loops,
+            serial_cycles=work.serial_cycles * master / maximum(work.serial, _TINY),
+            share=work.share * loops,
+            stretched=work.stretched * loops,
+            region_cycles=work.region_cycles * loops,
+            # one thread is another split: only the common part of the error is the same there
+            single_thread=work.single_thread * self._at(LOOPS.path, self.common),
+            overhead=work.overhead * openmp,
+            synchronising=work.synchronising * openmp,
+            waiting=work.waiting * self.factor(WAITING.path),
+            # what is carried far from a measured collective has a factor of its own
+            transfer=work.measured + (work.transfer - work.measured) * self.factor(MESSAGES.path),
+        )
 
     def _at(self, path: str, scores: Mapping[str, Array]) -> Value:
         return spread(self.quantities[path], scores[path]) if path in scores else 1.0
