@@ -38,7 +38,7 @@ class Drawing:
     --------
     >>> import popmodel
     >>> popmodel.sweep(cores=64).plot()
-    <Drawing: SVG, 747 x ... pixels>
+    <Drawing: SVG, 788 x ... pixels>
     """
 
     svg: str

@@ -60,6 +60,8 @@ class Validation(Result):
         What was predicted.
     preset : bool
         Whether the machine comes with popmodel: it was not measured.
+    noisy : tuple of str
+        Sections of its profile that were measured beside noise.
     measured : tuple of Measurement
         The measured runs.
     rows : tuple of Row
@@ -77,6 +79,7 @@ class Validation(Result):
     application: str
     machine: str
     preset: bool
+    noisy: tuple[str, ...]
     measured: tuple[Measurement, ...]
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...]
@@ -98,6 +101,7 @@ class Validation(Result):
             application=self.application,
             machine=self.machine,
             preset=self.preset,
+            noisy=self.noisy,
             measured=[run for run in self.measured if run.window is not None],
             ignored=[
                 {"file": table.path, "columns": table.ignored}
@@ -230,6 +234,7 @@ def validate(
         about.application,
         about.machine,
         about.preset,
+        about.noisy,
         tuple(filled(run) for run in runs),
         rows,
         left,

@@ -26,6 +26,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {"q": expected_maximum, "mva": ran
 
 WORK: Mapping[str, tuple[str, str, str]] = {
     "serial": ("t_serial", "s", "code of the master outside parallel regions"),
+    "stated": ("t_stated", "s", "code of the master whose time the signature states"),
     "share": ("t_share", "s", "useful time in parallel regions, average thread"),
     "stretched": ("t_busiest", "s", "useful time in parallel regions, busiest thread"),
     "overhead": ("t_overhead", "s", "OpenMP constructs"),

@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, numbers
+from popmodel.expressions.elementary import Value, maximum, numbers
 from popmodel.machine.quantity import Quantity
 from popmodel.model.laws import LAWS, LOOPS, MESSAGES, OPENMP, SERIAL, WAITING
 from popmodel.model.run.reach import MEASURED, Reach
@@ -24,6 +24,9 @@ from popmodel.values import dataclass
 DISTURBED = 0.15
 """Standard deviation that noise adds to the logarithm of a measured value: launches that differ by
 more than this are what the measurement calls noisy (`popmodel.bench.calibration.noise`)."""
+
+
+_TINY = 1e-300  # s; keeps a ratio of times of nothing defined
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,13 @@ class Form:
             return work
         loops, serial = self.factor(LOOPS.path), self.factor(SERIAL.path)
         openmp = self.factor(OPENMP.path)
+        # a stated time is carried from where it was measured to here, as that of a loop is
+        master = (work.serial - work.stated) * serial + work.stated * loops
         return replace(
             work,
-            serial=work.serial * serial,
-            serial_cycles=work.serial_cycles * serial,
+            serial=master,
+            stated=work.stated * loops,
+            serial_cycles=work.serial_cycles * master / maximum(work.serial, _TINY),
             share=work.share * loops,
             stretched=work.stretched * loops,
             region_cycles=work.region_cycles * loops,
@@ -93,8 +99,8 @@ def form(
         The inputs.
     """
     parts = {
-        LOOPS: (work.stretched,),
-        SERIAL: (work.serial,),
+        LOOPS: (work.stretched, work.stated),
+        SERIAL: (work.serial - work.stated,),
         OPENMP: (work.overhead,),
         WAITING: (work.waiting, *imbalance),
         MESSAGES: (work.transfer - work.measured,),

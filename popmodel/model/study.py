@@ -381,7 +381,7 @@ class Study:
         if small.signature is not self.signature:
             tree = Model(small.signature, small.point).work()
         found = simulate(tree, spread, self.seed)
-        closed = closed_form(tree.total, processes, spread, has_mpi=True)
+        closed = closed_form(tree.total, processes, tree.spread(spread), has_mpi=True)
         changed = correction(
             tree.total, delays(tree.total, closed), delays(tree.total, found.course)
         )

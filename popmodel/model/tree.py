@@ -57,6 +57,11 @@ class Node:
         """Whether processes exchange messages in it."""
         return self.item.communicates or any(node.communicates for node in self.inside)
 
+    @property
+    def has_own_spread(self) -> bool:
+        """Whether the work of some item in it differs between processes by a spread of its own."""
+        return bool(self.item.own_spread) or any(node.has_own_spread for node in self.inside)
+
     def mapped(self, work: Callable[[Node], Work]) -> Node:
         """Return the node with other works of the leaves in it."""
         if not self.inside:
@@ -108,8 +113,14 @@ class Tree:
         common : mapping of str to value
             ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
         """
+        if not any(node.has_own_spread for node in self.nodes):
+            return common
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told elsewhere
+            return self._of_own(common)
+
+    def _of_own(self, common: Mapping[str, Value]) -> Mapping[str, Value]:
         whole = computation(self.total)
-        if not any(item.own_spread for item, _ in self.leaves()) or not np.all(numbers(whole) > 0):
+        if not np.all(numbers(whole) > 0):
             return common
         steps = [
             [

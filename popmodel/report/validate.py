@@ -84,9 +84,10 @@ def _subject(document: Document) -> tuple[tuple[str, str], ...]:
         for name, value in splits[0]["parameters"].items()
         if name not in differing
     ]
+    noisy = f" (noisy: {', '.join(document['noisy'])})" if document["noisy"] else ""
     return (
         ("application", " ".join([document["application"], *common])),
-        ("machine", f"{document['machine']}{_NOT_MEASURED if document['preset'] else ''}"),
+        ("machine", f"{document['machine']}{_NOT_MEASURED if document['preset'] else noisy}"),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from popmodel.documents import Kind
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import SCHEMA, Prediction
-from popmodel.shapes import Named, Optional, Plain, Real, Table, Text, Whole
+from popmodel.shapes import Items, Named, Optional, Plain, Real, Table, Text, Whole
 from popmodel.values import dataclass
 
 
@@ -46,7 +46,7 @@ _TIME = Table(
     required=("value", "low", "high"),
     others=Plain(),
 )
-_WITH_NAME = Table({"name": Text()}, required=("name",), others=Plain())
+_MACHINE = Table({"name": Text(), "noisy": Items(Text())}, required=("name",), others=Plain())
 _APPLICATION = Table(
     {"name": Text(), "settings": Named(Real())}, required=("name",), others=Plain()
 )
@@ -57,7 +57,7 @@ PREDICTION = Kind(
     Table(
         {
             "application": _APPLICATION,
-            "machine": _WITH_NAME,
+            "machine": _MACHINE,
             "processes": Whole(1),
             "threads": Whole(1),
             "runtime": _TIME,

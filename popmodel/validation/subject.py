@@ -26,6 +26,8 @@ class Subject:
         Their names.
     preset : bool
         Whether the machine comes with popmodel.
+    noisy : tuple of str
+        Sections of its profile that were measured beside noise.
     files : tuple of str
         The files that say what they are.
     parameters : mapping of str to float
@@ -41,6 +43,7 @@ class Subject:
     application: str
     machine: str
     preset: bool
+    noisy: tuple[str, ...]
     files: tuple[str, ...]
     parameters: Mapping[str, float]
     defaults: Mapping[str, float]
@@ -50,23 +53,18 @@ class Subject:
 
 def prediction(made: Prediction) -> Subject:
     """Compare with a prediction."""
-    return _saved(
-        made.signature.name, made.profile.name, made.profile.is_preset, (), from_prediction(made)
-    )
+    return _saved(made.to_dict(), (), from_prediction(made))
 
 
 def saved(document: Mapping[str, Any], path: str) -> Subject:
     """Compare with a prediction that was read from a file, and is one (`PREDICTION`)."""
-    machine = document["machine"]
-    preset = machine.get("preset") is True
-    name = document["application"]["name"]
-    return _saved(name, machine["name"], preset, (path,), from_document(document))
+    return _saved(document, (path,), from_document(document))
 
 
-def _saved(
-    application: str, machine: str, preset: bool, files: tuple[str, ...], one: Predicted
-) -> Subject:
-    return Subject(application, machine, preset, files, one.parameters, {}, lambda _: [one])
+def _saved(document: Mapping[str, Any], files: tuple[str, ...], one: Predicted) -> Subject:
+    name, machine = document["application"]["name"], document["machine"]
+    preset, noisy = machine.get("preset") is True, tuple(machine.get("noisy", ()))
+    return Subject(name, machine["name"], preset, noisy, files, one.parameters, {}, lambda _: [one])
 
 
 def application(
@@ -108,6 +106,7 @@ def application(
         signature.name,
         profile.name,
         profile.is_preset,
+        profile.noisy,
         (signature.path, profile.path),
         values,
         {name: value for name, value in values.items() if name not in changes},

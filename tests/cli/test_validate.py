@@ -41,13 +41,32 @@ def test_a_table_of_run_times(popmodel: Call, runs: str) -> None:
     assert second[-3:] == ["1", "of", "1"]
 
 
+def test_noisy_sections_of_the_profile_are_named_beside_the_machine(
+    popmodel: Call, tmp_path: Path
+) -> None:
+    document = json.loads(Path("examples/profiles/two-core-vm.json").read_text())
+    document["quality"]["memory"]["noisy"] = True
+    noisy = tmp_path / "noisy.json"
+    noisy.write_text(json.dumps(document))
+    table = "examples/stencil3d/two-core-vm.csv"
+    out = popmodel("validate", "stencil3d", table, "--machine", str(noisy))[1]
+    assert "\nmachine      vm (noisy: memory)\n" in out
+    saved = str(tmp_path / "one.json")
+    sizes = ("--procs", "1", "--set", "N=256", "--machine", str(noisy), "-o", saved)
+    assert popmodel("predict", "stencil3d", *sizes)[0] == 0
+    one = tmp_path / "one.csv"
+    one.write_text("processes,threads,runtime\n1,1,3.1\n")
+    again = json.loads(popmodel("validate", saved, str(one), "--format", "json")[1])
+    assert again["noisy"] == ["memory"]
+
+
 def test_repeats_are_one_row(popmodel: Call, runs: str) -> None:
     with Path(runs).open("a") as file:
         file.write("16,4,1.0\n16,4,9.9\n")
     out = popmodel("validate", "stencil3d", runs)[1]
     (row,) = [line for line in out.splitlines() if line.startswith("16 x 4")]
-    assert " 3  4.133 +- 5.0 " in row
-    assert row.endswith(" 2 of 3")
+    assert " 3  4.033 +- 5.1 " in row
+    assert row.endswith(" 1 of 3")
     assert "+-      standard deviation of the runs\n" in out
     assert "runs of 16 x 4 took 1 to 9.9 s: check that they ran the same" in " ".join(out.split())
 

@@ -58,7 +58,7 @@ RARE = {
         r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
     ),
     "popmodel/replay/1": r"runs\[\]\.error",
-    "popmodel/validate/1": r"(ignored|left_out)\[\].*",
+    "popmodel/validate/1": r"(ignored|left_out)\[\].*|noisy\[\]",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*|quality\.core\.overlap\..*",

@@ -55,8 +55,8 @@ def test_the_python_of_the_readme_runs(
     assert table[0].split() == ["processes", "threads", "runtime_value"]
     low, _, high, unit = last.split()
     assert (float(low), float(high), unit) == (
-        pytest.approx(1.18, rel=0.02),
-        pytest.approx(1.57, rel=0.02),
+        pytest.approx(1.04, rel=0.02),
+        pytest.approx(1.44, rel=0.02),
         "s",
     )
     assert Path("sweep.svg").read_text().endswith("</svg>\n")

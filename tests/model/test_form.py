@@ -82,6 +82,20 @@ def test_amounts_are_counted_and_no_law() -> None:
     assert [getattr(applied, name) for name in AMOUNTS] == [getattr(WORK, name) for name in AMOUNTS]
 
 
+def test_a_stated_time_of_the_master_has_the_error_of_loops() -> None:
+    one = of("4 x 2", work=replace(WORK, stated=0.25))
+    loops, serial = one.factor(LOOPS.path), one.factor(SERIAL.path)
+    applied = one.applied(replace(WORK, stated=0.25))
+    np.testing.assert_allclose(applied.serial, 0.25 * loops + 0.75 * serial)
+    np.testing.assert_allclose(applied.stated, 0.25 * loops)
+    np.testing.assert_allclose(applied.serial_cycles, 1e9 * applied.serial)
+
+
+def test_where_all_of_the_master_is_stated_there_is_no_law_of_serial_code() -> None:
+    one = of("4 x 2", work=replace(WORK, stated=1.0))
+    assert SERIAL.path not in one.quantities
+
+
 def test_a_measured_collective_has_no_error_of_the_law_of_messages() -> None:
     work = replace(WORK, measured=0.5)
     one = of("4 x 2", work=work)

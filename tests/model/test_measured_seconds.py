@@ -85,18 +85,49 @@ def test_time_is_iterations_times_seconds(seconds: float, trip: int, threads: in
     assert work.stretched == pytest.approx(np.ceil(trip / threads) * seconds)
 
 
+def test_counts_beside_a_measured_time_are_amounts() -> None:
+    here = point(machine(), 1, 2)
+    costs = Costs(flops=4, loads=2, stores=1, instructions=9, seconds=ITERATION)
+    work = Parallel("loop", 1.0, 100, 10, costs, {}).work(here)
+    assert work.share == pytest.approx(500 * ITERATION)
+    assert (work.flops, work.instructions) == (4000, 9000)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4, 8])
+def test_a_measured_time_with_its_traffic_saturates_as_counts_that_take_as_long(
+    threads: int,
+) -> None:
+    counted = Costs(flops=4, bytes={"MEM": 64}, mode="sum")
+    one_core = 3 / 2e9 + 64 / 1e10  # with a cycle of loop control
+    measured = Costs(flops=4, bytes={"MEM": 64}, seconds=one_core)
+    here = point(machine(), 1, threads)
+    first, second = (
+        Parallel("loop", 1.0, 800, 10, one, {}).work(here) for one in (counted, measured)
+    )
+    assert second.share == pytest.approx(first.share)
+    assert second.single_thread == pytest.approx(8000 * one_core)
+    assert second.memory_bytes == first.memory_bytes
+    alone = Parallel("loop", 1.0, 800, 10, Costs(seconds=one_core), {}).work(here)
+    assert alone.share == pytest.approx(8000 / threads * one_core)
+
+
 @pytest.mark.parametrize(
     ("keys", "problem", "hint"),
     [
         (
-            "seconds = 1e-6, flops = 2",
-            "serial has seconds, the time of the whole iteration, and flops",
-            "remove seconds, or remove flops",
+            "seconds = 1e-6, flops = 2, chain = 3",
+            "serial has seconds, the time of the whole iteration, and chain",
+            "remove seconds, or remove chain",
         ),
         (
-            "seconds = 1e-6, bytes.MEM = 2, mode = 'ecm'",
-            "serial has seconds, the time of the whole iteration, and bytes",
-            "remove seconds, or remove bytes, mode",
+            "seconds = 1e-6, bytes = { MEM = 2, L3 = 4 }, mode = 'ecm'",
+            "serial has seconds, the time of the whole iteration, and mode",
+            "remove seconds, or remove mode, bytes.L3",
+        ),
+        (
+            "seconds = 1e-6, bytes.L3 = 2",
+            "serial has seconds, the time of the whole iteration, and bytes.L3",
+            "remove seconds, or remove bytes.L3",
         ),
         ("seconds = -1", "seconds must be at least 0, not -1", None),
         (

@@ -8,7 +8,7 @@ from popmodel.machine import profile
 from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.symbols import RESERVED, SYMBOLS, explain, label, not_modelled
 from popmodel.model.uncertainty import group
-from popmodel.shapes import Items, Named, Shape, Table
+from popmodel.shapes import Items, Named, OneOf, Shape, Table
 
 
 def schema_unit(path: str) -> str:
@@ -19,6 +19,8 @@ def schema_unit(path: str) -> str:
                 entry = keys[key]
             case Named(of=inner) | Items(of=inner):
                 entry = inner
+    if isinstance(entry, OneOf):  # a word may stand in its place
+        entry = entry.shapes[-1]
     assert isinstance(entry, Number)
     return entry.unit
 

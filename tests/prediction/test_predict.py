@@ -28,6 +28,8 @@ from popmodel.model.run.observe import PARTS, observe
 from popmodel.model.run.placement import place
 from popmodel.model.run.work import Work
 from popmodel.model.signature.program import Signature
+from popmodel.model.study import Study
+from popmodel.model.uncertainty import drawn_only
 from popmodel.prediction.predict import Prediction, predict
 
 BALANCED = """
@@ -251,6 +253,17 @@ def test_exact_inputs_leave_the_errors_of_the_laws() -> None:
     assert runtime.low < runtime.value < runtime.high
     assert set(run.doubtful) <= set(LAWS)
     assert "laws" in run.included
+
+
+def test_intervals_hold_nine_in_ten_of_runs_that_are_drawn_anew(preset: Profile) -> None:
+    stencil = signature.load("stencil3d")
+    for split in ((16, 4), (64, 1), (1, 8)):
+        known = predict(stencil, preset, *split).runtime
+        other = Study(stencil, preset, {}, 1000, seed=7)
+        run = other.outcome(other.admit(*split), other.sources()).run
+        drawn = drawn_only(run.modelled.runtime)
+        assert known.low is not None and known.high is not None
+        assert 0.86 < np.mean((known.low <= drawn) & (drawn <= known.high)) < 0.94
 
 
 def test_a_law_is_an_input_with_its_error_and_where_that_comes_from() -> None:

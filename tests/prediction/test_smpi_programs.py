@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,6 +72,7 @@ by_row = pytest.mark.parametrize(
 )
 
 
+@cache
 def signature(app: str) -> Signature:
     case = CASES[app]
     constants = case.constants(TRACES / f"{case.trace}.ti.txt.gz", **case.known)
@@ -121,7 +123,7 @@ def test_every_process_sends_what_it_sends_in_the_trace(app: str) -> None:
     study = Study(signature(app), machine("net1us_10G_flat", "default"), {}, draws=0, seed=0)
     placement = study.admit_or_advise(CASES[app].processes, 1)
     tree = study.model(placement, study.sources()).work()
-    program = outline(Script.of(tree), {}).program
+    program = outline(Script.of(tree, {}), {}).program
     sent = [
         (int(rank), int(words[0]), 8 * int(words[2]))
         for rank, action, *words in smpi.lines_of(TRACES / f"{app}.ti.txt.gz")

@@ -16,6 +16,7 @@ from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
 from popmodel.report.renderers.text import command_lines
+from popmodel.units import format_time
 
 MAIN = ["hybrid-additive"]
 MEASURE = "popmodel bench --only memory -o 'my machine.json' --force"
@@ -210,7 +211,7 @@ def test_scaling_is_told_as_ratios_with_its_reference(document: Document) -> Non
     assert row.split()[1] == f"{speedup:.3f}"
     words = " ".join(" ".join(lines).split())
     seconds = document["reference"]["runtime"]["value"]
-    assert f"reference 1 x 1, predicted {seconds:.4g} s, strong scaling" in words
+    assert f"reference 1 x 1, predicted {format_time(seconds)}, strong scaling" in words
     assert not any("reference " in line for line in shown(document))
     assert any("**reference**: 1 x 1, " in line for line in markdown(document, "scaling"))
 
@@ -226,7 +227,7 @@ def test_another_problem_of_the_reference_is_told() -> None:
     )
     words = " ".join(" ".join(shown(run.to_dict(), "scaling")).split())
     seconds, ratio = run.reference.runtime.value, run.reference.work_ratio.value
-    assert f"reference 1 x 1 with N=256, predicted {seconds:.4g} s, weak scaling," in words
+    assert f"reference 1 x 1 with N=256, predicted {format_time(seconds)}, weak scaling," in words
     assert f"{ratio:.4g} times its work (asked for; work in operations)" in words
 
 

@@ -59,6 +59,8 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
     ),
     ("serial", "seconds"): ('"1*x*y"', "each takes 1*x*y = 1.5 s, as measured"),
     ("parallel", "seconds"): ('"1*x*y"', "each takes 1*x*y = 1.5 s, as measured"),
+    ("serial", "first_touch"): ('"interleaved"', "data interleaved over memory domains"),
+    ("parallel", "first_touch"): ('"master"', "data where the master touched it first"),
     ("serial", "mode"): ('"roofline"', "arithmetic and transfers overlap (roofline)"),
     ("parallel", "mode"): ('"sum"', "no overlap (sum)"),
     ("halo", "mode"): ('"blocking"', "one message after the other (blocking)"),
@@ -350,5 +352,7 @@ def test_records_are_findings_names_and_formulas() -> None:
     found = {(row["section"], row["name"], row.get("key", "")): row for row in rows}
     assert found["params", "w", ""]["unit"] == "B"
     assert found["let", "nb", ""]["formula"] == "N/s"
-    assert found["parallel", "matmul", "bytes.MEM"]["formula"] == "if_fits(w*nb**2, 3*w/nb, w)"
+    assert found["parallel", "matmul", "bytes.MEM"]["formula"] == (
+        "if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb, w))"
+    )
     assert found["shift", "shift A", "by"]["value"] == -1

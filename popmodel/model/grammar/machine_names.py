@@ -17,13 +17,14 @@ MACHINE = "machine"
 """What such names begin with."""
 CLOCK = "core.freq"
 """Path of the clock, which formulas know with as many active cores as the run has on a node."""
+_NUMBERED = {"CORES", "PAIR"}  # entries whose names are numbers, which no formula can write
 
 
 def _named(parameter: Parameter) -> str | None:
     """Path by which formulas may name a parameter, free names in capitals; None if they may not."""
     path = parameter.path.removesuffix(".CORES") if parameter.stem == CLOCK else parameter.path
     words = path.split(".")
-    listed = "[]" in path or "CORES" in words or "fit" in words
+    listed = "[]" in path or "fit" in words or not _NUMBERED.isdisjoint(words)
     return None if listed or not parameter.unit or any(map(keyword.iskeyword, words)) else path
 
 

@@ -53,8 +53,8 @@ class Costs(Table):
         Who touched the data first, so in whose memory domain it lies; None is as the signature says
         of all loops.
     seconds : formula, number or None
-        Measured time of the iteration on one core, s, in place of all of these but instructions;
-        None where the time follows from them.
+        Measured time of the iteration on one core whose memory is idle otherwise, s; None where it
+        follows from the counts.
     """
 
     own: ClassVar[tuple[Key, ...]] = (
@@ -98,8 +98,9 @@ class Costs(Table):
             "seconds",
             "s",
             "none",
-            "measured time of an innermost iteration on one core, instead of flops, loads, stores, "
-            "chain, bytes and mode; not scaled to the machine profile",
+            "measured time of an innermost iteration on one core, the others idle, not scaled to "
+            "the machine profile; of the counts, bytes.MEM then only says how cores slow each "
+            "other down, and chain, mode and bytes of caches may not stand beside it",
             NOT_NEGATIVE,
         ),
     )
@@ -116,19 +117,17 @@ class Costs(Table):
 
     @classmethod
     def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
-        """Read the keys; a measured time leaves nothing for its parts to say."""
-        parts = [
-            name
-            for name in ("flops", "loads", "stores", "chain", "bytes", "mode")
-            if "seconds" in table and name in table
-        ]
-        if parts:
+        """Read the keys; beside a measured time is no place for what only says parts of it."""
+        found = super().read(reading, table, where)
+        levels = [f"bytes.{level}" for level in found.bytes if level != MEMORY_LEVEL]
+        parts = [name for name in ("chain", "mode") if name in table] + levels
+        if found.seconds is not None and parts:
             raise reading.error(
-                (*where, parts[0]),
+                (*where, *parts[0].split(".")),
                 f"{where[-1]} has seconds, the time of the whole iteration, and {parts[0]}",
                 f"remove seconds, or remove {', '.join(parts)}",
             )
-        return super().read(reading, table, where)
+        return found
 
     def total(self, iterations: Value) -> Work:
         """Return the amounts, not the times, of some iterations."""
@@ -187,7 +186,8 @@ class Costs(Table):
             first_touch or self.first_touch or point.first_touch,
             masters_only=busy == placement.per_node,
         )
-        transfers = traffic / parameters.bandwidth(1) * asked.slowdown
+        local = traffic / parameters.bandwidth(1)
+        transfers = local * asked.slowdown
         if asked.is_local and asked.served == 1:
             return self._one_core(point, iterations, frequency, transfers) * stretch
         # data in one domain may be asked for by more cores than a domain has
@@ -200,6 +200,8 @@ class Costs(Table):
         transfers = named("t_data", transfers, "s", f"{moving}, one core at it")
         contended = named("t_full", contended, "s", f"{moving}, {asked.served:g} cores at it")
         alone = self._one_core(point, iterations, frequency, transfers)
+        if self.seconds is not None and not asked.is_local:
+            alone = alone + (transfers - local)  # they were measured with the data of the core
         alone = named("t_alone", alone, "s", "loop on one core, the others idle")
         sharpness = memory.sharpness(alone, transfers, parameters.get("memory.q"))
         sharpness = named("p_sat", sharpness, "1", "sharpness of the saturation for a loop")
@@ -254,10 +256,7 @@ class Costs(Table):
     @staticmethod
     def sentence(entry: words.Entry) -> str:
         """Say what an innermost iteration does, or how long it takes."""
-        counted = entry["instructions"]
-        if entry["seconds"] is not None:
-            more = "" if counted is None else f", {words.many(counted, 'instruction')}"
-            return f"each takes {words.quantity(entry['seconds'])}, as measured{more}"
+        counted, measured = entry["instructions"], entry["seconds"]
         parts = [
             words.many(entry[key], noun)
             for key, noun in (("flops", "flop"), ("loads", "load"), ("stores", "store"))
@@ -276,4 +275,6 @@ class Costs(Table):
             parts.append(_OVERLAP_WORDS[entry["mode"]])
         if entry["first_touch"] is not None:
             parts.append(_TOUCH_WORDS[entry["first_touch"]])
+        if measured is not None:
+            return ", ".join([f"each takes {words.quantity(measured)}, as measured", *parts])
         return f"each: {', '.join(parts)}" if parts else "loop control only"

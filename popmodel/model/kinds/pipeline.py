@@ -179,6 +179,7 @@ class Pipeline(Item):
         frequency = point.parameters.frequency(point.placement.per_node)
         return Work(
             serial=self.seconds,
+            stated=self.seconds,
             waiting=pipeline.waiting(fronts, {}),
             serial_cycles=self.seconds * frequency,
             transfer=pipeline.transfer(fronts, {}),

@@ -46,7 +46,9 @@ class Serial(Item):
     def work(self, point: Point) -> Work:
         """Return the work of one execution."""
         time, frequency = self.costs.alone(point, self.trip)
-        return Work(serial=time, serial_cycles=time * frequency).plus(self.costs.total(self.trip))
+        stated = 0.0 if self.costs.seconds is None else time
+        one = Work(serial=time, stated=stated, serial_cycles=time * frequency)
+        return one.plus(self.costs.total(self.trip))
 
     def faster(self, threads: int) -> Iterator[tuple[str, Item]]:
         """Let the threads share the loop."""

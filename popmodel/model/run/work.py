@@ -17,6 +17,8 @@ class Work:
     ----------
     serial : value
         Master outside parallel regions.
+    stated : value
+        The part of ``serial`` whose time the signature states: no counts, and no law of them.
     share : value
         Useful time in parallel regions, average over the threads.
     stretched : value
@@ -44,6 +46,7 @@ class Work:
     """
 
     serial: Value = 0.0
+    stated: Value = 0.0
     share: Value = 0.0
     stretched: Value = 0.0
     overhead: Value = 0.0

@@ -62,7 +62,7 @@ def test_formulas_are_evaluated_in_every_draw_and_their_inputs_listed() -> None:
     study = Study(demo, with_line(), {}, draws=50, seed=1)
     drawn = study.sources()
     run = study.run(study.admit(1, 1), drawn)
-    runtime = run.modelled.runtime / run.form.factor("law.serial")
+    runtime = run.modelled.runtime / run.form.factor("law.loops")
     np.testing.assert_allclose(runtime, 1000 * 64 / drawn["memory.cache_bw.L3"], rtol=1e-12)
     found = predict(demo, with_line(), 1, 1)
     assert found.runtime.low is not None

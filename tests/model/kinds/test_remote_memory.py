@@ -120,6 +120,16 @@ def test_remote_data_is_a_loss_of_the_threads() -> None:
     assert e_mt.value == pytest.approx(384e6 / 20e9 / 16 / (192e6 / 10e9), rel=1e-3)
 
 
+@pytest.mark.parametrize("touch", ["threads", "interleaved", "master"])
+@pytest.mark.parametrize("split", [(1, 1), (1, 16), (2, 8)])
+def test_a_measured_time_is_that_with_data_of_the_core(touch: str, split: tuple[int, int]) -> None:
+    for kind in ("parallel", "serial"):
+        counted = signature(kind, touch, flops=8)
+        seconds = 8 / 4 / 2e9 + 24 / 20e9
+        measured = counted.replace("bytes.MEM", f"seconds = {seconds}, bytes.MEM")
+        assert runtime(measured, split) == pytest.approx(runtime(counted, split))
+
+
 def test_an_unknown_place_of_data_is_refused() -> None:
     for text in (
         signature("parallel", "chance"),

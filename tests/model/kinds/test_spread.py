@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from model.demo import machine, program
 
+from popmodel.errors import UsageError
 from popmodel.formulas.derivation import formula
 from popmodel.model.changes import factors_of
 from popmodel.model.grammar.reading import SignatureError
@@ -86,6 +87,14 @@ def test_the_printed_formula_gives_the_predicted_value(own: str, common: str) ->
     assert found.equations[0].value == pytest.approx(alone.runtime.value, rel=1e-12)
 
 
+def test_replay_and_closed_form_agree_where_all_wait_in_every_step() -> None:
+    for own in (", persistent_cv = 0.1", ", transient_cv = 0.1"):
+        study = Study(halves(own), machine(), {}, 0, 0)
+        agreement = study.replay(study.admit(16, 1))
+        assert agreement.gap == pytest.approx(0.0, abs=0.002)
+        assert agreement.replay.ideal == pytest.approx(agreement.closed_form.ideal, rel=0.002)
+
+
 def test_an_uncertain_spread_makes_an_interval() -> None:
     cv = "c = { value = 0.05, low = 0.02, high = 0.1 }"
     one = halves(", persistent_cv = 'c'", params=cv)
@@ -103,6 +112,15 @@ def test_threads_that_share_a_serial_loop_leave_its_spread() -> None:
     found = predict(program(text), machine(), 4, 4, draws=0)
     assert "parallelise alone" in found.remedies
     assert of_metric(found, "process_load_balance") < 1
+
+
+def test_a_run_that_is_too_large_is_one_error_and_no_warning() -> None:
+    one = program(
+        HALVES.format(", persistent_cv = 0.1").replace("count = 100", "count = 'N'"),
+        params="N = 100",
+    )
+    with pytest.raises(UsageError, match="too large"):
+        predict(one, machine(), 16, 1, {"N": 1e305}, draws=0)
 
 
 @pytest.mark.parametrize(
