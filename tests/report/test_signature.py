@@ -235,8 +235,11 @@ def test_the_screen_of_the_stencil() -> None:
         " step: repeat s times:",
         "  matmul: the threads share nb iterations of nb**2 inner",
         "    iterations, static; each: 2 flop, 2 loads, 1 store,",
-        "    if_fits(w*nb**2, 3*w/nb, w) bytes of memory traffic;",
-        "    plus the overhead of parallel_for",
+        "    if_fits(w*nb**2, 3*w/nb, if_fits(2*w*nb, w, 3*w, 'L1'),",
+        "    'L1') bytes through L2, if_fits(w*nb**2, 3*w/nb,",
+        "    if_fits(2*w*nb, w, 3*w, 'L2'), 'L2') bytes through L3,",
+        "    if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb, w)) bytes",
+        "    of memory traffic; plus the overhead of parallel_for",
         "  shift A: send w*nb**2 bytes to the process -1 step along",
         "    grid dimension 1, and receive as much",
         "  shift B: send w*nb**2 bytes to the process -1 step along",
@@ -352,5 +355,7 @@ def test_records_are_findings_names_and_formulas() -> None:
     found = {(row["section"], row["name"], row.get("key", "")): row for row in rows}
     assert found["params", "w", ""]["unit"] == "B"
     assert found["let", "nb", ""]["formula"] == "N/s"
-    assert found["parallel", "matmul", "bytes.MEM"]["formula"] == "if_fits(w*nb**2, 3*w/nb, w)"
+    assert found["parallel", "matmul", "bytes.MEM"]["formula"] == (
+        "if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb, w))"
+    )
     assert found["shift", "shift A", "by"]["value"] == -1

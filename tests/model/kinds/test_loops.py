@@ -84,7 +84,7 @@ def test_a_loop_says_how_it_overlaps() -> None:
     core, caches, memory = 3 * CYCLE, 8 / 4e10, 16 / 1e10
 
     def time(mode: str | None, **how: Any) -> float:
-        costs = Costs(flops=4, loads=2, bytes={"L3": 8, "MEM": 16}, mode=mode)
+        costs = Costs(flops=4, loads=2, bytes={"L3": 24, "MEM": 16}, mode=mode)
         return float(serial(computation(**how), 1, costs).serial)
 
     assert time(None) == time("sum") == pytest.approx(core + caches + memory)
