@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from popmodel.shapes import Real, ShapeError, shown
 from popmodel.values import dataclass
+
+END = 1.6448536269514715
+"""Quantile of 95 % of the standard normal distribution: where low and high lie, in standard
+deviations; written out, since `statistics` takes long to import."""
 
 ORIGINS = ("measured", "preset", "user")
 _ABOVE_0, _AT_LEAST_0 = Real(above=0), Real(least=0)
@@ -121,3 +126,9 @@ def read_quantity(
     return Quantity(
         numbers["value"], low, high, origin, count, entry.get("samples"), entry.get("source")
     )
+
+
+def around(value: float, deviation: float) -> tuple[float, float]:
+    """Return the ends of the interval of a quantity whose logarithm has a standard deviation."""
+    factor = math.exp(END * deviation)
+    return value / factor, value * factor

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from popmodel.machine.quantity import Quantity
-from popmodel.model.uncertainty import around
+from popmodel.machine.quantity import Quantity, around
 from popmodel.values import dataclass
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from popmodel.arrays import quantile
 from popmodel.expressions.elementary import Value, numbers
-from popmodel.machine.quantity import Quantity
+from popmodel.machine.quantity import END, Quantity, around
 from popmodel.machine.register import BY_CORES
 from popmodel.model.changes import acts_on
 from popmodel.values import dataclass
@@ -40,7 +40,6 @@ FIRST = 3
 _BINS = 10
 _SMALLEST_SHARE = 0.03  # three standard deviations of what chance gives with 400 draws
 # Quantiles of the standard normal distribution, written out: `statistics` takes long to import.
-_END = 1.6448536269514715  # 95 %: where low and high lie, in standard deviations
 _THIRD = 0.43072729929545733  # a third of the distribution lies within so many deviations
 _REACH = 2.3263478740408408  # 99 %: draws beyond are cut: intervals say nothing about tails
 
@@ -112,8 +111,8 @@ class Draws:
             rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
             drawn, ends = rng.permutation(_strata(self.count)), [0.0, 0.0]
             if name in FORMS:
-                wide = _END / _THIRD if self.quantities[name].origin == "assumed" else 1.0
-                drawn, ends = np.clip(wide * drawn, -_END, _END), [-_END, _END]
+                wide = END / _THIRD if self.quantities[name].origin == "assumed" else 1.0
+                drawn, ends = np.clip(wide * drawn, -END, END), [-END, END]
             self._scores[name] = np.concatenate([[0.0], ends, drawn])
         return self._scores[name]
 
@@ -142,12 +141,6 @@ def group(path: str) -> str:
     return table if table in BY_CORES else without_index
 
 
-def around(value: float, deviation: float) -> tuple[float, float]:
-    """Return the ends of the interval of a quantity whose logarithm has a standard deviation."""
-    factor = math.exp(_END * deviation)
-    return value / factor, value * factor
-
-
 def widened(quantity: Quantity, deviation: float) -> Quantity:
     """Return a quantity with an independent standard deviation of its logarithm added.
 
@@ -166,7 +159,7 @@ def widened(quantity: Quantity, deviation: float) -> Quantity:
 def spread(quantity: Quantity, scores: Array) -> Array:
     """Return the values of an uncertain quantity at standard normal scores."""
     assert quantity.low is not None and quantity.high is not None
-    relative = scores / _END
+    relative = scores / END
     if quantity.low <= 0 or quantity.value <= 0:  # no logarithm of 0
         below, above = quantity.value - quantity.low, quantity.high - quantity.value
         step = np.where(relative < 0, below, above)

@@ -7,6 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from popmodel.machine import quantity
 from popmodel.machine.quantity import Quantity
 from popmodel.model import uncertainty
 from popmodel.model.uncertainty import (
@@ -152,5 +153,5 @@ def test_shares_of_variance() -> None:
 
 def test_quantiles_are_those_of_the_normal_distribution() -> None:
     normal = NormalDist()
-    assert (normal.inv_cdf(0.95), normal.inv_cdf(0.99)) == (uncertainty._END, uncertainty._REACH)
+    assert (normal.inv_cdf(0.95), normal.inv_cdf(0.99)) == (quantity.END, uncertainty._REACH)
     assert normal.inv_cdf(2 / 3) == uncertainty._THIRD
