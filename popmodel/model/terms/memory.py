@@ -23,7 +23,7 @@ def if_fits(working_set: Value, capacity: Value, hit: Value, miss: Value) -> Val
     Of a working set that does not fit, the part that the cache holds is taken to stay: the caches
     of today's processors do not replace strictly by age. Chosen by one machine with 2 MiB of L2,
     measured while it was busy: a stencil on 0.8 to 16 times that cache, and blocks of Cannon's
-    multiplication of 1 to 4 times it. With full overlap the stencil is then 8 % too fast to 21 % too
+    multiplication of 1 to 4 times it. With full overlap the stencil is 8 % too fast to 21 % too
     slow on one core; with all or nothing it was 13 to 63 % too slow.
 
     Parameters
