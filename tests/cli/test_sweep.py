@@ -71,11 +71,11 @@ def test_the_screen_has_all_splits_and_what_to_take(
     assert any(line.startswith("recommended   32 x 2, expected loss ") for line in lines)
     assert any(line.startswith("equally good  32 x 2 (") for line in lines)
     assert any(line.startswith("defaults      all MPI (64 x 1): +") for line in lines)
-    assert "              one process per socket (8 x 8): +9.0 % (-7.6 .. +28.4)" in lines
+    assert any(line.startswith("              one process per socket (8 x 8): +") for line in lines)
     assert any(line.startswith("replay        5 splits; closed form up to 2.") for line in lines)
     assert any(line.startswith("uncertainty   law of parallel loops (law.l") for line in lines)
     assert any(line.startswith("OMP_NUM_THREADS=2 ") for line in lines)
-    assert any(line.startswith("srun -N 4 -n 8 ") for line in lines)
+    assert any(line.startswith("srun -N 4 -n 32 ") for line in lines)
     assert any(line.startswith("mpirun -np 8 ") for line in lines)
 
 

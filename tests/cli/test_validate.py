@@ -255,7 +255,7 @@ def test_without_intervals_coverage_cannot_be_checked(
     document = json.loads(saved.read_text())
     document["runtime"] |= {"low": None, "high": None}
     saved.write_text(json.dumps(document))
-    Path(runs).write_text("processes,threads,runtime\n16,4,1.2\n")
+    Path(runs).write_text("processes,threads,runtime\n16,4,1.1\n")
     status, out, err = popmodel("validate", str(saved), runs, "--fail-under", "coverage=1%")
     assert status == 1
     assert out.startswith("the predictions have no intervals; error +")
