@@ -126,13 +126,17 @@ def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]
     long += [job("copy", threads=1, bytes=memory), *_remote_jobs(topology, memory, full=full)]
     sets = {size for size in working_sets(topology) if size < memory}
     last = topology.caches[-1].bytes if topology.caches else 0
-    # Around the end of the last cache bandwidth falls, over a range that tells its usable share.
+    # Around the end of the last cache bandwidth falls, over a range that tells its usable share. Of
+    # a cache so large that arrays cannot be larger, other guests of the processor have the most.
     steps = (0.5, 0.75, 1.0, 1.5, 2.0) if full else (0.5, 1.0, 1.5)
     sets |= {size for step in steps if 0 < (size := int(last * step) // KIB * KIB) < memory}
+    parts = (0.0625, 0.125, 0.25, 0.375) if 2 * last > memory else ()
+    knee = {int(last * part) // KIB * KIB for part in parts}
     short: list[Job] = []
     for size in sorted(sets | {memory}):
         where = short if size <= 4 * MIB else long
         where += [job("load", threads=1, bytes=size), job("chase", bytes=size)]
+    long += [job("load", threads=1, bytes=size) for size in sorted(knee - sets - {memory})]
     cores = topology.cores_per_node
     if cores > 1:
         short += [job("line_transfer", threads=2, distance=far) for far in ("near", "far")]

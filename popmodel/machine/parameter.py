@@ -44,8 +44,8 @@ class Parameter:
         Its name in formulas; the last name of the path by default.
     zero : bool
         Whether it may be 0.
-    most : float or None
-        Its largest value, if there is one.
+    least, most : float or None
+        Its smallest value, if it may be below 0, and its largest, if there is one.
     plain : bool
         Whether it is written without interval and origin.
     changes : str
@@ -71,6 +71,7 @@ class Parameter:
     meaning: str
     short: str = ""
     zero: bool = False
+    least: float | None = None
     most: float | None = None
     plain: bool = False
     changes: str = ""

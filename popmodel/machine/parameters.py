@@ -17,6 +17,10 @@ _LOGGP = "LogGP; messages cost alpha + beta m"
 _FOR_COMPARISON = "kept for comparison with the fit"
 _CONSTRUCT = "overhead of an OpenMP construct at T threads"
 
+LEAST_OVERLAP = -2.0
+"""Of `core.overlap_with`: a core whose arithmetic keeps it from asking ahead for data, so that the
+transfers of a loop take longer than alone, by twice the arithmetic at most."""
+
 REGISTER: tuple[Parameter, ...] = (
     Parameter(
         "core.freq.CORES",
@@ -80,6 +84,16 @@ REGISTER: tuple[Parameter, ...] = (
             0.5, 0.0, 1.0, "assumed", source="unknown: from no overlap (0) to all that can (1)"
         ),
         shown="overlap with transfers",
+    ),
+    Parameter(
+        "core.overlap_with.LEVEL",
+        "1",
+        "loops",
+        "the same for transfers from one level; below 0 if arithmetic makes them take longer",
+        short="omega",
+        least=LEAST_OVERLAP,
+        most=1.0,
+        shown="overlap with transfers, {}",
     ),
     Parameter(
         "core.smt_factor",

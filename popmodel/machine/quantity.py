@@ -64,6 +64,7 @@ def read_quantity(
     unit: str,
     *,
     zero: bool = False,
+    least: float | None = None,
     most: float | None = None,
     origins: tuple[str, ...] = ORIGINS,
 ) -> Quantity:
@@ -77,8 +78,8 @@ def read_quantity(
         Unit that the value must be in; a table that states another one is refused.
     zero : bool
         Whether the value may be 0.
-    most : float, optional
-        The largest that it may be.
+    least, most : float, optional
+        The smallest that it may be, if that is below 0, and the largest.
     origins : tuple of str
         The origins that are allowed.
 
@@ -96,11 +97,14 @@ def read_quantity(
         raise ValueError(f"unknown key {shown(unknown[0])}; known keys: {', '.join(FIELDS)}")
     if (stated := entry.get("unit", unit)) != unit:
         raise ValueError(f"must be in {unit}, not {shown(stated)}")
+    bounds = _AT_LEAST_0 if zero else _ABOVE_0
+    if least is not None:
+        bounds = Real(least=least)
     numbers: dict[str, float] = {}
     for key in ("value", "low", "high"):
         if key in entry:
             try:
-                numbers[key] = (_AT_LEAST_0 if zero else _ABOVE_0).read(entry[key])
+                numbers[key] = bounds.read(entry[key])
             except ShapeError as error:
                 raise error.inside(key) from None
             if most is not None and numbers[key] > most:

@@ -30,17 +30,24 @@ from popmodel.shapes import (
 
 
 class Number:
-    """A quantity with an interval, in `unit`; whether it may be 0, and its largest value."""
+    """A quantity with an interval, in `unit`; whether it may be 0, its least and largest value."""
 
-    def __init__(self, unit: str, zero: bool = False, most: float | None = None) -> None:
+    def __init__(
+        self,
+        unit: str,
+        zero: bool = False,
+        least: float | None = None,
+        most: float | None = None,
+    ) -> None:
         self.unit = unit
         self.zero = zero
+        self.least = least
         self.most = most
 
     def read(self, value: Any) -> Quantity:
         """Return the quantity; see `Shape`."""
         try:
-            return read_quantity(value, self.unit, zero=self.zero, most=self.most)
+            return read_quantity(value, self.unit, zero=self.zero, least=self.least, most=self.most)
         except ShapeError:
             raise
         except ValueError as error:
@@ -94,7 +101,9 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
 def _sections() -> dict[str, Shape]:
     """Shapes of the sections that hold parameters, from the register and what stands beside."""
     quantities: dict[str, Shape] = {
-        one.path: Number(one.unit, one.zero, one.most) for one in REGISTER if not one.plain
+        one.path: Number(one.unit, one.zero, one.least, one.most)
+        for one in REGISTER
+        if not one.plain
     }
     for path, choices in WORDS.items():
         either = f"{', '.join(choices)} or a table with value, low, high, origin and source"

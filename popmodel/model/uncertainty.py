@@ -163,7 +163,7 @@ def spread(quantity: Quantity, scores: Array) -> Array:
     if quantity.low <= 0 or quantity.value <= 0:  # no logarithm of 0
         below, above = quantity.value - quantity.low, quantity.high - quantity.value
         step = np.where(relative < 0, below, above)
-        linear: Array = np.maximum(quantity.value + relative * step, 0.0)
+        linear: Array = np.maximum(quantity.value + relative * step, min(quantity.low, 0.0))
         return linear
     below = np.log(quantity.value / quantity.low)
     above = np.log(quantity.high / quantity.value)

@@ -112,7 +112,12 @@ def test_the_schema_has_every_quantity_of_the_register_and_no_other() -> None:
         one.path for one in REGISTER if not one.plain
     }
     for one, n in entries:
-        assert one and (one.unit, one.zero, one.most) == (n.unit, n.zero, n.most)
+        assert one and (one.unit, one.zero, one.least, one.most) == (
+            n.unit,
+            n.zero,
+            n.least,
+            n.most,
+        )
     assert len(numbers) == sum(len(one.stems) for one in REGISTER if not one.plain)
 
 

@@ -14,6 +14,7 @@ from popmodel.shapes import Items, Named, OneOf, Optional, Shape, Table, Text
 # what no factor suits: shapes of curves, thresholds, and what no term uses
 WITHOUT_GROUP = {
     "core.overlap",
+    "core.overlap_with.*",
     "core.smt_factor",
     "memory.q",
     "memory.latency.*",

@@ -81,6 +81,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     by_cores = copy.deepcopy(MACHINE)
     for key in ("b1", "bsat", "q"):
         del by_cores["memory"][key]
+    del by_cores["core"]["overlap"]  # a word for all levels goes first
     for document in (MACHINE, by_cores):
         known = profiles.from_document(document)
         machine = replace(known, document=Read(dict(document), "", seen))

@@ -1,10 +1,12 @@
-"""How far transfers hide behind arithmetic: one factor, fitted to loops of both.
+"""How far transfers hide behind arithmetic: a factor for each level, fitted to loops of both.
 
 A loop is measured three times: with its arithmetic and its transfers (``t``), with its transfers
 alone (``m``) and with its arithmetic alone, in the first-level cache (``a``). The factor is what
 the model makes of them: ``t = (1 - omega) (a + m) + omega max(a, m)``, 0 where one comes after the
 other, 1 where the longer one hides the shorter (the roofline). It shows best where both are of the
-same length; where one is much shorter, their sum and the longer one hardly differ.
+same length; where one is much shorter, their sum and the longer one hardly differ. It is
+below 0 where arithmetic between its loads keeps a core from asking ahead, so that the transfers of
+the loop take longer than alone.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from popmodel.bench.calibration.intervals import LEVEL
 from popmodel.bench.calibration.measured import Measured
 from popmodel.bench.calibration.series import p10
 from popmodel.bench.samples import Result
+from popmodel.machine.parameters import LEAST_OVERLAP
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -50,6 +53,8 @@ class Loop:
         Cores that ran it at the same time.
     seconds, transfer, arithmetic : ndarray of float64, shape (launches,)
         Time of an operation as it is, and of its parts alone, s.
+    samples : int
+        Batches of the loop as it is, of all launches.
     """
 
     level: str
@@ -57,13 +62,14 @@ class Loop:
     seconds: Array
     transfer: Array
     arithmetic: Array
+    samples: int
 
     @property
     def shares(self) -> Array:
-        """The factor in every launch, within 0 and 1: what is beyond is the error of the times."""
+        """The factor in every launch, at most 1: what is beyond is the error of the times."""
         together = self.transfer + self.arithmetic
         shorter = np.minimum(self.transfer, self.arithmetic)
-        shares: Array = np.clip((together - self.seconds) / shorter, 0.0, 1.0)
+        shares: Array = np.clip((together - self.seconds) / shorter, LEAST_OVERLAP, 1.0)
         return shares
 
     def misfit(self, share: float) -> float:
@@ -78,8 +84,8 @@ def calibrate(
     topology: Mapping[str, Any],
     core: Mapping[str, Any],
     absent: dict[str, str],
-) -> tuple[dict[str, Any] | None, dict[str, Any], list[str]]:
-    """Return ``core.overlap``, how well its form fits, and what is to be said of both.
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Return the overlap of the section ``core``, how well its form fits, and remarks on both.
 
     Parameters
     ----------
@@ -94,12 +100,13 @@ def calibrate(
 
     Returns
     -------
-    quantity : dict or None
-        Median of the loops; the interval holds 90 % of all loops and launches, for one factor
-        stands for all of them. None if nothing was measured that tells it.
+    section : dict
+        ``overlap``, of all loops and at least 0, and ``overlap_with`` by level: medians of the
+        loops; the interval holds 90 % of these loops and their launches. Empty if nothing was
+        measured that tells them.
     fit : dict
         ``residual`` and ``worst``: median and largest part of a loop's time that the form with the
-        value misses; ``loops``: the loops, each with its factor.
+        value of its level misses; ``loops``: the loops, each with its factor.
     remarks : list of str
         What makes it doubtful.
     """
@@ -109,23 +116,15 @@ def calibrate(
         if tried := measured.all_of("mixed"):
             reasons = (one.absent for one in tried if one.absent is not None)
             absent["core.overlap"] = next(reasons, _NOTHING_TOLD)
-        return None, {}, []
-    shares = [float(np.mean(loop.shares)) for loop in loops]
-    value = float(np.median(shares))
-    every = np.concatenate([loop.shares for loop in loops])
-    low, high = (quantile(every, share) for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    misfits = [loop.misfit(value) for loop in loops]
-    residual, worst = float(np.median(np.abs(misfits))), float(np.max(np.abs(misfits)))
-    levels = ", ".join(dict.fromkeys(loop.level for loop in loops))
-    quantity = {
-        "value": _rounded(value),
-        "low": _rounded(min(low, value)),
-        "high": _rounded(max(high, value)),
-        "origin": "measured",
-        "n": sum(result.seconds.size for result in results),
-        "source": f"median of {len(loops)} loops with arithmetic and transfers ({levels}); the "
-        f"interval holds the loops; their times are met to {100 * residual:.1f} % (median)",
+        return {}, {}, []
+    by_level = {level: [one for one in loops if one.level == level] for level in _levels(loops)}
+    section: dict[str, Any] = {
+        "overlap": _quantity(loops, 0.0),
+        "overlap_with": {level: _quantity(some, LEAST_OVERLAP) for level, some in by_level.items()},
     }
+    values = {level: entry["value"] for level, entry in section["overlap_with"].items()}
+    misfits = [loop.misfit(values[loop.level]) for loop in loops]
+    residual, worst = float(np.median(np.abs(misfits))), float(np.max(np.abs(misfits)))
     fit = {
         "residual": _rounded(residual),
         "worst": _rounded(worst),
@@ -134,13 +133,33 @@ def calibrate(
                 "level": loop.level,
                 "threads": loop.threads,
                 "arithmetic": _rounded(float(np.median(loop.arithmetic / loop.transfer))),
-                "overlap": _rounded(share),
+                "overlap": _rounded(float(np.mean(loop.shares))),
                 "misfit": _rounded(misfit),
             }
-            for loop, share, misfit in zip(loops, shares, misfits, strict=True)
+            for loop, misfit in zip(loops, misfits, strict=True)
         ],
     }
-    return quantity, fit, [*_rough(residual, worst), *_slow(results, core)]
+    return section, fit, [*_rough(residual, worst), *_slow(results, core)]
+
+
+def _levels(loops: list[Loop]) -> list[str]:
+    return list(dict.fromkeys(loop.level for loop in loops))
+
+
+def _quantity(loops: list[Loop], least: float) -> dict[str, Any]:
+    """The factor that stands for some loops, and at least ``least``."""
+    value = max(float(np.median([np.mean(loop.shares) for loop in loops])), least)
+    every = np.maximum(np.concatenate([loop.shares for loop in loops]), least)
+    low, high = (quantile(every, share) for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    return {
+        "value": _rounded(value),
+        "low": _rounded(min(low, value)),
+        "high": _rounded(max(high, value)),
+        "origin": "measured",
+        "n": sum(loop.samples for loop in loops),
+        "source": f"median of {len(loops)} loops with arithmetic and transfers "
+        f"({', '.join(_levels(loops))}); the interval holds the loops",
+    }
 
 
 def _is_telling(result: Result) -> bool:
@@ -175,6 +194,7 @@ def _loops(results: list[Result], topology: Mapping[str, Any]) -> Iterator[Loop]
             seconds=np.array([p10(result.seconds) for result in found]),
             transfer=np.array([_transfer(result) for result in found]),
             arithmetic=np.array([_arithmetic(result) for result in found]),
+            samples=sum(result.seconds.size for result in found),
         )
 
 
@@ -199,7 +219,7 @@ def level_of(size: int, threads: int, topology: Mapping[str, Any]) -> str:
 def _rough(residual: float, worst: float) -> Iterator[str]:
     if residual > _ROUGH:
         yield (
-            f"core.overlap: one factor meets the times of the measured loops to "
+            f"core.overlap_with: one factor a level meets the times of the measured loops to "
             f"{100 * residual:.0f} % only (median; {100 * worst:.0f} % at worst)"
         )
 

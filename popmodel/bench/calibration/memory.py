@@ -31,6 +31,9 @@ Array = NDArray[np.float64]
 _ALLOCATE = 4 / 3  # bytes that move over bytes that STREAM counts
 _COUNTS = 4  # busy cores for which bandwidth has to be known before a law is fitted
 _SATURATED = 0.8  # of the bandwidth that as many single cores would have
+_LEVEL = 1.1
+"""Time per byte over that of a much smaller set, up to which reading has become no slower."""
+
 _USABLE_SHARE = {
     "value": 0.5,
     "low": 0.1,  # other guests of a virtual machine's processor use its cache as well
@@ -59,7 +62,6 @@ def calibrate(
     section: dict[str, Any] = {}
     absent: dict[str, str] = {}
     remarks: list[str] = []
-    last = max((cache["bytes"] for cache in topology.get("caches", ())), default=0)
     by_cores = {
         count: of_results(
             measured.results("triad", threads=count), _triad, "STREAM triad x 4/3, p10"
@@ -85,7 +87,7 @@ def calibrate(
     if pairs := remote.calibrate(measured, absent):
         section["remote"] = pairs
     if measured.values("load", "bytes"):
-        section["kappa"] = _usable_share(measured, last) or _USABLE_SHARE
+        section["kappa"] = _usable_share(measured, topology) or _USABLE_SHARE
     return section, absent, remarks
 
 
@@ -239,14 +241,17 @@ def _served(sizes: Sequence[int], caches: Sequence[Mapping[str, Any]]) -> dict[s
     return served
 
 
-def _usable_share(measured: Measured, last: int) -> dict[str, Any] | None:
+def _usable_share(measured: Measured, topology: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the working set at which reading is half way from the last cache to memory, over it.
 
     Half way in the time per byte. One curve over all launches: the interval spans the neighbouring
-    working sets, between which nothing is known.
+    working sets, between which nothing is known. Memory is what twice the cache is read from, or
+    what smaller sets are whose time no longer grows: of a cache that others use as well.
     """
-    sizes = [size for size in measured.values("load", "bytes", threads=1) if size >= last / 8]
-    if not last or len(sizes) < 4 or sizes[-1] < 2 * last:
+    *inner, last = sorted(cache["bytes"] for cache in topology.get("caches", ())) or [0]
+    least = max(last / 32, 4 * max(inner, default=0))
+    sizes = [size for size in measured.values("load", "bytes", threads=1) if size >= least]
+    if not last or len(sizes) < 4:
         return None
     times = np.array(
         [
@@ -257,6 +262,9 @@ def _usable_share(measured: Measured, last: int) -> dict[str, Any] | None:
         ]
     )
     if times[-1] < 1.3 * times[0]:
+        return None
+    before = [time for size, time in zip(sizes, times, strict=True) if 1.4 * size <= sizes[-1]]
+    if sizes[-1] < 2 * last and (not before or times[-1] > _LEVEL * before[-1]):
         return None
     half = (times[0] + times[-1]) / 2
     above = int(np.argmax(times >= half))

@@ -230,28 +230,33 @@ class Costs(Table):
             overhead_cycles=0.0 if known is None else known,
             frequency=frequency,
         )
-        caches = iterations * self._in_caches(parameters)
-        if not np.any(caches + transfers):
+        caches = {level: iterations * time for level, time in self._in_caches(parameters).items()}
+        moving = {
+            level: time
+            for level, time in (caches | {MEMORY_LEVEL: transfers}).items()
+            if numbers(time).any()
+        }
+        if not moving:
             return compute.loop_time(core, 0.0, 0.0, "none")  # nothing to overlap
         overlap = point.overlap or (
-            parameters.overlap() if self.mode is None else _OVERLAP[self.mode]
+            parameters.overlap(moving) if self.mode is None else _OVERLAP[self.mode]
         )
-        return compute.loop_time(core, caches, transfers, overlap)
+        return compute.loop_time(core, sum(caches.values()), transfers, overlap)
 
-    def _in_caches(self, parameters: Parameters) -> Value:
-        """Time of an iteration for what caches serve, s."""
+    def _in_caches(self, parameters: Parameters) -> dict[str, Value]:
+        """Time of an iteration for what each cache serves, s."""
         there = parameters.profile.topology.levels
         lacking = set(LEVELS) - set(there) if there else set()  # the next level serves theirs
         levels = [level for level in sorted(self.bytes) if level not in lacking]  # MEM is last
-        time: Value = 0.0
+        times: dict[str, Value] = {}
         for level, traffic in memory.served({name: self.bytes[name] for name in levels}).items():
             if level == MEMORY_LEVEL or not numbers(traffic).any():
                 continue
             path = f"memory.cache_bw.{level}"
             rate = parameters.optional(path) if level in there else parameters.get(path)
             if rate is not None:
-                time = time + traffic / rate
-        return time
+                times[level] = traffic / rate
+        return times
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:

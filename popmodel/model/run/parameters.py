@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 
 import numpy as np
@@ -106,10 +106,32 @@ class Parameters:
         meaning = f"clock with {active} active cores of a node"
         return self.named(f"f_{active}", clock, "Hz", meaning)
 
-    def overlap(self) -> str | Value:
-        """Return how a core overlaps arithmetic and transfers: a word for it, or the share."""
+    def overlap(self, transfers: Mapping[str, Value]) -> str | Value:
+        """Return how a core overlaps arithmetic and transfers: a word for it, or the share.
+
+        Where it is known level by level, the mean by the time of the transfers.
+
+        Parameters
+        ----------
+        transfers : mapping of str to value
+            Time of the transfers from each level, such as ``L2`` or ``MEM``.
+        """
         word = self.profile.word("core.overlap")
-        return minimum(self.get("core.overlap"), 1.0) if word is None else word
+        if word is not None:
+            return word
+        paths = {
+            level: path
+            for level in transfers
+            if (path := f"core.overlap_with.{level}") in self.profile.quantities
+        }
+        if not paths:
+            return minimum(self.get("core.overlap"), 1.0)
+        shares = [
+            minimum(self.get(paths.get(level, "core.overlap")), 1.0) * time
+            for level, time in transfers.items()
+        ]
+        mean: Value = sum(shares) / sum(transfers.values())
+        return mean
 
     def bandwidth(self, active: float) -> Value:
         """Return the bandwidth of a memory domain with some active cores, B/s.

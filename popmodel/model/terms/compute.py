@@ -66,7 +66,7 @@ def loop_time(core: CoreTime, caches: Value, memory: Value, overlap: str | Value
     caches, memory : value
         Time of the transfers between caches, and to and from memory, s.
     overlap : {'none', 'ecm', 'full'} or value
-        omega, from 0 to 1, or one of the exact forms. ``none``: everything adds up (Adhianto and
+        omega, at most 1, or one of the exact forms. ``none``: everything adds up (Adhianto and
         Chapman eq. 2), an upper bound. ``full``: the slowest part hides the others (roofline), a
         lower bound. ``ecm``: arithmetic hides transfers, loads and stores do not.
     """

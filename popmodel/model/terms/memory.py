@@ -17,6 +17,10 @@ _SHARPER = 0.2  # exponent of the demand in the sharpness of the knee, see `shar
 _LEAST_SHARE = 1e-3  # of its time in transfers: below, the memory hardly matters to a loop
 
 
+SAFE = 0.5
+"""Part of a cache that a loop may count on where nobody else uses it (H. Stengel et al.)."""
+
+
 def if_fits(working_set: Value, capacity: Value, hit: Value, miss: Value) -> Value:
     """Return the traffic of an iteration by a layer condition.
 

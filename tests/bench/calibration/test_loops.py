@@ -1,4 +1,4 @@
-"""How far transfers hide behind arithmetic: the factor that was put in comes out."""
+"""How far transfers hide behind arithmetic: the factors that were put in come out."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ def all_loops(omega: float) -> list[Job]:
 
 @pytest.mark.parametrize("omega", [0.0, 0.3, 0.8, 1.0])
 def test_the_factor_of_loops_that_follow_the_form_is_found(omega: float) -> None:
-    quantity, fit, remarks = loops.calibrate(measured(all_loops(omega)), TOPOLOGY, CORE, {})
-    assert quantity is not None
-    for key in ("value", "low", "high"):
-        assert quantity[key] == pytest.approx(omega, abs=1e-4)
+    section, fit, remarks = loops.calibrate(measured(all_loops(omega)), TOPOLOGY, CORE, {})
+    quantity = section["overlap"]
+    for one in (quantity, *section["overlap_with"].values()):
+        for key in ("value", "low", "high"):
+            assert one[key] == pytest.approx(omega, abs=1e-4)
     assert (fit["residual"], fit["worst"]) == pytest.approx((0, 0), abs=1e-4)
     assert quantity["origin"] == "measured"
     assert quantity["n"] == 9 * 3 * 60
@@ -60,19 +61,24 @@ def test_the_factor_of_loops_that_follow_the_form_is_found(omega: float) -> None
     assert remarks == []
 
 
-def test_the_interval_holds_loops_that_differ() -> None:
+def test_levels_have_factors_of_their_own() -> None:
     jobs = [loop(0.9, level="L2"), loop(0.7, level="L3"), loop(0.4, level="MEM")]
-    quantity, fit, _ = loops.calibrate(measured(jobs), TOPOLOGY, CORE, {})
-    assert quantity is not None
+    section, fit, _ = loops.calibrate(measured(jobs), TOPOLOGY, CORE, {})
+    quantity = section["overlap"]
     assert (quantity["low"], quantity["value"], quantity["high"]) == pytest.approx((0.4, 0.7, 0.9))
-    assert {one["level"]: one["overlap"] for one in fit["loops"]} == pytest.approx(
-        {"L2": 0.9, "L3": 0.7, "MEM": 0.4}
-    )
-    # by the form with 0.7: 1.3 instead of 1.1, 1.3, 1.6
-    assert [one["misfit"] for one in fit["loops"]] == pytest.approx(
-        [1.3 / 1.1 - 1, 0, 1.3 / 1.6 - 1], abs=1e-4
-    )
-    assert fit["worst"] == pytest.approx(1 - 1.3 / 1.6, abs=1e-4)
+    by_level = {"L2": 0.9, "L3": 0.7, "MEM": 0.4}
+    found = {level: one["value"] for level, one in section["overlap_with"].items()}
+    assert found == pytest.approx(by_level)
+    assert {one["level"]: one["overlap"] for one in fit["loops"]} == pytest.approx(by_level)
+    assert [one["misfit"] for one in fit["loops"]] == pytest.approx([0, 0, 0], abs=1e-4)
+
+
+def test_arithmetic_that_makes_transfers_longer_is_an_overlap_below_zero() -> None:
+    section, _, _ = loops.calibrate(measured([loop(-0.5)]), TOPOLOGY, CORE, {})
+    assert section["overlap_with"]["MEM"]["value"] == pytest.approx(-0.5, abs=1e-4)
+    assert section["overlap"]["value"] == 0
+    section, _, _ = loops.calibrate(measured([loop(-3)]), TOPOLOGY, CORE, {})
+    assert section["overlap_with"]["MEM"]["value"] == -2
 
 
 def test_noise_of_batches_and_launches_stays_within_the_interval() -> None:
@@ -81,8 +87,7 @@ def test_noise_of_batches_and_launches_stays_within_the_interval() -> None:
         found = launches(
             all_loops(0.6), 5, np.random.default_rng(seed), Noise(launch=0.02, batch=0.03)
         )
-        quantity, _, _ = loops.calibrate(Measured(found), TOPOLOGY, CORE, {})
-        assert quantity is not None
+        quantity = loops.calibrate(Measured(found), TOPOLOGY, CORE, {})[0]["overlap"]
         assert quantity["value"] == pytest.approx(0.6, abs=0.06)
         inside += quantity["low"] <= 0.6 <= quantity["high"]
     assert inside >= 36  # it holds loops and launches, which differ more than their median
@@ -93,8 +98,8 @@ def test_a_factor_that_is_beyond_by_the_error_of_times_is_cut() -> None:
     faster = Job(
         job.name, job.params, 0.95 * job.seconds, job.reference, 0.1, job.facts, job.arithmetic
     )
-    quantity, fit, _ = loops.calibrate(measured([faster], 3, QUIET), TOPOLOGY, CORE, {})
-    assert quantity is not None
+    section, fit, _ = loops.calibrate(measured([faster], 3, QUIET), TOPOLOGY, CORE, {})
+    quantity = section["overlap_with"]["MEM"]
     assert (quantity["value"], quantity["high"]) == (1, 1)
     assert fit["residual"] == pytest.approx(1 / 0.95 - 1, abs=1e-4)
 
@@ -102,7 +107,7 @@ def test_a_factor_that_is_beyond_by_the_error_of_times_is_cut() -> None:
 def test_loops_in_which_one_part_is_nothing_tell_nothing() -> None:
     reasons: dict[str, str] = {}
     found = loops.calibrate(measured([loop(0.5, share=5)]), TOPOLOGY, CORE, reasons)
-    assert found == (None, {}, [])
+    assert found == ({}, {}, [])
     assert reasons == {
         "core.overlap": "no measured loop had enough batches, and arithmetic and transfers of like "
         "length"
@@ -112,23 +117,24 @@ def test_loops_in_which_one_part_is_nothing_tell_nothing() -> None:
 def test_a_loop_that_could_not_be_measured_says_why() -> None:
     reasons: dict[str, str] = {}
     gone = absent("mixed", "not enough memory", threads=1, bytes=1 << 28, arithmetic=100)
-    assert loops.calibrate(Measured([gone]), TOPOLOGY, CORE, reasons) == (None, {}, [])
+    assert loops.calibrate(Measured([gone]), TOPOLOGY, CORE, reasons) == ({}, {}, [])
     assert reasons == {"core.overlap": "not enough memory"}
 
 
 def test_where_no_loop_was_asked_for_nothing_is_absent() -> None:
     reasons: dict[str, str] = {}
-    assert loops.calibrate(measured([]), TOPOLOGY, CORE, reasons) == (None, {}, [])
+    assert loops.calibrate(measured([]), TOPOLOGY, CORE, reasons) == ({}, {}, [])
     assert reasons == {}
 
 
 def test_a_form_that_fits_badly_is_remarked() -> None:
-    jobs = [loop(omega, level=level) for omega, level in ((1.0, "L2"), (0.0, "MEM"))]
+    jobs = [loop(1.0, share=100), loop(0.0, share=50)]
     _, fit, remarks = loops.calibrate(measured(jobs), TOPOLOGY, CORE, {})
-    assert fit["residual"] == pytest.approx((0.5 + 0.25) / 2, abs=1e-3)
+    # by the form with 0.5: 1.5 instead of 1, 1.25 instead of 1.5
+    assert fit["residual"] == pytest.approx((1 / 2 + 1 / 6) / 2, abs=1e-3)
     assert remarks == [
-        "core.overlap: one factor meets the times of the measured loops to 38 % only (median; "
-        "50 % at worst)"
+        "core.overlap_with: one factor a level meets the times of the measured loops to 33 % only "
+        "(median; 50 % at worst)"
     ]
 
 

@@ -124,6 +124,21 @@ def test_a_machine_may_overlap_a_share_and_one_that_does_not_say_is_in_the_middl
     assert time(None) == pytest.approx((sum_ + slowest) / 2)
 
 
+def test_transfers_from_each_level_overlap_by_their_own_share() -> None:
+    document = copy.deepcopy(dict(machine().document))
+    document["core"]["overlap"] = exact(0.5)
+    document["core"]["overlap_with"] = {"MEM": exact(-0.2)}
+    here = computation(profile=from_document(document))
+    busy, memory, cache = 3 * CYCLE, 16 / 1e10, 8 / 4e10
+    found = serial(here, 1, Costs(flops=4, bytes={"MEM": 16})).serial
+    # the longer of both hides nothing of the shorter, which makes it take longer
+    assert found == pytest.approx(busy + memory + 0.2 * min(busy, memory))
+    found = serial(here, 1, Costs(flops=4, bytes={"L3": 24, "MEM": 16})).serial
+    share = (0.5 * cache - 0.2 * memory) / (cache + memory)  # L3 serves what MEM does not
+    sum_, longest = busy + cache + memory, max(busy, cache, memory)
+    assert found == pytest.approx(sum_ - share * (sum_ - longest))
+
+
 def test_draws_of_the_overlap_stay_a_share() -> None:
     document = copy.deepcopy(dict(machine().document))
     document["core"]["overlap"] = {"value": 0.9, "low": 0.7, "high": 1.0}
