@@ -61,7 +61,7 @@ RARE = {
     "popmodel/validate/1": r"(ignored|left_out)\[\].*|noisy\[\]",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
-    "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*|quality\.core\.overlap\..*",
+    "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/sweep/1": (
         r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*|"
         r"impossible\[\]\..*"
