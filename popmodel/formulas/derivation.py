@@ -26,6 +26,7 @@ from popmodel.expressions.traced import Traced
 from popmodel.formulas.notebook import FUNCTIONS, KINDS, Equation, Given, Notebook
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
+from popmodel.model.evaluation import Evaluation
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.course import (
     Change,
@@ -39,7 +40,7 @@ from popmodel.model.run.observe import Modelled, observe
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.names import names
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import Evaluation, Study
+from popmodel.model.study import Study
 from popmodel.model.symbols import SYMBOLS, not_modelled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal

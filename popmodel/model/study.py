@@ -15,16 +15,17 @@ from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import changes
 from popmodel.model.changes import SPREADS
-from popmodel.model.form import Form, disturbed, form
+from popmodel.model.evaluation import Evaluation, Outcome
+from popmodel.model.form import disturbed, form
 from popmodel.model.laws import WAITING
 from popmodel.model.performance import Model, prepare
-from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
+from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.replayed.similar import similar
 from popmodel.model.replayed.simulate import simulate
 from popmodel.model.run import measured, remote
 from popmodel.model.run import nearest as choices
-from popmodel.model.run.course import Course, closed_form, corrected, correction, delays
-from popmodel.model.run.observe import Modelled, observe
+from popmodel.model.run.course import closed_form, corrected, correction, delays
+from popmodel.model.run.observe import observe
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import (
@@ -40,10 +41,8 @@ from popmodel.model.run.work import Work
 from popmodel.model.signature.names import check_requirements
 from popmodel.model.signature.program import Signature, items
 from popmodel.model.terms import imbalance, message, openmp
-from popmodel.model.tree import Tree
 from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, group, nominal
 from popmodel.units import format_size, plural
-from popmodel.values import dataclass
 
 _GROWTH = {"reference_processes", "growth_exponent"}
 
@@ -52,68 +51,6 @@ class Values(Protocol):
     """Values by the path of a quantity: draws, or symbols."""
 
     def __getitem__(self, path: str) -> Value: ...
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """One evaluation of the model.
-
-    Attributes
-    ----------
-    tree : Tree
-        The works of the program's items, as the laws give them.
-    form : Form
-        Factors of the laws: how far they may be off here.
-    work : Work
-        What an average process does, with these factors.
-    course : Course
-        How long the run takes.
-    modelled : Modelled
-        What the metrics need of it.
-    memory : float or None
-        Memory of a process, bytes; None if the signature does not say it.
-    """
-
-    tree: Tree
-    form: Form
-    work: Work
-    course: Course
-    modelled: Modelled
-    memory: float | None
-
-    @property
-    def extent(self) -> tuple[int, ...]:
-        """Processes along each grid dimension."""
-        return self.tree.point.extent
-
-    @property
-    def machine(self) -> Parameters:
-        """The machine, with what was asked of it and what it lacks."""
-        return self.tree.point.parameters
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A run as every prediction shows it: replayed where that is possible.
-
-    Attributes
-    ----------
-    run : Evaluation
-        The replay's delays in every draw, or the closed form without a replay.
-    agreement : Agreement or None
-        The replay beside the closed form; None without a replay.
-    why_not : str or None
-        Why there is no replay.
-    """
-
-    run: Evaluation
-    agreement: Agreement | None
-    why_not: str | None
-
-    @property
-    def source(self) -> str:
-        """`REPLAY` or `CLOSED_FORM`."""
-        return CLOSED_FORM if self.agreement is None else REPLAY
 
 
 class Study:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from popmodel.expressions.elementary import Value
+from popmodel.model.evaluation import Evaluation
 from popmodel.model.run.course import delays
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work
-from popmodel.model.study import Evaluation, Study
+from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
 
 UNEQUAL = "unequal work"

@@ -18,10 +18,11 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import against, of_masters
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
+from popmodel.model.evaluation import Evaluation
 from popmodel.model.run import grid
 from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import Allocation, Placement
-from popmodel.model.study import Evaluation, Study
+from popmodel.model.study import Study
 from popmodel.model.uncertainty import estimate
 from popmodel.prediction.prediction import DEFAULT_REFERENCE, Reference
 from popmodel.values import dataclass

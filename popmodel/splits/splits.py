@@ -10,10 +10,11 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.machine.profile import MissingQuantity
+from popmodel.model.evaluation import Outcome
 from popmodel.model.run import grid
 from popmodel.model.run.nearest import on_nodes
 from popmodel.model.run.placement import Placement
-from popmodel.model.study import Outcome, Study
+from popmodel.model.study import Study
 from popmodel.model.uncertainty import Draws
 from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.prediction.validity import assess
