@@ -76,7 +76,7 @@ def test_the_screen_has_all_splits_and_what_to_take(
     assert any(line.startswith("uncertainty   law of parallel loops (law.l") for line in lines)
     assert any(line.startswith("OMP_NUM_THREADS=2 ") for line in lines)
     assert any(line.startswith("srun -N 4 -n 32 ") for line in lines)
-    assert any(line.startswith("mpirun -np 8 ") for line in lines)
+    assert any(line.startswith("mpirun -np 32 ") for line in lines)
 
 
 def test_a_narrow_screen_leaves_out_columns_and_says_so(
