@@ -129,8 +129,9 @@ def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]
     # Around the end of the last cache bandwidth falls, over a range that tells its usable share. Of
     # a cache so large that arrays cannot be larger, other guests of the processor have the most.
     steps = (0.5, 0.75, 1.0, 1.5, 2.0) if full else (0.5, 1.0, 1.5)
-    sets |= {size for step in steps if 0 < (size := int(last * step) // KIB * KIB) < memory}
-    parts = (0.0625, 0.125, 0.25, 0.375) if 2 * last > memory else ()
+    parts = (0.125, 0.25, 0.375) if 2 * last > memory else ()
+    clear = 0.9 * memory  # a set that is nearly as large as the arrays tells no more than they do
+    sets |= {size for step in steps if 0 < (size := int(last * step) // KIB * KIB) < clear}
     knee = {int(last * part) // KIB * KIB for part in parts}
     short: list[Job] = []
     for size in sorted(sets | {memory}):

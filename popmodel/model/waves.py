@@ -6,63 +6,71 @@ anew (`popmodel.model.terms.pipeline`): what is before it, in its loop and aroun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
 from typing import TypeAlias
 
 from popmodel.expressions.elementary import Value, maximum, minimum, numbers
-from popmodel.model.kinds.item import Item
+from popmodel.model.run.point import Point
 from popmodel.model.terms import pipeline
 from popmodel.model.terms.pipeline import Fronts
 from popmodel.model.tree import Node, Tree
+from popmodel.values import dataclass
 
 _Nodes: TypeAlias = tuple[Node, ...]
 _Execute: TypeAlias = Callable[[Fronts], tuple[_Nodes, Fronts]]
 """Executes a part once: what is paid before it -> its works then, what is paid after it."""
 
 
+@dataclass(frozen=True)
+class _Stage:
+    """A node with its fronts, None if nobody meets in it; stages of its body."""
+
+    node: Node
+    fronts: Fronts | None
+    inside: tuple[_Stage, ...]
+
+    @property
+    def has_waves(self) -> bool:
+        return bool(self.fronts) or any(stage.has_waves for stage in self.inside)
+
+
 def following(tree: Tree) -> Tree:
     """Return the tree with the works of waves where they stand, on average over all iterations."""
-    fronts = {id(item): item.fronts(tree.point) for item in _leaves(tree.nodes)}
-    if not any(fronts.values()):
+    stages = _stages(tree.nodes, tree.point)
+    if not any(stage.has_waves for stage in stages):
         return tree
-    return replace(tree, nodes=_body(tree.nodes, fronts, {})[0])
+    return replace(tree, nodes=_body(stages, {})[0])
 
 
-def _leaves(nodes: _Nodes) -> Iterator[Item]:
-    for node in nodes:
-        if node.inside:
-            yield from _leaves(node.inside)
-        else:
-            yield node.item
+def _stages(nodes: _Nodes, point: Point) -> tuple[_Stage, ...]:
+    return tuple(
+        _Stage(node, None if node.inside else node.item.fronts(point), _stages(node.inside, point))
+        for node in nodes
+    )
 
 
-def _body(
-    nodes: _Nodes, fronts: Mapping[int, Fronts | None], before: Fronts
-) -> tuple[_Nodes, Fronts]:
+def _body(stages: tuple[_Stage, ...], before: Fronts) -> tuple[_Nodes, Fronts]:
     """Execute the items of a body in turn."""
     done: list[Node] = []
-    for node in nodes:
-        (found,), after = _in_turn(node, fronts, before)
+    for stage in stages:
+        (found,), before = _in_turn(stage, before)
         done.append(found)
-        before = after
     return tuple(done), before
 
 
-def _in_turn(
-    node: Node, fronts: Mapping[int, Fronts | None], before: Fronts
-) -> tuple[_Nodes, Fronts]:
+def _in_turn(stage: _Stage, before: Fronts) -> tuple[_Nodes, Fronts]:
     """Execute an item as often as one execution of the body around it does, on average."""
+    node, mine = stage.node, stage.fronts
 
     def once(before: Fronts) -> tuple[_Nodes, Fronts]:
-        if node.inside:
+        if stage.inside:
             inside, after = _repeated(
-                lambda state: _body(node.inside, fronts, state), node.item.repeats, before
+                lambda state: _body(stage.inside, state), node.item.repeats, before
             )
             same = all(map(is_, inside, node.inside))
             return (node if same else Node.around(node.item, inside),), after
-        mine = fronts[id(node.item)]
         if not mine:  # all meet, or nobody does
             return (node,), before if mine is not None else {}
         return (_after(node, mine, before),), pipeline.after(mine, before)

@@ -7,16 +7,15 @@ differ far more than those of all others are left out of the comparison, each wi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
 from popmodel.model.terms.openmp import NO_SPEEDUP
 from popmodel.plain import fields_of
 from popmodel.units import plural
-from popmodel.validation.comparison import describe_run
 from popmodel.validation.measurement import Measurement
-from popmodel.validation.repeats import Split
+from popmodel.validation.repeats import Runs, Split
 from popmodel.values import dataclass
 
 EXPECTED_SPEEDUP = 1.5
@@ -28,27 +27,17 @@ FAR_ABOVE = 5.0
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Runs of one split and one set of parameters that are not compared.
+class LeftOut(Runs):
+    """Runs that are not compared.
 
     Attributes
     ----------
-    processes, threads : int
-        P and T.
-    parameters : mapping of str to float
-        Those of the application.
-    sources : tuple of str
-        The files that the runs come from.
     measured : tuple of float
         Their runtimes, s.
     why : str
         What stands against them.
     """
 
-    processes: int
-    threads: int
-    parameters: Mapping[str, float]
-    sources: tuple[str, ...]
     measured: tuple[float, ...]
     why: str
 
@@ -56,10 +45,10 @@ class LeftOut:
         """Return the runs as JSON types."""
         return fields_of(self)
 
-    def describe(self, names: Sequence[str] = ()) -> str:
+    def sentence(self, names: Sequence[str] = ()) -> str:
         """Say which runs are left out, and why."""
-        run = describe_run(self.processes, self.threads, self.parameters, names)
-        return f"left out: {plural(len(self.measured), 'run')} of {run}: {self.why}"
+        runs = plural(len(self.measured), "run")
+        return f"left out: {runs} of {self.describe(names)}: {self.why}"
 
 
 def oversubscribed(run: Measurement, nodes: int, cores: int) -> str | None:

@@ -68,7 +68,7 @@ class Repeated:
 
 
 @dataclass(frozen=True)
-class Split:
+class Runs:
     """Runs of one split and one set of parameters.
 
     Attributes
@@ -79,16 +79,30 @@ class Split:
         Those of the application.
     sources : tuple of str
         The files that the runs come from.
-    runtime : Repeated
-        Seconds.
-    metrics : mapping of str to mapping of str to Repeated
-        Efficiencies by family and metric id, of the runs that have them.
     """
 
     processes: int
     threads: int
     parameters: Mapping[str, float]
     sources: tuple[str, ...]
+
+    def describe(self, names: Sequence[str] = ()) -> str:
+        """Size and some parameters: ``4 x 2, N=256``."""
+        return describe_run(self.processes, self.threads, self.parameters, names)
+
+
+@dataclass(frozen=True)
+class Split(Runs):
+    """Runs that are compared with a prediction.
+
+    Attributes
+    ----------
+    runtime : Repeated
+        Seconds.
+    metrics : mapping of str to mapping of str to Repeated
+        Efficiencies by family and metric id, of the runs that have them.
+    """
+
     runtime: Repeated
     metrics: Mapping[str, Mapping[str, Repeated]]
 
@@ -101,10 +115,6 @@ class Split:
         """Whether a quantity is one of its runs."""
         mine = (self.processes, self.threads, self.parameters)
         return mine == (row.processes, row.threads, row.parameters)
-
-    def describe(self, names: Sequence[str] = ()) -> str:
-        """Size and some parameters: ``4 x 2, N=256``."""
-        return describe_run(self.processes, self.threads, self.parameters, names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the split as JSON types."""

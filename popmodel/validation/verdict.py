@@ -59,7 +59,7 @@ def verdict(
             )
     both = [*(one.parameters for one in splits), *(one.parameters for one in left_out)]
     names = differing(both)
-    said += [one.describe(names) for one in left_out]
+    said += [one.sentence(names) for one in left_out]
     return tuple(said)
 
 

@@ -109,3 +109,11 @@ def test_remote_memory_is_measured_beside_local_memory() -> None:
     assert triads == {(n, on, data) for n in (1, 24) for on in (0, 1) for data in (0, 1)}
     chases = {(one.get("on"), one.get("data")) for one in jobs if one.name == "remote_chase"}
     assert chases == {(on, data) for on in (0, 1) for data in (0, 1)}
+
+
+def test_reads_go_over_parts_of_a_last_cache_that_arrays_cannot_exceed() -> None:
+    caches = (Cache("L1", 48 * KIB, 1), Cache("L2", 2 * MIB, 1), Cache("L3", 480 * MIB, 2))
+    short, long = memory_jobs.memory_jobs(replace(SMALL, caches=caches), full=False)
+    loads = {one.get("bytes") for one in (*short, *long) if one.name == "load"}
+    assert {60 * MIB, 120 * MIB, 180 * MIB, 256 * MIB} <= loads
+    assert 240 * MIB not in loads  # as good as the arrays

@@ -49,7 +49,7 @@ def test_runs_left_out_for_one_reason_are_told_together() -> None:
     runs = [*measured(3, 4, 1.0, 2.0), *measured(3, 4, 3.0, n=9.0)]
     (first, other) = of_runs((run, "too hot") for run in runs)
     assert first == LeftOut(3, 4, {"N": 8.0}, ("x.csv",), (1.0, 2.0), "too hot")
-    assert other.describe(["N"]) == "left out: 1 run of 3 x 4, N=9: too hot"
+    assert other.sentence(["N"]) == "left out: 1 run of 3 x 4, N=9: too hot"
     assert first.to_dict()["measured"] == [1.0, 2.0]
 
 

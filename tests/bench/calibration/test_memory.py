@@ -83,6 +83,21 @@ def test_working_sets_tell_the_levels_and_the_usable_share() -> None:
     assert 0.5 == kappa["low"] < kappa["value"] < kappa["high"] == 0.75
 
 
+def test_the_end_of_a_cache_that_others_use_is_found_where_reading_gets_no_slower() -> None:
+    shared = {"caches": [*CACHES["caches"], {"level": "L3", "bytes": 480 << 20}]}
+    rates = {16: 3e10, 60: 3e10, 120: 1.5e10, 180: 1e10, 256: 1e10}
+    section, _, _ = memory.calibrate(
+        measured([load(size << 20, rate) for size, rate in rates.items()]), shared
+    )
+    kappa = section["kappa"]
+    assert (kappa["origin"], kappa["low"], kappa["high"]) == ("measured", 0.125, 0.25)
+    still_slower = rates | {180: 1.2e10}
+    section, _, _ = memory.calibrate(
+        measured([load(size << 20, rate) for size, rate in still_slower.items()]), shared
+    )
+    assert section["kappa"]["origin"] == "preset"
+
+
 def test_a_usable_share_that_was_not_seen_is_a_preset_with_its_source() -> None:
     section, reasons, _ = memory.calibrate(measured([load(1 << 14, 4e11)]), CACHES)
     assert section["kappa"]["origin"] == "preset"

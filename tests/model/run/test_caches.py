@@ -94,3 +94,12 @@ def test_a_cache_without_a_rate_is_left_out_and_named() -> None:
     seconds, asked = loop("L2 = 80, L3 = 60, MEM = 10", levels(*PRIVATE, L3=4e10))
     assert seconds == pytest.approx(50 / 4e10 + 10 / 1e10)
     assert asked.left_out == {"memory.cache_bw.L2"}
+
+
+def test_only_the_last_cache_is_used_by_others() -> None:
+    document: dict[str, Any] = copy.deepcopy(dict(levels(*PRIVATE).document))
+    document["memory"]["kappa"] = exact(0.125)  # of the last one: half of the others is safe
+    there = from_document(document)
+    assert traffic(f"if_fits({128 * KIB}, 1, 8, 'L2')", there) == 1
+    assert traffic(f"if_fits({512 * KIB}, 1, 8, 'L3')", there) == 1
+    assert traffic(f"if_fits({1024 * KIB}, 1, 8, 'L3')", there) == 4.5
