@@ -12,6 +12,7 @@ from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.network.selection import Selection
     from popmodel.network.tiers import Tiers
 
 __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe", "preset"]
@@ -69,6 +70,9 @@ class Network:
         One of `COST_FACTORS`.
     cpu_factor : float
         CPU speed relative to the traced run; 2 halves the time between MPI calls.
+    algorithms : tuple of Selection
+        Which algorithms the operations of the reading ``algorithm`` take, where it is not the
+        first in `popmodel.simulator.patterns.ALGORITHMS`.
     tiers : Tiers or None
         Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`
         and `eager_threshold`, which are then those of the longest distance.
@@ -90,6 +94,7 @@ class Network:
     collectives: str = "dimemas"
     collective_cost: str = "logarithmic"
     cpu_factor: float = 1.0
+    algorithms: tuple[Selection, ...] = ()
     tiers: Tiers | None = None
 
     def __post_init__(self) -> None:
@@ -109,6 +114,12 @@ class Network:
             raise UsageError(f"eager threshold must be at least 0, not {self.eager_threshold:g} B")
         if not 0 < self.cpu_factor < math.inf:
             raise UsageError(f"CPU factor must be above 0 and finite, not {self.cpu_factor:g}")
+        if self.algorithms and self.collectives != "algorithm":
+            raise UsageError(
+                f"collectives {self.collectives!r} are not carried out as messages, so that they "
+                f"take no algorithm ({self.algorithms[0]})",
+                "collectives: algorithm",
+            )
 
     def with_(self, **changes: Any) -> Network:
         """Return a copy of the network with other values."""
@@ -119,12 +130,17 @@ class Network:
         return self.with_(latency=0.0, bandwidth=math.inf, tiers=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: infinite values are None; ``tiers`` only where there are some."""
+        """Plain data for JSON: infinite values are None.
+
+        ``algorithms`` and ``tiers`` are there only where there are some.
+        """
         plain = {
             key: None if isinstance(value, float) and math.isinf(value) else value
-            for key, value in asdict(self.with_(tiers=None)).items()
-            if key != "tiers"
+            for key, value in asdict(self.with_(tiers=None, algorithms=())).items()
+            if key not in ("tiers", "algorithms")
         }
+        if self.algorithms:
+            plain["algorithms"] = " ".join(map(str, self.algorithms))
         return plain if self.tiers is None else {**plain, "tiers": self.tiers.to_dict()}
 
 
