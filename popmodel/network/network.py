@@ -12,6 +12,7 @@ from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.network.mapping import RankMapping
     from popmodel.network.selection import Selection
     from popmodel.network.tiers import Tiers
 
@@ -76,6 +77,8 @@ class Network:
     tiers : Tiers or None
         Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`
         and `eager_threshold`, which are then those of the longest distance.
+    mapping : RankMapping or None
+        On which nodes the processes run; None: as traced.
 
     Messages of a process to itself take no time.
 
@@ -96,6 +99,7 @@ class Network:
     cpu_factor: float = 1.0
     algorithms: tuple[Selection, ...] = ()
     tiers: Tiers | None = None
+    mapping: RankMapping | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that no network has."""
@@ -127,21 +131,26 @@ class Network:
 
     def ideal(self) -> Network:
         """Return the same network with no latency and infinite bandwidth."""
-        return self.with_(latency=0.0, bandwidth=math.inf, tiers=None)
+        return self.with_(latency=0.0, bandwidth=math.inf, tiers=None, mapping=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: infinite values are None.
 
-        ``algorithms`` and ``tiers`` are there only where there are some.
+        ``algorithms``, ``mapping`` and ``tiers`` are there only where there are some.
         """
+        left_out = {"algorithms", "mapping", "tiers"}
         plain = {
             key: None if isinstance(value, float) and math.isinf(value) else value
             for key, value in asdict(self.with_(tiers=None, algorithms=())).items()
-            if key not in ("tiers", "algorithms")
+            if key not in left_out
         }
         if self.algorithms:
             plain["algorithms"] = " ".join(map(str, self.algorithms))
-        return plain if self.tiers is None else {**plain, "tiers": self.tiers.to_dict()}
+        if self.mapping is not None:
+            plain["mapping"] = self.mapping.name
+        if self.tiers is not None:
+            plain["tiers"] = self.tiers.to_dict()
+        return plain
 
 
 PRESETS = {

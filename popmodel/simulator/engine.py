@@ -86,6 +86,7 @@ def replay(
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
+    program = program.on(network.mapping)
     carried, messages = None, None
     if network.collectives == "algorithm":
         carried, messages = carry_out(program, network.algorithms)
