@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 
 from popmodel.api.inputs import number, several
 from popmodel.documents import read_text
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.grids import read_values
+from popmodel.network.fan import Fans, read_fans
 from popmodel.network.mapping import RankMapping, listed, parse_mapping
-from popmodel.network.network import Network, preset
+from popmodel.network.network import COST_FACTORS, Network, preset
 from popmodel.network.selection import Selection, parse_selection
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
@@ -52,6 +53,7 @@ def combinations(
     *,
     algorithm: str | Iterable[str] | None = None,
     collectives: str | Iterable[str] | None = None,
+    collective_cost: str | Iterable[str] | None = None,
     mapping: str | Iterable[str] | None = None,
     **given: Values,
 ) -> list[dict[str, object]]:
@@ -62,8 +64,8 @@ def combinations(
     algorithm : str or several
         Algorithms of operations (`popmodel.network.selection`); those of different operations go
         together, several of one operation give several combinations.
-    collectives, mapping : str or several
-        Readings of collectives; mappings of ranks to nodes (`mapping_of`).
+    collectives, collective_cost, mapping : str or several
+        Readings of collectives; what they cost (`cost_of`); nodes of ranks (`mapping_of`).
     **given : float or str, or several of them, or None
         Further fields of `Network`, in SI units or as text with a unit or a range
         (`popmodel.grids`); None: unchanged.
@@ -75,6 +77,9 @@ def combinations(
     ]
     if algorithm is not None or collectives is not None:
         changes.append(_readings(collectives, algorithm))
+    if collective_cost is not None:
+        costs = [cost_of(str(one)) for one in _some("collective_cost", collective_cost)]
+        changes.append([{"collective_cost": cost} for cost in costs])
     if mapping is not None:
         changes.append([{"mapping": mapping_of(str(one))} for one in _some("mapping", mapping)])
     return [
@@ -109,6 +114,26 @@ def _readings(
             else [{}]
         )
     ]
+
+
+def cost_of(text: str) -> str | Fans:
+    """Return the cost of collectives: a factor by name, or Dimemas' factors and sizes of a file.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+    FileError
+        If the file cannot be read or describes no collectives.
+    """
+    if Path(text).is_file():
+        return read_fans(text, read_text(text))
+    if text not in COST_FACTORS:
+        raise UsageError(
+            f"unknown cost of collectives {text!r}",
+            did_you_mean(text, COST_FACTORS, f"one of {', '.join(COST_FACTORS)}, or a file"),
+        )
+    return text
 
 
 def mapping_of(text: str) -> RankMapping | None:

@@ -166,6 +166,7 @@ def replay(
     bandwidth: float | str | Iterable[float | str] | None = None,
     eager_threshold: float | str | Iterable[float | str] | None = None,
     collectives: str | Iterable[str] | None = None,
+    collective_cost: str | Iterable[str] | None = None,
     algorithm: str | Iterable[str] | None = None,
     mapping: str | Iterable[str] | None = None,
     cpu_factor: float | str | Iterable[float | str] | None = None,
@@ -200,6 +201,9 @@ def replay(
         ``"32KiB"``.
     collectives : str or several, optional
         Which ranks wait for which: ``dimemas``, ``synchronising``, ``rooted`` or ``algorithm``.
+    collective_cost : str or several, optional
+        How often a collective pays its fan-in and fan-out: ``constant``, ``linear`` or
+        ``logarithmic``, or a file of Dimemas with factors and sizes by operation.
     algorithm : str or several, optional
         How collectives are carried out as messages, ``"allreduce=ring"`` or by size
         ``"allreduce=recursive_doubling:8KiB,ring"``; several of one operation give several
@@ -259,7 +263,12 @@ def replay(
         "eager_threshold": eager_threshold,
         "cpu_factor": cpu_factor,
     }
-    chosen = {"collectives": collectives, "algorithm": algorithm, "mapping": mapping}
+    chosen: dict[str, Any] = {
+        "collectives": collectives,
+        "collective_cost": collective_cost,
+        "algorithm": algorithm,
+        "mapping": mapping,
+    }
     profiles = [] if machine is None else [profile_of(one) for one in several(machine)]
     if against is not None and against not in BASELINES:
         raise UsageError(f"against: unknown value {against!r}", f"one of {', '.join(BASELINES)}")

@@ -84,6 +84,14 @@ def command(
             help=f"Which ranks wait for which in collectives: {', '.join(READINGS)}.",
         ),
     ] = None,
+    collective_cost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="How often a collective pays its fan-in and fan-out: constant, linear or "
+            "logarithmic, or a file of Dimemas with factors and sizes by operation.",
+        ),
+    ] = None,
     algorithm: Annotated[
         list[str] | None,
         typer.Option(
@@ -155,6 +163,7 @@ def command(
         bandwidth=_range("--bandwidth", bandwidth, parse_bandwidth),
         eager_threshold=_range("--eager-threshold", eager_threshold, parse_size),
         collectives=_several("--collectives", collectives, _rule),
+        collective_cost=_several("--collective-cost", collective_cost, str),
         algorithm=_algorithms(algorithm),
         mapping=_several("--mapping", mapping, str),
         cpu_factor=_range("--cpu-factor", cpu_factor, _parse_factor),

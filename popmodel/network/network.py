@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import UsageError, did_you_mean
@@ -12,6 +12,7 @@ from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.network.fan import Fans
     from popmodel.network.mapping import RankMapping
     from popmodel.network.selection import Selection
     from popmodel.network.tiers import Tiers
@@ -67,8 +68,8 @@ class Network:
         Smallest message, B, whose blocking send waits for its receive to be posted.
     collectives : str
         One of `READINGS`.
-    collective_cost : str
-        One of `COST_FACTORS`.
+    collective_cost : str or Fans
+        One of `COST_FACTORS`, or factors and sizes by operation, as Dimemas' files give them.
     cpu_factor : float
         CPU speed relative to the traced run; 2 halves the time between MPI calls.
     algorithms : tuple of Selection
@@ -95,7 +96,7 @@ class Network:
     bandwidth: float = math.inf
     eager_threshold: float = 32 * 1024
     collectives: str = "dimemas"
-    collective_cost: str = "logarithmic"
+    collective_cost: str | Fans = "logarithmic"
     cpu_factor: float = 1.0
     algorithms: tuple[Selection, ...] = ()
     tiers: Tiers | None = None
@@ -108,7 +109,7 @@ class Network:
             (self.collectives, READINGS, "rule for collectives"),
             (self.collective_cost, COST_FACTORS, "cost factor for collectives"),
         ):
-            if value not in choices:
+            if isinstance(value, str) and value not in choices:
                 raise UsageError(f"unknown {what} {value!r}", _near(value, choices))
         if not 0 <= self.latency < math.inf:
             raise UsageError(f"latency must be at least 0 and finite, not {self.latency:g} s")
@@ -139,11 +140,12 @@ class Network:
         ``algorithms``, ``mapping`` and ``tiers`` are there only where there are some.
         """
         left_out = {"algorithms", "mapping", "tiers"}
-        plain = {
-            key: None if isinstance(value, float) and math.isinf(value) else value
-            for key, value in asdict(self.with_(tiers=None, algorithms=())).items()
-            if key not in left_out
-        }
+        plain = {key: value for key, value in vars(self).items() if key not in left_out}
+        for key, value in plain.items():
+            if isinstance(value, float) and math.isinf(value):
+                plain[key] = None
+        if not isinstance(self.collective_cost, str):
+            plain["collective_cost"] = self.collective_cost.name
         if self.algorithms:
             plain["algorithms"] = " ".join(map(str, self.algorithms))
         if self.mapping is not None:

@@ -553,3 +553,19 @@ def test_runs_of_different_networks_have_the_same_columns(popmodel: Call) -> Non
     out = popmodel("replay", PURE, *words, "--format", "csv")[1]
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["network_algorithms"] for row in rows} == {"allreduce=ring", ""}
+
+
+def test_costs_of_collectives_by_factor_or_as_a_file_of_dimemas_says(
+    tmp_path: Path, popmodel: Call
+) -> None:
+    file = tmp_path / "ideal.collectives"
+    file.write_text("\n".join(f"{number} 0 MAX 0 MAX 1" for number in range(16)))
+    words = ("replay", PURE, "--network", "dimemas", "--collective-cost")
+    given = (f"constant,linear,{file}", "--format", "json")
+    runs = json.loads(popmodel(*words, *given)[1])["runs"]
+    assert [run["network"]["collective_cost"] for run in runs] == ["constant", "linear", str(file)]
+    constant, linear, none = (run["runtime"] for run in runs)
+    assert none < constant < linear
+    err = popmodel(*words, "liner")[2]
+    assert "unknown cost of collectives 'liner'" in err
+    assert "linear" in err
