@@ -49,7 +49,7 @@ struct Network {
 struct Carried {
     const int32_t *algorithm;      // per collective
     const int64_t *parts;          // per algorithm: bounds of the next
-    const std::vector<Part> part;
+    const std::vector<Piece> part;
     const int32_t *root;           // per collective: rank of the root
     const int32_t *group;          // per collective
     const int64_t *offsets;        // per group, of the next two
@@ -316,8 +316,8 @@ class Engine {
         }
         Step next;
         const int64_t *bound = carried_.parts + carried_.algorithm[c];
-        const Part *parts = carried_.part.data() + bound[0];
-        const Part *end = carried_.part.data() + bound[1];
+        const Piece *parts = carried_.part.data() + bound[0];
+        const Piece *end = carried_.part.data() + bound[1];
         while (find_step(parts, end, members_[c], carried_.root[c], turn.rank, turn.step, next)) {
             if (!exchange(p, turn, next, *flights_[c], t))
                 return false;

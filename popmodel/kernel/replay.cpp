@@ -33,8 +33,8 @@ void check_program(size_t processes, const In<int64_t> &offsets, const In<uint8_
 }
 
 // Whether the parts of an algorithm have charges for the messages of a collective.
-bool charged(const Part *part, const Part *end, int32_t members, size_t charges) {
-    return std::all_of(part, end, [=](const Part &x) {
+bool charged(const Piece *part, const Piece *end, int32_t members, size_t charges) {
+    return std::all_of(part, end, [=](const Piece &x) {
         return x.pattern < PATTERNS && x.segments >= 1 && x.charge >= 0 &&
                x.charge + sizes(x.pattern, members) <= int64_t(charges);
     });
@@ -49,7 +49,7 @@ bool carries(const Carried &carried, size_t c, int32_t members, size_t algorithm
         algorithm < 0 || size_t(algorithm) >= algorithms)
         return false;
     const int64_t *bound = carried.parts + algorithm;
-    const Part *part = carried.part.data();
+    const Piece *part = carried.part.data();
     return carried.offsets[group + 1] - carried.offsets[group] == members &&
            charged(part + bound[0], part + bound[1], members, charges);
 }
@@ -64,10 +64,10 @@ void check_carried(const Carried &carried, const In<uint8_t> &rule, const In<int
 }
 
 // Patterns one after the other, by algorithm.
-std::vector<Part> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segments,
+std::vector<Piece> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segments,
                            const In<int64_t> &charge) {
     check(segments.size() == pattern.size() && charge.size() == pattern.size(), DIFFERENT_LENGTHS);
-    std::vector<Part> parts;
+    std::vector<Piece> parts;
     for (size_t i = 0; i < pattern.size(); i++)
         parts.push_back({Pattern(pattern.data()[i]), segments.data()[i], charge.data()[i]});
     return parts;

@@ -19,7 +19,7 @@ import numpy as np
 from popmodel.arrays import distinct
 from popmodel.network.collectives import ROOTED
 from popmodel.network.selection import Selection
-from popmodel.simulator.patterns import ALGORITHMS, Part
+from popmodel.simulator.patterns import ALGORITHMS, Piece
 from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
 from popmodel.values import dataclass
 
@@ -123,7 +123,7 @@ def carry_out(program: Program, selections: Iterable[Selection] = ()) -> tuple[C
 
 def _algorithms(
     collectives: Collectives, selections: dict[str, Selection]
-) -> tuple[NDArray[np.int32], list[list[tuple[Part, int, NDArray[np.float64]]]]]:
+) -> tuple[NDArray[np.int32], list[list[tuple[Piece, int, NDArray[np.float64]]]]]:
     """Algorithm of each collective, and the parts of each with segments and sizes of messages."""
     alike = np.stack(
         [collectives.kind.astype(np.int64), collectives.members, _whole(collectives)], axis=1
