@@ -15,6 +15,7 @@ from popmodel.network.fan import Fans, read_fans
 from popmodel.network.mapping import RankMapping, listed, parse_mapping
 from popmodel.network.network import COST_FACTORS, Network, preset
 from popmodel.network.selection import Selection, parse_selection
+from popmodel.network.speeds import parse_speeds
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 NetworkLike: TypeAlias = "str | Network"
@@ -24,6 +25,8 @@ _PARSERS: Mapping[str, Callable[[str], float]] = {
     "latency": parse_time,
     "bandwidth": parse_bandwidth,
     "eager_threshold": parse_size,
+    "send_overhead": parse_time,
+    "receive_overhead": parse_time,
     "cpu_factor": float,
 }
 
@@ -55,6 +58,7 @@ def combinations(
     collectives: str | Iterable[str] | None = None,
     collective_cost: str | Iterable[str] | None = None,
     mapping: str | Iterable[str] | None = None,
+    rank_speed: str | Iterable[str] | None = None,
     **given: Values,
 ) -> list[dict[str, object]]:
     """Return each combination of values as changes of `Network`; raises as `networks`.
@@ -66,6 +70,8 @@ def combinations(
         together, several of one operation give several combinations.
     collectives, collective_cost, mapping : str or several
         Readings of collectives; what they cost (`cost_of`); nodes of ranks (`mapping_of`).
+    rank_speed : str or several
+        CPU speeds of single ranks (`popmodel.network.speeds`).
     **given : float or str, or several of them, or None
         Further fields of `Network`, in SI units or as text with a unit or a range
         (`popmodel.grids`); None: unchanged.
@@ -82,6 +88,9 @@ def combinations(
         changes.append([{"collective_cost": cost} for cost in costs])
     if mapping is not None:
         changes.append([{"mapping": mapping_of(str(one))} for one in _some("mapping", mapping)])
+    if rank_speed is not None:
+        speeds = [parse_speeds(str(one)) for one in _some("rank_speed", rank_speed)]
+        changes.append([{"speeds": one} for one in speeds])
     return [
         {name: value for part in parts for name, value in part.items()}
         for parts in product(*changes)

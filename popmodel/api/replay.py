@@ -154,7 +154,13 @@ class Replays(Result):
 
 _SHOWN = 8
 _LIMITS = ("network_bandwidth", "network_eager_threshold")
-_OF_NETWORKS = ("latency", "bandwidth", "eager_threshold")  # what the profile of a machine says
+_OF_NETWORKS = (
+    "latency",
+    "bandwidth",
+    "eager_threshold",
+    "send_overhead",
+    "receive_overhead",
+)  # what the profile of a machine says
 
 
 def replay(
@@ -165,11 +171,14 @@ def replay(
     latency: float | str | Iterable[float | str] | None = None,
     bandwidth: float | str | Iterable[float | str] | None = None,
     eager_threshold: float | str | Iterable[float | str] | None = None,
+    send_overhead: float | str | Iterable[float | str] | None = None,
+    receive_overhead: float | str | Iterable[float | str] | None = None,
     collectives: str | Iterable[str] | None = None,
     collective_cost: str | Iterable[str] | None = None,
     algorithm: str | Iterable[str] | None = None,
     mapping: str | Iterable[str] | None = None,
     cpu_factor: float | str | Iterable[float | str] | None = None,
+    rank_speed: str | Iterable[str] | None = None,
     against: Against | None = None,
     metrics: bool = False,
     window: Window | None = None,
@@ -199,6 +208,8 @@ def replay(
     eager_threshold : float or str, or several, optional
         Smallest message whose blocking send waits for its receive: bytes, or text such as
         ``"32KiB"``.
+    send_overhead, receive_overhead : float or str, or several, optional
+        CPU time to send and to receive a message, beside the latency: seconds, or text.
     collectives : str or several, optional
         Which ranks wait for which: ``dimemas``, ``synchronising``, ``rooted`` or ``algorithm``.
     collective_cost : str or several, optional
@@ -214,6 +225,9 @@ def replay(
         line. Matters where messages cost less inside a node, as with `machine`.
     cpu_factor : float or several, optional
         CPU speed relative to the traced run; 2 is twice as fast.
+    rank_speed : str or several, optional
+        CPU speeds of single ranks relative to the traced run, ``"0=2,4-7=0.5"``; one replay for
+        each text.
     against : {"ideal", "first", "measured"}, optional
         The baseline: the replay on the ideal network, the first replay, or the measured run.
         Default: the first of several replays; for a single replay the ideal network, or the
@@ -261,6 +275,8 @@ def replay(
         "latency": latency,
         "bandwidth": bandwidth,
         "eager_threshold": eager_threshold,
+        "send_overhead": send_overhead,
+        "receive_overhead": receive_overhead,
         "cpu_factor": cpu_factor,
     }
     chosen: dict[str, Any] = {
@@ -268,6 +284,7 @@ def replay(
         "collective_cost": collective_cost,
         "algorithm": algorithm,
         "mapping": mapping,
+        "rank_speed": rank_speed,
     }
     profiles = [] if machine is None else [profile_of(one) for one in several(machine)]
     if against is not None and against not in BASELINES:

@@ -12,9 +12,13 @@ from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from popmodel.network.fan import Fans
     from popmodel.network.mapping import RankMapping
     from popmodel.network.selection import Selection
+    from popmodel.network.speeds import Speeds
     from popmodel.network.tiers import Tiers
 
 __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe", "preset"]
@@ -66,6 +70,9 @@ class Network:
         Bandwidth of one message, B/s; infinite: the size costs nothing.
     eager_threshold : float
         Smallest message, B, whose blocking send waits for its receive to be posted.
+    send_overhead, receive_overhead : float
+        CPU time to send a message, before it leaves, and to receive it, after it has arrived, s
+        (LogGP's o); beside the latency.
     collectives : str
         One of `READINGS`.
     collective_cost : str or Fans
@@ -76,10 +83,12 @@ class Network:
         Which algorithms the operations of the reading ``algorithm`` take, where it is not the
         first in `popmodel.simulator.patterns.ALGORITHMS`.
     tiers : Tiers or None
-        Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`
-        and `eager_threshold`, which are then those of the longest distance.
+        Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`,
+        `eager_threshold` and overheads, which are then those of the longest distance.
     mapping : RankMapping or None
         On which nodes the processes run; None: as traced.
+    speeds : Speeds or None
+        CPU speed of single ranks, beside `cpu_factor`.
 
     Messages of a process to itself take no time.
 
@@ -98,9 +107,12 @@ class Network:
     collectives: str = "dimemas"
     collective_cost: str | Fans = "logarithmic"
     cpu_factor: float = 1.0
+    send_overhead: float = 0.0
+    receive_overhead: float = 0.0
     algorithms: tuple[Selection, ...] = ()
     tiers: Tiers | None = None
     mapping: RankMapping | None = None
+    speeds: Speeds | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that no network has."""
@@ -117,6 +129,10 @@ class Network:
             raise UsageError(f"bandwidth must be above 0, not {self.bandwidth:g} B/s")
         if not self.eager_threshold >= 0:
             raise UsageError(f"eager threshold must be at least 0, not {self.eager_threshold:g} B")
+        for name in ("send_overhead", "receive_overhead"):
+            if not 0 <= (value := getattr(self, name)) < math.inf:
+                what = name.replace("_", " ")
+                raise UsageError(f"{what} must be at least 0 and finite, not {value:g} s")
         if not 0 < self.cpu_factor < math.inf:
             raise UsageError(f"CPU factor must be above 0 and finite, not {self.cpu_factor:g}")
         if self.algorithms and self.collectives != "algorithm":
@@ -131,15 +147,37 @@ class Network:
         return replace(self, **changes)
 
     def ideal(self) -> Network:
-        """Return the same network with no latency and infinite bandwidth."""
-        return self.with_(latency=0.0, bandwidth=math.inf, tiers=None, mapping=None)
+        """Return the same network where communication takes no time."""
+        return self.with_(
+            latency=0.0,
+            bandwidth=math.inf,
+            send_overhead=0.0,
+            receive_overhead=0.0,
+            tiers=None,
+            mapping=None,
+        )
+
+    def cpu(self, processes: int) -> NDArray[np.float64]:
+        """Return the CPU speed of each process relative to the traced run.
+
+        Raises
+        ------
+        UsageError
+            If speeds are given of ranks that are not there.
+        """
+        import numpy as np
+
+        of_ranks = np.ones(processes) if self.speeds is None else self.speeds.of(processes)
+        return self.cpu_factor * of_ranks
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: infinite values are None.
 
-        ``algorithms``, ``mapping`` and ``tiers`` are there only where there are some.
+        Overheads, ``algorithms``, ``mapping``, ``speeds`` and ``tiers`` are there only where there
+        are some.
         """
-        left_out = {"algorithms", "mapping", "tiers"}
+        left_out = {"algorithms", "mapping", "speeds", "tiers"}
+        left_out |= {name for name in ("send_overhead", "receive_overhead") if not vars(self)[name]}
         plain = {key: value for key, value in vars(self).items() if key not in left_out}
         for key, value in plain.items():
             if isinstance(value, float) and math.isinf(value):
@@ -150,6 +188,8 @@ class Network:
             plain["algorithms"] = " ".join(map(str, self.algorithms))
         if self.mapping is not None:
             plain["mapping"] = self.mapping.name
+        if self.speeds is not None:
+            plain["speeds"] = self.speeds.name
         if self.tiers is not None:
             plain["tiers"] = self.tiers.to_dict()
         return plain

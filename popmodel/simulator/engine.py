@@ -90,6 +90,7 @@ def replay(
     carried, messages = None, None
     if network.collectives == "algorithm":
         carried, messages = carry_out(program, network.algorithms)
+    program = program.at(network.speeds)
     cpu = 1 / network.cpu_factor
     charges = charge(program, network, messages)
     end, spent = _run(program, charges, cpu, carried, places)
