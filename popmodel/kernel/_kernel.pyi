@@ -280,6 +280,7 @@ def replay(
     rendezvous: npt.NDArray[np.uint8],
     send_overhead: npt.NDArray[np.float64],
     receive_before: npt.NDArray[np.float64],
+    receive_after: npt.NDArray[np.float64],
     sender_waits_for_transfer: bool,
     collective_cost: npt.NDArray[np.float64],
     member_cost: npt.NDArray[np.float64],

@@ -42,6 +42,7 @@ struct Network {
     const double *uneven_cost;         // ns
     const double *send_overhead;       // per charge, ns, before the message leaves
     const double *receive_before;      // per charge, ns, before a receive is posted or waited for
+    const double *receive_after;       // per charge, ns, of a message that has arrived
     bool sender_waits_for_transfer;    // a rendezvous sender ends with the transfer, or when posted
 };
 
@@ -236,7 +237,7 @@ class Engine {
             return false;
         }
         const double start = rendezvous ? std::max(m.sent, m.posted) : m.sent;
-        t = std::max(t, start + net_.transfer[x]);
+        t = std::max(t, start + net_.transfer[x]) + net_.receive_after[x];
         return true;
     }
 

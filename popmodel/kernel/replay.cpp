@@ -76,7 +76,7 @@ std::vector<Piece> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segme
 nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Bursts::Column burst,
                  In<double> tail, In<int32_t> members, In<int32_t> root, double cpu,
                  In<double> transfer, In<uint8_t> rendezvous, In<double> send_overhead,
-                 In<double> receive_before,
+                 In<double> receive_before, In<double> receive_after,
                  bool sender_waits_for_transfer, In<double> collective_cost,
                  In<double> member_cost, In<uint8_t> collective_rule, In<double> request_cost,
                  In<int64_t> uneven_operation, In<double> uneven_cost, size_t messages,
@@ -89,7 +89,7 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Burs
     const size_t charges = transfer.size(), collectives = members.size();
     if (target.size() != operations || burst.size() != operations || messages > charges ||
         rendezvous.size() != charges || send_overhead.size() != charges ||
-        receive_before.size() != charges ||
+        receive_before.size() != charges || receive_after.size() != charges ||
         root.size() != collectives || collective_cost.size() != collectives ||
         member_cost.size() != collectives || collective_rule.size() != collectives ||
         request_cost.size() != collectives || uneven_operation.size() != uneven_cost.size())
@@ -126,6 +126,7 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Burs
                     uneven_cost.data(),
                     send_overhead.data(),
                     receive_before.data(),
+                    receive_after.data(),
                     sender_waits_for_transfer};
     Spent spent{call.data(), call_name.data(), call_place.size() ? call_place.data() : nullptr,
                 names, std::vector<double>(places * names, 0.0)};
@@ -151,7 +152,7 @@ void bind_replay(nb::module_ &module) {
     module.def("replay", &replay, nb::arg("offsets"), nb::arg("kind"), nb::arg("target"),
                nb::arg("burst"), nb::arg("tail"), nb::arg("members"), nb::arg("root"),
                nb::arg("cpu"), nb::arg("transfer"), nb::arg("rendezvous"),
-               nb::arg("send_overhead"), nb::arg("receive_before"),
+               nb::arg("send_overhead"), nb::arg("receive_before"), nb::arg("receive_after"),
                nb::arg("sender_waits_for_transfer"), nb::arg("collective_cost"),
                nb::arg("member_cost"), nb::arg("collective_rule"), nb::arg("request_cost"),
                nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("messages"),

@@ -157,6 +157,27 @@ class Network:
             mapping=None,
         )
 
+    def overheads(
+        self, apart: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the CPU time to send and to receive messages, s.
+
+        Parameters
+        ----------
+        apart : array of bool
+            Which of them leave their node.
+        """
+        import numpy as np
+
+        if self.tiers is None:
+            send, receive = (np.float64(one) for one in (self.send_overhead, self.receive_overhead))
+            return np.broadcast_to(send, apart.shape), np.broadcast_to(receive, apart.shape)
+        near, far = (tier or self.tiers.slowest for tier in (self.tiers.within, self.tiers.between))
+        return (
+            np.where(apart, far.send_overhead, near.send_overhead),
+            np.where(apart, far.receive_overhead, near.receive_overhead),
+        )
+
     def cpu(self, processes: int) -> NDArray[np.float64]:
         """Return the CPU speed of each process relative to the traced run.
 

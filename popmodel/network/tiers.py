@@ -39,6 +39,10 @@ class Tier:
         """Time of messages of some sizes (bytes) from their departure to their arrival, s."""
         return np.asarray(by_size(np.asarray(size, dtype=np.float64), self.classes), np.float64)
 
+    def whole_time(self, size: ArrayLike) -> NDArray[np.float64]:
+        """Time of messages of some sizes (bytes) with the overheads of both sides, s."""
+        return self.send_overhead + self.time(size) + self.receive_overhead
+
     @property
     def latency(self) -> float:
         """Time of an empty message, s."""
