@@ -56,6 +56,14 @@ struct Carried {
     const int64_t *offsets;        // per group, of the next two
     const int32_t *process;        // members of a group, ascending
     const int32_t *rank;           // rank of each of these members
+    const int32_t *member;         // the members of a group by rank
+    const int32_t *node;           // of each process; null where no distance matters
+    int64_t far;                   // rows from the charge of a message inside a node to one between
+
+    // What a message between process p and a rank of collective c adds to the row of its charge.
+    int64_t distance(int32_t p, int32_t c, int32_t with) const {
+        return node && node[p] != node[member[offsets[group[c]] + with]] ? far : 0;
+    }
 };
 
 struct MessageState {
@@ -320,7 +328,7 @@ class Engine {
         const Piece *parts = carried_.part.data() + bound[0];
         const Piece *end = carried_.part.data() + bound[1];
         while (find_step(parts, end, members_[c], carried_.root[c], turn.rank, turn.step, next)) {
-            if (!exchange(p, turn, next, *flights_[c], t))
+            if (!exchange(p, c, turn, next, *flights_[c], t))
                 return false;
             turn.step++;
             turn.phase = Phase::POST;
@@ -336,9 +344,10 @@ class Engine {
     using Underway = Flights<Flight>;
 
     // One step: post, send, wait for the message; each as the operation of that name does.
-    bool exchange(int32_t p, Turn &turn, const Step &x, Underway &flights, double &t) {
-        const int64_t out = x.out, in = x.in;
+    bool exchange(int32_t p, int32_t c, Turn &turn, const Step &x, Underway &flights, double &t) {
         const bool sends = x.to >= 0, receives = x.source >= 0;
+        const int64_t out = sends ? x.out + carried_.distance(p, c, x.to) : 0;
+        const int64_t in = receives ? x.in + carried_.distance(p, c, x.source) : 0;
         if (x.posts >= 0)
             post(flights.at(turn.rank, x.posts), t);
         if (turn.phase == Phase::POST && receives) {
