@@ -256,7 +256,8 @@ class Replayer:
             overhead,
             tier,
         )
-        return CriticalPath(*(column[paid] for column in columns), runtime=runtime / _NS)
+        kept: list[Any] = [column[paid] for column in columns]
+        return CriticalPath(*kept, runtime / _NS)
 
     def _computing(
         self, process: NDArray[np.int32], operation: NDArray[np.int64], cpu: NDArray[np.float64]
